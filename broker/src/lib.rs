@@ -1,0 +1,1 @@
+//! nearcast, the broker.

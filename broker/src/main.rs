@@ -1,0 +1,2 @@
+//! The program `nearcast`.
+fn main() {}

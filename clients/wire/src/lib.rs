@@ -1,0 +1,1 @@
+//! The frames and documents that the broker and its clients exchange.

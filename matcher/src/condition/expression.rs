@@ -1,0 +1,209 @@
+//! What a condition says: constraints under `AND`, `OR` and `NOT`, with the three truth values of SQL.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::like::Pattern;
+use crate::event::{Event, Scalar, Symbol, Value};
+
+/// A condition as a tree.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    /// `TRUE` or `FALSE`.
+    Constant(bool),
+    /// A test of one attribute.
+    Constraint(Constraint),
+    /// `NOT`.
+    Not(Box<Expression>),
+    /// `AND` of any number; of none, it is true.
+    And(Vec<Expression>),
+    /// `OR` of any number; of none, it is false.
+    Or(Vec<Expression>),
+}
+
+/// A test of one attribute: the paper's elementary constraint (name, operator, value).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constraint {
+    /// The attribute's flattened name.
+    pub name: Symbol,
+    /// `CASEI(name)`: the attribute's text is case-folded before the test.
+    pub casei: bool,
+    /// The operator and its values.
+    pub test: Test,
+}
+
+/// An operator and its values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// `= <> < <= > >=`.
+    Compare(Comparison, Scalar),
+    /// `BETWEEN low AND high`, both included.
+    Between(Scalar, Scalar),
+    /// `IN (..)`.
+    In(Vec<Scalar>),
+    /// `LIKE`.
+    Like(Pattern),
+    /// `IS NULL`.
+    IsNull,
+}
+
+/// `= <> < <= > >=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+/// The truth values of SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// It holds; only this matches.
+    True,
+    /// It does not hold.
+    False,
+    /// It cannot be said: the attribute is absent, or the types do not compare.
+    Unknown,
+}
+
+impl From<bool> for Truth {
+    fn from(truth: bool) -> Self {
+        if truth { Self::True } else { Self::False }
+    }
+}
+
+impl std::ops::Not for Truth {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        match self {
+            Self::True => Self::False,
+            Self::False => Self::True,
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl Comparison {
+    /// Whether two values in this order satisfy it.
+    #[must_use]
+    pub fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Equal => ordering.is_eq(),
+            Self::NotEqual => ordering.is_ne(),
+            Self::Less => ordering.is_lt(),
+            Self::LessOrEqual => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+}
+
+impl Expression {
+    /// Evaluates the tree over an event (Kleene's logic). The meaning of a condition; engines may be faster,
+    /// never different.
+    #[must_use]
+    pub fn truth(&self, event: &Event) -> Truth {
+        match self {
+            Self::Constant(truth) => (*truth).into(),
+            Self::Constraint(constraint) => constraint.truth(event.value(&constraint.name)),
+            Self::Not(inner) => !inner.truth(event),
+            Self::And(inner) => decide(inner, event, Truth::False, Truth::True),
+            Self::Or(inner) => decide(inner, event, Truth::True, Truth::False),
+        }
+    }
+}
+
+/// `AND` and `OR` alike: one operand may decide, an unknown one spoils the rest.
+fn decide(operands: &[Expression], event: &Event, decisive: Truth, otherwise: Truth) -> Truth {
+    let mut result = otherwise;
+    for operand in operands {
+        let truth = operand.truth(event);
+        if truth == decisive {
+            return decisive;
+        }
+        if truth == Truth::Unknown {
+            result = Truth::Unknown;
+        }
+    }
+    result
+}
+
+impl Constraint {
+    /// Tests the attribute's value, `None` where it is absent. Over an array it is true when one element
+    /// makes it true, and false when none does.
+    #[must_use]
+    pub fn truth(&self, value: Option<&Value>) -> Truth {
+        match (&self.test, value) {
+            (Test::IsNull, value) => value.is_none().into(),
+            (_, None) => Truth::Unknown,
+            (_, Some(Value::Scalar(scalar))) => self.scalar_truth(scalar),
+            (_, Some(Value::Array(elements))) => {
+                elements.iter().any(|element| self.scalar_truth(element) == Truth::True).into()
+            }
+        }
+    }
+
+    fn scalar_truth(&self, scalar: &Scalar) -> Truth {
+        let folded = match scalar {
+            Scalar::Text(text) if self.casei => {
+                Cow::Owned(Scalar::Text(Symbol::new(fold_case(text.as_str()))))
+            }
+            Scalar::Text(_) | Scalar::Number(_) | Scalar::Bool(_) => Cow::Borrowed(scalar),
+        };
+        let scalar = folded.as_ref();
+        match &self.test {
+            Test::Compare(comparison, other) => match compare(scalar, other) {
+                Some(ordering) => comparison.accepts(ordering).into(),
+                None => Truth::Unknown,
+            },
+            Test::Between(low, high) => match (compare(scalar, low), compare(scalar, high)) {
+                (Some(low), Some(high)) => (low.is_ge() && high.is_le()).into(),
+                _ => Truth::Unknown,
+            },
+            Test::In(values) => {
+                let mut result = Truth::False;
+                for value in values {
+                    match compare(scalar, value) {
+                        Some(Ordering::Equal) => return Truth::True,
+                        Some(Ordering::Less | Ordering::Greater) => {}
+                        None => result = Truth::Unknown,
+                    }
+                }
+                result
+            }
+            Test::Like(pattern) => match scalar {
+                Scalar::Text(text) => pattern.matches(text.as_str()).into(),
+                Scalar::Number(_) | Scalar::Bool(_) => Truth::Unknown,
+            },
+            Test::IsNull => Truth::False,
+        }
+    }
+}
+
+/// The order of two values of one type: numbers by size, texts by code point, `false` before `true`; `None`
+/// between types.
+#[must_use]
+pub fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
+    match (a, b) {
+        (Scalar::Number(a), Scalar::Number(b)) => a.partial_cmp(b),
+        (Scalar::Text(a), Scalar::Text(b)) => Some(a.as_str().cmp(b.as_str())),
+        (Scalar::Bool(a), Scalar::Bool(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
+}
+
+/// Unicode's default case folding: what `CASEI` does to a text.
+#[must_use]
+pub fn fold_case(text: &str) -> String {
+    caseless::default_case_fold_str(text)
+}

@@ -1,0 +1,48 @@
+//! Conditions on the content of events: CQL2 in, disjunctive normal form out.
+
+pub mod expression;
+pub mod like;
+pub mod normal;
+pub mod text;
+
+use expression::Expression;
+use normal::{Normal, TooLarge};
+
+/// A condition: the expression as it was written, and its disjunctive normal form.
+///
+/// The oracle evaluates the expression, the fast engines the normal form; they mean the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    expression: Expression,
+    normal: Normal,
+}
+
+impl Condition {
+    /// The condition that every event satisfies.
+    #[must_use]
+    pub fn always() -> Self {
+        Self { expression: Expression::Constant(true), normal: Normal::always() }
+    }
+
+    /// Normalises an expression.
+    ///
+    /// # Errors
+    /// [`TooLarge`] when the normal form passes [`normal::CONJUNCTIONS_MAX`] or
+    /// [`normal::CONSTRAINTS_MAX`].
+    pub fn new(expression: Expression) -> Result<Self, TooLarge> {
+        let normal = Normal::of(&expression)?;
+        Ok(Self { expression, normal })
+    }
+
+    /// The expression as it was written.
+    #[must_use]
+    pub fn expression(&self) -> &Expression {
+        &self.expression
+    }
+
+    /// Its disjunctive normal form.
+    #[must_use]
+    pub fn normal(&self) -> &Normal {
+        &self.normal
+    }
+}

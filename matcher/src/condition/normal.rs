@@ -1,0 +1,141 @@
+//! Disjunctive normal form: a disjunction of conjunctions of constraints, each plain or negated.
+//!
+//! A constraint stays whole: `IN` and `BETWEEN` are one constraint each, so that over an array one element
+//! has to satisfy all of it, and the negation of a constraint is kept as such, since over an array it is not
+//! the opposite comparison.
+
+use super::expression::{Constraint, Expression};
+
+/// The most conjunctions that a normal form may have.
+pub const CONJUNCTIONS_MAX: u64 = 64;
+/// The most constraints that a conjunction may have.
+pub const CONSTRAINTS_MAX: u64 = 32;
+
+/// A disjunction of conjunctions. Without conjunctions it is never true; a conjunction without literals
+/// always is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Normal {
+    conjunctions: Vec<Vec<Literal>>,
+}
+
+/// A constraint, or its negation: true when the constraint is false (not when it is unknown).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Literal {
+    /// The constraint.
+    pub constraint: Constraint,
+    /// Whether it is its `NOT` that must be true.
+    pub negated: bool,
+}
+
+/// The normal form would be too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    /// More than [`CONJUNCTIONS_MAX`].
+    #[error(
+        "the disjunctive form of the condition has {found} conjunctions, at most {CONJUNCTIONS_MAX} are allowed"
+    )]
+    Conjunctions {
+        /// How many it would have.
+        found: u64,
+    },
+    /// More than [`CONSTRAINTS_MAX`] in one conjunction.
+    #[error(
+        "the disjunctive form of the condition has a conjunction of {found} constraints, at most {CONSTRAINTS_MAX} are allowed"
+    )]
+    Constraints {
+        /// How many it would have.
+        found: u64,
+    },
+}
+
+impl Normal {
+    pub(super) fn always() -> Self {
+        Self { conjunctions: vec![Vec::new()] }
+    }
+
+    /// Normalises; the size is counted before anything is multiplied out.
+    pub(super) fn of(expression: &Expression) -> Result<Self, TooLarge> {
+        let size = measure(expression, false);
+        if size.conjunctions > CONJUNCTIONS_MAX {
+            return Err(TooLarge::Conjunctions { found: size.conjunctions });
+        }
+        if size.constraints > CONSTRAINTS_MAX {
+            return Err(TooLarge::Constraints { found: size.constraints });
+        }
+        Ok(Self { conjunctions: multiply_out(expression, false) })
+    }
+
+    /// The conjunctions.
+    #[must_use]
+    pub fn conjunctions(&self) -> &[Vec<Literal>] {
+        &self.conjunctions
+    }
+}
+
+/// How large a normal form is.
+#[derive(Clone, Copy)]
+struct Size {
+    conjunctions: u64,
+    /// In the longest conjunction.
+    constraints: u64,
+}
+
+/// What an expression is once negations have been pushed to the constraints (De Morgan).
+enum Shape<'a> {
+    Constant(bool),
+    Literal(&'a Constraint),
+    Inner(&'a Expression),
+    All(&'a [Expression]),
+    Any(&'a [Expression]),
+}
+
+fn shape(expression: &Expression, negated: bool) -> Shape<'_> {
+    match (expression, negated) {
+        (Expression::Constant(truth), _) => Shape::Constant(*truth != negated),
+        (Expression::Constraint(constraint), _) => Shape::Literal(constraint),
+        (Expression::Not(inner), _) => Shape::Inner(inner),
+        (Expression::And(inner), false) | (Expression::Or(inner), true) => Shape::All(inner),
+        (Expression::Or(inner), false) | (Expression::And(inner), true) => Shape::Any(inner),
+    }
+}
+
+fn measure(expression: &Expression, negated: bool) -> Size {
+    match shape(expression, negated) {
+        Shape::Constant(truth) => Size { conjunctions: truth.into(), constraints: 0 },
+        Shape::Literal(_) => Size { conjunctions: 1, constraints: 1 },
+        Shape::Inner(inner) => measure(inner, !negated),
+        Shape::All(inner) => inner.iter().map(|operand| measure(operand, negated)).fold(
+            Size { conjunctions: 1, constraints: 0 },
+            |a, b| Size {
+                conjunctions: a.conjunctions.saturating_mul(b.conjunctions),
+                constraints: a.constraints.saturating_add(b.constraints),
+            },
+        ),
+        Shape::Any(inner) => inner.iter().map(|operand| measure(operand, negated)).fold(
+            Size { conjunctions: 0, constraints: 0 },
+            |a, b| Size {
+                conjunctions: a.conjunctions.saturating_add(b.conjunctions),
+                constraints: a.constraints.max(b.constraints),
+            },
+        ),
+    }
+}
+
+fn multiply_out(expression: &Expression, negated: bool) -> Vec<Vec<Literal>> {
+    match shape(expression, negated) {
+        Shape::Constant(true) => vec![Vec::new()],
+        Shape::Constant(false) => Vec::new(),
+        Shape::Literal(constraint) => vec![vec![Literal { constraint: constraint.clone(), negated }]],
+        Shape::Inner(inner) => multiply_out(inner, !negated),
+        Shape::Any(inner) => inner.iter().flat_map(|operand| multiply_out(operand, negated)).collect(),
+        Shape::All(inner) => inner.iter().fold(vec![Vec::new()], |products, operand| {
+            let factors = multiply_out(operand, negated);
+            products
+                .iter()
+                .flat_map(|product: &Vec<Literal>| {
+                    factors.iter().map(|factor| product.iter().chain(factor).cloned().collect())
+                })
+                .collect()
+        }),
+    }
+}

@@ -1,0 +1,1 @@
+//! `cells`, the default engine.

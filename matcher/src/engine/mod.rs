@@ -1,0 +1,143 @@
+//! The seam: what every engine does, whatever it runs on.
+
+pub mod cells;
+pub mod scan;
+
+use crate::event::Event;
+use crate::geo::Position;
+use crate::subscription::{ClientId, Subscription, SubscriptionId};
+
+/// Holds subscriptions and finds those that each event of a batch satisfies.
+///
+/// One thread owns an engine; calls take effect in their order. Every engine answers what
+/// [`scan::Scan`] answers.
+pub trait Engine: Send {
+    /// What the engine is called in settings and reports.
+    fn name(&self) -> &'static str;
+
+    /// Installs a subscription, or replaces the one of that id. Its following areas are where the client is,
+    /// or nowhere while the client has told no position.
+    ///
+    /// # Errors
+    /// [`InstallError`]; the engine is then as it was.
+    fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError>;
+
+    /// Removes a subscription; says whether there was one.
+    fn remove(&mut self, id: SubscriptionId) -> bool;
+
+    /// Tells where a client is now, or that it is nowhere: all its following areas move there.
+    ///
+    /// Cost: constant for each filter that follows the client, whatever else is installed.
+    fn move_client(&mut self, client: ClientId, position: Option<Position>);
+
+    /// Appends one row per event, each with the ids of the subscriptions that the event satisfies, ascending
+    /// and each once. Empty in, empty out.
+    ///
+    /// # Errors
+    /// Any [`MatchError`]; `rows` is then as it was.
+    fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError>;
+
+    /// What it holds and what that takes.
+    fn footprint(&self) -> Footprint;
+}
+
+/// Why a subscription cannot be installed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InstallError {
+    /// The engine's 32-bit numbers are used up.
+    #[error("the engine holds {held} filters and can take no more")]
+    Full {
+        /// Filters that it holds.
+        held: u64,
+    },
+}
+
+/// What can stop a batch from being matched. CPU engines never fail.
+#[derive(Debug, thiserror::Error)]
+pub enum MatchError {
+    /// The device is gone for good. Fall back to a CPU engine.
+    #[error("device lost")]
+    DeviceLost(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What an engine holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Subscriptions installed.
+    pub subscriptions: usize,
+    /// Entries that matching looks at: one per filter and conjunction of its condition.
+    pub filters: usize,
+    /// Bytes of memory, allocated capacity included.
+    pub bytes: usize,
+}
+
+/// The answers to a batch, one row per event, in one flat array.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MatchRows {
+    ids: Vec<SubscriptionId>,
+    ends: Vec<usize>,
+}
+
+impl MatchRows {
+    /// No rows.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets all rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.ids.clear();
+        self.ends.clear();
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// How many (event, subscription) pairs there are in all rows.
+    #[must_use]
+    pub fn pairs_count(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The row of the `index`-th event.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    #[must_use]
+    pub fn row(&self, index: usize) -> &[SubscriptionId] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.ids[start..self.ends[index]]
+    }
+
+    /// All rows in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[SubscriptionId]> {
+        (0..self.len()).map(|index| self.row(index))
+    }
+
+    /// Closes a row with what `fill` appends to the flat array; sorts it and drops repetitions.
+    pub fn push_with(&mut self, fill: impl FnOnce(&mut Vec<SubscriptionId>)) {
+        let start = self.ids.len();
+        fill(&mut self.ids);
+        debug_assert!(self.ids.len() >= start, "`fill` appends");
+        self.ids[start..].sort_unstable();
+        let mut kept = start;
+        for index in start..self.ids.len() {
+            if index == start || self.ids[index] != self.ids[kept - 1] {
+                self.ids[kept] = self.ids[index];
+                kept += 1;
+            }
+        }
+        self.ids.truncate(kept);
+        self.ends.push(kept);
+    }
+}

@@ -1,0 +1,82 @@
+//! `scan`, the oracle: every filter of every subscription, exactly, for each event.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+
+use super::{Engine, Footprint, InstallError, MatchError, MatchRows};
+use crate::condition::expression::Truth;
+use crate::event::Event;
+use crate::geo::{Position, World};
+use crate::subscription::{ClientId, Subscription, SubscriptionId};
+
+/// Looks at everything. The definition of a right answer: it evaluates conditions as they were written and
+/// areas by the distance itself, and shares neither normal forms nor indexes with the fast engines.
+#[derive(Debug)]
+pub struct Scan {
+    world: World,
+    subscriptions: BTreeMap<SubscriptionId, Subscription>,
+    positions: HashMap<ClientId, Position>,
+}
+
+impl Scan {
+    /// An empty engine.
+    #[must_use]
+    pub fn new(world: World) -> Self {
+        Self { world, subscriptions: BTreeMap::new(), positions: HashMap::new() }
+    }
+
+    fn satisfies(&self, event: &Event, subscription: &Subscription) -> bool {
+        let client = self.positions.get(&subscription.client);
+        let in_reach = match (&event.reach, client) {
+            (Some(reach), Some(client)) => self.world.distance_m(&event.position, client) <= reach.metres(),
+            (None, _) | (_, None) => true,
+        };
+        in_reach
+            && subscription.filters.iter().any(|filter| {
+                filter.area.holds(self.world, client, &event.position)
+                    && filter.condition.expression().truth(event) == Truth::True
+            })
+    }
+}
+
+impl Engine for Scan {
+    fn name(&self) -> &'static str {
+        "scan"
+    }
+
+    fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
+        self.subscriptions.insert(id, subscription.clone());
+        Ok(())
+    }
+
+    fn remove(&mut self, id: SubscriptionId) -> bool {
+        self.subscriptions.remove(&id).is_some()
+    }
+
+    fn move_client(&mut self, client: ClientId, position: Option<Position>) {
+        match position {
+            Some(position) => self.positions.insert(client, position),
+            None => self.positions.remove(&client),
+        };
+    }
+
+    fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError> {
+        for event in events {
+            rows.push_with(|ids| {
+                let satisfied = self.subscriptions.iter().filter(|(_, held)| self.satisfies(event, held));
+                ids.extend(satisfied.map(|(id, _)| *id));
+            });
+        }
+        Ok(())
+    }
+
+    fn footprint(&self) -> Footprint {
+        let entries = self.subscriptions.values().map(|held| {
+            let conjunctions =
+                held.filters.iter().map(|filter| filter.condition.normal().conjunctions().len());
+            (conjunctions.sum::<usize>(), size_of_val(held.filters.as_slice()))
+        });
+        let (filters, bytes) = entries.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        Footprint { subscriptions: self.subscriptions.len(), filters, bytes }
+    }
+}

@@ -1,0 +1,146 @@
+//! Events: a position and attributes.
+
+use std::hash::BuildHasher;
+use std::sync::LazyLock;
+
+use compact_str::CompactString;
+
+use crate::geo::{Position, Radius};
+
+/// A published item, as engines see it.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Where it happened.
+    pub position: Position,
+    /// Its attributes, each name once.
+    pub attributes: Vec<Attribute>,
+    /// The event's own area: a client whose position is further away does not get it, one without a position
+    /// is not held to it. `None` reaches everywhere.
+    pub reach: Option<Radius>,
+}
+
+/// A name and its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attribute {
+    /// The flattened name, `road.name`.
+    pub name: Symbol,
+    /// Its value; an absent attribute (JSON `null`) is not listed.
+    pub value: Value,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// One value.
+    Scalar(Scalar),
+    /// Several; a constraint holds when one of them makes it true. May be empty.
+    Array(Vec<Scalar>),
+}
+
+/// A number, a text or a truth value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// Finite.
+    Number(f64),
+    /// Any text.
+    Text(Symbol),
+    /// `true` or `false`.
+    Bool(bool),
+}
+
+/// A text with its hash, so that it is hashed once however many engines look it up.
+#[derive(Clone, Debug)]
+pub struct Symbol {
+    text: CompactString,
+    hash: u64,
+}
+
+/// One key a process, drawn at random: nobody outside can choose texts that collide.
+static SYMBOL_HASH: LazyLock<foldhash::fast::RandomState> =
+    LazyLock::new(foldhash::fast::RandomState::default);
+
+impl Symbol {
+    /// The symbol of a text.
+    #[must_use]
+    pub fn new(text: impl Into<CompactString>) -> Self {
+        let text = text.into();
+        let hash = SYMBOL_HASH.hash_one(text.as_str());
+        Self { text, hash }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Its hash, the same for equal texts within one process.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+impl PartialEq for Symbol {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.text == other.text
+    }
+}
+
+impl Eq for Symbol {}
+
+impl From<&str> for Symbol {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl Event {
+    /// An event without attributes that reaches everywhere.
+    #[must_use]
+    pub fn at(position: Position) -> Self {
+        Self { position, attributes: Vec::new(), reach: None }
+    }
+
+    /// The same with one more attribute.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.attributes.push(Attribute { name: Symbol::new(name), value: value.into() });
+        self
+    }
+
+    /// The value of an attribute, `None` where it is absent.
+    #[must_use]
+    pub fn value(&self, name: &Symbol) -> Option<&Value> {
+        self.attributes.iter().find(|attribute| attribute.name == *name).map(|attribute| &attribute.value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Scalar(Scalar::Number(number))
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Scalar(Scalar::Text(text.into()))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Scalar(Scalar::Bool(truth))
+    }
+}
+
+impl Value {
+    /// Its elements: itself, or those of the array.
+    #[must_use]
+    pub fn elements(&self) -> &[Scalar] {
+        match self {
+            Self::Scalar(scalar) => std::slice::from_ref(scalar),
+            Self::Array(elements) => elements,
+        }
+    }
+}

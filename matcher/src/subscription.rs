@@ -1,0 +1,30 @@
+//! Subscriptions: a disjunction of filters, each an area and a condition.
+
+use crate::area::Area;
+use crate::condition::Condition;
+
+/// A client, as engines know it: a small number that the caller gives out and reuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u32);
+
+/// A subscription, as engines know it: a small number that the caller gives out and reuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubscriptionId(pub u32);
+
+/// What a client wants: every event that satisfies one of the filters.
+#[derive(Clone, Debug)]
+pub struct Subscription {
+    /// Whose position its following areas follow.
+    pub client: ClientId,
+    /// The alternatives. None matches nothing.
+    pub filters: Vec<Filter>,
+}
+
+/// An area of relevance and a condition on the content.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// Where.
+    pub area: Area,
+    /// What.
+    pub condition: Condition,
+}
