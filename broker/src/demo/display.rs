@@ -29,7 +29,7 @@ impl Behind {
         self.0.store(u64::try_from(behind.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    fn get(&self) -> Duration {
+    pub(super) fn get(&self) -> Duration {
         Duration::from_millis(self.0.load(Ordering::Relaxed))
     }
 }
