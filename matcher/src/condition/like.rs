@@ -7,6 +7,12 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// The pattern as it was written.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
     /// Whether the whole text fits the pattern.
     #[must_use]
     pub fn matches(&self, _text: &str) -> bool {
