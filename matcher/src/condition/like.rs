@@ -164,3 +164,83 @@ impl Automaton {
 fn set(states: &mut States, bit: usize) {
     states[bit / 64] |= 1 << (bit % 64);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, fitting: &[&str], other: &[&str]) {
+        let pattern = Pattern::new(source).unwrap_or_else(|error| panic!("{source}: {error}"));
+        for text in fitting {
+            assert!(pattern.matches(text), "{source} {text}");
+        }
+        for text in other {
+            assert!(!pattern.matches(text), "{source} {text}");
+        }
+    }
+
+    #[test]
+    fn wildcards() {
+        check("", &[""], &["a"]);
+        check("%", &["", "a", "\n漢"], &[]);
+        check("%%", &["", "a"], &[]);
+        check("_", &["a", "漢", "🚗", "\n"], &["", "ab", "e\u{301}"]);
+        check("a%", &["a", "ab"], &["", "ba"]);
+        check("%a", &["a", "ba", "aa"], &["", "ab"]);
+        check("%ab%", &["ab", "xaby", "aab"], &["a", "ba", "axb"]);
+        check("a%a", &["aa", "aba"], &["a", "ab"]);
+        check("ab%ba", &["abba", "abxba"], &["aba"]);
+        check("%a%b%", &["ab", "xaxbx"], &["ba"]);
+        check("_%", &["a", "ab"], &[""]);
+        check("%_", &["a", "ab"], &[""]);
+        check("_%_", &["ab", "abc"], &["a"]);
+        check("a_c%", &["abc", "a漢cd"], &["ac", "abbc"]);
+        check("%a_b%c", &["aab_c", "xaxbxc", "aaxbbc"], &["abc", "aabd"]);
+    }
+
+    #[test]
+    fn escapes() {
+        check("100\\%", &["100%"], &["100", "1000", "100\\%"]);
+        check("a\\_b", &["a_b"], &["axb"]);
+        check("\\\\%", &["\\", "\\x"], &["x"]);
+        check("\\a\\漢", &["a漢"], &["\\a漢"]);
+        assert_eq!(Pattern::new("a\\"), Err(PatternError::DanglingEscape));
+        assert_eq!(Pattern::new("a\\\\\\"), Err(PatternError::DanglingEscape));
+    }
+
+    #[test]
+    fn states_pass_from_word_to_word() {
+        for length in [1, 62, 63, 64, 65, 127, 128, 191, 192, PATTERN_CHARS_MAX] {
+            check(
+                &"_".repeat(length),
+                &[&"é".repeat(length)],
+                &[&"é".repeat(length - 1), &"é".repeat(length + 1)],
+            );
+            let tail = format!("%_{}", "a".repeat(length - 1));
+            if length < PATTERN_CHARS_MAX {
+                check(&tail, &[&"a".repeat(length), &"a".repeat(length + 300)], &[&"a".repeat(length - 1)]);
+            }
+        }
+    }
+
+    #[test]
+    fn length_is_bounded() {
+        assert!(Pattern::new(&"漢".repeat(PATTERN_CHARS_MAX)).is_ok());
+        let error = Pattern::new(&"%".repeat(PATTERN_CHARS_MAX + 1)).expect_err("one too many");
+        assert_eq!(error.to_string(), "the LIKE pattern has 256 characters, at most 255 are allowed");
+    }
+
+    #[test]
+    fn a_pattern_that_makes_backtracking_explode_is_ordinary() {
+        // Trying everything would take more steps than there are atoms.
+        let text = "a".repeat(1_000_000);
+        check(&format!("{}b", "a%".repeat(100)), &[&format!("{text}b")], &[&text]);
+        check(&format!("{}b", "_%a%".repeat(60)), &[&format!("{text}b")], &[&text]);
+    }
+
+    #[test]
+    fn a_usual_pattern_is_small() {
+        assert!(size_of::<Pattern>() <= 24);
+    }
+}
