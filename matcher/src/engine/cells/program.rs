@@ -404,7 +404,7 @@ fn hash_constraint(constraint: &Constraint) -> u64 {
         Test::Compare(comparison, scalar) => mix(mix(start ^ *comparison as u64) ^ hash_scalar(scalar)),
         Test::Between(low, high) => mix(mix(start ^ hash_scalar(low)) ^ hash_scalar(high)),
         Test::In(scalars) => scalars.iter().fold(mix(start), |hash, scalar| mix(hash ^ hash_scalar(scalar))),
-        Test::Like(pattern) => mix(start ^ crate::event::Symbol::new(pattern.source()).hash()),
+        Test::Like(pattern) => mix(start ^ crate::event::Symbol::new(pattern.as_str()).hash()),
         Test::IsNull => mix(start),
     }
 }
