@@ -193,14 +193,16 @@ impl Bench {
         let (broker_before, load_before) = (self.broker.cpu()?, process::own_cpu()?);
         let started = Instant::now();
         let address = self.broker.address;
-        let (scenario, tally, numbers) = (Arc::clone(&self.scenario), Arc::clone(&self.tally), events.clone());
+        let (scenario, tally, numbers) =
+            (Arc::clone(&self.scenario), Arc::clone(&self.tally), events.clone());
         tokio::task::spawn_blocking(move || publisher::publish(address, manner, &scenario, numbers, &tally))
             .await?
             .with_context(|| format!("publishing {manner:?}"))?;
         let expected = self.scenario.deliveries(events.clone());
         let came = self.wait_for(expected).await;
         let seconds = self.tally.last().saturating_duration_since(started).as_secs_f64();
-        let (broker, load) = (self.broker.cpu()?.since(broker_before), process::own_cpu()?.since(load_before));
+        let (broker, load) =
+            (self.broker.cpu()?.since(broker_before), process::own_cpu()?.since(load_before));
         tokio::time::sleep(LINGER).await;
         let verdict = self.tally.verdict(&self.scenario, events.clone());
         ensure!(

@@ -129,7 +129,8 @@ impl Cpu {
 /// On a machine without `/proc`.
 pub fn open_files_max() -> anyhow::Result<u64> {
     let limits = fs::read_to_string("/proc/self/limits")?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).context("no such limit")?;
+    let line =
+        limits.lines().find_map(|line| line.strip_prefix("Max open files")).context("no such limit")?;
     match line.split_whitespace().next() {
         Some("unlimited") => Ok(u64::MAX),
         soft => Ok(soft.context("an empty limit")?.parse()?),

@@ -150,7 +150,8 @@ fn batches(
         (number..end).for_each(|number| tally.sent(number, now));
         let request = client.post(&url).header("content-type", "application/x-ndjson").body(body);
         let answer: serde_json::Value = runtime.block_on(async { request.send().await?.json().await })?;
-        let accepted = answer["accepted"].as_u64().with_context(|| format!("the broker answered {answer}"))?;
+        let accepted =
+            answer["accepted"].as_u64().with_context(|| format!("the broker answered {answer}"))?;
         ensure!(accepted == end - number, "the broker took {accepted} of {}: {answer}", end - number);
         number = end;
     }

@@ -67,7 +67,8 @@ impl Scenario {
         let radius_m = (fan_out / (SEVERITY_SHARE * subscribers_per_m2 * PI)).sqrt();
         let drawn: Vec<_> = (0..EVENTS_COUNT).map(|_| (place(&mut rng), severity(&mut rng))).collect();
         let expected = expected(&subscribers, radius_m, &drawn);
-        let events = drawn.iter().map(|(coordinates, severity)| EventText::new(*coordinates, *severity)).collect();
+        let events =
+            drawn.iter().map(|(coordinates, severity)| EventText::new(*coordinates, *severity)).collect();
         Self { subscribers, radius_m, events, expected }
     }
 

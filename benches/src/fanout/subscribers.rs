@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use futures_util::SinkExt as _;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_tungstenite::WebSocketStream;
@@ -45,8 +45,13 @@ async fn open(broker: SocketAddr, number: usize) -> anyhow::Result<Socket> {
 ///
 /// # Errors
 /// When the broker refuses.
-pub async fn subscribe(sockets: &mut [Socket], subscribers: &[Subscriber], radius_m: f64) -> anyhow::Result<()> {
-    for (socket, Subscriber { coordinates: [lon, lat], severity_min }) in sockets.iter_mut().zip(subscribers) {
+pub async fn subscribe(
+    sockets: &mut [Socket],
+    subscribers: &[Subscriber],
+    radius_m: f64,
+) -> anyhow::Result<()> {
+    for (socket, Subscriber { coordinates: [lon, lat], severity_min }) in sockets.iter_mut().zip(subscribers)
+    {
         let here = format!(r#"{{"op":"move","ref":1,"coordinates":[{lon},{lat}]}}"#);
         let wish = format!(
             r#"{{"op":"subscribe","ref":2,"id":"near","filters":[{{"area":{{"radius_m":{radius_m}}},"where":"type = 'accident' AND severity >= {severity_min}"}}]}}"#
@@ -64,7 +69,11 @@ async fn await_frame(socket: &mut Socket, part: &str) -> anyhow::Result<()> {
         match socket.next().await.context("the connection closed")?? {
             Message::Text(text) if text.contains(part) => return Ok(()),
             Message::Text(text) => bail!("expected {part}, was told {text}"),
-            Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {}
+            Message::Binary(_)
+            | Message::Ping(_)
+            | Message::Pong(_)
+            | Message::Close(_)
+            | Message::Frame(_) => {}
         }
     }
 }

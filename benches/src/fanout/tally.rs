@@ -124,9 +124,8 @@ impl Tally {
         let mut verdict = Verdict { strays: self.strays.load(Relaxed), ..Verdict::default() };
         for number in events {
             let expected = scenario.expected(number);
-            let (count, marks) = self
-                .slot(number)
-                .map_or((0, 0), |slot| (slot.count.load(Relaxed), slot.marks.load(Relaxed)));
+            let (count, marks) =
+                self.slot(number).map_or((0, 0), |slot| (slot.count.load(Relaxed), slot.marks.load(Relaxed)));
             verdict.events_wrong += u64::from((count, marks) != (expected.count, expected.marks));
             verdict.deliveries_off += u64::from(count.abs_diff(expected.count));
         }
@@ -134,7 +133,8 @@ impl Tally {
     }
 
     fn slot(&self, number: u64) -> Option<&Slot> {
-        let index = number.checked_sub(self.first.load(Relaxed)).filter(|_| number < self.end.load(Relaxed))?;
+        let index =
+            number.checked_sub(self.first.load(Relaxed)).filter(|_| number < self.end.load(Relaxed))?;
         self.slots.get(usize::try_from(index).ok()?)
     }
 

@@ -52,7 +52,10 @@ pub(super) fn links(broker: SocketAddr) {
 pub(super) async fn show(facts: mpsc::Sender<Fact>, behind: Behind, done: CancellationToken) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let on_terminal = !bar.is_hidden();
-    bar.set_style(ProgressStyle::with_template("{spinner} {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.set_style(
+        ProgressStyle::with_template("{spinner} {wide_msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+    );
     let period = if on_terminal { REFRESH } else { LINE_EVERY };
     let mut last: Option<(Instant, Figures)> = None;
     loop {
@@ -63,7 +66,12 @@ pub(super) async fn show(facts: mpsc::Sender<Fact>, behind: Behind, done: Cancel
         }
         let Some(figures) = ask(&facts).await else { break };
         let elapsed = last.as_ref().map_or(since, |(at, _)| *at).elapsed();
-        let line = Line { now: &figures, before: last.as_ref().map(|(_, figures)| figures), elapsed, behind: behind.get() };
+        let line = Line {
+            now: &figures,
+            before: last.as_ref().map(|(_, figures)| figures),
+            elapsed,
+            behind: behind.get(),
+        };
         if on_terminal {
             bar.tick();
             bar.set_message(line.to_string());

@@ -101,7 +101,8 @@ pub(super) fn places() -> Vec<Role> {
         condition: Some("speed_kmh < 20 AND status IN (1, 2)"),
     };
     let ranks = RANKS.iter().map(|&(client, center, radius_m)| {
-        let free = Wish { id: "free", place: Place::Circle { center, radius_m }, condition: Some("status = 0") };
+        let free =
+            Wish { id: "free", place: Place::Circle { center, radius_m }, condition: Some("status = 0") };
         Role { client: client.to_owned(), wishes: vec![free] }
     });
     [

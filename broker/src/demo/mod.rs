@@ -52,7 +52,8 @@ pub struct DemoArguments {
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
-    let time: jiff::SignedDuration = text.parse().map_err(|_| "a time is a number and a unit, such as 20s or 2m")?;
+    let time: jiff::SignedDuration =
+        text.parse().map_err(|_| "a time is a number and a unit, such as 20s or 2m")?;
     Duration::try_from(time).map_err(|_| "a time is not negative".to_owned())
 }
 
@@ -106,8 +107,10 @@ pub async fn run(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
     shutdown.cancel();
     drop((stage, facts));
     server.await?.context("the broker")?;
-    let figures = tokio::time::timeout(PATIENCE, farewell(sockets, oracle)).await.context("the goodbyes")??;
-    let summary = display::Summary { figures: &figures, elapsed, speed: arguments.speed, behind: behind.get() };
+    let figures =
+        tokio::time::timeout(PATIENCE, farewell(sockets, oracle)).await.context("the goodbyes")??;
+    let summary =
+        display::Summary { figures: &figures, elapsed, speed: arguments.speed, behind: behind.get() };
     println!("{summary}");
     Ok(if figures.exact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -232,8 +232,7 @@ impl Oracle {
                 self.pair((client_idx, number), expected, subscriptions, sent_at, at);
             }
             Some(Open::Received { .. }) | None => {
-                self.open
-                    .insert((client_idx, number), Open::Received { subscriptions, received_at: at });
+                self.open.insert((client_idx, number), Open::Received { subscriptions, received_at: at });
             }
         }
     }
@@ -298,9 +297,8 @@ mod tests {
     }
 
     fn published(number: u64) -> Fact {
-        let event = Event::at(WORLD.position(&[114.001, 22.5]).unwrap())
-            .with("speed_kmh", 3.0)
-            .with("status", 1.0);
+        let event =
+            Event::at(WORLD.position(&[114.001, 22.5]).unwrap()).with("speed_kmh", 3.0).with("status", 1.0);
         Fact::Published { number, event: Box::new(event), sent_at: Instant::now() }
     }
 
@@ -316,7 +314,8 @@ mod tests {
 
     #[test]
     fn deliveries_before_and_after_the_answer_to_the_publish_are_exact() {
-        let figures = conclude([delivered(0, 1, 1, 1), published(1), delivered(1, 1, 1, 1), delivered(2, 1, 1, 1)]);
+        let figures =
+            conclude([delivered(0, 1, 1, 1), published(1), delivered(1, 1, 1, 1), delivered(2, 1, 1, 1)]);
         assert!(figures.exact(), "{figures:?}");
         assert_eq!((figures.deliveries, figures.events_matched, figures.vehicles), (3, 1, 2));
         assert_eq!(figures.latency_us.len(), 3);
@@ -339,7 +338,8 @@ mod tests {
 
     #[test]
     fn a_wrong_set_of_subscriptions_is_missing_and_spurious() {
-        let figures = conclude([published(1), delivered(0, 1, 1, 1), delivered(1, 1, 1, 1), delivered(2, 1, 1, 3)]);
+        let figures =
+            conclude([published(1), delivered(0, 1, 1, 1), delivered(1, 1, 1, 1), delivered(2, 1, 1, 3)]);
         assert_eq!((figures.missing, figures.spurious), (1, 1));
     }
 

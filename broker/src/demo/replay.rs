@@ -71,7 +71,10 @@ impl Recording {
             let at = Duration::from_millis(at);
             recording.reports.push(Report { at, taxi_idx, lon, lat, speed_kmh, status });
         }
-        anyhow::ensure!(recording.reports.is_sorted_by_key(|report| report.at), "the reports are out of order");
+        anyhow::ensure!(
+            recording.reports.is_sorted_by_key(|report| report.at),
+            "the reports are out of order"
+        );
         anyhow::ensure!(!recording.reports.is_empty(), "there are no reports");
         Ok(recording)
     }
@@ -106,7 +109,8 @@ mod tests {
 
     #[test]
     fn rounds_follow_each_other_at_the_chosen_speed() {
-        let text = "seq,ts_ms,taxi_id,lon,lat,speed_kmh,status\n0,5000,7,114.0,22.5,30,1\n1,8000,9,114.1,22.6,0,0\n";
+        let text =
+            "seq,ts_ms,taxi_id,lon,lat,speed_kmh,status\n0,5000,7,114.0,22.5,30,1\n1,8000,9,114.1,22.6,0,0\n";
         let recording = Recording::read(text.as_bytes()).unwrap();
         let due: Vec<_> = recording
             .rounds(2.0)
@@ -118,7 +122,8 @@ mod tests {
 
     #[test]
     fn reports_that_go_back_in_time_are_refused() {
-        let text = "seq,ts_ms,taxi_id,lon,lat,speed_kmh,status\n0,5000,7,114.0,22.5,30,1\n1,4000,9,114.1,22.6,0,0\n";
+        let text =
+            "seq,ts_ms,taxi_id,lon,lat,speed_kmh,status\n0,5000,7,114.0,22.5,30,1\n1,4000,9,114.1,22.6,0,0\n";
         assert!(Recording::read(text.as_bytes()).is_err());
     }
 }

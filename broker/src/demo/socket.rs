@@ -44,7 +44,8 @@ impl Client {
         facts: mpsc::Sender<Fact>,
         tasks: &mut JoinSet<anyhow::Result<()>>,
     ) -> anyhow::Result<Self> {
-        let mut socket = open(broker, &role.client).await.with_context(|| format!("client {}", role.client))?;
+        let mut socket =
+            open(broker, &role.client).await.with_context(|| format!("client {}", role.client))?;
         match read(&mut socket).await? {
             Some(ServerFrame::Ready { .. }) => {}
             other => bail!("{} was told {other:?} instead of `ready`", role.client),
@@ -122,7 +123,9 @@ async fn attend(
                 let _ = sender.send(result);
                 Ok(())
             }
-            open => bail!("{} was answered {reference:?}, open is {:?}", role.client, open.map(|open| open.0)),
+            open => {
+                bail!("{} was answered {reference:?}, open is {:?}", role.client, open.map(|open| open.0))
+            }
         };
         let fact = match frame {
             None => return Ok(()),
