@@ -37,7 +37,7 @@ use socket::Client;
 /// Where the broker listens, unless somebody else does.
 const LISTEN: &str = "127.0.0.1:7070";
 
-/// How long the last deliveries, and then the goodbyes of the broker, may take.
+/// How long an answer, the last deliveries, and then the goodbyes of the broker may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the demo can be told.

@@ -14,6 +14,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use wire::{ClientFrame, ServerFrame};
 
+use super::PATIENCE;
 use super::fleet::Role;
 use super::oracle::Fact;
 
@@ -73,7 +74,8 @@ impl Client {
         let (answer, answered) = oneshot::channel();
         let request = Request { reference, text, answer };
         self.requests.send(request).await.ok().context("the connection is closed")?;
-        answered.await.context("the connection closed before the answer")?.map_err(anyhow::Error::msg)
+        let answered = tokio::time::timeout(PATIENCE, answered).await.context("no answer from the broker")?;
+        answered.context("the connection closed before the answer")?.map_err(anyhow::Error::msg)
     }
 }
 
