@@ -26,6 +26,18 @@ impl Scan {
         Self { world, subscriptions: BTreeMap::new(), positions: HashMap::new() }
     }
 
+    /// Where a client is.
+    #[must_use]
+    pub fn position(&self, client: ClientId) -> Option<&Position> {
+        self.positions.get(&client)
+    }
+
+    /// How many filters it looks at for each event.
+    #[must_use]
+    pub fn filters_count(&self) -> usize {
+        self.subscriptions.values().map(|held| held.filters.len()).sum()
+    }
+
     /// Whether an event satisfies a subscription: some filter does, and the event reaches the client.
     fn satisfies(&self, event: &Event, subscription: &Subscription) -> bool {
         let client = self.positions.get(&subscription.client);

@@ -1,3 +1,4 @@
 //! The crate from outside: areas against their definitions, engines against the oracle.
 
 mod areas;
+mod engines;
