@@ -2,3 +2,4 @@
 
 mod areas;
 mod engines;
+mod faults;
