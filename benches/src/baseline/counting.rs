@@ -3,8 +3,9 @@
 //!
 //! Source: Carzaniga and Wolf, "Forwarding in a content-based network", SIGCOMM 2003, the algorithm of SFF,
 //! which the paper compares with. As there, constraints are indexed by name and operator in sorted arrays.
-//! Ours counts an interval as one constraint, keeps a filter's target beside its number in the posting, and
-//! stamps counters with the run instead of clearing them. Location is checked for satisfied filters.
+//! Ours counts an interval as one constraint, keeps a filter's target beside its number in the posting, stamps
+//! counters with the run instead of clearing them, and numbers the filters by their names, so that the
+//! counters that one event touches lie together. Location is checked for satisfied filters.
 
 use super::{Circle, Contents, Interval, Prepared};
 
@@ -40,12 +41,19 @@ pub struct Counting {
     /// By filter: run and count.
     counters: Vec<u16>,
     run: u16,
-    /// By filter: the centre, and the squared radius.
-    places: Vec<[f64; 3]>,
+    /// By filter.
+    places: Vec<Place>,
     /// Filters that any content satisfies.
     unconstrained: Vec<u32>,
     satisfied: Vec<u32>,
-    filters_per_subscription: u32,
+}
+
+/// Where a filter is relevant, and whose it is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    centre: [f64; 2],
+    radius_sq: f64,
+    subscription: u32,
 }
 
 impl Counting {
@@ -63,8 +71,9 @@ impl Counting {
         let mut lists: Vec<[Vec<(Interval, u32)>; 3]> =
             (0..names_count).map(|_| Default::default()).collect();
         let mut unconstrained = Vec::new();
-        for filter in 0..contents.filters_count() {
-            let (intervals, number) = (contents.of(filter), u32::try_from(filter)?);
+        let order = by_names(contents);
+        for (number, filter) in (0..).zip(&order) {
+            let intervals = contents.of(*filter as usize);
             anyhow::ensure!(intervals.len() < 1 << COUNT_BITS, "too many constraints to count");
             if intervals.is_empty() {
                 unconstrained.push(number);
@@ -79,15 +88,18 @@ impl Counting {
                 lists[interval.name as usize][kind].push((*interval, posting));
             }
         }
-        let place = |circle: &Circle| [circle.centre[0], circle.centre[1], circle.radius_m * circle.radius_m];
+        let place = |filter: &u32| {
+            let Circle { centre, radius_m } = circles[*filter as usize];
+            let subscription = filter / filters_per_subscription;
+            Place { centre, radius_sq: radius_m * radius_m, subscription }
+        };
         Ok(Self {
             names: lists.into_iter().map(Postings::new).collect(),
             counters: vec![0; contents.filters_count()],
             run: 0,
-            places: circles.iter().map(place).collect(),
+            places: order.iter().map(place).collect(),
             unconstrained,
             satisfied: Vec::new(),
-            filters_per_subscription,
         })
     }
 
@@ -113,10 +125,10 @@ impl Counting {
         found.clear();
         let [x, y] = event.at;
         for filter in &self.satisfied {
-            let [centre_x, centre_y, radius_sq] = self.places[*filter as usize];
-            let (dx, dy) = (x - centre_x, y - centre_y);
-            if dx * dx + dy * dy <= radius_sq {
-                found.push(filter / self.filters_per_subscription);
+            let place = &self.places[*filter as usize];
+            let (dx, dy) = (x - place.centre[0], y - place.centre[1]);
+            if dx * dx + dy * dy <= place.radius_sq {
+                found.push(place.subscription);
             }
         }
         found.sort_unstable();
@@ -132,6 +144,21 @@ impl Counting {
         }
         self.run << COUNT_BITS
     }
+}
+
+/// The filters, those with the same names next to each other.
+fn by_names(contents: &Contents) -> Vec<u32> {
+    let mut names = Vec::new();
+    // A key holds eight names; where they agree the others matter little.
+    let mut key = |filter: u32| {
+        names.clear();
+        names.extend(contents.of(filter as usize).iter().map(|interval| interval.name));
+        names.sort_unstable();
+        names.iter().take(8).fold(0, |key, name| key << 8 | u64::from(*name))
+    };
+    let mut order: Vec<u32> = (0..).take(contents.filters_count()).collect();
+    order.sort_by_cached_key(|filter| key(*filter));
+    order
 }
 
 /// The hot loop.

@@ -1,5 +1,6 @@
 //! What takes part in a race: an engine, or a baseline.
 
+use matcher::engine::cells::Cells;
 use matcher::engine::scan::Scan;
 use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
@@ -35,13 +36,14 @@ pub enum Finds {
 }
 
 /// The engines that can be measured.
-pub const ENGINES: [&str; 1] = ["scan"];
+pub const ENGINES: [&str; 2] = ["scan", "cells"];
 
 /// An empty engine by its name; `None` when there is none of that name.
 #[must_use]
 pub fn engine(name: &str, world: World) -> Option<Box<dyn Engine>> {
     match name {
         "scan" => Some(Box::new(Scan::new(world))),
+        "cells" => Some(Box::new(Cells::new(world))),
         _ => None,
     }
 }

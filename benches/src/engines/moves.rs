@@ -8,7 +8,7 @@ use matcher::fixtures::workload::{Spot, Workload};
 use matcher::geo::Position;
 use matcher::subscription::ClientId;
 
-use super::process::waited;
+use super::process::{Stopwatch, waited};
 use super::race::nanoseconds;
 use crate::baseline::Circle;
 use crate::baseline::rtree::Circles;
@@ -30,9 +30,9 @@ pub enum Travel {
 pub struct MoveTiming {
     /// Moves per clocking: as many again were timed in chunks, for the mean.
     pub moves: u64,
-    /// Mean of a client's move, without the clock's cost.
+    /// Mean of a client's move, without the clock's cost and waits for a core.
     pub mean_ns: f64,
-    /// Single moves, with it.
+    /// Single moves, with them.
     pub moves_ns: Histogram<u64>,
     /// The longest one, less the time for which this thread was waiting for a core about then.
     pub longest_own: Duration,
@@ -90,11 +90,11 @@ impl<'a> Travellers<'a> {
         let mut moves_ns = Histogram::new_with_max(3_600_000_000_000, 3)?;
         for _ in 0..chunks {
             let chunk = self.draw(travel);
-            let start = Instant::now();
+            let stopwatch = Stopwatch::start();
             for (client, position) in &chunk {
                 engine.move_client(*client, Some(*position));
             }
-            whole += start.elapsed();
+            whole += stopwatch.stop();
 
             let chunk = self.draw(travel);
             let waited_before = waited();

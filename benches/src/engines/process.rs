@@ -1,7 +1,7 @@
 //! What the system says about the machine and this process.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The processor and how many of its cores there are.
 #[must_use]
@@ -27,6 +27,31 @@ pub fn resident_bytes() -> Option<usize> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+/// A clock that stands still while this thread waits for a core, where the system tells that: on a shared
+/// machine the wait says nothing about the code.
+#[derive(Debug)]
+pub struct Stopwatch {
+    waited: Duration,
+    start: Instant,
+}
+
+impl Stopwatch {
+    /// Starts.
+    #[must_use]
+    pub fn start() -> Self {
+        // The order keeps the reading of the file out of the time.
+        let waited = waited();
+        Self { waited, start: Instant::now() }
+    }
+
+    /// Stops; how long this thread was running.
+    #[must_use]
+    pub fn stop(self) -> Duration {
+        let elapsed = self.start.elapsed();
+        elapsed.saturating_sub(waited().saturating_sub(self.waited))
+    }
 }
 
 /// How long this thread has waited for a core in its life; nothing where the system does not say.

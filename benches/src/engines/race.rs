@@ -8,6 +8,7 @@ use matcher::event::Event;
 use matcher::fixtures::workload::Workload;
 
 use super::contender::{Contender, OneByOne};
+use super::process::Stopwatch;
 use crate::baseline::Prepared;
 
 /// Events that come before each timed loop; others than the timed ones, which may stay in the caches from the
@@ -19,9 +20,9 @@ pub const WARM_UP_EVENTS: usize = 200;
 pub struct Timing {
     /// Whose it is.
     pub label: String,
-    /// Mean of each round in microseconds an event, ascending.
+    /// Mean of each round in microseconds an event, without waits for a core, ascending.
     pub means_us: Vec<f64>,
-    /// Single events in nanoseconds, the clock's own cost included.
+    /// Single events in nanoseconds, the clock's own cost and waits for a core included.
     pub events_ns: Histogram<u64>,
 }
 
@@ -96,9 +97,9 @@ pub fn race(entrants: &mut [Entrant<'_>], rounds: usize) -> anyhow::Result<Vec<T
 /// One loop that is timed as a whole, and one whose events are.
 fn turn(contender: &mut dyn Contender, events: &Events, timing: &mut Timing) -> anyhow::Result<()> {
     events.warm_up.iter().for_each(|event| contender.find(event));
-    let start = Instant::now();
+    let stopwatch = Stopwatch::start();
     events.timed.iter().for_each(|event| contender.find(event));
-    timing.means_us.push(start.elapsed().as_secs_f64() * 1e6 / events.timed.len() as f64);
+    timing.means_us.push(stopwatch.stop().as_secs_f64() * 1e6 / events.timed.len() as f64);
 
     events.warm_up.iter().for_each(|event| contender.find(event));
     for event in &events.timed {
@@ -114,11 +115,11 @@ pub fn batches(engine: &mut OneByOne, events: &[Event], batch_size: usize, round
     let events: Vec<&Event> = events.iter().collect();
     let mut rates: Vec<f64> = (0..=rounds)
         .map(|_| {
-            let start = Instant::now();
+            let stopwatch = Stopwatch::start();
             for batch in events.chunks(batch_size) {
                 engine.find_batch(batch);
             }
-            events.len() as f64 / start.elapsed().as_secs_f64()
+            events.len() as f64 / stopwatch.stop().as_secs_f64()
         })
         .skip(1) // The first round warms up.
         .collect();
