@@ -1,4 +1,6 @@
 //! What nearcast's engines gain over what one would otherwise use.
 #![forbid(unsafe_code)]
 
+pub mod baseline;
+pub mod engines;
 pub mod fanout;
