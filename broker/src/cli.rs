@@ -21,21 +21,8 @@ pub struct Cli {
 pub enum Command {
     /// Run the broker until SIGTERM or ctrl-C.
     Serve(Settings),
-    /// Replay real vehicles against a broker on loopback and check every delivery.
-    Demo(DemoArguments),
     /// Show the settings that are in force, with an explanation of each.
     PrintConfig(Settings),
-}
-
-/// Flags of the demo.
-#[derive(Clone, Debug, Args)]
-pub struct DemoArguments {
-    /// How long to replay, such as 20s or 2m; until ctrl-C when absent.
-    #[arg(long = "for", value_name = "TIME")]
-    pub duration: Option<String>,
-    /// How many times faster than it happened.
-    #[arg(long, value_name = "N")]
-    pub speed: Option<f64>,
 }
 
 /// Flags that are settings, too.

@@ -240,24 +240,10 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with every fault found.
     pub fn load(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result<Self, ConfigError> {
-        let mut figment = defaults();
-        if let Some(path) = file {
-            if !path.is_file() {
-                return Err(ConfigError { faults: vec![format!("there is no file {}", path.display())] });
-            }
-            figment = figment.merge(Toml::file_exact(path));
-        }
-        figment = figment.merge(Env::prefixed(ENVIRONMENT_PREFIX).split("__"));
-        for (key, value) in flags {
-            figment = figment.merge(Serialized::default(key, value));
-        }
-        let mut faults = unknown_and_mistyped(&figment);
-        if !faults.is_empty() {
-            return Err(ConfigError { faults });
-        }
+        let figment = assemble(file, flags)?;
         match figment.extract::<Self>() {
             Ok(config) => {
-                faults = config.faults();
+                let faults = config.faults();
                 if faults.is_empty() { Ok(config) } else { Err(ConfigError { faults }) }
             }
             Err(error) => Err(ConfigError { faults: error.into_iter().map(|one| one.to_string()).collect() }),
@@ -379,6 +365,59 @@ impl Config {
     #[must_use]
     pub fn shutdown_grace(&self) -> Duration {
         Duration::from_millis(self.server.shutdown_grace_ms)
+    }
+}
+
+/// Puts the layers together; keys and types are right then, values may not be.
+fn assemble(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result<Figment, ConfigError> {
+    let mut figment = defaults();
+    if let Some(path) = file {
+        if !path.is_file() {
+            return Err(ConfigError { faults: vec![format!("there is no file {}", path.display())] });
+        }
+        figment = figment.merge(Toml::file_exact(path));
+    }
+    figment = figment.merge(Env::prefixed(ENVIRONMENT_PREFIX).split("__"));
+    for (key, value) in flags {
+        figment = figment.merge(Serialized::default(key, value));
+    }
+    let faults = unknown_and_mistyped(&figment);
+    if faults.is_empty() { Ok(figment) } else { Err(ConfigError { faults }) }
+}
+
+/// The settings that are in force, each under its explanation: `config/default.toml` with other values.
+///
+/// # Errors
+/// As [`Config::load`].
+pub fn explain(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result<String, ConfigError> {
+    let figment = assemble(file, flags)?;
+    let mut text = String::new();
+    let mut section = "";
+    for line in DEFAULT_TOML.lines() {
+        let shown = match line.split_once(" = ") {
+            Some((key, _)) if !line.starts_with('#') => {
+                let value = figment.find_value(&format!("{section}.{key}")).ok();
+                value.and_then(|value| Some(format!("{key} = {}", literal(&value)?)))
+            }
+            _ => None,
+        };
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = name;
+        }
+        text.push_str(shown.as_deref().unwrap_or(line));
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// A value as TOML writes it.
+fn literal(value: &Value) -> Option<String> {
+    match value {
+        // JSON's texts are TOML's basic strings.
+        Value::String(_, text) => serde_json::to_string(text).ok(),
+        Value::Bool(_, truth) => Some(truth.to_string()),
+        Value::Num(..) => value.to_u128().map(|number| number.to_string()),
+        Value::Char(..) | Value::Empty(..) | Value::Dict(..) | Value::Array(..) => None,
     }
 }
 
