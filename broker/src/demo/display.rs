@@ -36,16 +36,17 @@ impl Behind {
 
 /// Says where the broker listens and what a reader can try beside the demo.
 pub(super) fn links(broker: SocketAddr) {
+    println!();
+    println!("  the API    http://{broker}/docs");
+    println!("  figures    http://{broker}/v1/stats");
+    println!("  listen     websocat ws://{broker}/v1/clients/me/ws");
+    println!("  or         curl -N http://{broker}/v1/clients/me/events");
+    println!("  subscribe  curl -X PUT http://{broker}/v1/clients/me/subscriptions/near \\");
+    println!("               -H 'content-type: application/json' -d \\");
     println!(
-        "\
-  the API        http://{broker}/docs
-  figures        http://{broker}/v1/stats
-  try            curl -X PUT http://{broker}/v1/clients/me/subscriptions/near -H 'content-type: application/json' \\
-                   -d '{{\"filters\": [{{\"area\": {{\"center\": [114.06, 22.54], \"radius_m\": 3000}}, \"where\": \"status > 0\"}}]}}'
-  and            curl -N http://{broker}/v1/clients/me/events
-  or             websocat ws://{broker}/v1/clients/me/ws
-"
+        r#"               '{{"filters": [{{"area": {{"center": [114.06, 22.54], "radius_m": 3000}}, "where": "status > 0"}}]}}'"#
     );
+    println!();
 }
 
 /// Shows how things stand until `done`.
@@ -53,8 +54,7 @@ pub(super) async fn show(facts: mpsc::Sender<Fact>, behind: Behind, done: Cancel
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let on_terminal = !bar.is_hidden();
     bar.set_style(
-        ProgressStyle::with_template("{spinner} {wide_msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
     );
     let period = if on_terminal { REFRESH } else { LINE_EVERY };
     let mut last: Option<(Instant, Figures)> = None;
@@ -76,7 +76,7 @@ pub(super) async fn show(facts: mpsc::Sender<Fact>, behind: Behind, done: Cancel
             bar.tick();
             bar.set_message(line.to_string());
         } else {
-            println!("{line}");
+            println!("{}", line.to_string().replace(LINE_BREAK, " "));
         }
         last = Some((Instant::now(), figures));
     }
@@ -88,6 +88,9 @@ async fn ask(facts: &mpsc::Sender<Fact>) -> Option<Figures> {
     facts.send(Fact::Asked { answer }).await.ok()?;
     figures.await.ok()
 }
+
+/// Where the live line is cut in two, each part of which fits into 80 columns.
+const LINE_BREAK: &str = "\n  ";
 
 /// The live line: rates of the time since the one before.
 struct Line<'a> {
@@ -108,16 +111,15 @@ impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} vehicles, {:.0} moves/s, {:.0} events/s, {:.0} deliveries/s, {}, {:.0} % of events near somebody",
+            "{} vehicles, {:.0} moves/s, {:.0} events/s, {:.0} deliveries/s,",
             self.now.vehicles,
             self.rate(|figures| figures.moves),
             self.rate(|figures| figures.events),
             self.rate(|figures| figures.deliveries),
-            Latency(&self.now.latency_us),
-            share(self.now),
         )?;
+        write!(f, "{LINE_BREAK}{}, {:.0} % near somebody", Latency(&self.now.latency_us), share(self.now))?;
         if self.behind >= BEHIND_MIN {
-            write!(f, ", {:.1} s behind its schedule", self.behind.as_secs_f64())?;
+            write!(f, ", {:.1} s behind", self.behind.as_secs_f64())?;
         }
         Ok(())
     }
@@ -133,7 +135,7 @@ struct Latency<'a>(&'a Histogram<u64>);
 impl fmt::Display for Latency<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |quantile| self.0.value_at_quantile(quantile) as f64 / 1_000.0;
-        write!(f, "publish to delivery p50 {:.2} ms p99 {:.2} ms", ms(0.5), ms(0.99))
+        write!(f, "publish to delivery p50 {:.2} ms, p99 {:.2} ms", ms(0.5), ms(0.99))
     }
 }
 
