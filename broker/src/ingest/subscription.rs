@@ -39,11 +39,6 @@ impl SubscriptionReader {
         Self { world, limits, overflow }
     }
 
-    /// The world that areas lie in.
-    pub(crate) fn world(&self) -> World {
-        self.world
-    }
-
     /// Reads a document, whose `id`, if it has one, must be the one that it is put under.
     pub(crate) fn parse(&self, id: &str, text: &str) -> Result<Prepared, Refusal> {
         if text.len() > self.limits.subscription_bytes {
