@@ -119,7 +119,8 @@ mod tests {
         let masks: Vec<u32> = (0..100).map(|index| name_mask(&format!("name{index}"))).collect();
         assert!(masks.iter().all(|mask| (1..=6).contains(&mask.count_ones())), "{masks:x?}");
         let distinct: std::collections::BTreeSet<_> = masks.iter().collect();
-        assert!(distinct.len() > 95);
+        // The crate's double hashing modulo 32 has about a thousand outcomes, so a few of a hundred coincide.
+        assert!(distinct.len() > 85, "{}", distinct.len());
     }
 
     #[test]
