@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -26,7 +27,8 @@ fn main() -> ExitCode {
 
 fn sources(settings: &Settings) -> Sources {
     // A variable that is not UTF-8 is none of ours.
-    let variable = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let variable =
+        |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment = std::env::vars_os().filter_map(variable).collect();
     Sources { file: settings.config.clone(), environment, flags: settings.flags() }
 }
@@ -42,7 +44,8 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let address = config.address();
-        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let listener =
+            TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         println!("nearcast listens on http://{}", listener.local_addr()?);
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(shutdown.clone()));
@@ -52,7 +55,10 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
 
 fn log(config: &Config) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&config.log.filter).context("log.filter")?;
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     match config.log.format {
         LogFormat::Text => subscriber.init(),
         LogFormat::Json => subscriber.json().init(),
