@@ -8,7 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 
-pub(crate) mod cql2_json;
+mod cql2_json;
 mod http;
 mod ingest;
 mod metrics;

@@ -1,12 +1,14 @@
 //! The program `nearcast`.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use broker::Config;
 use broker::cli::{Cli, Command, Settings};
-use broker::config::{self, LogFormat};
+use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
 use clap::Parser as _;
 use tokio::net::TcpListener;
@@ -25,23 +27,27 @@ fn main() -> ExitCode {
     })
 }
 
-fn load(settings: &Settings) -> anyhow::Result<Config> {
-    Ok(Config::load(settings.config.as_deref(), settings.flags())?)
+fn sources(settings: &Settings) -> Sources {
+    // A variable that is not UTF-8 is none of ours.
+    let variable =
+        |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let environment = std::env::vars_os().filter_map(variable).collect();
+    Sources { file: settings.config.clone(), environment, flags: settings.flags() }
 }
 
 fn print_config(settings: &Settings) -> anyhow::Result<()> {
-    let text = config::explain(settings.config.as_deref(), settings.flags())?;
-    print!("{text}");
+    print!("{}", config::explain(&sources(settings))?);
     Ok(())
 }
 
 fn serve(settings: &Settings) -> anyhow::Result<()> {
-    let config = load(settings)?;
+    let config = Config::load(&sources(settings))?;
     log(&config)?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let address = config.address();
-        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let listener =
+            TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         println!("nearcast listens on http://{}", listener.local_addr()?);
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(shutdown.clone()));
@@ -59,7 +65,10 @@ fn demo(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
 
 fn log(config: &Config) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&config.log.filter).context("log.filter")?;
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     match config.log.format {
         LogFormat::Text => subscriber.init(),
         LogFormat::Json => subscriber.json().init(),

@@ -34,8 +34,7 @@ pub(crate) async fn put(
     let limit = app.config.limits.subscription_bytes;
     let body = body::document(&app, &headers, body, limit, "limits.subscription_bytes").await?;
     let subscription = Box::new(app.subscriptions.parse(&id, body::text(&body)?)?);
-    let install =
-        |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
+    let install = |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
     let installed = app.shards.ask(&client, install).await??;
     let status = if installed.replaced { StatusCode::OK } else { StatusCode::CREATED };
     Ok(error::json(status, &*installed.document))
@@ -64,15 +63,14 @@ pub(crate) async fn get(
 #[utoipa::path(
     get, path = "/v1/clients/{client}/subscriptions", tag = "subscriptions",
     params(("client" = String, Path, description = "The client")),
-    responses((status = 200, description = "All of them, by id", body = wire::Subscriptions)),
+    responses((status = 200, description = "All of them, by id", body = Vec<wire::Subscription>)),
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     ClientPath(client): ClientPath,
 ) -> Result<Response, Refusal> {
     let documents = app.shards.ask(&client, |client, reply| Command::List { client, reply }).await?;
-    let text = format!("{{\"subscriptions\":[{}]}}", documents.join(","));
-    Ok(error::json(StatusCode::OK, text))
+    Ok(error::json(StatusCode::OK, format!("[{}]", documents.join(","))))
 }
 
 /// Ends a subscription.
@@ -90,7 +88,8 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
     let asked = Arc::clone(&id);
-    let removed = app.shards.ask(&client, |client, reply| Command::Remove { client, id: asked, reply }).await?;
+    let removed =
+        app.shards.ask(&client, |client, reply| Command::Remove { client, id: asked, reply }).await?;
     if removed { Ok(StatusCode::NO_CONTENT) } else { Err(none(&client, &id)) }
 }
 

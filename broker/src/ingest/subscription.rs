@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use matcher::area::Area;
-use matcher::condition::{Condition, ConditionError};
+use matcher::condition::Condition;
 use matcher::geo::World;
 use matcher::subscription::Filter;
 use serde_json::value::RawValue;
@@ -12,6 +12,7 @@ use wire::Fault;
 use super::area::{self, AreaBounds};
 use super::json::{self, Members};
 use crate::config::{Limits, OverflowName};
+use crate::cql2_json;
 use crate::refusal::Refusal;
 
 /// A checked subscription.
@@ -37,11 +38,6 @@ pub(crate) struct SubscriptionReader {
 impl SubscriptionReader {
     pub(crate) fn new(world: World, limits: Limits, overflow: OverflowName) -> Self {
         Self { world, limits, overflow }
-    }
-
-    /// The world that areas lie in.
-    pub(crate) fn world(&self) -> World {
-        self.world
     }
 
     /// Reads a document, whose `id`, if it has one, must be the one that it is put under.
@@ -94,7 +90,9 @@ impl SubscriptionReader {
                     filters.push(filter);
                     documents.push(document);
                 }
-                None if faults.is_empty() => return Err(Refusal::Internal("a filter is neither right nor wrong")),
+                None if faults.is_empty() => {
+                    return Err(Refusal::Internal("a filter is neither right nor wrong"));
+                }
                 None => {}
             }
         }
@@ -160,13 +158,13 @@ impl SubscriptionReader {
         };
         let condition = match members.take("where") {
             None => Some(Condition::always()),
-            Some(text) => match self.condition(text) {
+            Some(text) => match self.condition(text, &format!("{pointer}/where")) {
                 Ok(condition) => {
                     document.push(format!("\"where\":{}", quoted(&condition.normal().to_string())));
                     Some(condition)
                 }
-                Err(detail) => {
-                    faults.push(Fault { pointer: format!("{pointer}/where"), detail });
+                Err(fault) => {
+                    faults.push(fault);
                     None
                 }
             },
@@ -178,18 +176,16 @@ impl SubscriptionReader {
         Ok(Some((Filter { area, condition }, format!("{{{}}}", document.join(",")))))
     }
 
-    fn condition(&self, text: &str) -> Result<Condition, String> {
+    fn condition(&self, text: &str, pointer: &str) -> Result<Condition, Fault> {
+        let fault = |pointer: String, detail: String| Fault { pointer, detail };
         let limit = self.limits.condition_bytes;
         if text.len() > limit {
-            return Err(format!("a condition may have at most {limit} bytes (limits.condition_bytes)"));
+            let detail = format!("a condition may have at most {limit} bytes (limits.condition_bytes)");
+            return Err(fault(pointer.to_owned(), detail));
         }
-        let condition = if text.starts_with('"') {
-            let text: String = serde_json::from_str(text).map_err(|error| json::reason(&error))?;
-            Condition::parse(&text).map_err(|error: ConditionError| error.to_string())?
-        } else {
-            return Err("must be a condition in CQL2 text".to_owned());
-        };
-        Ok(condition)
+        let document: serde_json::Value = json::read(text, pointer, "a condition in CQL2")?;
+        cql2_json::condition(&document)
+            .map_err(|error| fault(format!("{pointer}{}", error.pointer), error.detail))
     }
 }
 
@@ -197,11 +193,15 @@ impl SubscriptionReader {
 fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
     match refusal {
         Refusal::Invalid(found) => {
-            let below = found.into_iter().map(|fault| Fault { pointer: format!("{parent}{}", fault.pointer), ..fault });
+            let below = found
+                .into_iter()
+                .map(|fault| Fault { pointer: format!("{parent}{}", fault.pointer), ..fault });
             faults.extend(below);
             Ok(())
         }
-        Refusal::NotYet { pointer, what } => Err(Refusal::NotYet { pointer: format!("{parent}{pointer}"), what }),
+        Refusal::NotYet { pointer, what } => {
+            Err(Refusal::NotYet { pointer: format!("{parent}{pointer}"), what })
+        }
         other => Err(other),
     }
 }
@@ -214,7 +214,9 @@ fn refuse_what_is_not_there_yet(members: &mut Members<'_>, faults: &mut Vec<Faul
             Ok(on) if on.iter().any(|one| one == "enter" || one == "exit") => {
                 return Err(Refusal::not_yet("/on", "transitions (enter, exit)"));
             }
-            Ok(_) => faults.push(Fault { pointer: "/on".to_owned(), detail: "must be [\"event\"]".to_owned() }),
+            Ok(_) => {
+                faults.push(Fault { pointer: "/on".to_owned(), detail: "must be [\"event\"]".to_owned() })
+            }
             Err(fault) => faults.push(fault),
         }
     }
@@ -222,10 +224,8 @@ fn refuse_what_is_not_there_yet(members: &mut Members<'_>, faults: &mut Vec<Faul
         match members.take(name) {
             None | Some("false") => {}
             Some("true") => return Err(Refusal::not_yet(json::pointer("", name), what)),
-            Some(_) => faults.push(Fault {
-                pointer: json::pointer("", name),
-                detail: "must be true or false".to_owned(),
-            }),
+            Some(_) => faults
+                .push(Fault { pointer: json::pointer("", name), detail: "must be true or false".to_owned() }),
         }
     }
     for name in ["dwell_s", "hysteresis_m"] {
@@ -241,7 +241,9 @@ fn overflow(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<Option
         None => Ok(None),
         Some("\"drop-oldest\"") => Ok(Some(OverflowName::DropOldest)),
         Some("\"disconnect\"") => Ok(Some(OverflowName::Disconnect)),
-        Some("\"keep-latest\"") => Err(Refusal::not_yet("/overflow", "overflow keep-latest, which needs keys,")),
+        Some("\"keep-latest\"") => {
+            Err(Refusal::not_yet("/overflow", "overflow keep-latest, which needs keys,"))
+        }
         Some(_) => {
             let detail = "must be \"drop-oldest\", \"keep-latest\" or \"disconnect\"".to_owned();
             faults.push(Fault { pointer: "/overflow".to_owned(), detail });
@@ -253,4 +255,74 @@ fn overflow(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<Option
 /// A text as JSON.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn parse(text: &str) -> Result<Prepared, Refusal> {
+        let limits = Limits { filters_per_subscription: 2, condition_bytes: 40, ..Config::default().limits };
+        SubscriptionReader::new(World::Geodetic, limits, OverflowName::DropOldest).parse("s1", text)
+    }
+
+    #[track_caller]
+    fn check_fault(text: &str, expected: &[&str]) {
+        let Err(Refusal::Invalid(faults)) = parse(text) else { panic!("{text} must be refused") };
+        let pointers: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+        assert_eq!(pointers, expected, "{text}: {faults:?}");
+    }
+
+    #[test]
+    fn the_normalised_form_is_a_subscription_again() {
+        let text = r#"{"filters":[{"area":{"radius_m":5},"where":"NOT (a = 1 OR b = 2)"},{}],"overflow":"disconnect"}"#;
+        let prepared = parse(text).unwrap();
+        assert_eq!(prepared.filters.len(), 2);
+        assert_eq!(prepared.overflow, Some(OverflowName::Disconnect));
+        let document: wire::Subscription = serde_json::from_str(&prepared.document).unwrap();
+        assert_eq!(document.id.as_deref(), Some("s1"));
+        assert_eq!(document.filters[0].condition, Some("NOT a = 1 AND NOT b = 2".into()));
+        assert_eq!(&*parse(&prepared.document).unwrap().document, &*prepared.document);
+    }
+
+    #[test]
+    fn every_fault_is_told_with_its_pointer() {
+        check_fault("{}", &["/filters"]);
+        check_fault(r#"{"filters":[]}"#, &["/filters"]);
+        check_fault(r#"{"filters":[{},{},{}]}"#, &["/filters"]);
+        check_fault(r#"{"filters":{}}"#, &["/filters"]);
+        check_fault(r#"{"filters":[{"were":"a = 1"}],"extra":1}"#, &["/extra", "/filters/0/were"]);
+        check_fault(
+            r#"{"filters":[{"where":"a ="},{"where":5,"area":{"radius_m":-1}}]}"#,
+            &["/filters/0/where", "/filters/1/area/radius_m", "/filters/1/where"],
+        );
+        check_fault(
+            r#"{"filters":[{"where":{"op":"=","args":[{"property":"a"}]}}]}"#,
+            &["/filters/0/where/args"],
+        );
+        check_fault(r#"{"filters":[7]}"#, &["/filters/0"]);
+        check_fault(r#"{"id":"s2","filters":[{}]}"#, &["/id"]);
+        check_fault(r#"{"filters":[{}],"on":["evnt"]}"#, &["/on"]);
+        check_fault(r#"{"filters":[{}],"overflow":"explode"}"#, &["/overflow"]);
+        check_fault(r#"{"filters":[{}],"durable":"yes"}"#, &["/durable"]);
+        let long = format!(r#"{{"filters":[{{"where":"a = '{}'"}}]}}"#, "x".repeat(40));
+        check_fault(&long, &["/filters/0/where"]);
+    }
+
+    #[test]
+    fn what_is_not_there_yet_is_told_by_name() {
+        for (text, pointer) in [
+            (r#"{"filters":[{}],"durable":true}"#, "/durable"),
+            (r#"{"filters":[{}],"on":["event","enter"]}"#, "/on"),
+            (r#"{"filters":[{}],"overflow":"keep-latest"}"#, "/overflow"),
+            (r#"{"filters":[{}],"dwell_s":3}"#, "/dwell_s"),
+            (r#"{"filters":[{},{"area":{"radius_m":1,"nearest":3}}]}"#, "/filters/1/area/nearest"),
+        ] {
+            let Err(Refusal::NotYet { pointer: found, .. }) = parse(text) else { panic!("{text}") };
+            assert_eq!(found, pointer);
+        }
+        let harmless = r#"{"filters":[{}],"durable":false,"initial":false,"on":["event"],"dwell_s":null}"#;
+        assert!(parse(harmless).is_ok());
+    }
 }
