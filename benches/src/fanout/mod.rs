@@ -3,5 +3,6 @@
 pub mod process;
 pub mod publisher;
 pub mod scenario;
+pub mod socket;
 pub mod subscribers;
 pub mod tally;

@@ -1,13 +1,15 @@
 //! One publisher connection, on a thread of its own, in three manners.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
-use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
+use anyhow::{Context as _, ensure};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio_tungstenite::tungstenite::Message;
 
 use super::scenario::Scenario;
+use super::socket::{self, await_frame};
 use super::tally::Tally;
 
 /// How events are published.
@@ -31,7 +33,8 @@ pub enum Manner {
     },
 }
 
-/// Publishes the events and returns when the broker has taken them all.
+/// Publishes the events and returns when the broker has taken them all. Blocks its thread, which is to be one of
+/// its own inside of a tokio runtime.
 ///
 /// # Errors
 /// When the broker refuses one or closes the connection.
@@ -42,100 +45,89 @@ pub fn publish(
     events: Range<u64>,
     tally: &Tally,
 ) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Handle::current();
     match manner {
-        Manner::Pipelined { window } => pipelined(&mut connect(broker)?, window, scenario, events, tally),
-        Manner::Batches { size } => batches(broker, size, scenario, events, tally),
-        Manner::OpenLoop { rate } => open_loop(&mut connect(broker)?, rate, scenario, events, tally),
+        Manner::Pipelined { window } => runtime.block_on(pipelined(broker, window, scenario, events, tally)),
+        Manner::Batches { size } => runtime.block_on(batches(broker, size, scenario, events, tally)),
+        Manner::OpenLoop { rate } => runtime.block_on(open_loop(broker, rate, scenario, events, tally)),
     }
 }
 
-fn connect(broker: SocketAddr) -> anyhow::Result<WebSocket<TcpStream>> {
-    let stream = TcpStream::connect(broker)?;
-    stream.set_nodelay(true)?;
-    let url = format!("ws://{broker}/v1/clients/publisher/ws");
-    let (mut socket, _) = tungstenite::client(url, stream).map_err(|error| anyhow::anyhow!("{error}"))?;
-    await_frame(&mut socket, r#"{"op":"ready""#)?;
-    Ok(socket)
-}
-
-fn await_frame(socket: &mut WebSocket<TcpStream>, start: &str) -> anyhow::Result<()> {
-    loop {
-        match socket.read()? {
-            Message::Text(text) if text.starts_with(start) => return Ok(()),
-            Message::Text(text) => bail!("expected {start}, was told {text}"),
-            Message::Close(_) => bail!("the broker closed the publisher's connection"),
-            Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
-        }
-    }
+fn frame(scenario: &Scenario, number: u64) -> Message {
+    let mut frame = format!(r#"{{"op":"publish","ref":{number},"event":"#);
+    scenario.write_event(number, &mut frame);
+    frame.push('}');
+    Message::text(frame)
 }
 
 /// Sends half a window, then reads the answers of the half before: between half a window and a whole one is
 /// always under way, and each half takes few system calls.
-fn pipelined(
-    socket: &mut WebSocket<TcpStream>,
+async fn pipelined(
+    broker: SocketAddr,
     window: usize,
     scenario: &Scenario,
     events: Range<u64>,
     tally: &Tally,
 ) -> anyhow::Result<()> {
+    let mut socket = socket::open(broker, "publisher").await?;
     let half = (window / 2).max(1);
-    let mut open = 0;
+    let mut unanswered = 0;
     let mut number = events.start;
-    while number < events.end || open > 0 {
+    while number < events.end || unanswered > 0 {
         let end = events.end.min(number + half as u64);
-        let sent = end - number;
         for number in number..end {
-            let mut frame = format!(r#"{{"op":"publish","ref":{number},"event":"#);
-            scenario.write_event(number, &mut frame);
-            frame.push('}');
             tally.sent(number, Instant::now());
-            socket.write(Message::text(frame))?;
+            socket.feed(frame(scenario, number)).await?;
         }
-        socket.flush()?;
+        socket.flush().await?;
+        for _ in 0..unanswered {
+            await_frame(&mut socket, "ok").await?;
+        }
+        unanswered = end - number;
         number = end;
-        for _ in 0..open {
-            await_frame(socket, r#"{"op":"ok""#)?;
-        }
-        open = sent;
     }
     Ok(())
 }
 
-/// Frames without a `ref` are not answered, so this never waits for the broker; a `ping` at the end shows that
-/// it has come so far.
-fn open_loop(
-    socket: &mut WebSocket<TcpStream>,
+/// Waits for nothing but the clock. The thread itself sleeps, because the runtime's timers only know whole
+/// milliseconds; the answers are read by another task meanwhile.
+async fn open_loop(
+    broker: SocketAddr,
     rate: f64,
     scenario: &Scenario,
     events: Range<u64>,
     tally: &Tally,
 ) -> anyhow::Result<()> {
+    let (mut sink, mut stream) = socket::open(broker, "publisher").await?.split();
+    let count = events.end - events.start;
+    let answers = tokio::spawn(async move {
+        for _ in 0..count {
+            await_frame(&mut stream, "ok").await?;
+        }
+        anyhow::Ok(())
+    });
     let start = Instant::now();
     for number in events.clone() {
         let due = start + Duration::from_secs_f64((number - events.start) as f64 / rate);
         let early = due.saturating_duration_since(Instant::now());
         if !early.is_zero() {
-            socket.flush()?;
+            sink.flush().await?;
             std::thread::sleep(early);
         }
-        let mut frame = String::from(r#"{"op":"publish","event":"#);
-        scenario.write_event(number, &mut frame);
-        frame.push('}');
         tally.sent(number, due);
-        socket.write(Message::text(frame))?;
+        sink.feed(frame(scenario, number)).await?;
     }
-    socket.send(Message::text(r#"{"op":"ping"}"#))?;
-    await_frame(socket, r#"{"op":"pong""#)
+    sink.flush().await?;
+    answers.await?
 }
 
-fn batches(
+async fn batches(
     broker: SocketAddr,
     size: usize,
     scenario: &Scenario,
     events: Range<u64>,
     tally: &Tally,
 ) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let client = reqwest::Client::builder().tcp_nodelay(true).pool_max_idle_per_host(1).build()?;
     let url = format!("http://{broker}/v1/events");
     let mut number = events.start;
@@ -149,7 +141,7 @@ fn batches(
         let now = Instant::now();
         (number..end).for_each(|number| tally.sent(number, now));
         let request = client.post(&url).header("content-type", "application/x-ndjson").body(body);
-        let answer: serde_json::Value = runtime.block_on(async { request.send().await?.json().await })?;
+        let answer: serde_json::Value = request.send().await?.json().await?;
         let accepted =
             answer["accepted"].as_u64().with_context(|| format!("the broker answered {answer}"))?;
         ensure!(accepted == end - number, "the broker took {accepted} of {}: {answer}", end - number);

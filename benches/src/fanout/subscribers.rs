@@ -3,42 +3,26 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use futures_util::SinkExt as _;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use super::scenario::Subscriber;
+use super::socket::{self, Socket, await_frame};
 use super::tally::Tally;
 
 /// Handshakes under way at once; more would only wait in the broker's accept queue.
 const HANDSHAKES_MAX: usize = 64;
-/// Deliveries are some 300 bytes.
-const READ_BUFFER_BYTES: usize = 2 * 1024;
-
-/// A connection to the broker.
-pub type Socket = WebSocketStream<TcpStream>;
 
 /// Opens sockets that say and want nothing yet.
 ///
 /// # Errors
 /// When one of them cannot be opened.
 pub async fn connect(broker: SocketAddr, count: usize) -> anyhow::Result<Vec<Socket>> {
-    stream::iter(0..count).map(|number| open(broker, number)).buffered(HANDSHAKES_MAX).try_collect().await
-}
-
-async fn open(broker: SocketAddr, number: usize) -> anyhow::Result<Socket> {
-    let stream = TcpStream::connect(broker).await?;
-    stream.set_nodelay(true)?;
-    let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER_BYTES);
-    let url = format!("ws://{broker}/v1/clients/subscriber-{number}/ws");
-    let (mut socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await?;
-    await_frame(&mut socket, r#""op":"ready""#).await?;
-    Ok(socket)
+    let open = |number| async move { socket::open(broker, &format!("subscriber-{number}")).await };
+    stream::iter(0..count).map(open).buffered(HANDSHAKES_MAX).try_collect().await
 }
 
 /// Tells where each subscriber is and subscribes.
@@ -58,24 +42,10 @@ pub async fn subscribe(
         );
         for frame in [here, wish] {
             socket.send(Message::text(frame)).await?;
-            await_frame(socket, r#""op":"ok""#).await?;
+            await_frame(socket, "ok").await?;
         }
     }
     Ok(())
-}
-
-async fn await_frame(socket: &mut Socket, part: &str) -> anyhow::Result<()> {
-    loop {
-        match socket.next().await.context("the connection closed")?? {
-            Message::Text(text) if text.contains(part) => return Ok(()),
-            Message::Text(text) => bail!("expected {part}, was told {text}"),
-            Message::Binary(_)
-            | Message::Ping(_)
-            | Message::Pong(_)
-            | Message::Close(_)
-            | Message::Frame(_) => {}
-        }
-    }
 }
 
 /// Reads all sockets from now on; the tasks end when they are dropped or cut off.
