@@ -22,7 +22,7 @@ use clap::Parser;
 /// Data and order of events are the same in every run.
 const SEED: u64 = 20_121_203;
 /// Deliveries of an event, on average, before circles hang over the edge.
-const FAN_OUT: f64 = 10.5;
+const FAN_OUT: f64 = 10.1;
 /// Events of a short phase that finds out how many a measured one takes.
 const PROBE_EVENTS: u64 = 4_000;
 /// How long the last deliveries may take to come without any progress.
