@@ -150,8 +150,8 @@ mod tests {
         };
         assert_eq!(at(&circles, [0.0, 5.0]), [0]);
         assert_eq!(at(&circles, [2.0, 0.0]), [0, 1]);
-        // Inside of the box, outside of the circle.
-        assert_eq!(at(&circles, [4.9, 4.9]), [1]);
+        // Inside of the first one's box, outside of its circle.
+        assert_eq!(at(&circles, [4.5, 4.5]), [1]);
         assert!(circles.relocate(0, circle(0.0), circle(103.0)));
         assert_eq!(at(&circles, [2.0, 0.0]), [1]);
         assert_eq!(at(&circles, [101.0, 0.0]), [0, 2]);
