@@ -231,10 +231,10 @@ fn in_batches(args: &Args, report: &mut Report) -> anyhow::Result<()> {
     }
     let rates = batches(&mut engine, &events, BATCH, args.rounds());
     report.paragraph(&format!(
-        "In batches of {BATCH}, default scenario: {} events/s on one core ({} to {}), {} ns an event.",
-        thousands(rates[rates.len() / 2] as u64),
-        thousands(rates[0] as u64),
-        thousands(rates[rates.len() - 1] as u64),
+        "In batches of {BATCH}, default scenario: {} M events/s on one core ({} to {}), {} ns an event.",
+        digits(rates[rates.len() / 2] / 1e6),
+        digits(rates[0] / 1e6),
+        digits(rates[rates.len() - 1] / 1e6),
         digits(1e9 / rates[rates.len() / 2]),
     ));
     Ok(())
