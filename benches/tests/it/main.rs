@@ -10,10 +10,10 @@ use benches::engines::race::{Entrant, Events, race};
 use benches::engines::scenario::{matching, worlds};
 use matcher::fixtures::workload::{Config, Workload};
 
-/// A thousandth of a scenario, with areas so much larger that events still find something.
+/// A small part of a scenario, with areas so much larger that events still find something.
 fn tiny(config: Config) -> Workload {
     let coverage = (config.coverage * 100.0).min(0.05);
-    Workload::new(Config { subscriptions: config.subscriptions / 1_000, coverage, ..config }).unwrap()
+    Workload::new(Config { subscriptions: config.subscriptions / 2_000, coverage, ..config }).unwrap()
 }
 
 fn filled(name: &str, workload: &Workload) -> OneByOne {
@@ -26,7 +26,7 @@ fn filled(name: &str, workload: &Workload) -> OneByOne {
 fn everyone_finds_what_brute_force_finds_in_every_scenario() {
     for scenario in matching() {
         let workload = tiny(scenario.config);
-        let events = Events::new(&workload, 300).unwrap();
+        let events = Events::new(&workload, 100).unwrap();
         let baselines = Baselines::new(&workload).unwrap();
         let mut entrants = vec![
             Entrant::new("rtree", baselines.rtree(), &events),
@@ -34,11 +34,11 @@ fn everyone_finds_what_brute_force_finds_in_every_scenario() {
             Entrant::new("counting", baselines.counting().unwrap(), &events),
         ];
         entrants.extend(ENGINES.map(|name| Entrant::new(name, filled(name, &workload), &events)));
-        let checked = check(&Oracle::new(&workload), &mut entrants, 300).unwrap();
-        assert_eq!(checked.events, 300);
+        let checked = check(&Oracle::new(&workload), &mut entrants, 100).unwrap();
+        assert_eq!(checked.events, 100);
         assert!(checked.nearby > 0, "{}", scenario.key);
         let timings = race(&mut entrants, 2).unwrap();
-        assert!(timings.iter().all(|timing| timing.means_us.len() == 2 && timing.events_ns.len() == 600));
+        assert!(timings.iter().all(|timing| timing.means_us.len() == 2 && timing.events_ns.len() == 200));
     }
 }
 
