@@ -6,7 +6,9 @@
 //! sphere, which has no seams. Inside a cube filters lie in buckets by *access key* (see `access`): an event
 //! looks only into those whose key it has.
 
-use super::lines::{LANES, Lane, Lines, Probe, RUN_CLASS_MAX, Spot, Survivor};
+use super::lines::{
+    LANES, Lane, Lines, Probe, RUN_CLASS_MAX, Spot, Survivor, UNBOUNDED, UNITS, padded_reach,
+};
 use super::paged::Slab;
 use super::records::{Header, NONE, Records};
 use super::table::NumberTable;
@@ -14,8 +16,8 @@ use crate::geo::World;
 
 /// A cell of up to so many filters is one bucket: reading all its lines costs no more than finding the right ones.
 const MIXED_MAX: u32 = 32;
-/// A filter's place in its cell is counted in this many parts of the cell's side.
-const UNITS: f64 = 65_536.0;
+/// `UNITS` as they are subtracted.
+const UNITS_WHOLE: i32 = 16_384;
 /// Most levels that a world has, the one for unbounded areas included.
 const LEVELS_MAX: usize = 34;
 
@@ -24,6 +26,8 @@ const LEVELS_MAX: usize = 34;
 pub(super) struct Grid {
     scale: Scale,
     levels: [Level; LEVELS_MAX],
+    /// The levels that have filters, as bits.
+    occupied: u64,
     cells: Slab<Cell>,
     cell_numbers: NumberTable,
     lines: Lines,
@@ -123,15 +127,15 @@ struct FullRun {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extent {
     level: u8,
-    /// In units of the level, rounded up, and one more for the places that were rounded down.
-    reach_units: u16,
+    /// In units of the level, with what rounding may hide.
+    reach_units: i16,
     reach: f64,
 }
 
 impl Extent {
     /// Whether the grid knows where the area ends.
     pub(super) fn is_bounded(&self) -> bool {
-        self.reach_units < u16::MAX
+        self.reach_units < UNBOUNDED
     }
 }
 
@@ -151,7 +155,7 @@ impl Landing {
 pub(super) struct Run {
     line: u32,
     len: u32,
-    probe: u32,
+    probe: usize,
 }
 
 /// The 32-bit numbers of lines or cells are used up.
@@ -174,6 +178,7 @@ impl Grid {
         Self {
             scale,
             levels: [Level::default(); LEVELS_MAX],
+            occupied: 0,
             cells: Slab::new(),
             cell_numbers: NumberTable::new(),
             lines: Lines::default(),
@@ -186,16 +191,10 @@ impl Grid {
         let bounded = (0..self.scale.unbounded).find(|level| self.scale.side(*level) >= 2.0 * reach);
         match bounded {
             Some(level) => {
-                let units = (reach / self.scale.side(level) * UNITS).ceil() + 1.0;
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "at most half of 65,536 and one"
-                )]
-                let reach_units = units as u16;
+                let reach_units = padded_reach(reach / self.scale.side(level) * UNITS);
                 Extent { level, reach_units, reach }
             }
-            None => Extent { level: self.scale.unbounded, reach_units: u16::MAX, reach: 0.0 },
+            None => Extent { level: self.scale.unbounded, reach_units: UNBOUNDED, reach: 0.0 },
         }
     }
 
@@ -227,6 +226,7 @@ impl Grid {
         let level = &mut self.levels[extent.level as usize];
         level.filters += 1;
         level.reach_max = level.reach_max.max(extent.reach);
+        self.occupied |= 1 << extent.level;
         Ok(())
     }
 
@@ -241,12 +241,12 @@ impl Grid {
 
     /// Finds the cells in which filters may hold `point`: appends each with a probe for it.
     pub(super) fn find(&self, point: &[f64; 3], mask: u32, cells: &mut Vec<u32>, probes: &mut Vec<Probe>) {
-        for level in 0..=self.scale.unbounded {
-            let held = &self.levels[level as usize];
-            if held.filters == 0 {
-                continue;
-            }
-            let mut visit = |key: CellKey, local: [f32; 3]| {
+        let mut occupied = self.occupied;
+        while occupied != 0 {
+            #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
+            let level = occupied.trailing_zeros() as u8;
+            occupied &= occupied - 1;
+            let mut visit = |key: CellKey, local: [i16; 3]| {
                 let cell = self.cell_numbers.find(hash(&key), |cell| self.cells[*cell].key == key);
                 if let Some(cell) = cell {
                     cells.push(cell);
@@ -254,11 +254,11 @@ impl Grid {
                 }
             };
             if level == self.scale.unbounded {
-                visit([u32::from(level), 0, 0, 0], [0.0; 3]);
+                visit([u32::from(level), 0, 0, 0], [0; 3]);
                 continue;
             }
             let per_side = self.scale.per_side(level);
-            let reach = (held.reach_max + self.scale.slack) * per_side;
+            let reach = (self.levels[level as usize].reach_max + self.scale.slack) * per_side;
             let at: [f64; 3] = std::array::from_fn(|axis| (point[axis] + self.scale.shift[axis]) * per_side);
             let low = at.map(|value| cube(value - reach));
             let high = at.map(|value| cube(value + reach));
@@ -297,7 +297,7 @@ impl Grid {
     }
 
     /// Appends the runs of a cell in which filters under these access keys lie.
-    pub(super) fn collect(&self, cell: u32, accesses: &[u32], probe: u32, runs: &mut Vec<Run>) {
+    pub(super) fn collect(&self, cell: u32, accesses: &[u32], probe: usize, runs: &mut Vec<Run>) {
         let cell = &self.cells[cell];
         if cell.split.is_empty() {
             self.collect_bucket(&cell.mixed, probe, runs);
@@ -317,7 +317,7 @@ impl Grid {
 
     /// Pre-tests the runs; the survivors of each probe follow each other.
     pub(super) fn pre_test(&self, run: &Run, probes: &[Probe], survivors: &mut Vec<Survivor>) {
-        self.lines.pre_test(run.line, run.len, &probes[run.probe as usize], survivors);
+        self.lines.pre_test(run.line, run.len, &probes[run.probe], survivors);
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -325,7 +325,7 @@ impl Grid {
         self.cells.bytes() + split + self.cell_numbers.bytes() + self.lines.bytes() + self.full_runs.bytes()
     }
 
-    fn collect_bucket(&self, bucket: &Bucket, probe: u32, runs: &mut Vec<Run>) {
+    fn collect_bucket(&self, bucket: &Bucket, probe: usize, runs: &mut Vec<Run>) {
         if bucket.line == NONE {
             return;
         }
@@ -391,6 +391,7 @@ impl Grid {
         level.filters -= 1;
         if level.filters == 0 {
             level.reach_max = 0.0;
+            self.occupied &= !(1 << cell.key[0]);
         }
         cell.filters -= 1;
         let bucket = if cell.split.is_empty() { &mut cell.mixed } else { cell.bucket_mut(held.access) };
@@ -415,23 +416,14 @@ impl Scale {
     }
 
     /// The cube of a point and where in it the point is, rounded down to whole units.
-    fn place(&self, level: u8, point: &[f64; 3]) -> (CellKey, [u16; 3]) {
+    fn place(&self, level: u8, point: &[f64; 3]) -> (CellKey, [i16; 3]) {
         if level == self.unbounded {
             return ([u32::from(level), 0, 0, 0], [0; 3]);
         }
         let per_side = self.per_side(level);
         let at: [f64; 3] = std::array::from_fn(|axis| (point[axis] + self.shift[axis]) * per_side);
         let [x, y, z] = at.map(cube);
-        let xyz = at.map(|value| {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a fraction of 65,536, saturating"
-            )]
-            let units = ((value - value.floor()) * UNITS) as u16;
-            units
-        });
-        ([u32::from(level), x, y, z], xyz)
+        ([u32::from(level), x, y, z], [local(at[0], x), local(at[1], y), local(at[2], z)])
     }
 }
 
@@ -450,14 +442,16 @@ fn beyond(value: f64, cube: u32) -> f64 {
     (f64::from(cube) - value).max(value - f64::from(cube) - 1.0).max(0.0)
 }
 
-/// A coordinate seen from a cube's corner, in units, less the half unit by which places are rounded down in the mean.
+/// A coordinate seen from a cube's corner, in units, rounded down.
 #[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "at most two sides, and single precision is what the pre-test reckons with"
-)]
-fn local(value: f64, cube: u32) -> f32 {
-    ((value - f64::from(cube)) * UNITS - 0.5) as f32
+fn local(value: f64, cube: u32) -> i16 {
+    // Conversion rounds towards zero; a side more makes all of them positive first.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "between half a side before the cube and one behind it"
+    )]
+    let units = (((value - f64::from(cube) + 1.0) * UNITS) as i32 - UNITS_WHOLE) as i16;
+    units
 }
 
 #[inline]

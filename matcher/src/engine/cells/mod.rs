@@ -227,8 +227,8 @@ impl Cells {
         let mut start = Ends::default();
         for ends in &mut scratch.ends {
             let accesses = &scratch.accesses[start.accesses..ends.accesses];
-            for (probe, cell) in (0..).zip(&scratch.cells).skip(start.cells).take(ends.cells - start.cells) {
-                self.grid.collect(*cell, accesses, probe, &mut scratch.runs);
+            for index in start.cells..ends.cells {
+                self.grid.collect(scratch.cells[index], accesses, index, &mut scratch.runs);
             }
             ends.runs = scratch.runs.len();
             start = *ends;
