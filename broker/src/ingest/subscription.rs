@@ -1,0 +1,321 @@
+//! Subscription documents.
+
+use std::sync::Arc;
+
+use matcher::area::Area;
+use matcher::condition::Condition;
+use matcher::geo::World;
+use matcher::subscription::Filter;
+use serde_json::value::RawValue;
+use wire::Fault;
+
+use super::area::{self, AreaBounds};
+use super::json::{self, Members};
+use crate::config::{Limits, OverflowName};
+use crate::cql2_json;
+use crate::refusal::Refusal;
+
+/// A checked subscription.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// What the client calls it.
+    pub(crate) id: Arc<str>,
+    /// The alternatives.
+    pub(crate) filters: Vec<Filter>,
+    /// Rather be cut off than miss a delivery; `None` is as the broker is set.
+    pub(crate) overflow: Option<OverflowName>,
+    /// The document in its normalised form.
+    pub(crate) document: Arc<str>,
+}
+
+/// Reads subscriptions.
+pub(crate) struct SubscriptionReader {
+    world: World,
+    limits: Limits,
+    overflow: OverflowName,
+}
+
+impl SubscriptionReader {
+    pub(crate) fn new(world: World, limits: Limits, overflow: OverflowName) -> Self {
+        Self { world, limits, overflow }
+    }
+
+    /// Reads a document, whose `id`, if it has one, must be the one that it is put under.
+    pub(crate) fn parse(&self, id: &str, text: &str) -> Result<Prepared, Refusal> {
+        if text.len() > self.limits.subscription_bytes {
+            return Err(self.too_large());
+        }
+        let mut members = Members::parse(text)?;
+        if let Some(text) = members.take("id") {
+            let found: String = json::read(text, "/id", "a text")?;
+            if found != id {
+                return Err(Refusal::invalid("/id", format!("is {found:?} here and {id:?} in the address")));
+            }
+        }
+        self.parse_members(id, members)
+    }
+
+    /// What a document that is too large is answered.
+    pub(crate) fn too_large(&self) -> Refusal {
+        let limit = self.limits.subscription_bytes as u64;
+        Refusal::TooLarge { what: "a subscription", limit, setting: "limits.subscription_bytes" }
+    }
+
+    /// Checks what a client wants to call a subscription.
+    pub(crate) fn check_id(&self, id: &str, pointer: &str) -> Result<(), Fault> {
+        let limit = self.limits.name_bytes;
+        let detail = if id.is_empty() || id.len() > limit {
+            format!("a subscription's id has 1 to {limit} bytes (limits.name_bytes)")
+        } else if id.chars().any(char::is_control) {
+            "a subscription's id has no control characters".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Fault { pointer: pointer.to_owned(), detail })
+    }
+
+    /// Reads the members that are left when `id`, `op` and the like are taken.
+    pub(crate) fn parse_members(&self, id: &str, mut members: Members<'_>) -> Result<Prepared, Refusal> {
+        self.check_id(id, "/id")?;
+        let mut faults = Vec::new();
+        refuse_what_is_not_there_yet(&mut members, &mut faults)?;
+        let overflow = overflow(&mut members, &mut faults)?;
+        let texts = self.filter_texts(&mut members, &mut faults);
+        members.refuse_rest("", &mut faults);
+        let mut filters = Vec::with_capacity(texts.len());
+        let mut documents = Vec::with_capacity(texts.len());
+        for (index, text) in texts.into_iter().enumerate() {
+            match self.filter(text.get(), &format!("/filters/{index}"), &mut faults)? {
+                Some((filter, document)) => {
+                    filters.push(filter);
+                    documents.push(document);
+                }
+                None if faults.is_empty() => {
+                    return Err(Refusal::Internal("a filter is neither right nor wrong"));
+                }
+                None => {}
+            }
+        }
+        if !faults.is_empty() {
+            return Err(Refusal::Invalid(faults));
+        }
+        let told = match overflow.unwrap_or(self.overflow) {
+            OverflowName::DropOldest => "drop-oldest",
+            OverflowName::Disconnect => "disconnect",
+        };
+        let document = format!(
+            r#"{{"id":{},"filters":[{}],"on":["event"],"durable":false,"overflow":"{told}"}}"#,
+            quoted(id),
+            documents.join(",")
+        );
+        Ok(Prepared { id: id.into(), filters, overflow, document: document.into() })
+    }
+
+    fn filter_texts<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Vec<&'a RawValue> {
+        let limit = self.limits.filters_per_subscription;
+        let expected = format!("an array of 1 to {limit} filters (limits.filters_per_subscription)");
+        let read = match members.take("filters") {
+            Some(text) => json::read::<Vec<&RawValue>>(text, "/filters", &expected),
+            None => Err(Fault { pointer: "/filters".to_owned(), detail: format!("must be {expected}") }),
+        };
+        match read {
+            Ok(texts) if (1..=limit).contains(&texts.len()) => texts,
+            Ok(texts) => {
+                let detail = format!("must be {expected}, found {}", texts.len());
+                faults.push(Fault { pointer: "/filters".to_owned(), detail });
+                Vec::new()
+            }
+            Err(fault) => {
+                faults.push(fault);
+                Vec::new()
+            }
+        }
+    }
+
+    /// A filter and its normalised document, or faults.
+    fn filter(
+        &self,
+        text: &str,
+        pointer: &str,
+        faults: &mut Vec<Fault>,
+    ) -> Result<Option<(Filter, String)>, Refusal> {
+        let mut members = match Members::parse(text) {
+            Ok(members) => members,
+            Err(refusal) => return below(pointer, refusal, faults).map(|()| None),
+        };
+        let faults_before = faults.len();
+        let mut document = Vec::new();
+        let area = match members.take("area") {
+            None => Some(Area::Everywhere),
+            Some(text) => {
+                document.push(format!("\"area\":{text}"));
+                let bounds = AreaBounds { vertices: self.limits.vertices_per_area };
+                match area::parse(self.world, text, bounds) {
+                    Ok(area) => Some(area),
+                    Err(refusal) => below(&format!("{pointer}/area"), refusal, faults).map(|()| None)?,
+                }
+            }
+        };
+        let condition = match members.take("where") {
+            None => Some(Condition::always()),
+            Some(text) => match self.condition(text, &format!("{pointer}/where")) {
+                Ok(condition) => {
+                    document.push(format!("\"where\":{}", quoted(&condition.normal().to_string())));
+                    Some(condition)
+                }
+                Err(fault) => {
+                    faults.push(fault);
+                    None
+                }
+            },
+        };
+        members.refuse_rest(pointer, faults);
+        let (Some(area), Some(condition), true) = (area, condition, faults.len() == faults_before) else {
+            return Ok(None);
+        };
+        Ok(Some((Filter { area, condition }, format!("{{{}}}", document.join(",")))))
+    }
+
+    fn condition(&self, text: &str, pointer: &str) -> Result<Condition, Fault> {
+        let fault = |pointer: String, detail: String| Fault { pointer, detail };
+        let limit = self.limits.condition_bytes;
+        if text.len() > limit {
+            let detail = format!("a condition may have at most {limit} bytes (limits.condition_bytes)");
+            return Err(fault(pointer.to_owned(), detail));
+        }
+        let document: serde_json::Value = json::read(text, pointer, "a condition in CQL2")?;
+        cql2_json::condition(&document)
+            .map_err(|error| fault(format!("{pointer}{}", error.pointer), error.detail))
+    }
+}
+
+/// Puts the faults of a part under the part's pointer.
+fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
+    let refusal = refusal.below(parent);
+    if let Refusal::Invalid(found) = refusal {
+        faults.extend(found);
+        return Ok(());
+    }
+    Err(refusal)
+}
+
+/// Members that the protocol has and this build has not; with the values that change nothing they are fine.
+fn refuse_what_is_not_there_yet(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
+    if let Some(text) = members.take("on") {
+        match json::read::<Vec<String>>(text, "/on", "an array of \"event\", \"enter\" and \"exit\"") {
+            Ok(on) if on == ["event"] => {}
+            Ok(on) if on.iter().any(|one| one == "enter" || one == "exit") => {
+                return Err(Refusal::not_yet("/on", "transitions (enter, exit)"));
+            }
+            Ok(_) => {
+                faults.push(Fault { pointer: "/on".to_owned(), detail: "must be [\"event\"]".to_owned() })
+            }
+            Err(fault) => faults.push(fault),
+        }
+    }
+    for (name, what) in [("durable", "a durable subscription"), ("initial", "initial")] {
+        match members.take(name) {
+            None | Some("false") => {}
+            Some("true") => return Err(Refusal::not_yet(json::pointer("", name), what)),
+            Some(_) => faults
+                .push(Fault { pointer: json::pointer("", name), detail: "must be true or false".to_owned() }),
+        }
+    }
+    for name in ["dwell_s", "hysteresis_m"] {
+        if members.take(name).is_some() {
+            return Err(Refusal::not_yet(json::pointer("", name), name));
+        }
+    }
+    Ok(())
+}
+
+fn overflow(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<Option<OverflowName>, Refusal> {
+    match members.take("overflow") {
+        None => Ok(None),
+        Some("\"drop-oldest\"") => Ok(Some(OverflowName::DropOldest)),
+        Some("\"disconnect\"") => Ok(Some(OverflowName::Disconnect)),
+        Some("\"keep-latest\"") => {
+            Err(Refusal::not_yet("/overflow", "overflow keep-latest, which needs keys,"))
+        }
+        Some(_) => {
+            let detail = "must be \"drop-oldest\", \"keep-latest\" or \"disconnect\"".to_owned();
+            faults.push(Fault { pointer: "/overflow".to_owned(), detail });
+            Ok(None)
+        }
+    }
+}
+
+/// A text as JSON.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn parse(text: &str) -> Result<Prepared, Refusal> {
+        let limits = Limits { filters_per_subscription: 2, condition_bytes: 40, ..Config::default().limits };
+        SubscriptionReader::new(World::Geodetic, limits, OverflowName::DropOldest).parse("s1", text)
+    }
+
+    #[track_caller]
+    fn check_fault(text: &str, expected: &[&str]) {
+        let Err(Refusal::Invalid(faults)) = parse(text) else { panic!("{text} must be refused") };
+        let pointers: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+        assert_eq!(pointers, expected, "{text}: {faults:?}");
+    }
+
+    #[test]
+    fn the_normalised_form_is_a_subscription_again() {
+        let text = r#"{"filters":[{"area":{"radius_m":5},"where":"NOT (a = 1 OR b = 2)"},{}],"overflow":"disconnect"}"#;
+        let prepared = parse(text).unwrap();
+        assert_eq!(prepared.filters.len(), 2);
+        assert_eq!(prepared.overflow, Some(OverflowName::Disconnect));
+        let document: wire::Subscription = serde_json::from_str(&prepared.document).unwrap();
+        assert_eq!(document.id.as_deref(), Some("s1"));
+        assert_eq!(document.filters[0].condition, Some("NOT a = 1 AND NOT b = 2".into()));
+        assert_eq!(&*parse(&prepared.document).unwrap().document, &*prepared.document);
+    }
+
+    #[test]
+    fn every_fault_is_told_with_its_pointer() {
+        check_fault("{}", &["/filters"]);
+        check_fault(r#"{"filters":[]}"#, &["/filters"]);
+        check_fault(r#"{"filters":[{},{},{}]}"#, &["/filters"]);
+        check_fault(r#"{"filters":{}}"#, &["/filters"]);
+        check_fault(r#"{"filters":[{"were":"a = 1"}],"extra":1}"#, &["/extra", "/filters/0/were"]);
+        check_fault(
+            r#"{"filters":[{"where":"a ="},{"where":5,"area":{"radius_m":-1}}]}"#,
+            &["/filters/0/where", "/filters/1/area/radius_m", "/filters/1/where"],
+        );
+        check_fault(
+            r#"{"filters":[{"where":{"op":"=","args":[{"property":"a"}]}}]}"#,
+            &["/filters/0/where/args"],
+        );
+        check_fault(r#"{"filters":[7]}"#, &["/filters/0"]);
+        check_fault(r#"{"id":"s2","filters":[{}]}"#, &["/id"]);
+        check_fault(r#"{"filters":[{}],"on":["evnt"]}"#, &["/on"]);
+        check_fault(r#"{"filters":[{}],"overflow":"explode"}"#, &["/overflow"]);
+        check_fault(r#"{"filters":[{}],"durable":"yes"}"#, &["/durable"]);
+        let long = format!(r#"{{"filters":[{{"where":"a = '{}'"}}]}}"#, "x".repeat(40));
+        check_fault(&long, &["/filters/0/where"]);
+    }
+
+    #[test]
+    fn what_is_not_there_yet_is_told_by_name() {
+        for (text, pointer) in [
+            (r#"{"filters":[{}],"durable":true}"#, "/durable"),
+            (r#"{"filters":[{}],"on":["event","enter"]}"#, "/on"),
+            (r#"{"filters":[{}],"overflow":"keep-latest"}"#, "/overflow"),
+            (r#"{"filters":[{}],"dwell_s":3}"#, "/dwell_s"),
+            (r#"{"filters":[{},{"area":{"radius_m":1,"nearest":3}}]}"#, "/filters/1/area/nearest"),
+        ] {
+            let Err(Refusal::NotYet { pointer: found, .. }) = parse(text) else { panic!("{text}") };
+            assert_eq!(found, pointer);
+        }
+        let harmless = r#"{"filters":[{}],"durable":false,"initial":false,"on":["event"],"dwell_s":null}"#;
+        assert!(parse(harmless).is_ok());
+    }
+}
