@@ -359,7 +359,7 @@ mod tests {
     async fn drain(outbox: &Outbox) -> Vec<String> {
         let mut shown = Vec::new();
         let mut batch = Vec::new();
-        while { outbox.state().entries.front().is_some() } {
+        while !outbox.state().entries.is_empty() {
             assert_eq!(outbox.next_batch(&mut batch, 1).await, None);
             for entry in batch.drain(..) {
                 shown.push(match entry {

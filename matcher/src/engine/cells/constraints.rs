@@ -6,9 +6,10 @@
 
 use std::cmp::Ordering;
 
+use super::names::Names;
 use super::paged::Slab;
-use super::symbols::Symbols;
 use super::table::NumberTable;
+use super::texts::Texts;
 use super::view::{Kind, View, ViewedAttribute};
 use crate::condition::expression::{Comparison, Constraint, Test, Truth};
 use crate::condition::normal::Literal;
@@ -102,8 +103,8 @@ impl Constraints {
     pub(super) fn acquire(
         &mut self,
         conjunction: &[Literal],
-        names: &mut Symbols,
-        texts: &mut Symbols,
+        names: &mut Names,
+        texts: &mut Texts,
     ) -> Option<Vec<u64>> {
         let mut words = Vec::with_capacity(conjunction.len() * 2);
         for literal in conjunction {
@@ -117,7 +118,7 @@ impl Constraints {
 
     /// Whether the event satisfies every constraint.
     #[inline]
-    pub(super) fn satisfied(&self, mut words: &[u64], view: &View, event: &Event, texts: &Symbols) -> bool {
+    pub(super) fn satisfied(&self, mut words: &[u64], view: &View, event: &Event, texts: &Texts) -> bool {
         while let [word, rest @ ..] = words {
             let op = Op::of(*word);
             let attribute = view.attribute(name_of(*word));
@@ -148,7 +149,7 @@ impl Constraints {
         values: &[u64],
         attribute: Option<&ViewedAttribute>,
         event: &Event,
-        texts: &Symbols,
+        texts: &Texts,
     ) -> bool {
         let negated = word & NEGATED != 0;
         let Some(attribute) = attribute else {
@@ -175,7 +176,7 @@ impl Constraints {
     }
 
     /// Whether one element of an array makes the constraint true.
-    fn any_element(&self, word: u64, op: Op, values: &[u64], array: &Value, texts: &Symbols) -> bool {
+    fn any_element(&self, word: u64, op: Op, values: &[u64], array: &Value, texts: &Texts) -> bool {
         if op == Op::Written {
             return self.written(values[0]).truth(Some(array)) == Truth::True;
         }
@@ -193,8 +194,8 @@ impl Constraints {
     fn compile(
         &mut self,
         literal: &Literal,
-        names: &mut Symbols,
-        texts: &mut Symbols,
+        names: &mut Names,
+        texts: &mut Texts,
         words: &mut Vec<u64>,
     ) -> Option<()> {
         let constraint = &literal.constraint;
@@ -235,7 +236,7 @@ impl Constraints {
     }
 
     /// One use less of each name, text and written constraint.
-    pub(super) fn release(&mut self, words: &[u64], names: &mut Symbols, texts: &mut Symbols) {
+    pub(super) fn release(&mut self, words: &[u64], names: &mut Names, texts: &mut Texts) {
         let mut at = 0;
         while at < words.len() {
             let op = Op::of(words[at]);
@@ -245,7 +246,7 @@ impl Constraints {
         }
     }
 
-    fn release_values(&mut self, op: Op, values: &[u64], texts: &mut Symbols) {
+    fn release_values(&mut self, op: Op, values: &[u64], texts: &mut Texts) {
         match op {
             Op::TextEqual | Op::TextNotEqual => texts.release(low_half(values[0])),
             Op::Written => self.release_written(low_half(values[0])),

@@ -112,11 +112,10 @@ impl Lines {
         bytemuck::from_bytes_mut(self.pages.bytes_mut(line as usize * LINE_BYTES, LINE_BYTES))
     }
 
-    /// Reads a word of each of a run's first lines and so brings them near; the processor guesses the others.
+    /// Reads a word of a run's first and last line and so brings them near; the processor guesses the others.
     #[inline]
     pub(super) fn touch(&self, first: u32, len: u32) -> u32 {
-        let run = self.run(first, len.div_ceil(LANES).min(8) as usize);
-        run.iter().fold(0, |sum, line| sum ^ line[0][0])
+        self.run(first, 1)[0][0][0] ^ self.run(first + (len - 1) / LANES, 1)[0][0][0]
     }
 
     pub(super) fn lane(&self, slot: u32) -> Lane {
@@ -153,22 +152,26 @@ impl Lines {
         let event_xy = i16x8::new([x, y, x, y, x, y, x, y]);
         let event_z = i16x8::new([z, 0, z, 0, z, 0, z, 0]);
         let z_only = i16x8::new([-1, 0, -1, 0, -1, 0, -1, 0]);
+        let reach_only = i16x8::new([0, -1, 0, -1, 0, -1, 0, -1]);
         let absent = i32x4::splat((!probe.mask).cast_signed());
-        let spare = i32x4::splat(CERTAIN_SPARE);
+        let spare = i16x8::new([0, CERTAIN_SPARE, 0, CERTAIN_SPARE, 0, CERTAIN_SPARE, 0, CERTAIN_SPARE]);
         let mut left = len;
         for [entries, masks, xy, z_reach] in self.run(first, len.div_ceil(LANES) as usize) {
             let z_reach: i16x8 = bytemuck::cast(*z_reach);
             let difference = bytemuck::cast::<_, i16x8>(*xy) - event_xy;
             let beside = (z_reach - event_z) & z_only;
             let square = difference.dot(difference) + beside.dot(beside);
-            let reach: i32x4 = bytemuck::cast::<_, i32x4>(z_reach) >> 16;
-            let far = square.simd_gt(reach * reach);
+            let reach = z_reach & reach_only;
+            let far = square.simd_gt(reach.dot(reach));
             let unnamed = !(bytemuck::cast::<_, i32x4>(*masks) & absent).simd_eq(i32x4::splat(0));
             let valid = if left >= LANES { 0b1111 } else { (1 << left) - 1 };
             let mut hits = !(far | unnamed).to_bitmask() & valid;
             if hits != 0 {
-                let surely = (reach - spare).max(i32x4::splat(0));
-                let certain = (surely * surely).simd_gt(square).to_bitmask();
+                // Without the spare a reach may be below zero, and its square says nothing.
+                let surely = reach - spare;
+                let certain = surely.dot(surely).simd_gt(square)
+                    & bytemuck::cast::<_, i32x4>(surely).simd_gt(i32x4::splat(0));
+                let certain = certain.to_bitmask();
                 while hits != 0 {
                     let lane = hits.trailing_zeros();
                     survivors
@@ -187,7 +190,7 @@ impl Lines {
 }
 
 /// Units that separate a filter that may be reached from one that is for certain.
-const CERTAIN_SPARE: i32 = 5;
+const CERTAIN_SPARE: i16 = 5;
 
 /// The reach in units with what rounding may hide; see [`Lines::pre_test`]. At most half a side is asked for.
 pub(super) fn padded_reach(units: f64) -> i16 {
@@ -229,7 +232,7 @@ mod tests {
             (2, 0b100, spot(100, 100, 50)),
             (3, 0b011, spot(100, 160, 50)),
             (4, 0b011, spot(100, 148, 50)),
-            (5, 0b010, spot(16_383, 16_383, UNBOUNDED)),
+            (5, 0b010, spot(16_383, 16_383, 16_000)),
             (6, 0b000, spot(100, 100, 50)),
         ]);
         let mut survivors = Vec::new();

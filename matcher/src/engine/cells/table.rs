@@ -6,6 +6,11 @@ use hashbrown::HashTable;
 /// millisecond.
 const PARTS_COUNT: usize = 256;
 
+/// Which part a hash belongs to, by bits from the middle: hashbrown itself uses both ends.
+fn part(hash: u64) -> usize {
+    (hash >> 40) as usize % PARTS_COUNT
+}
+
 /// Numbers found by the hash of what they stand for; the caller compares.
 #[derive(Debug)]
 pub(super) struct NumberTable {
@@ -17,22 +22,17 @@ impl NumberTable {
         Self { parts: std::iter::repeat_with(HashTable::new).take(PARTS_COUNT).collect() }
     }
 
-    /// Bits from the middle: hashbrown itself uses both ends.
-    fn part(hash: u64) -> usize {
-        (hash >> 40) as usize % PARTS_COUNT
-    }
-
     #[inline]
     pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&u32) -> bool) -> Option<u32> {
-        self.parts[Self::part(hash)].find(hash, is_it).copied()
+        self.parts[part(hash)].find(hash, is_it).copied()
     }
 
     pub(super) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(&u32) -> u64) {
-        self.parts[Self::part(hash)].insert_unique(hash, number, rehash);
+        self.parts[part(hash)].insert_unique(hash, number, rehash);
     }
 
     pub(super) fn remove(&mut self, hash: u64, number: u32) {
-        if let Ok(entry) = self.parts[Self::part(hash)].find_entry(hash, |held| *held == number) {
+        if let Ok(entry) = self.parts[part(hash)].find_entry(hash, |held| *held == number) {
             entry.remove();
         }
     }

@@ -1,6 +1,7 @@
 //! An event as programs see it: attributes by the numbers of their names.
 
-use super::symbols::Symbols;
+use super::names::Names;
+use super::texts::Texts;
 use crate::event::{Event, Scalar, Value};
 
 /// The attributes of one event that some filter names, by the numbers of the names.
@@ -44,8 +45,8 @@ impl ViewedAttribute {
 /// mask of their names.
 pub(super) fn append_attributes(
     event: &Event,
-    names: &Symbols,
-    texts: &Symbols,
+    names: &Names,
+    texts: &Texts,
     list: &mut Vec<ViewedAttribute>,
 ) -> u32 {
     let mut mask = 0;
@@ -55,14 +56,14 @@ pub(super) fn append_attributes(
             Value::Scalar(scalar) => scalar_bits(scalar, texts),
             Value::Array(_) => (Kind::Array, 0),
         };
-        mask |= names.mask(name);
+        mask |= names.name(name).mask;
         list.push(ViewedAttribute { name, source, kind, bits });
     }
     mask
 }
 
 /// The kind and the bits of a scalar; equal scalars have equal ones.
-pub(super) fn scalar_bits(scalar: &Scalar, texts: &Symbols) -> (Kind, u64) {
+pub(super) fn scalar_bits(scalar: &Scalar, texts: &Texts) -> (Kind, u64) {
     match scalar {
         // Zero equals minus zero, and adding zero makes it plus.
         Scalar::Number(number) => (Kind::Number, (number + 0.0).to_bits()),
@@ -73,15 +74,15 @@ pub(super) fn scalar_bits(scalar: &Scalar, texts: &Symbols) -> (Kind, u64) {
 
 impl View {
     /// Shows these attributes and no others.
-    pub(super) fn show(&mut self, attributes: &[ViewedAttribute], names_end: u32) {
+    pub(super) fn show(&mut self, attributes: &[ViewedAttribute], names_end: usize) {
         self.now = self.now.wrapping_add(1);
         if self.now == 0 {
             // The times have gone round: forget the old ones.
             self.places.fill(NO_ATTRIBUTE);
             self.now = 1;
         }
-        if self.places.len() < names_end as usize {
-            self.places.resize(names_end as usize, NO_ATTRIBUTE);
+        if self.places.len() < names_end {
+            self.places.resize(names_end, NO_ATTRIBUTE);
         }
         for attribute in attributes {
             let place = &mut self.places[attribute.name as usize];
