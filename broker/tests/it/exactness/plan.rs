@@ -1,0 +1,105 @@
+//! Subscriptions drawn from a seed: areas of every shape where the taxis are, conditions from the whole table.
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+use super::brute::{Filter, Subscription};
+use super::conditions::CONDITIONS;
+use super::geometry::{Area, Place};
+use super::taxis::Report;
+
+/// Draws subscriptions.
+pub(crate) struct Plan {
+    rng: StdRng,
+    /// Where areas are put.
+    places: Vec<Place>,
+    /// Rows of the table that few events satisfy: for areas without a border.
+    rare: Vec<usize>,
+}
+
+impl Plan {
+    /// A plan over the given reports.
+    pub(crate) fn new(seed: u64, reports: &[Report]) -> Self {
+        let in_town = |place: &Place| (113.0..115.0).contains(&place[0]) && (22.0..24.0).contains(&place[1]);
+        let places = reports.iter().map(|report| report.place).filter(in_town).collect();
+        let sample = reports.iter().step_by(7).map(Report::properties).collect::<Vec<_>>();
+        let satisfied = |idx: &usize| sample.iter().filter(|p| (CONDITIONS[*idx].holds)(p)).count();
+        let rare = (0..CONDITIONS.len()).filter(|idx| satisfied(idx) * 50 < sample.len()).collect::<Vec<_>>();
+        assert!(rare.len() >= 4, "the table has rows for areas without a border");
+        Self { rng: StdRng::seed_from_u64(seed), places, rare }
+    }
+
+    /// One to three filters.
+    pub(crate) fn subscription(&mut self) -> Subscription {
+        let filters_count = *[1, 1, 2, 3].choose(&mut self.rng).expect("not empty");
+        (0..filters_count).map(|_| self.filter()).collect()
+    }
+
+    /// A number below a bound.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.rng.random_range(0..bound)
+    }
+
+    fn filter(&mut self) -> Filter {
+        let area = self.area();
+        let condition_idx = match area {
+            Area::Everywhere => *self.rare.choose(&mut self.rng).expect("not empty"),
+            Area::Following { .. } | Area::Circle { .. } | Area::Polygons(_) | Area::Corridor { .. } => {
+                self.below(CONDITIONS.len())
+            }
+        };
+        Filter { area, condition_idx }
+    }
+
+    fn area(&mut self) -> Area {
+        let center = *self.places.choose(&mut self.rng).expect("not empty");
+        match self.below(100) {
+            0..40 => Area::Following { radius_m: self.rng.random_range(100.0..2_000.0) },
+            40..60 => Area::Circle { center, radius_m: self.rng.random_range(50.0..1_500.0) },
+            60..80 => self.polygons(center),
+            80..95 => self.corridor(center),
+            _ => Area::Everywhere,
+        }
+    }
+
+    fn polygons(&mut self, center: Place) -> Area {
+        match self.below(3) {
+            0 => Area::Polygons(vec![vec![self.star(center, 0.006, 0.015)]]),
+            1 => Area::Polygons(vec![vec![self.star(center, 0.010, 0.018), self.star(center, 0.002, 0.008)]]),
+            _ => {
+                let beside = [center[0] + 0.05, center[1] - 0.01];
+                Area::Polygons(vec![
+                    vec![self.star(center, 0.008, 0.012), self.star(center, 0.001, 0.006)],
+                    vec![self.star(beside, 0.004, 0.014)],
+                ])
+            }
+        }
+    }
+
+    /// A closed ring around a centre that never crosses itself; its radius in degrees varies between two bounds.
+    fn star(&mut self, center: Place, least: f64, most: f64) -> Vec<Place> {
+        let corners_count = self.rng.random_range(4..12_u32);
+        let mut ring = (0..corners_count)
+            .map(|corner| {
+                let angle = f64::from(corner) / f64::from(corners_count) * std::f64::consts::TAU;
+                let radius = self.rng.random_range(least..most);
+                [center[0] + radius * angle.cos(), center[1] + radius * angle.sin()]
+            })
+            .collect::<Vec<_>>();
+        ring.push(ring[0]);
+        ring
+    }
+
+    fn corridor(&mut self, start: Place) -> Area {
+        let mut line = vec![start];
+        for _ in 0..self.rng.random_range(1..6_u32) {
+            let [lon, lat] = line[line.len() - 1];
+            line.push([
+                lon + self.rng.random_range(-0.03..0.03),
+                lat + self.rng.random_range(-0.02..0.02),
+            ]);
+        }
+        Area::Corridor { line, radius_m: self.rng.random_range(30.0..300.0) }
+    }
+}
