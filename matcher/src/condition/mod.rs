@@ -1,10 +1,16 @@
 //! Conditions on the content of events: CQL2 in, disjunctive normal form out.
 
+pub mod error;
 pub mod expression;
 pub mod like;
 pub mod normal;
 pub mod text;
+mod write;
 
+#[cfg(test)]
+mod tests;
+
+pub use error::ConditionError;
 use expression::Expression;
 use normal::{Normal, TooLarge};
 
@@ -24,7 +30,18 @@ impl Condition {
         Self { expression: Expression::Constant(true), normal: Normal::always() }
     }
 
-    /// Normalises an expression.
+    /// Reads a condition in CQL2 text and normalises it.
+    ///
+    /// Cost: linear in the text and in the normal form, which is bounded.
+    ///
+    /// # Errors
+    /// [`ConditionError`], which says what is wrong and where.
+    pub fn parse(text: &str) -> Result<Self, ConditionError> {
+        Ok(Self::new(text::parse(text)?)?)
+    }
+
+    /// Normalises an expression. Recursion goes as deep as the expression does; what comes from outside is
+    /// bounded where it is read ([`text::NESTING_MAX`]).
     ///
     /// # Errors
     /// [`TooLarge`] when the normal form passes [`normal::CONJUNCTIONS_MAX`] or

@@ -4,7 +4,8 @@
 //! has to satisfy all of it, and the negation of a constraint is kept as such, since over an array it is not
 //! the opposite comparison.
 
-use super::expression::{Constraint, Expression};
+use super::expression::{Constraint, Expression, Truth};
+use crate::event::Value;
 
 /// The most conjunctions that a normal form may have.
 pub const CONJUNCTIONS_MAX: u64 = 64;
@@ -72,6 +73,14 @@ impl Normal {
     }
 }
 
+impl Literal {
+    /// Whether it is true for the attribute's value, `None` where the attribute is absent.
+    #[must_use]
+    pub fn satisfied(&self, value: Option<&Value>) -> bool {
+        self.constraint.truth(value) == if self.negated { Truth::False } else { Truth::True }
+    }
+}
+
 /// How large a normal form is.
 #[derive(Clone, Copy)]
 struct Size {
@@ -106,9 +115,11 @@ fn measure(expression: &Expression, negated: bool) -> Size {
         Shape::Inner(inner) => measure(inner, !negated),
         Shape::All(inner) => inner.iter().map(|operand| measure(operand, negated)).fold(
             Size { conjunctions: 1, constraints: 0 },
-            |a, b| Size {
-                conjunctions: a.conjunctions.saturating_mul(b.conjunctions),
-                constraints: a.constraints.saturating_add(b.constraints),
+            |a, b| match a.conjunctions.saturating_mul(b.conjunctions) {
+                0 => Size { conjunctions: 0, constraints: 0 },
+                conjunctions => {
+                    Size { conjunctions, constraints: a.constraints.saturating_add(b.constraints) }
+                }
             },
         ),
         Shape::Any(inner) => inner.iter().map(|operand| measure(operand, negated)).fold(
@@ -128,6 +139,10 @@ fn multiply_out(expression: &Expression, negated: bool) -> Vec<Vec<Literal>> {
         Shape::Literal(constraint) => vec![vec![Literal { constraint: constraint.clone(), negated }]],
         Shape::Inner(inner) => multiply_out(inner, !negated),
         Shape::Any(inner) => inner.iter().flat_map(|operand| multiply_out(operand, negated)).collect(),
+        // A product with a factor that is never true is small however large its other factors are.
+        Shape::All(inner) if inner.iter().any(|operand| measure(operand, negated).conjunctions == 0) => {
+            Vec::new()
+        }
         Shape::All(inner) => inner.iter().fold(vec![Vec::new()], |products, operand| {
             let factors = multiply_out(operand, negated);
             products

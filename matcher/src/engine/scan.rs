@@ -1,16 +1,17 @@
 //! `scan`, the oracle: every filter of every subscription, exactly, for each event.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{Engine, Footprint, InstallError, MatchError, MatchRows};
+use crate::area::Area;
 use crate::condition::expression::Truth;
 use crate::event::Event;
 use crate::geo::{Position, World};
-use crate::subscription::{ClientId, Subscription, SubscriptionId};
+use crate::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
 /// Looks at everything. The definition of a right answer: it evaluates conditions as they were written and
-/// areas by the distance itself, and shares neither normal forms nor indexes with the fast engines.
+/// circles by the distance itself, and shares neither normal forms nor pre-tests nor indexes with the fast
+/// engines.
 #[derive(Debug)]
 pub struct Scan {
     world: World,
@@ -25,17 +26,35 @@ impl Scan {
         Self { world, subscriptions: BTreeMap::new(), positions: HashMap::new() }
     }
 
+    /// Whether an event satisfies a subscription: some filter does, and the event reaches the client.
     fn satisfies(&self, event: &Event, subscription: &Subscription) -> bool {
         let client = self.positions.get(&subscription.client);
-        let in_reach = match (&event.reach, client) {
+        let satisfied = |filter: &Filter| {
+            filter.condition.expression().truth(event) == Truth::True
+                && self.holds(&filter.area, client, &event.position)
+        };
+        subscription.filters.iter().any(satisfied) && self.reaches(event, client)
+    }
+
+    /// Whether an area holds a position; `client` is where its client is.
+    fn holds(&self, area: &Area, client: Option<&Position>, position: &Position) -> bool {
+        match area {
+            Area::Everywhere => true,
+            Area::Following(radius) => {
+                client.is_some_and(|centre| self.world.distance_m(centre, position) <= radius.metres())
+            }
+            Area::Circle { centre, radius } => self.world.distance_m(centre, position) <= radius.metres(),
+            Area::Polygon(polygon) => polygon.holds(position),
+            Area::Corridor(corridor) => corridor.holds(self.world, position),
+        }
+    }
+
+    /// Whether the client is in the event's own area. One without a position is not held to it.
+    fn reaches(&self, event: &Event, client: Option<&Position>) -> bool {
+        match (&event.reach, client) {
             (Some(reach), Some(client)) => self.world.distance_m(&event.position, client) <= reach.metres(),
             (None, _) | (_, None) => true,
-        };
-        in_reach
-            && subscription.filters.iter().any(|filter| {
-                filter.area.holds(self.world, client, &event.position)
-                    && filter.condition.expression().truth(event) == Truth::True
-            })
+        }
     }
 }
 

@@ -1,0 +1,344 @@
+//! Corridors: all within a distance of a line.
+
+use std::f64::consts::PI;
+
+use super::Ball;
+use crate::geo::{EARTH_RADIUS_M, Position, Radius, World, squared_chord};
+
+/// The most positions that the line of a corridor may have: a test costs time linear in them, about 20 us for
+/// this many.
+pub const CORRIDOR_POSITIONS_MAX: usize = 10_000;
+
+/// Ends closer to antipodal than this (6 m, in radians) give no usable great circle: a rounding of the
+/// position would already move the middle of the segment by a millimetre.
+const ANTIPODAL_MARGIN: f64 = 1e-6;
+
+/// What the quick rejection of a segment allows for rounding, on the unit sphere.
+const SPHERE_MARGIN: f64 = 1e-13;
+
+/// The same in the plane, as a share of the reach and in metres, since the middle of a segment is rounded.
+const PLANE_MARGIN: (f64, f64) = (1e-12, 1e-6);
+
+/// All within a radius of one of a line's segments, great-circle ones or, in the plane, straight ones.
+///
+/// The distance to a segment is the cross-track distance when the foot of the perpendicular is on the segment,
+/// and else the distance to the nearer end by [`World::distance_m`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Corridor {
+    radius: Radius,
+    segments: Box<[Segment]>,
+    bounds: Ball,
+}
+
+/// Why positions are not a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CorridorError {
+    /// Not a line.
+    #[error("a line has at least 2 positions, found {found}")]
+    TooFewPositions {
+        /// Positions found.
+        found: usize,
+    },
+    /// More than [`CORRIDOR_POSITIONS_MAX`].
+    #[error("the line has {found} positions, at most {CORRIDOR_POSITIONS_MAX} are allowed")]
+    TooManyPositions {
+        /// Positions found.
+        found: usize,
+    },
+    /// A segment whose ends lie opposite each other: no single great circle joins them.
+    #[error("the segment from position {position} to the next joins opposite sides of the globe")]
+    Antipodal {
+        /// The index of the segment's first position.
+        position: usize,
+    },
+}
+
+/// A segment with what its test needs.
+#[derive(Clone, Debug, PartialEq)]
+struct Segment {
+    ends: [Position; 2],
+    shape: Shape,
+    /// No position further from the middle than this is within the corridor's radius.
+    middle: [f64; 3],
+    reach_sq: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Shape {
+    /// Both ends are one place.
+    Point,
+    /// Part of a great circle, the one in the plane through the origin with this normal.
+    Arc {
+        normal: [f64; 3],
+        /// The direction in which the arc leaves its first end: together with that end, a frame of its plane.
+        forward: [f64; 3],
+        /// The direction back along the arc at its second end.
+        backward: [f64; 3],
+    },
+    /// A straight line of the plane.
+    Straight { along: [f64; 2], length: f64 },
+}
+
+impl Corridor {
+    /// Checks a line; its positions are in order, and repeated ones are fine.
+    ///
+    /// # Errors
+    /// [`CorridorError`], which says where the line is wrong.
+    pub fn new(world: World, line: &[Position], radius: Radius) -> Result<Self, CorridorError> {
+        let found = line.len();
+        if found < 2 {
+            return Err(CorridorError::TooFewPositions { found });
+        }
+        if found > CORRIDOR_POSITIONS_MAX {
+            return Err(CorridorError::TooManyPositions { found });
+        }
+        let segments = line
+            .windows(2)
+            .enumerate()
+            .map(|(position, ends)| {
+                let segment = match world {
+                    World::Geodetic => Segment::geodetic(&ends[0], &ends[1], radius),
+                    World::Planar => Some(Segment::planar(&ends[0], &ends[1], radius)),
+                };
+                segment.ok_or(CorridorError::Antipodal { position })
+            })
+            .collect::<Result<_, _>>()?;
+        let bounds = match world {
+            World::Geodetic => geodetic_bounds(line, radius),
+            World::Planar => planar_bounds(line, radius),
+        };
+        Ok(Self { radius, segments, bounds })
+    }
+
+    /// A ball that holds it, a micrometre wider than need be; unbounded when the line does not fit into half
+    /// of the globe or the area takes up most of it.
+    #[must_use]
+    pub fn bounds(&self) -> Ball {
+        self.bounds
+    }
+
+    /// Whether a position is within the radius of one of the segments.
+    ///
+    /// Cost: linear in the segments, a few nanoseconds for one that is out of reach.
+    #[must_use]
+    pub fn holds(&self, world: World, position: &Position) -> bool {
+        self.segments.iter().any(|segment| {
+            squared_chord(&segment.middle, position.point()) <= segment.reach_sq
+                && segment.holds(world, position, &self.radius)
+        })
+    }
+}
+
+impl Segment {
+    /// `None` when the ends are antipodal.
+    fn geodetic(from: &Position, to: &Position, radius: Radius) -> Option<Self> {
+        let (a, b) = (*from.point(), *to.point());
+        // With the difference (or, for ends far apart, the sum) in place of `b` the product keeps its digits:
+        // the normal is perpendicular to both ends within 3e-16 even when they are a metre apart.
+        let apart = dot(a, b) < 0.0;
+        let normal = cross(a, if apart { add(b, a) } else { sub(b, a) });
+        let sine = norm(normal);
+        if apart && sine < ANTIPODAL_MARGIN {
+            return None;
+        }
+        let Some(normal) = unit(normal) else {
+            // The ends are one place.
+            return Some(Self::new(from, to, Shape::Point, a, sphere_reach_sq(0.0, radius)));
+        };
+        // The middle of a very long segment is off by more than rounding; the angles from it are not.
+        let middle = unit(add(a, b)).unwrap_or(a);
+        let half_angle = angle_between(middle, a).max(angle_between(middle, b));
+        let shape = Shape::Arc { normal, forward: cross(normal, a), backward: cross(b, normal) };
+        Some(Self::new(from, to, shape, middle, sphere_reach_sq(half_angle, radius)))
+    }
+
+    fn planar(from: &Position, to: &Position, radius: Radius) -> Self {
+        let along = [to.x() - from.x(), to.y() - from.y()];
+        let length = along[0].hypot(along[1]);
+        let shape = if length > 0.0 { Shape::Straight { along, length } } else { Shape::Point };
+        let middle = [f64::midpoint(from.x(), to.x()), f64::midpoint(from.y(), to.y()), 0.0];
+        let reach = (length / 2.0 + radius.metres()) * (1.0 + PLANE_MARGIN.0) + PLANE_MARGIN.1;
+        Self::new(from, to, shape, middle, reach * reach)
+    }
+
+    fn new(from: &Position, to: &Position, shape: Shape, middle: [f64; 3], reach_sq: f64) -> Self {
+        Self { ends: [*from, *to], shape, middle, reach_sq }
+    }
+
+    fn holds(&self, world: World, position: &Position, radius: &Radius) -> bool {
+        self.ends.iter().any(|end| radius.holds(world, end, position))
+            || self.cross_track_m(position).is_some_and(|distance| distance <= radius.metres())
+    }
+
+    /// The distance to the line through the segment, `None` where the foot of the perpendicular is beyond the
+    /// ends; the ends themselves are for the caller.
+    fn cross_track_m(&self, position: &Position) -> Option<f64> {
+        match &self.shape {
+            Shape::Point => None,
+            Shape::Arc { normal, forward, backward } => {
+                let (start, end) = (self.ends[0].point(), self.ends[1].point());
+                let point = *position.point();
+                // Measured from the nearer end, so that nothing cancels for positions near a short segment.
+                let (from_start, from_end) = (sub(point, *start), sub(point, *end));
+                let progress = dot(*forward, from_start);
+                if progress < 0.0 || dot(*backward, from_end) < 0.0 {
+                    return None;
+                }
+                let from_start_nearer = dot(from_start, from_start) < dot(from_end, from_end);
+                let height = dot(*normal, if from_start_nearer { from_start } else { from_end }).abs();
+                // The arc sine alone would lose half of the digits near 90 degrees.
+                let in_plane = dot(*start, point).hypot(progress);
+                Some(EARTH_RADIUS_M * height.atan2(in_plane))
+            }
+            Shape::Straight { along, length } => {
+                let [from_start, from_end] = [&self.ends[0], &self.ends[1]]
+                    .map(|end| [position.x() - end.x(), position.y() - end.y()]);
+                let [progress, regress] =
+                    [from_start, from_end].map(|offset| along[0] * offset[0] + along[1] * offset[1]);
+                if progress < 0.0 || regress > 0.0 {
+                    return None;
+                }
+                let nearer = if progress < -regress { from_start } else { from_end };
+                Some((along[0] * nearer[1] - along[1] * nearer[0]).abs() / length)
+            }
+        }
+    }
+}
+
+/// The squared chord of an angle around a segment's middle plus the radius; infinite when that is all around.
+fn sphere_reach_sq(half_angle: f64, radius: Radius) -> f64 {
+    let angle = half_angle + radius.metres() / EARTH_RADIUS_M;
+    if angle >= PI { f64::INFINITY } else { (2.0 * (angle / 2.0).sin() + SPHERE_MARGIN).powi(2) }
+}
+
+/// A cap of less than 90 degrees that holds the vertices holds the segments too, being convex.
+fn geodetic_bounds(line: &[Position], radius: Radius) -> Ball {
+    let (min, max) = box_of(line);
+    let Some(centre) = unit(add(min, max)) else { return Ball::UNBOUNDED };
+    let angle = line.iter().map(|vertex| angle_between(centre, *vertex.point())).fold(0.0, f64::max);
+    if angle >= 0.499 * PI {
+        return Ball::UNBOUNDED;
+    }
+    Ball::around_cap(centre, angle + radius.metres() / EARTH_RADIUS_M)
+}
+
+fn planar_bounds(line: &[Position], radius: Radius) -> Ball {
+    let (min, max) = box_of(line);
+    let centre = [f64::midpoint(min[0], max[0]), f64::midpoint(min[1], max[1])];
+    let reach =
+        line.iter().map(|vertex| (vertex.x() - centre[0]).hypot(vertex.y() - centre[1])).fold(0.0, f64::max);
+    Ball::around_disc(centre, reach + radius.metres())
+}
+
+/// The box in space that holds the vertices.
+fn box_of(line: &[Position]) -> ([f64; 3], [f64; 3]) {
+    line.iter().fold(([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]), |(min, max), vertex| {
+        let point = vertex.point();
+        let axes = [0, 1, 2];
+        (axes.map(|axis| min[axis].min(point[axis])), axes.map(|axis| max[axis].max(point[axis])))
+    })
+}
+
+fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+}
+
+fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+/// The angle of two unit vectors, small ones to full precision.
+fn angle_between(a: [f64; 3], b: [f64; 3]) -> f64 {
+    norm(cross(a, sub(b, a))).atan2(dot(a, b))
+}
+
+fn norm(a: [f64; 3]) -> f64 {
+    dot(a, a).sqrt()
+}
+
+/// The unit vector, `None` for one too short to have a direction.
+fn unit(a: [f64; 3]) -> Option<[f64; 3]> {
+    let length = norm(a);
+    (length > 1e-15).then(|| a.map(|coordinate| coordinate / length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn corridor(world: World, line: &[[f64; 2]], metres: f64) -> Result<Corridor, CorridorError> {
+        let line: Vec<_> = line.iter().map(|numbers| world.position(numbers).unwrap()).collect();
+        Corridor::new(world, &line, Radius::new(world, metres).unwrap())
+    }
+
+    #[track_caller]
+    fn check(world: World, line: &[[f64; 2]], metres: f64, inside: &[[f64; 2]], outside: &[[f64; 2]]) {
+        let corridor = corridor(world, line, metres).unwrap();
+        let holds = |numbers: &[f64; 2]| corridor.holds(world, &world.position(numbers).unwrap());
+        assert!(inside.iter().all(holds), "all of {inside:?} are inside");
+        assert!(!outside.iter().any(holds), "none of {outside:?} is inside");
+    }
+
+    #[test]
+    fn a_planar_corridor_has_round_ends_and_straight_sides() {
+        let inside = [[-5.0, 0.0], [-3.0, 4.0], [0.0, 5.0], [50.0, -5.0], [104.0, -3.0], [105.0, 0.0]];
+        let outside = [[-4.0, 4.0], [-5.000_001, 0.0], [50.0, 5.000_001], [104.0, 3.000_001]];
+        check(World::Planar, &[[0.0, 0.0], [100.0, 0.0]], 5.0, &inside, &outside);
+        check(World::Planar, &[[7.0, 7.0], [7.0, 7.0]], 5.0, &[[7.0, 12.0], [4.0, 3.0]], &[[3.0, 3.0]]);
+    }
+
+    #[test]
+    fn a_segment_is_a_great_circle_and_not_a_parallel() {
+        // Between two places at 60 degrees north the great circle passes far north of the parallel.
+        let line = [[-60.0, 60.0], [60.0, 60.0]];
+        let top = (60_f64.to_radians().tan() / 60_f64.to_radians().cos()).atan().to_degrees();
+        check(
+            World::Geodetic,
+            &line,
+            1.0,
+            &[[0.0, top], line[0], line[1]],
+            &[[0.0, 60.0], [0.0, top - 1e-4]],
+        );
+    }
+
+    #[test]
+    fn neither_the_antimeridian_nor_a_pole_is_a_seam() {
+        let line = [[179.0, 0.0], [-179.0, 0.0]];
+        check(
+            World::Geodetic,
+            &line,
+            1_000.0,
+            &[[180.0, 0.008], [-180.0, -0.008]],
+            &[[0.0, 0.0], [177.0, 0.0]],
+        );
+        let line = [[10.0, 89.0], [-170.0, 89.0]];
+        check(
+            World::Geodetic,
+            &line,
+            1_000.0,
+            &[[77.0, 90.0], [10.0, 89.5], [-170.0, 89.5]],
+            &[[100.0, 89.5]],
+        );
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_refused() {
+        let refused = |line: &[[f64; 2]]| corridor(World::Geodetic, line, 1.0).unwrap_err().to_string();
+        assert_eq!(refused(&[[1.0, 2.0]]), "a line has at least 2 positions, found 1");
+        assert_eq!(
+            refused(&[[0.0, 0.0], [90.0, 0.0], [-90.0, 0.0]]),
+            "the segment from position 1 to the next joins opposite sides of the globe"
+        );
+        let long = vec![[0.0, 0.0]; CORRIDOR_POSITIONS_MAX + 1];
+        assert_eq!(refused(&long), "the line has 10001 positions, at most 10000 are allowed");
+        assert!(corridor(World::Geodetic, &[[33.0, 90.0], [-120.0, -89.999]], 1.0).is_ok());
+    }
+}

@@ -1,0 +1,113 @@
+//! Why a text is not a condition, and where.
+
+use std::fmt;
+
+use super::like::PatternError;
+use super::normal::TooLarge;
+use super::text::{NESTING_MAX, TEXT_BYTES_MAX};
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Bytes before it.
+    pub offset: usize,
+    /// Its column in characters, from 1.
+    pub column: usize,
+}
+
+/// Why a text is not a condition. The messages are meant for those who write conditions.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// The text is longer than [`TEXT_BYTES_MAX`]; nothing of it was read.
+    #[error("the condition has {found} bytes, at most {TEXT_BYTES_MAX} are allowed")]
+    TooLong {
+        /// Bytes found.
+        found: usize,
+    },
+    /// Parentheses and `NOT` nest deeper than [`NESTING_MAX`].
+    #[error("parentheses and NOT nest deeper than {NESTING_MAX} levels, at {place}")]
+    TooDeep {
+        /// Where the first level too many begins.
+        place: Place,
+    },
+    /// The text does not follow the grammar.
+    #[error("expected {expected}, found {found}, at {place}{}", Advice(*.advice))]
+    Syntax {
+        /// What could stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
+        /// Where.
+        place: Place,
+        /// How the likely intention is written, when there is one.
+        advice: Option<&'static str>,
+    },
+    /// A part of CQL2 that conditions do not have.
+    #[error("{what} is not supported, at {place}{}", Advice(*.advice))]
+    Unsupported {
+        /// The part.
+        what: String,
+        /// Where it begins.
+        place: Place,
+        /// What to write instead, when there is something.
+        advice: Option<&'static str>,
+    },
+    /// A number that a 64-bit float cannot hold.
+    #[error("the number {found} is too large, at {place}")]
+    NumberTooLarge {
+        /// The number, as written.
+        found: String,
+        /// Where it begins.
+        place: Place,
+    },
+    /// A text after `LIKE` that is not a pattern.
+    #[error("{source}, at {place}")]
+    Pattern {
+        /// What is wrong with it.
+        source: PatternError,
+        /// Where the pattern begins.
+        place: Place,
+    },
+    /// The disjunctive form would be too large.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+}
+
+impl ConditionError {
+    /// Where in the text, unless it is the text as a whole.
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::TooLong { .. } | Self::TooLarge(_) => None,
+            Self::TooDeep { place }
+            | Self::Syntax { place, .. }
+            | Self::Unsupported { place, .. }
+            | Self::NumberTooLarge { place, .. }
+            | Self::Pattern { place, .. } => Some(*place),
+        }
+    }
+}
+
+impl Place {
+    /// The place after `offset` bytes of `text`; an offset inside a character counts as that character's.
+    #[must_use]
+    pub fn of(text: &str, offset: usize) -> Self {
+        let column = text.char_indices().take_while(|(start, _)| *start < offset).count() + 1;
+        Self { offset, column }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}", self.column)
+    }
+}
+
+/// Writes an advice after a message.
+struct Advice(Option<&'static str>);
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |advice| write!(f, "; {advice}"))
+    }
+}

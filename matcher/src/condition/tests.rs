@@ -1,0 +1,5 @@
+mod accepted;
+mod caps;
+mod meaning;
+mod properties;
+mod refused;

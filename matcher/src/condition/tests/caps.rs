@@ -1,0 +1,90 @@
+//! How large a normal form may be.
+
+use crate::condition::expression::{Comparison, Constraint, Expression, Test};
+use crate::condition::normal::TooLarge;
+use crate::condition::{Condition, ConditionError};
+use crate::event::{Scalar, Symbol};
+
+fn repeated(constraint: &str, count: usize, join: &str) -> String {
+    vec![constraint; count].join(join)
+}
+
+#[track_caller]
+fn check_size(text: &str, conjunctions: usize) {
+    let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    assert_eq!(condition.normal().conjunctions().len(), conjunctions, "{text}");
+}
+
+#[track_caller]
+fn check_refused(text: &str, expected: TooLarge) {
+    assert_eq!(Condition::parse(text), Err(ConditionError::TooLarge(expected)), "{text}");
+}
+
+#[test]
+fn sixty_four_conjunctions_pass_and_one_more_is_counted() {
+    check_size(&repeated("a = 1", 64, " OR "), 64);
+    check_refused(&repeated("a = 1", 65, " OR "), TooLarge::Conjunctions { found: 65 });
+    // Six factors of two make 64, a seventh 128.
+    check_size(&repeated("(a = 1 OR b = 2)", 6, " AND "), 64);
+    check_refused(&repeated("(a = 1 OR b = 2)", 7, " AND "), TooLarge::Conjunctions { found: 128 });
+    check_refused(
+        &format!("NOT ({})", repeated("(a = 1 AND b = 2)", 7, " OR ")),
+        TooLarge::Conjunctions { found: 128 },
+    );
+    assert_eq!(
+        TooLarge::Conjunctions { found: 65 }.to_string(),
+        "the disjunctive form of the condition has 65 conjunctions, at most 64 are allowed"
+    );
+}
+
+#[test]
+fn thirty_two_constraints_pass_and_one_more_is_counted() {
+    check_size(&repeated("a = 1", 32, " AND "), 1);
+    check_refused(&repeated("a = 1", 33, " AND "), TooLarge::Constraints { found: 33 });
+    // The longest conjunction counts.
+    let longest = format!("b = 1 OR {} OR b = 2", repeated("a = 1", 33, " AND "));
+    check_refused(&longest, TooLarge::Constraints { found: 33 });
+    assert_eq!(
+        TooLarge::Constraints { found: 33 }.to_string(),
+        "the disjunctive form of the condition has a conjunction of 33 constraints, at most 32 are allowed"
+    );
+}
+
+#[test]
+fn lists_and_ranges_are_one_constraint() {
+    let list = (0..1_000).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
+    check_size(&format!("a IN ({list}) AND b BETWEEN 1 AND 2"), 1);
+}
+
+#[test]
+fn a_size_beyond_counting_is_refused_at_once() {
+    check_refused(&repeated("(a = 1 OR b = 2)", 3_000, " AND "), TooLarge::Conjunctions { found: u64::MAX });
+}
+
+#[test]
+fn a_product_with_false_is_empty_whatever_its_other_factors() {
+    let factors = repeated("(a = 1 OR b = 2)", 3_000, " AND ");
+    check_size(&format!("{factors} AND FALSE"), 0);
+    check_size(&format!("b = 1 OR {factors} AND (FALSE AND c = 1)"), 1);
+    check_size(&format!("NOT (NOT ({factors}) OR TRUE)"), 0);
+}
+
+#[test]
+fn expressions_made_by_hand_have_the_same_caps() {
+    let constraint = Expression::Constraint(Constraint {
+        name: Symbol::from("a"),
+        casei: false,
+        test: Test::Compare(Comparison::Equal, Scalar::Bool(true)),
+    });
+    let condition = Condition::new(Expression::And(vec![constraint; 33]));
+    assert_eq!(condition, Err(TooLarge::Constraints { found: 33 }));
+    assert_eq!(
+        Condition::new(Expression::And(Vec::new())).map(|it| it.normal().to_string()),
+        Ok("TRUE".into())
+    );
+    assert_eq!(
+        Condition::new(Expression::Or(Vec::new())).map(|it| it.normal().to_string()),
+        Ok("FALSE".into())
+    );
+    assert_eq!(Condition::always().normal().to_string(), "TRUE");
+}

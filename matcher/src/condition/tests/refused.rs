@@ -1,0 +1,275 @@
+//! Texts that are no conditions, and what their authors are told.
+
+use crate::condition::error::Place;
+use crate::condition::text::{NESTING_MAX, TEXT_BYTES_MAX};
+use crate::condition::{Condition, ConditionError};
+
+#[track_caller]
+fn check_all(cases: &[(&str, &str)]) {
+    for (text, message) in cases {
+        match Condition::parse(text) {
+            Ok(condition) => panic!("{text:?} is accepted as {}", condition.normal()),
+            Err(error) => assert_eq!(error.to_string(), *message, "{text:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_breaks_the_grammar() {
+    check_all(&[
+        ("", "expected a condition, found end of text, at column 1"),
+        ("   ", "expected a condition, found end of text, at column 4"),
+        (
+            "speed",
+            "expected a comparison, BETWEEN, IN, LIKE or IS after 'speed', found end of text, at column 6",
+        ),
+        ("speed >=", "expected a value after '>=', found end of text, at column 9"),
+        ("road.speed >= ", "expected a value after '>=', found end of text, at column 15"),
+        ("speed >= AND", "expected a value after '>=', found the keyword 'AND', at column 10"),
+        ("a = 1 AND", "expected a condition after 'AND', found end of text, at column 10"),
+        (
+            "a = 1 OR OR b = 2",
+            "expected a condition after 'OR', found the keyword 'OR', at column 10; a name that is a keyword takes double quotes",
+        ),
+        ("(a = 1", "expected AND, OR or ')' after '1', found end of text, at column 7"),
+        ("a = 1)", "expected AND, OR or the end of the text after '1', found ')', at column 6"),
+        ("()", "expected a condition after '(', found ')', at column 2"),
+        ("NOT", "expected a condition after 'NOT', found end of text, at column 4"),
+        ("a NOT 5", "expected BETWEEN, IN or LIKE after 'NOT', found the number '5', at column 7"),
+        ("a NOT = 5", "expected BETWEEN, IN or LIKE after 'NOT', found '=', at column 7"),
+        ("a IS 5", "expected NULL or NOT NULL after 'IS', found the number '5', at column 6"),
+        ("a IS NOT 5", "expected NULL after 'NOT', found the number '5', at column 10"),
+        ("a BETWEEN 1", "expected AND and the upper bound after '1', found end of text, at column 12"),
+        (
+            "a BETWEEN 1 OR 2",
+            "expected AND and the upper bound after '1', found the keyword 'OR', at column 13",
+        ),
+        ("a BETWEEN 1 AND", "expected a value after 'AND', found end of text, at column 16"),
+        ("a IN", "expected '(' after 'IN', found end of text, at column 5"),
+        ("a IN ()", "expected a value after '(', found ')', at column 7"),
+        ("a IN (1", "expected ',' or ')' after '1', found end of text, at column 8"),
+        ("a IN (1,)", "expected a value after ',', found ')', at column 9"),
+        ("a IN 1", "expected '(' after 'IN', found the number '1', at column 6"),
+        ("a LIKE", "expected a text after 'LIKE', found end of text, at column 7"),
+        ("a LIKE 5", "expected a text after 'LIKE', found the number '5', at column 8"),
+        ("a LIKE b", "expected a text after 'LIKE', found the name 'b', at column 8"),
+        (
+            "a LIKE '\\'",
+            "the LIKE pattern ends in a single '\\', which takes the next character literally, at column 8",
+        ),
+        ("5", "expected a comparison after '5', found end of text, at column 2"),
+        ("'x'", "expected a comparison after 'x', found end of text, at column 4"),
+        ("'x' AND a = 1", "expected a comparison after 'x', found the keyword 'AND', at column 5"),
+        (
+            "a = 10 div 3",
+            "expected AND, OR or the end of the text after '10', found the name 'div', at column 8",
+        ),
+        ("a == 1", "expected a value after '=', found '=', at column 4"),
+        (
+            "a = NULL",
+            "expected a value after '=', found the keyword 'NULL', at column 5; whether an attribute is absent is asked with IS NULL",
+        ),
+        (
+            "a IN (NULL)",
+            "expected a value after '(', found the keyword 'NULL', at column 7; whether an attribute is absent is asked with IS NULL",
+        ),
+        (
+            "NULL = a",
+            "expected a condition, found the keyword 'NULL', at column 1; a name that is a keyword takes double quotes",
+        ),
+        (
+            "and = 1",
+            "expected a condition, found the keyword 'and', at column 1; a name that is a keyword takes double quotes",
+        ),
+        (
+            "lanes_closed AND a = 1",
+            "expected a comparison, BETWEEN, IN, LIKE or IS after 'lanes_closed', found the keyword 'AND', at column 14; a truth value is tested with = TRUE",
+        ),
+        ("a = 1 b = 2", "expected AND, OR or the end of the text after '1', found the name 'b', at column 7"),
+        (
+            "a = 1 AND b",
+            "expected a comparison, BETWEEN, IN, LIKE or IS after 'b', found end of text, at column 12",
+        ),
+        (
+            "(a) = 5",
+            "expected a comparison, BETWEEN, IN, LIKE or IS after 'a', found ')', at column 3; a truth value is tested with = TRUE",
+        ),
+        ("a = (5)", "expected a value after '=', found '(', at column 5"),
+        ("a = 5abc", "expected AND, OR or the end of the text after '5', found the name 'abc', at column 6"),
+        ("🚗 = 1 🚗", "expected AND, OR or the end of the text after '1', found the name '🚗', at column 7"),
+        ("CASEI(5) = 5", "expected a name or a text after '(', found the number '5', at column 7"),
+        ("CASEI(a = 'x'", "expected ')' after 'a', found '=', at column 9"),
+        ("CASEI() = 'x'", "expected a name or a text after '(', found ')', at column 7"),
+        (
+            "CASEI(a)",
+            "expected a comparison, BETWEEN, IN, LIKE or IS after ')', found end of text, at column 9",
+        ),
+        (
+            "TRUE FALSE",
+            "expected AND, OR or the end of the text after 'TRUE', found the keyword 'FALSE', at column 6",
+        ),
+        ("a = 'x' 'y'", "expected AND, OR or the end of the text after 'x', found the text 'y', at column 9"),
+        ("a b", "expected a comparison, BETWEEN, IN, LIKE or IS after 'a', found the name 'b', at column 3"),
+        (", a = 1", "expected a condition, found ',', at column 1"),
+        ("a..b IS", "expected NULL or NOT NULL after 'IS', found end of text, at column 8"),
+        (
+            "a LIKE 'x' ESCAPE '\\'",
+            "expected AND, OR or the end of the text after 'x', found the name 'ESCAPE', at column 12",
+        ),
+        (
+            "a ILIKE 'x'",
+            "expected a comparison, BETWEEN, IN, LIKE or IS after 'a', found the name 'ILIKE', at column 3",
+        ),
+        ("a = 1 AND NOT", "expected a condition after 'NOT', found end of text, at column 14"),
+    ]);
+}
+
+#[test]
+fn what_is_cut_off_or_strange() {
+    check_all(&[
+        (
+            "a != 1",
+            "expected a name, a value or an operator, found '!', at column 3; 'not equal' is written <>",
+        ),
+        (
+            "a = 'it's'",
+            "expected a closing ' for the text that begins at column 10, found end of text, at column 11; a ' inside a text is doubled: 'it''s'",
+        ),
+        (
+            "a = 'open",
+            "expected a closing ' for the text that begins at column 5, found end of text, at column 10; a ' inside a text is doubled: 'it''s'",
+        ),
+        (
+            "\"open = 1",
+            "expected a closing \" for the name that begins at column 1, found end of text, at column 10; a \" inside a name is doubled",
+        ),
+        ("a = 1e999", "the number 1e999 is too large, at column 5"),
+        ("a = -1e999", "the number -1e999 is too large, at column 5"),
+        ("a = 1e5000000000000000000", "the number 1e5000000000000000000 is too large, at column 5"),
+        ("a; b", "expected a name, a value or an operator, found the character ';', at column 2"),
+        ("a = 1 § b", "expected a name, a value or an operator, found the character '§', at column 7"),
+        ("a = 'ä' AND §", "expected a name, a value or an operator, found the character '§', at column 13"),
+        ("a && b", "expected a name, a value or an operator, found the character '&', at column 3"),
+        ("a = \0", "expected a name, a value or an operator, found the character '\\0', at column 5"),
+        (
+            "\u{feff}a = 1",
+            "expected a name, a value or an operator, found the character '\\u{feff}', at column 1",
+        ),
+        ("a = $1", "expected a name, a value or an operator, found the character '$', at column 5"),
+    ]);
+}
+
+#[test]
+fn what_cql2_has_and_conditions_do_not() {
+    check_all(&[
+        ("a = b", "comparing two attributes is not supported, at column 5; a text takes single quotes"),
+        (
+            "type = \"fire\"",
+            "comparing two attributes is not supported, at column 8; a text takes single quotes, double quotes are for names",
+        ),
+        ("5 = 5", "comparing two values is not supported, at column 1"),
+        (
+            "5 LIKE a",
+            "a value on the left of BETWEEN, IN, LIKE or IS is not supported, at column 1; an attribute stands there",
+        ),
+        (
+            "5 IS NULL",
+            "a value on the left of BETWEEN, IN, LIKE or IS is not supported, at column 1; an attribute stands there",
+        ),
+        ("a + 1 = 2", "arithmetic is not supported, at column 3"),
+        ("a = 1 + 2", "arithmetic is not supported, at column 7"),
+        ("a-1 = 2", "arithmetic is not supported, at column 2"),
+        ("a = 5 -3", "arithmetic is not supported, at column 7"),
+        ("a = 2 * 3", "arithmetic is not supported, at column 7"),
+        ("-a = 5", "arithmetic is not supported, at column 1"),
+        ("a = -b", "arithmetic is not supported, at column 5"),
+        ("a % 2 = 0", "arithmetic is not supported, at column 3"),
+        ("f(a) = 1", "the function 'f' is not supported, at column 1"),
+        ("a = f(1)", "the function 'f' is not supported, at column 5"),
+        (
+            "S_INTERSECTS(geometry, POINT(1 2))",
+            "the spatial operator S_INTERSECTS is not supported, at column 1; the area of a filter says where",
+        ),
+        ("T_AFTER(time, DATE('2020-01-01'))", "the temporal operator T_AFTER is not supported, at column 1"),
+        (
+            "time > TIMESTAMP('2026-03-01T00:00:00Z')",
+            "a value of type TIMESTAMP is not supported, at column 8; times of one format compare as texts",
+        ),
+        (
+            "A_CONTAINS(tags, ('x'))",
+            "the array operator A_CONTAINS is not supported, at column 1; a constraint on an array is true when one element makes it true",
+        ),
+        ("ACCENTI(a) = 'x'", "the function 'ACCENTI' is not supported, at column 1"),
+        (
+            "größe = ü AND",
+            "comparing two attributes is not supported, at column 9; a text takes single quotes",
+        ),
+        ("CASEI(CASEI(a)) = 'x'", "CASEI of anything but a name or a text is not supported, at column 7"),
+        ("a = 1 -- x", "arithmetic is not supported, at column 7"),
+        ("TRUE = FALSE", "comparing two values is not supported, at column 1"),
+        ("NOT TRUE = 5", "comparing two values is not supported, at column 5"),
+        (
+            "a = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa(",
+            "the function 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…' is not supported, at column 5",
+        ),
+        ("* = 1", "arithmetic is not supported, at column 1"),
+        ("a IN (b)", "comparing two attributes is not supported, at column 7; a text takes single quotes"),
+    ]);
+}
+
+#[test]
+fn a_place_counts_bytes_and_characters() {
+    let error = Condition::parse("größe = 'ü' AND §").expect_err("§ is no operator");
+    assert_eq!(error.place(), Some(Place { offset: 19, column: 17 }));
+    assert_eq!(Place::of("ü = 1", 2), Place { offset: 2, column: 2 });
+    assert_eq!(Place::of("", 0), Place { offset: 0, column: 1 });
+    assert_eq!(ConditionError::TooLong { found: 1 }.place(), None);
+}
+
+#[test]
+fn nesting_is_bounded() {
+    for (open, close) in [("(", ")"), ("NOT ", ""), ("NOT (", ")")] {
+        let levels = open.matches(['(', 'N']).count();
+        let nested = |count: usize| format!("{}a = 1{}", open.repeat(count), close.repeat(count));
+        let fits = NESTING_MAX / levels;
+        assert!(Condition::parse(&nested(fits)).is_ok(), "{open}");
+        let error = Condition::parse(&nested(fits + 1)).expect_err("one level too many");
+        let column = open.len() * fits + 1;
+        assert_eq!(
+            error.to_string(),
+            format!("parentheses and NOT nest deeper than 64 levels, at column {column}")
+        );
+        assert!(matches!(Condition::parse(&nested(5_000)), Err(ConditionError::TooDeep { .. })), "{open}");
+    }
+    // Levels that are closed again do not add up.
+    let beside = vec!["(a = 1)"; 1_000].join(" AND ");
+    assert!(matches!(Condition::parse(&beside), Err(ConditionError::TooLarge(_))));
+    assert!(matches!(Condition::parse(&"(".repeat(5_000)), Err(ConditionError::TooDeep { .. })));
+}
+
+#[test]
+fn length_is_bounded() {
+    let text = |bytes: usize| format!("a = '{}'", "x".repeat(bytes - 6));
+    assert!(Condition::parse(&text(TEXT_BYTES_MAX)).is_ok());
+    let error = Condition::parse(&text(TEXT_BYTES_MAX + 1)).expect_err("a byte too many");
+    assert_eq!(error.to_string(), "the condition has 65537 bytes, at most 65536 are allowed");
+    let error = Condition::parse(&"(".repeat(10_000_000)).expect_err("ten million bytes too many");
+    assert_eq!(error, ConditionError::TooLong { found: 10_000_000 });
+}
+
+#[test]
+fn messages_stay_short_whatever_is_in_them() {
+    let long = "x".repeat(60_000);
+    for text in [
+        long.clone(),
+        format!("a = {long}(1)"),
+        format!("{long}(1) = 2"),
+        format!("a = '{long}' {long}"),
+        format!("a = \"{long}"),
+        format!("a = 1{} b", "0".repeat(60_000)),
+        format!("a = {}", "ü".repeat(30_000)),
+    ] {
+        let message = Condition::parse(&text).expect_err("no condition").to_string();
+        assert!(message.chars().count() < 250, "{message}");
+    }
+}

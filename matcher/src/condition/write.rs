@@ -1,0 +1,128 @@
+//! Normal forms and their parts as CQL2 text, which parses back to the same.
+
+use std::fmt::{Display, Formatter, Result, Write};
+
+use super::expression::{Comparison, Constraint, Test};
+use super::normal::{Literal, Normal};
+use super::text::is_plain_name;
+use crate::event::Scalar;
+
+impl Display for Normal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        if self.conjunctions().is_empty() {
+            return f.write_str("FALSE");
+        }
+        // AND binds tighter than OR, so that no parentheses are needed.
+        for (index, conjunction) in self.conjunctions().iter().enumerate() {
+            if index > 0 {
+                f.write_str(" OR ")?;
+            }
+            if conjunction.is_empty() {
+                f.write_str("TRUE")?;
+            }
+            separated(f, " AND ", conjunction)?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Literal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write_constraint(f, &self.constraint, self.negated)
+    }
+}
+
+impl Display for Constraint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write_constraint(f, self, false)
+    }
+}
+
+impl Display for Comparison {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(match self {
+            Self::Equal => "=",
+            Self::NotEqual => "<>",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        })
+    }
+}
+
+/// A value as CQL2 text.
+struct Written<'a>(&'a Scalar);
+
+impl Display for Written<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self.0 {
+            Scalar::Text(text) => quoted(f, '\'', text.as_str()),
+            Scalar::Bool(true) => f.write_str("TRUE"),
+            Scalar::Bool(false) => f.write_str("FALSE"),
+            // Digits as people write them, and an exponent where there would be many zeros.
+            Scalar::Number(number) if *number == 0.0 || (1e-6..1e16).contains(&number.abs()) => {
+                write!(f, "{number}")
+            }
+            Scalar::Number(number) => write!(f, "{number:e}"),
+        }
+    }
+}
+
+fn write_constraint(f: &mut Formatter<'_>, constraint: &Constraint, negated: bool) -> Result {
+    // Everything but a comparison has its NOT inside.
+    let not = if negated { "NOT " } else { "" };
+    if matches!(constraint.test, Test::Compare(..)) {
+        f.write_str(not)?;
+    }
+    if constraint.casei {
+        f.write_str("CASEI(")?;
+    }
+    let name = constraint.name.as_str();
+    if is_plain_name(name) {
+        f.write_str(name)?;
+    } else {
+        quoted(f, '"', name)?;
+    }
+    f.write_str(if constraint.casei { ") " } else { " " })?;
+    match &constraint.test {
+        Test::Compare(comparison, value) => write!(f, "{comparison} {}", Written(value)),
+        Test::Between(low, high) => write!(f, "{not}BETWEEN {} AND {}", Written(low), Written(high)),
+        Test::In(values) => {
+            write!(f, "{not}IN (")?;
+            separated(f, ", ", values.iter().map(Written))?;
+            f.write_char(')')
+        }
+        Test::Like(pattern) => {
+            write!(f, "{not}LIKE ")?;
+            quoted(f, '\'', pattern.as_str())
+        }
+        Test::IsNull => write!(f, "IS {not}NULL"),
+    }
+}
+
+fn separated(
+    f: &mut Formatter<'_>,
+    separator: &str,
+    items: impl IntoIterator<Item = impl Display>,
+) -> Result {
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
+            f.write_str(separator)?;
+        }
+        item.fmt(f)?;
+    }
+    Ok(())
+}
+
+/// In quotes, with those inside doubled.
+fn quoted(f: &mut Formatter<'_>, quote: char, text: &str) -> Result {
+    f.write_char(quote)?;
+    for character in text.chars() {
+        if character == quote {
+            f.write_char(quote)?;
+        }
+        f.write_char(character)?;
+    }
+    f.write_char(quote)
+}

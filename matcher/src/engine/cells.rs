@@ -1,1 +1,0 @@
-//! `cells`, the default engine.

@@ -1,0 +1,43 @@
+//! A hash table of 32-bit numbers that grows a part at a time.
+
+use hashbrown::HashTable;
+
+/// Parts. A part of a table of ten million numbers has forty thousand, which are rehashed in well under a
+/// millisecond.
+const PARTS_COUNT: usize = 256;
+
+/// Numbers found by the hash of what they stand for; the caller compares.
+#[derive(Debug)]
+pub(super) struct NumberTable {
+    parts: Box<[HashTable<u32>]>,
+}
+
+impl NumberTable {
+    pub(super) fn new() -> Self {
+        Self { parts: std::iter::repeat_with(HashTable::new).take(PARTS_COUNT).collect() }
+    }
+
+    /// Bits from the middle: hashbrown itself uses both ends.
+    fn part(hash: u64) -> usize {
+        (hash >> 40) as usize % PARTS_COUNT
+    }
+
+    #[inline]
+    pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&u32) -> bool) -> Option<u32> {
+        self.parts[Self::part(hash)].find(hash, is_it).copied()
+    }
+
+    pub(super) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(&u32) -> u64) {
+        self.parts[Self::part(hash)].insert_unique(hash, number, rehash);
+    }
+
+    pub(super) fn remove(&mut self, hash: u64, number: u32) {
+        if let Ok(entry) = self.parts[Self::part(hash)].find_entry(hash, |held| *held == number) {
+            entry.remove();
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.parts.iter().map(HashTable::allocation_size).sum::<usize>() + size_of_val(&*self.parts)
+    }
+}

@@ -1,0 +1,3 @@
+//! The crate from outside: areas against their definitions, engines against the oracle.
+
+mod areas;
