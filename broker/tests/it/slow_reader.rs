@@ -58,7 +58,8 @@ impl Ledger {
                 self.next += 1;
             }
             Some("gap") => {
-                let number = |name: &str| frame[name].as_u64().unwrap_or_else(|| panic!("no {name} in {frame}"));
+                let number =
+                    |name: &str| frame[name].as_u64().unwrap_or_else(|| panic!("no {name} in {frame}"));
                 let (from, to, count) = (number("from"), number("to"), number("count"));
                 assert_eq!(from, self.next, "{frame}");
                 assert_eq!(count, to - from + 1, "{frame}");
@@ -74,7 +75,10 @@ impl Ledger {
     fn assert_lossy_but_told(&self, first: u64, count: u64) {
         assert_eq!(self.next, first + count, "everything is accounted for");
         assert_eq!(self.events_count + self.lost_count, count);
-        assert!(self.gaps_count >= 1 && self.lost_count > 0, "nothing was lost: the test publishes too little");
+        assert!(
+            self.gaps_count >= 1 && self.lost_count > 0,
+            "nothing was lost: the test publishes too little"
+        );
         assert!(self.events_count > 0, "what waited in the outbox comes");
     }
 }
@@ -116,7 +120,9 @@ async fn a_websocket_that_does_not_read_gets_an_exact_gap() {
     assert_eq!(ledger.next, first + EVENTS_COUNT + 1);
     slow.assert_quiet().await;
     let metrics = http.get("/metrics").await.expect(200).text();
-    assert!(metrics.lines().any(|line| line.contains("drop") && !line.ends_with(" 0") && !line.starts_with('#')));
+    assert!(
+        metrics.lines().any(|line| line.contains("drop") && !line.ends_with(" 0") && !line.starts_with('#'))
+    );
     program.assert_healthy();
     program.finish().await;
 }

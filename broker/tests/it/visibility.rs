@@ -82,8 +82,14 @@ async fn frames_of_one_socket_take_effect_in_order() {
     // Nothing is awaited: a hundred times a move, an event there, and an event where it was before.
     for idx in 1..=100 {
         client.send(&json!({"op": "move", "coordinates": place(idx)})).await;
-        client.send(&json!({"op": "publish", "event": feature(&format!("new-{idx}"), place(idx), json!({}))})).await;
-        client.send(&json!({"op": "publish", "event": feature(&format!("old-{idx}"), place(idx - 1), json!({}))})).await;
+        client
+            .send(&json!({"op": "publish", "event": feature(&format!("new-{idx}"), place(idx), json!({}))}))
+            .await;
+        client
+            .send(
+                &json!({"op": "publish", "event": feature(&format!("old-{idx}"), place(idx - 1), json!({}))}),
+            )
+            .await;
     }
     for idx in 1..=100 {
         let mut frame = client.next().await;

@@ -12,7 +12,14 @@ fn status(head: &str) -> Option<u16> {
 }
 
 /// Sends bytes, says whether more will follow, and demands one of these endings; `None` is a closed connection.
-async fn check(program: &mut Program, witness: &mut Witness, name: &str, bytes: &[u8], shut: bool, endings: &[Option<u16>]) {
+async fn check(
+    program: &mut Program,
+    witness: &mut Witness,
+    name: &str,
+    bytes: &[u8],
+    shut: bool,
+    endings: &[Option<u16>],
+) {
     let mut raw = Raw::connect(program.address()).await;
     raw.send(bytes).await;
     if shut {
@@ -28,7 +35,12 @@ async fn check(program: &mut Program, witness: &mut Witness, name: &str, bytes: 
 async fn bytes_that_are_no_http() {
     let mut program = Serve::new().config(IMPATIENT).start().await;
     let mut witness = Witness::new(&program).await;
-    let post = |headers: &str, body: &str| format!("POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-type: application/geo+json\r\n{headers}\r\n{body}").into_bytes();
+    let post = |headers: &str, body: &str| {
+        format!(
+            "POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-type: application/geo+json\r\n{headers}\r\n{body}"
+        )
+        .into_bytes()
+    };
     let long_head = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(1_000_000)).into_bytes();
     let many_heads = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "x: y\r\n".repeat(10_000)).into_bytes();
     let long_path = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "y".repeat(100_000)).into_bytes();
@@ -64,7 +76,9 @@ async fn bodies_that_end_too_early_or_never() {
         ("PUT /v1/clients/car/subscriptions/s", "application/json"),
         ("PUT /v1/clients/car/position", "application/json"),
     ] {
-        let head = format!("{path} HTTP/1.1\r\nhost: x\r\ncontent-type: {content_type}\r\ncontent-length: 1000\r\n\r\n");
+        let head = format!(
+            "{path} HTTP/1.1\r\nhost: x\r\ncontent-type: {content_type}\r\ncontent-length: 1000\r\n\r\n"
+        );
         let bytes = format!("{head}{{\"type\":\"Fea").into_bytes();
         check(&mut program, &mut witness, "a truncated body", &bytes, true, &[None, Some(400)]).await;
         // The rest never comes, though the connection stays: the broker's patience ends.
@@ -98,7 +112,8 @@ async fn connections_on_which_nothing_comes_are_closed() {
 async fn noise_after_an_upgrade_ends_that_session_only() {
     let mut program = Serve::new().config(IMPATIENT).start().await;
     let mut witness = Witness::new(&program).await;
-    let upgrade = b"GET /v1/clients/car/ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+    let upgrade =
+        b"GET /v1/clients/car/ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     for noise in [
         &[0xff_u8; 4_096][..],

@@ -18,10 +18,11 @@ fn event_with(member: &str, text: &str) -> String {
         ("geometry", r#"{"type":"Point","coordinates":[9,45]}"#),
         ("properties", "{}"),
     ];
-    let mut out = members.iter().filter(|(name, _)| *name != member).fold(String::new(), |mut out, (name, value)| {
-        out.push_str(&format!("\"{name}\":{value},"));
-        out
-    });
+    let mut out =
+        members.iter().filter(|(name, _)| *name != member).fold(String::new(), |mut out, (name, value)| {
+            out.push_str(&format!("\"{name}\":{value},"));
+            out
+        });
     out.push_str(&format!("\"{member}\":{text}"));
     format!("{{{out}}}")
 }
@@ -155,9 +156,12 @@ async fn positions_that_are_none() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn subscriptions_that_are_none() {
-    let ring = |points: &str| with_area(&format!(r#"{{"polygon":{{"type":"Polygon","coordinates":[[{points}]]}}}}"#));
-    let line =
-        |points: &str| with_area(&format!(r#"{{"corridor":{{"type":"LineString","coordinates":[{points}]}},"radius_m":5}}"#));
+    let ring = |points: &str| {
+        with_area(&format!(r#"{{"polygon":{{"type":"Polygon","coordinates":[[{points}]]}}}}"#))
+    };
+    let line = |points: &str| {
+        with_area(&format!(r#"{{"corridor":{{"type":"LineString","coordinates":[{points}]}},"radius_m":5}}"#))
+    };
     let texts = vec![
         ("an array", "[]".to_owned()),
         ("no filters", "{}".to_owned()),
@@ -174,7 +178,10 @@ async fn subscriptions_that_are_none() {
         ("a radius in words", with_area(r#"{"radius_m":"near"}"#)),
         ("a centre without radius", with_area(r#"{"center":[9,45]}"#)),
         ("a centre out of range", with_area(r#"{"center":[9,145],"radius_m":5}"#)),
-        ("two areas in one", with_area(r#"{"center":[9,45],"radius_m":5,"polygon":{"type":"Polygon","coordinates":[]}}"#)),
+        (
+            "two areas in one",
+            with_area(r#"{"center":[9,45],"radius_m":5,"polygon":{"type":"Polygon","coordinates":[]}}"#),
+        ),
         ("a polygon without rings", with_area(r#"{"polygon":{"type":"Polygon","coordinates":[]}}"#)),
         ("an open ring", ring("[0,0],[1,0],[1,1],[0,1]")),
         ("a ring of two points", ring("[0,0],[1,0],[0,0]")),
@@ -184,7 +191,10 @@ async fn subscriptions_that_are_none() {
         ("a corridor of one point", line("[9,45]")),
         ("a corridor of none", line("")),
         ("a corridor out of range", line("[9,45],[9,95]")),
-        ("a corridor without radius", with_area(r#"{"corridor":{"type":"LineString","coordinates":[[9,45],[9,46]]}}"#)),
+        (
+            "a corridor without radius",
+            with_area(r#"{"corridor":{"type":"LineString","coordinates":[[9,45],[9,46]]}}"#),
+        ),
         ("a corridor between antipodes", line("[0,0],[180,0]")),
         ("an empty `on`", r#"{"filters":[{}],"on":[]}"#.to_owned()),
         ("an unknown `on`", r#"{"filters":[{}],"on":["sometimes"]}"#.to_owned()),
@@ -206,22 +216,45 @@ async fn batches_with_bad_elements_keep_the_good_ones() {
     let broken = "{\"type\":\"Fea";
     let deep = event_with("properties", &format!(r#"{{"a":{}}}"#, nested_arrays(5_000)));
     let bodies = [
-        ("application/x-ndjson", format!("{}\n{broken}\n{}\n{far}\n\n{}", good("a"), good("b"), good("c")), vec![1, 3]),
-        ("application/x-ndjson", format!("{deep}\r\n{}\r\n{}\r\n{}\r\n", good("a"), good("b"), good("c")), vec![0]),
+        (
+            "application/x-ndjson",
+            format!("{}\n{broken}\n{}\n{far}\n\n{}", good("a"), good("b"), good("c")),
+            vec![1, 3],
+        ),
+        (
+            "application/x-ndjson",
+            format!("{deep}\r\n{}\r\n{}\r\n{}\r\n", good("a"), good("b"), good("c")),
+            vec![0],
+        ),
         (
             "application/geo+json-seq",
-            format!("\u{1e}{}\n\u{1e}{broken}\n\u{1e}{}\n\u{1e}{far}\n\u{1e}{}\n", good("a"), good("b"), good("c")),
+            format!(
+                "\u{1e}{}\n\u{1e}{broken}\n\u{1e}{}\n\u{1e}{far}\n\u{1e}{}\n",
+                good("a"),
+                good("b"),
+                good("c")
+            ),
             vec![1, 3],
         ),
         (
             GEOJSON,
-            format!(r#"{{"type":"FeatureCollection","features":[{},{far},5,{},{},null]}}"#, good("a"), good("b"), good("c")),
+            format!(
+                r#"{{"type":"FeatureCollection","features":[{},{far},5,{},{},null]}}"#,
+                good("a"),
+                good("b"),
+                good("c")
+            ),
             vec![1, 2, 5],
         ),
         // `type` may stand behind `features`.
         (
             GEOJSON,
-            format!(r#"{{"features":[{},{},{}],"type":"FeatureCollection"}}"#, good("a"), good("b"), good("c")),
+            format!(
+                r#"{{"features":[{},{},{}],"type":"FeatureCollection"}}"#,
+                good("a"),
+                good("b"),
+                good("c")
+            ),
             vec![],
         ),
     ];

@@ -88,7 +88,8 @@ async fn conditions_that_nest_deep_are_refused() {
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
     };
     let json_nots = |times: usize| {
-        let text = wrapped(r#"{"op":"not","args":["#, r#"{"op":"isNull","args":[{"property":"a"}]}"#, "]}", times);
+        let text =
+            wrapped(r#"{"op":"not","args":["#, r#"{"op":"isNull","args":[{"property":"a"}]}"#, "]}", times);
         format!(r#"{{"filters":[{{"where":{text}}}]}}"#)
     };
     for (name, body) in [
@@ -124,7 +125,10 @@ async fn json_that_is_no_condition_says_where() {
         (json!({"op": "explode", "args": []}), "/filters/0/where/op"),
         (json!({"op": "=", "args": [property()]}), "/filters/0/where/args"),
         (json!({"op": "=", "args": [property(), {"op": "+", "args": [1, 2]}]}), "/filters/0/where/args/1"),
-        (json!({"op": "and", "args": [{"op": "isNull", "args": [property()]}, 7]}), "/filters/0/where/args/1"),
+        (
+            json!({"op": "and", "args": [{"op": "isNull", "args": [property()]}, 7]}),
+            "/filters/0/where/args/1",
+        ),
         (json!({"op": "between", "args": [property(), 1]}), "/filters/0/where/args"),
         (json!({"op": "in", "args": [property(), []]}), "/filters/0/where/args/1"),
         (json!({"op": "like", "args": [property(), 5]}), "/filters/0/where/args/1"),
@@ -180,8 +184,13 @@ async fn the_normalised_form_is_told_and_means_the_same() {
         let kept = http.get(PATH).await.expect(200).json();
         assert_eq!(kept["filters"], again["filters"], "{text}");
         let listed = http.get("/v1/clients/car/subscriptions").await.expect(200).json();
-        let listed = listed.as_array().or_else(|| listed["subscriptions"].as_array()).cloned().unwrap_or_default();
-        assert_eq!(listed.iter().map(|one| one["id"].clone()).collect::<Vec<Value>>(), [json!("s")], "{listed:?}");
+        let listed =
+            listed.as_array().or_else(|| listed["subscriptions"].as_array()).cloned().unwrap_or_default();
+        assert_eq!(
+            listed.iter().map(|one| one["id"].clone()).collect::<Vec<Value>>(),
+            [json!("s")],
+            "{listed:?}"
+        );
     }
     program.finish().await;
 }

@@ -25,11 +25,23 @@ fn texts() -> Vec<(&'static str, String, Value)> {
         with_ref("an unknown op", r#"{"op":"dance","ref":"r7"}"#),
         with_ref("an empty subscribe", r#"{"op":"subscribe","ref":"r7"}"#),
         with_ref("a subscribe without id", r#"{"op":"subscribe","ref":"r7","filters":[{}]}"#),
-        with_ref("a subscribe with a number for an id", r#"{"op":"subscribe","ref":"r7","id":5,"filters":[{}]}"#),
+        with_ref(
+            "a subscribe with a number for an id",
+            r#"{"op":"subscribe","ref":"r7","id":5,"filters":[{}]}"#,
+        ),
         with_ref("a subscribe without filters", r#"{"op":"subscribe","ref":"r7","id":"s"}"#),
-        with_ref("a subscribe with a bad area", r#"{"op":"subscribe","ref":"r7","id":"s","filters":[{"area":{"radius_m":-1}}]}"#),
-        with_ref("a subscribe with a bad condition", r#"{"op":"subscribe","ref":"r7","id":"s","filters":[{"where":"a >"}]}"#),
-        with_ref("a subscribe with a misspelt member", r#"{"op":"subscribe","ref":"r7","id":"s","filter":[{}],"filters":[{}]}"#),
+        with_ref(
+            "a subscribe with a bad area",
+            r#"{"op":"subscribe","ref":"r7","id":"s","filters":[{"area":{"radius_m":-1}}]}"#,
+        ),
+        with_ref(
+            "a subscribe with a bad condition",
+            r#"{"op":"subscribe","ref":"r7","id":"s","filters":[{"where":"a >"}]}"#,
+        ),
+        with_ref(
+            "a subscribe with a misspelt member",
+            r#"{"op":"subscribe","ref":"r7","id":"s","filter":[{}],"filters":[{}]}"#,
+        ),
         with_ref("an unsubscribe without id", r#"{"op":"unsubscribe","ref":"r7"}"#),
         with_ref("an unsubscribe of nothing", r#"{"op":"unsubscribe","ref":"r7","id":"unknown"}"#),
         with_ref("a move to nowhere", r#"{"op":"move","ref":"r7"}"#),
@@ -39,8 +51,14 @@ fn texts() -> Vec<(&'static str, String, Value)> {
         row("a move to NaN", r#"{"op":"move","coordinates":[NaN,45]}"#),
         with_ref("a publish of nothing", r#"{"op":"publish","ref":"r7"}"#),
         with_ref("a publish of a number", r#"{"op":"publish","ref":"r7","event":5}"#),
-        with_ref("a publish without geometry", r#"{"op":"publish","ref":"r7","event":{"type":"Feature","properties":{}}}"#),
-        with_ref("a publish of a collection", r#"{"op":"publish","ref":"r7","event":{"type":"FeatureCollection","features":[]}}"#),
+        with_ref(
+            "a publish without geometry",
+            r#"{"op":"publish","ref":"r7","event":{"type":"Feature","properties":{}}}"#,
+        ),
+        with_ref(
+            "a publish of a collection",
+            r#"{"op":"publish","ref":"r7","event":{"type":"FeatureCollection","features":[]}}"#,
+        ),
         with_ref(
             "a publish of an infinite number",
             r#"{"op":"publish","ref":"r7","event":{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]},"properties":{"a":1e999}}}"#,
@@ -101,7 +119,8 @@ async fn frames_that_end_a_session_say_why() {
     assert_eq!(code, 1007, "{reason:?}");
 
     let reserved = Frame::message(vec![1, 2, 3], OpCode::Data(Data::Reserved(5)), true);
-    let (code, reason) = end_of(&mut program, &mut witness, "a reserved opcode", Message::Frame(reserved)).await;
+    let (code, reason) =
+        end_of(&mut program, &mut witness, "a reserved opcode", Message::Frame(reserved)).await;
     assert_eq!(code, 1002, "{reason:?}");
     program.finish().await;
 }

@@ -29,7 +29,10 @@ async fn sizes_and_counts_have_bounds() {
     let event = |properties: Value| feature("e", [9.0, 45.0], properties).to_string();
     let put = |document: Value| ("PUT", "/v1/clients/car/subscriptions/s".to_owned(), document.to_string());
     let post = |body: String| ("POST", "/v1/events".to_owned(), body);
-    let ring = (0..20).map(|idx| [f64::from(idx), f64::from(idx * idx) / 100.0]).chain([[0.0, 0.0]]).collect::<Vec<_>>();
+    let ring = (0..20)
+        .map(|idx| [f64::from(idx), f64::from(idx * idx) / 100.0])
+        .chain([[0.0, 0.0]])
+        .collect::<Vec<_>>();
     let many = (0..21).map(|idx| (format!("a{idx}"), json!(idx))).collect::<serde_json::Map<_, _>>();
     let rows = [
         ("a large body", post("x".repeat(30_000))),
@@ -40,13 +43,35 @@ async fn sizes_and_counts_have_bounds() {
         ("a large subscription", put(json!({"filters": [{"where": "x".repeat(10_000)}]}))),
         ("many filters", put(json!({"filters": [{}, {}, {}, {}, {}]}))),
         ("a long condition", put(json!({"filters": [{"where": format!("a = '{}'", "x".repeat(600))}]}))),
-        ("many vertices", put(json!({"filters": [{"area": {"polygon": {"type": "Polygon", "coordinates": [ring]}}}]}))),
-        ("a long id", ("PUT", format!("/v1/clients/car/subscriptions/{}", "x".repeat(40)), json!({"filters": [{}]}).to_string())),
-        ("a long client", ("PUT", format!("/v1/clients/{}/position", "x".repeat(20)), json!({"coordinates": [9, 45]}).to_string())),
+        (
+            "many vertices",
+            put(json!({"filters": [{"area": {"polygon": {"type": "Polygon", "coordinates": [ring]}}}]})),
+        ),
+        (
+            "a long id",
+            (
+                "PUT",
+                format!("/v1/clients/car/subscriptions/{}", "x".repeat(40)),
+                json!({"filters": [{}]}).to_string(),
+            ),
+        ),
+        (
+            "a long client",
+            (
+                "PUT",
+                format!("/v1/clients/{}/position", "x".repeat(20)),
+                json!({"coordinates": [9, 45]}).to_string(),
+            ),
+        ),
     ];
     for (name, (method, path, body)) in rows {
         let answer = http.send(method, &path, Some("application/json"), body).await;
-        assert!([400, 409, 413, 422, 429].contains(&answer.status), "{name}: {} {}", answer.status, answer.text());
+        assert!(
+            [400, 409, 413, 422, 429].contains(&answer.status),
+            "{name}: {} {}",
+            answer.status,
+            answer.text()
+        );
         let status = answer.status;
         let problem = answer.problem(status);
         assert!(problem.to_string().contains("limits."), "{name}: does not name its setting: {problem}");

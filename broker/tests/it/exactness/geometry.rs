@@ -29,11 +29,19 @@ pub(crate) enum Side {
 #[derive(Clone, Debug)]
 pub(crate) enum Area {
     Everywhere,
-    Following { radius_m: f64 },
-    Circle { center: Place, radius_m: f64 },
+    Following {
+        radius_m: f64,
+    },
+    Circle {
+        center: Place,
+        radius_m: f64,
+    },
     /// Each part has an outer ring and holes; all rings are closed.
     Polygons(Vec<Vec<Vec<Place>>>),
-    Corridor { line: Vec<Place>, radius_m: f64 },
+    Corridor {
+        line: Vec<Place>,
+        radius_m: f64,
+    },
 }
 
 /// A box in degrees that holds an area, widened so that it never cuts a border off.

@@ -88,8 +88,18 @@ fn compare(expected: &Expected, got: &[Got], events_count: usize) {
         spurious.len(),
         expected.undecided.len()
     );
-    assert!(missing.is_empty(), "{} missing or different, such as {:?}", missing.len(), &missing[..missing.len().min(5)]);
-    assert!(spurious.is_empty(), "{} spurious, such as {:?}", spurious.len(), &spurious[..spurious.len().min(5)]);
+    assert!(
+        missing.is_empty(),
+        "{} missing or different, such as {:?}",
+        missing.len(),
+        &missing[..missing.len().min(5)]
+    );
+    assert!(
+        spurious.is_empty(),
+        "{} spurious, such as {:?}",
+        spurious.len(),
+        &spurious[..spurious.len().min(5)]
+    );
     assert!(expected.deliveries.len() > 2 * events_count, "too few deliveries to mean anything");
     assert!(expected.undecided.len() * 10_000 <= expected.deliveries.len(), "too much left undecided");
 }

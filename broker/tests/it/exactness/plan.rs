@@ -95,10 +95,7 @@ impl Plan {
         let mut line = vec![start];
         for _ in 0..self.rng.random_range(1..6_u32) {
             let [lon, lat] = line[line.len() - 1];
-            line.push([
-                lon + self.rng.random_range(-0.03..0.03),
-                lat + self.rng.random_range(-0.02..0.02),
-            ]);
+            line.push([lon + self.rng.random_range(-0.03..0.03), lat + self.rng.random_range(-0.02..0.02)]);
         }
         Area::Corridor { line, radius_m: self.rng.random_range(30.0..300.0) }
     }

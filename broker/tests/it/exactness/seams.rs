@@ -85,7 +85,8 @@ fn area(rng: &mut StdRng, idx: usize) -> Area {
 
 /// A box across the antimeridian, cut there; at a pole it is the whole cap.
 fn cut_in_two(rng: &mut StdRng, lat: f64) -> Vec<Vec<Vec<Place>>> {
-    let (south, north) = ((lat - rng.random_range(0.05..0.4)).max(-90.0), (lat + rng.random_range(0.05..0.4)).min(90.0));
+    let (south, north) =
+        ((lat - rng.random_range(0.05..0.4)).max(-90.0), (lat + rng.random_range(0.05..0.4)).min(90.0));
     let reach = if lat.abs() > 80.0 { 180.0 } else { rng.random_range(0.01..0.5) };
     let (east, west) = (180.0 - reach, -180.0 + reach);
     vec![

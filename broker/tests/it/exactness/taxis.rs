@@ -70,7 +70,8 @@ impl Report {
     pub(crate) fn properties(&self) -> Value {
         const DISTRICTS: [&str; 5] = ["Nanshan", "NANSHAN", "Futian", "futian", "Luohu"];
         const ROADS: [&str; 4] = ["G4", "S33", "Binhe", "Shennan"];
-        const TAGS: [&[&str]; 5] = [&["airport"], &["rank", "hotel"], &[], &["airport", "rank"], &["station"]];
+        const TAGS: [&[&str]; 5] =
+            [&["airport"], &["rank", "hotel"], &[], &["airport", "rank"], &["station"]];
         let seq = self.seq;
         let mut properties = json!({
             "taxi_id": self.taxi_id,
@@ -81,13 +82,13 @@ impl Report {
             "free": self.status != 1,
             "readings": [self.speed_kmh, seq % 100],
         });
-        if seq % 11 != 0 {
+        if !seq.is_multiple_of(11) {
             properties["speed_kmh"] = json!(self.speed_kmh);
         }
-        if seq % 3 != 0 {
+        if !seq.is_multiple_of(3) {
             properties["road"]["name"] = json!(ROADS[seq % 4]);
         }
-        if seq % 4 != 0 {
+        if !seq.is_multiple_of(4) {
             properties["tags"] = json!(TAGS[seq % 5]);
         }
         match seq % 7 {

@@ -10,12 +10,12 @@ use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 
+use super::CALLS_AT_A_TIME;
 use super::brute::{Step, document};
 use super::clients::Client;
 use super::geometry::Place;
 use super::plan::Plan;
 use super::taxis::Report;
-use super::CALLS_AT_A_TIME;
 use crate::harness::{Form, Http, Program, Ws, encode, within};
 
 /// Most events of a round.
@@ -51,7 +51,8 @@ impl<'a> Traffic<'a> {
         for client_idx in 0..clients.len() {
             riders.entry(taxis[client_idx % taxis.len()]).or_default().push(client_idx);
         }
-        let publishers = join_all((0..4).map(|idx| async move { program.ws(&format!("publisher-{idx}")).await }));
+        let publishers =
+            join_all((0..4).map(|idx| async move { program.ws(&format!("publisher-{idx}")).await }));
         Self {
             http: program.http(),
             clients,
@@ -68,8 +69,9 @@ impl<'a> Traffic<'a> {
     /// Makes the first subscriptions, and one more for each client, which only the last event of all satisfies.
     pub(crate) async fn set_the_scene(&mut self, subscriptions_count: usize) {
         let last = json!({"filters": [{"where": "kind = 'last'"}]});
-        let mut calls =
-            (0..self.clients.len()).map(|idx| self.put(idx, "last".to_owned(), last.clone(), 201)).collect::<Vec<_>>();
+        let mut calls = (0..self.clients.len())
+            .map(|idx| self.put(idx, "last".to_owned(), last.clone(), 201))
+            .collect::<Vec<_>>();
         for idx in 0..subscriptions_count {
             calls.push(self.subscribe(idx % self.clients.len()));
         }
@@ -136,7 +138,10 @@ impl<'a> Traffic<'a> {
                 _ => lines.push(json!({"client": client.name, "coordinates": place})),
             }
         }
-        calls.push(post_positions(self.http.clone(), "application/json", json!(array).to_string(), array.len()).boxed());
+        calls.push(
+            post_positions(self.http.clone(), "application/json", json!(array).to_string(), array.len())
+                .boxed(),
+        );
         let text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         calls.push(post_positions(self.http.clone(), "application/x-ndjson", text, lines.len()).boxed());
         calls
@@ -210,14 +215,16 @@ impl<'a> Traffic<'a> {
             ways[self.plan.below(5)].push(report.event());
         }
         let [frames, features, collection, lines, sequence] = ways;
-        let shares = frames.chunks(frames.len().div_ceil(self.publishers.len()).max(1)).map(<[Value]>::to_vec);
+        let shares =
+            frames.chunks(frames.len().div_ceil(self.publishers.len()).max(1)).map(<[Value]>::to_vec);
         let shares = shares.collect::<Vec<_>>();
         let over_sockets = self.publishers.iter_mut().zip(shares).map(async |(publisher, events)| {
             for event in events {
                 publisher.publish(&event).await;
             }
         });
-        let mut posts = vec![(Form::Collection, collection), (Form::Lines, lines), (Form::Sequence, sequence)];
+        let mut posts =
+            vec![(Form::Collection, collection), (Form::Lines, lines), (Form::Sequence, sequence)];
         posts.retain(|(_, events)| !events.is_empty());
         posts.extend(features.into_iter().map(|event| (Form::Feature, vec![event])));
         let posts = posts.into_iter().map(|(form, events)| post_events(self.http.clone(), form, events));

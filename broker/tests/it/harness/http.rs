@@ -72,7 +72,12 @@ impl Http {
     }
 
     /// `POST` of a text.
-    pub(crate) async fn post(&self, path: &str, content_type: &str, body: impl Into<reqwest::Body>) -> Answer {
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        content_type: &str,
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
         self.send("POST", path, Some(content_type), body).await
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 pub(crate) use http::{Answer, Http, with_problem_shape};
 pub(crate) use program::{Program, Serve, run_to_end};
 pub(crate) use raw::Raw;
-pub(crate) use sse::{Message, Sse};
+pub(crate) use sse::Sse;
 pub(crate) use ws::{Received, Ws};
 
 /// How long anything may take before a test gives up. Generous: machines are shared, and nothing here is a measurement.
@@ -62,11 +62,12 @@ pub(crate) fn encode(form: Form, features: &[Value]) -> (&'static str, String) {
             assert_eq!(features.len(), 1, "a single Feature is one event");
             ("application/geo+json", features[0].to_string())
         }
-        Form::Collection => (
-            "application/geo+json",
-            json!({"type": "FeatureCollection", "features": features}).to_string(),
-        ),
-        Form::Lines => ("application/x-ndjson", features.iter().map(|feature| format!("{feature}\n")).collect()),
+        Form::Collection => {
+            ("application/geo+json", json!({"type": "FeatureCollection", "features": features}).to_string())
+        }
+        Form::Lines => {
+            ("application/x-ndjson", features.iter().map(|feature| format!("{feature}\n")).collect())
+        }
         Form::Sequence => (
             "application/geo+json-seq",
             features.iter().map(|feature| format!("\u{1e}{feature}\n")).collect(),

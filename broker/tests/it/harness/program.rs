@@ -69,10 +69,8 @@ impl Serve {
         })
         .await;
         let http = program.http();
-        eventually("the broker is ready", async || {
-            (http.get("/readyz").await.status == 200).then_some(())
-        })
-        .await;
+        eventually("the broker is ready", async || (http.get("/readyz").await.status == 200).then_some(()))
+            .await;
         program
     }
 }

@@ -26,12 +26,14 @@ pub(crate) struct Message {
 impl Message {
     /// The data as JSON.
     pub(crate) fn frame(&self) -> Value {
-        serde_json::from_str(&self.data).unwrap_or_else(|fault| panic!("data that is no JSON: {fault}: {self:?}"))
+        serde_json::from_str(&self.data)
+            .unwrap_or_else(|fault| panic!("data that is no JSON: {fault}: {self:?}"))
     }
 
     /// The parts of the id: epoch and offset.
     pub(crate) fn epoch_and_offset(&self) -> (String, u64) {
-        let (epoch, offset) = self.id.split_once(':').unwrap_or_else(|| panic!("an id without colon: {self:?}"));
+        let (epoch, offset) =
+            self.id.split_once(':').unwrap_or_else(|| panic!("an id without colon: {self:?}"));
         (epoch.to_owned(), offset.parse().unwrap_or_else(|_| panic!("an offset that is no number: {self:?}")))
     }
 }

@@ -81,7 +81,8 @@ impl Ws {
             match self.stream.next().await {
                 Some(Ok(Message::Text(text))) => {
                     let frame = serde_json::from_str::<Value>(&text);
-                    let frame = frame.unwrap_or_else(|fault| panic!("a frame that is no JSON: {fault}: {text}"));
+                    let frame =
+                        frame.unwrap_or_else(|fault| panic!("a frame that is no JSON: {fault}: {text}"));
                     assert!(frame["op"].is_string(), "a frame without `op`: {frame}");
                     return Received::Frame(frame);
                 }

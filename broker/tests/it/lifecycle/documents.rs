@@ -30,7 +30,11 @@ async fn openapi_has_every_call() {
     let answer = program.http().get("/openapi.json").await.expect(200);
     assert!(answer.content_type.starts_with("application/json"), "{}", answer.content_type);
     let document = answer.json();
-    assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.")), "{}", document["openapi"]);
+    assert!(
+        document["openapi"].as_str().is_some_and(|version| version.starts_with("3.")),
+        "{}",
+        document["openapi"]
+    );
     for (path, method) in CALLS {
         let call = &document["paths"][path][method];
         assert!(call["responses"].as_object().is_some_and(|map| !map.is_empty()), "{method} {path}: {call}");
@@ -72,7 +76,8 @@ async fn pages_need_no_other_host() {
         }
         for reference in references(&answer.text()) {
             assert!(!reference.contains("//"), "{path} needs {reference}");
-            let base = seen.iter().rfind(|known| path.starts_with(known.trim_end_matches('/'))).unwrap_or(&path);
+            let base =
+                seen.iter().rfind(|known| path.starts_with(known.trim_end_matches('/'))).unwrap_or(&path);
             waiting.push_back(resolve(base, &reference));
         }
     }
@@ -119,7 +124,15 @@ fn references(page: &str) -> Vec<String> {
 /// The ways in which a script or a style fetches from elsewhere, and the one outside service that the API page calls
 /// unless it is told not to.
 fn assert_no_foreign_loads(path: &str, text: &str) {
-    for load in ["import(\"http", "import('http", "@import url(http", "url(http", "url(\"http", "fetch(\"http", "importScripts("] {
+    for load in [
+        "import(\"http",
+        "import('http",
+        "@import url(http",
+        "url(http",
+        "url(\"http",
+        "fetch(\"http",
+        "importScripts(",
+    ] {
         assert!(!text.contains(load), "{path} has {load}");
     }
     if path.ends_with("initializer.js") {

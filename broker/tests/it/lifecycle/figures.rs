@@ -20,7 +20,10 @@ async fn samples(http: &Http) -> BTreeMap<String, f64> {
         }
         let (series, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("no sample: {line}"));
         let name = series.split('{').next().unwrap_or_default();
-        assert!(!name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':'), "{line}");
+        assert!(
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':'),
+            "{line}"
+        );
         assert_eq!(series.contains('{'), series.ends_with('}'), "{line}");
         let value = match value {
             "+Inf" => f64::INFINITY,

@@ -34,9 +34,11 @@ fn printed(args: &[&str], env: &[(&str, &str)], folder: &Path) -> String {
 fn later_sources_win() {
     let folder = folder();
     let file = folder.path().join("n.toml");
-    std::fs::write(&file, "[server]\nshards = 2\nworld = \"planar\"\n[limits]\ndepth = 7\n").expect("written");
+    std::fs::write(&file, "[server]\nshards = 2\nworld = \"planar\"\n[limits]\ndepth = 7\n")
+        .expect("written");
     let file = file.to_str().expect("a plain path");
-    let has = |text: &str, line: &str| assert!(text.lines().any(|l| l.trim() == line), "no {line:?} in\n{text}");
+    let has =
+        |text: &str, line: &str| assert!(text.lines().any(|l| l.trim() == line), "no {line:?} in\n{text}");
     has(&printed(&[], &[], folder.path()), "shards = 0");
     let from_file = printed(&["--config", file], &[], folder.path());
     has(&from_file, "shards = 2");
@@ -53,7 +55,8 @@ fn later_sources_win() {
 #[test]
 fn what_print_config_prints_reads_back() {
     let folder = folder();
-    let first = printed(&["--shards", "3", "--world", "planar"], &[("BROKER__LIMITS__DEPTH", "9")], folder.path());
+    let first =
+        printed(&["--shards", "3", "--world", "planar"], &[("BROKER__LIMITS__DEPTH", "9")], folder.path());
     let file = folder.path().join("printed.toml");
     std::fs::write(&file, &first).expect("written");
     let second = printed(&["--config", file.to_str().expect("a plain path")], &[], folder.path());
@@ -80,8 +83,11 @@ async fn settings_in_force_are_those_that_were_given() {
 fn unknown_settings_are_errors_and_all_are_told() {
     let folder = folder();
     let file = folder.path().join("n.toml");
-    std::fs::write(&file, "[server]\nlissten = \"127.0.0.1:0\"\n[limitz]\ndepth = 7\n[queue]\nbatch = \"many\"\n")
-        .expect("written");
+    std::fs::write(
+        &file,
+        "[server]\nlissten = \"127.0.0.1:0\"\n[limitz]\ndepth = 7\n[queue]\nbatch = \"many\"\n",
+    )
+    .expect("written");
     let args = ["serve", "--listen", "127.0.0.1:0", "--config", file.to_str().expect("a plain path")];
     let told = refusal(&args, &[("BROKER__SERVER__SHARDZ", "3")], folder.path());
     for name in ["lissten", "limitz", "batch", "shardz"] {
@@ -89,11 +95,14 @@ fn unknown_settings_are_errors_and_all_are_told() {
     }
 }
 
+/// Flags, environment, and a word that the refusal must have.
+type Row = (&'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
+
 #[test]
 fn settings_that_cannot_be_used_are_refused() {
     let folder = folder();
     let listen = ["serve", "--listen", "127.0.0.1:0"];
-    let rows: [(&[&str], &[(&str, &str)], &str); 10] = [
+    let rows: [Row; 10] = [
         (&["--config", "missing.toml"], &[], "missing.toml"),
         (&["--world", "flat"], &[], "flat"),
         (&["--engine", "steam"], &[], "steam"),

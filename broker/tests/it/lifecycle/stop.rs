@@ -1,6 +1,7 @@
 //! A stop drains, tells the sockets and exits 0.
 
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Form, Program, Raw, Serve, Sse, Ws, encode, feature};
 
@@ -78,16 +79,13 @@ async fn a_reader_that_does_not_read_cannot_hold_up_the_end() {
 async fn a_broker_runs_inside_another_program() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address");
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let shutdown = async move {
-        let _ = stopped.await;
-    };
-    let broker = tokio::spawn(broker::run(listener, broker::Config::default(), shutdown));
+    let shutdown = CancellationToken::new();
+    let broker = tokio::spawn(broker::run(listener, broker::Config::default(), shutdown.clone()));
     let mut client = Ws::connect(address, "car").await;
     client.subscribe("s", json!({"filters": [{}]})).await;
     client.publish(&feature("e", [9.0, 45.0], json!({}))).await;
     assert_eq!(client.event().await["event"]["id"], "e");
-    stop.send(()).expect("the broker runs");
+    shutdown.cancel();
     let (code, _) = client.closed().await;
     assert_eq!(code, 1001);
     let ended = crate::harness::within("the broker ends", broker).await;
