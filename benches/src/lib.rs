@@ -1,1 +1,5 @@
-//! Benches.
+//! What nearcast's engines gain over what one would otherwise use.
+#![forbid(unsafe_code)]
+
+pub mod baseline;
+pub mod engines;

@@ -14,7 +14,7 @@ pub const POLYGON_POSITIONS_MAX: usize = 10_000;
 ///
 /// A position is inside a polygon when a ray from it crosses the polygon's rings an odd number of times, and
 /// inside a multipolygon when it is inside of one of its polygons. Decided exactly: a position is on an edge
-/// only if its coordinates are, as far as differences of coordinates stay above 1e-150.
+/// only if its coordinates are, as far as differences of coordinates stay above 1e-120.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Polygon {
     world: World,

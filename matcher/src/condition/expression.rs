@@ -155,7 +155,7 @@ impl Constraint {
 
     fn scalar_truth(&self, scalar: &Scalar) -> Truth {
         let folded = match scalar {
-            Scalar::Text(text) if self.casei => {
+            Scalar::Text(text) if self.casei && !is_folded(text.as_str()) => {
                 Cow::Owned(Scalar::Text(Symbol::new(fold_case(text.as_str()))))
             }
             Scalar::Text(_) | Scalar::Number(_) | Scalar::Bool(_) => Cow::Borrowed(scalar),
@@ -206,4 +206,9 @@ pub fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
 #[must_use]
 pub fn fold_case(text: &str) -> String {
     caseless::default_case_fold_str(text)
+}
+
+/// Whether folding would surely change nothing; most texts are small letters of ASCII, and cost nothing then.
+fn is_folded(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
 }

@@ -26,9 +26,21 @@ impl Scan {
         Self { world, subscriptions: BTreeMap::new(), positions: HashMap::new() }
     }
 
-    /// Whether an event satisfies a subscription: some filter does, and the event reaches the client.
-    fn satisfies(&self, event: &Event, subscription: &Subscription) -> bool {
-        let client = self.positions.get(&subscription.client);
+    /// Where a client is.
+    #[must_use]
+    pub fn position(&self, client: ClientId) -> Option<&Position> {
+        self.positions.get(&client)
+    }
+
+    /// How many filters it looks at for each event.
+    #[must_use]
+    pub fn filters_count(&self) -> usize {
+        self.subscriptions.values().map(|held| held.filters.len()).sum()
+    }
+
+    /// Whether an event satisfies a subscription: some filter takes it, and it reaches the client, which is
+    /// there or nowhere.
+    fn satisfies(&self, event: &Event, subscription: &Subscription, client: Option<&Position>) -> bool {
         let satisfied = |filter: &Filter| {
             filter.condition.expression().truth(event) == Truth::True
                 && self.holds(&filter.area, client, &event.position)
@@ -80,11 +92,18 @@ impl Engine for Scan {
     }
 
     fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError> {
-        for event in events {
-            rows.push_with(|ids| {
-                let satisfied = self.subscriptions.iter().filter(|(_, held)| self.satisfies(event, held));
-                ids.extend(satisfied.map(|(id, _)| *id));
-            });
+        // Subscription by subscription rather than event by event, so that each is read once a batch.
+        let mut found = vec![Vec::new(); events.len()];
+        for (&id, subscription) in &self.subscriptions {
+            let client = self.positions.get(&subscription.client);
+            for (event, ids) in events.iter().zip(&mut found) {
+                if self.satisfies(event, subscription, client) {
+                    ids.push(id);
+                }
+            }
+        }
+        for ids in found {
+            rows.push_with(|row| row.extend(ids));
         }
         Ok(())
     }

@@ -1,3 +1,5 @@
 //! The crate from outside: areas against their definitions, engines against the oracle.
 
 mod areas;
+mod engines;
+mod faults;

@@ -392,7 +392,7 @@ fn hash_words(words: &[u64]) -> u64 {
 }
 
 fn mix(word: u64) -> u64 {
-    let product = u128::from(word) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+    let product = u128::from(word) * 0x9e37_79b9_7f4a_7c15;
     #[expect(clippy::cast_possible_truncation, reason = "the two halves are folded")]
     let folded = (product >> 64) as u64 ^ product as u64;
     folded

@@ -1,0 +1,229 @@
+//! What takes part in a race: an engine, or a baseline.
+
+use matcher::engine::cells::Cells;
+use matcher::engine::scan::Scan;
+use matcher::engine::{Engine, MatchRows};
+use matcher::event::Event;
+use matcher::fixtures::workload::Workload;
+use matcher::geo::World;
+
+use crate::baseline::counting::Counting;
+use crate::baseline::rtree::{Circles, Survivors};
+use crate::baseline::{Circle, Contents, Prepared};
+
+/// Finds what one event matches.
+pub trait Contender {
+    /// What the report calls it.
+    fn name(&self) -> &str;
+
+    /// What it finds; decides what its answers are compared with.
+    fn finds(&self) -> Finds;
+
+    /// Matches one event and keeps the answer until the next.
+    fn find(&mut self, event: &Prepared);
+
+    /// The answer to the last event, in any order.
+    fn answer(&self) -> Box<dyn Iterator<Item = u32> + '_>;
+}
+
+/// Which half of the problem a contender solves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finds {
+    /// Subscriptions by location and content.
+    Subscriptions,
+    /// Filters by location only.
+    FiltersNearby,
+}
+
+/// The engines that can be measured.
+pub const ENGINES: [&str; 2] = ["scan", "cells"];
+
+/// An empty engine by its name; `None` when there is none of that name.
+#[must_use]
+pub fn engine(name: &str, world: World) -> Option<Box<dyn Engine>> {
+    match name {
+        "scan" => Some(Box::new(Scan::new(world))),
+        "cells" => Some(Box::new(Cells::new(world))),
+        _ => None,
+    }
+}
+
+/// Puts all clients where they are at first, and installs all subscriptions.
+///
+/// # Errors
+/// When the engine takes no more.
+pub fn fill(engine: &mut dyn Engine, workload: &Workload) -> anyhow::Result<()> {
+    for (id, subscription) in workload.subscriptions() {
+        let home = workload.position(workload.home(subscription.client));
+        engine.move_client(subscription.client, Some(home));
+        engine.install(id, &subscription)?;
+    }
+    Ok(())
+}
+
+/// An engine that gets events one by one.
+pub struct OneByOne {
+    engine: Box<dyn Engine>,
+    rows: MatchRows,
+}
+
+impl OneByOne {
+    /// Wraps a filled engine.
+    #[must_use]
+    pub fn new(engine: Box<dyn Engine>) -> Self {
+        Self { engine, rows: MatchRows::new() }
+    }
+
+    /// The engine.
+    pub fn engine(&mut self) -> &mut dyn Engine {
+        self.engine.as_mut()
+    }
+
+    /// Matches a batch; one row per event.
+    ///
+    /// # Panics
+    /// When the engine fails, which CPU engines never do.
+    pub fn find_batch(&mut self, events: &[&Event]) -> &MatchRows {
+        self.rows.clear();
+        self.engine.match_batch(events, &mut self.rows).expect("an engine on the CPU never fails");
+        &self.rows
+    }
+}
+
+impl Contender for OneByOne {
+    fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    fn finds(&self) -> Finds {
+        Finds::Subscriptions
+    }
+
+    fn find(&mut self, event: &Prepared) {
+        self.find_batch(&[&event.event]);
+    }
+
+    fn answer(&self) -> Box<dyn Iterator<Item = u32> + '_> {
+        Box::new(self.rows.iter().flatten().map(|id| id.0))
+    }
+}
+
+/// What the baselines share, so that it exists once.
+pub struct Baselines {
+    circles: Vec<Circle>,
+    tree: Circles,
+    contents: Contents,
+    names_count: usize,
+    filters_per_subscription: u32,
+}
+
+impl Baselines {
+    /// Builds the tree and compiles the conditions.
+    ///
+    /// # Errors
+    /// When the workload has what a baseline does not know.
+    pub fn new(workload: &Workload) -> anyhow::Result<Self> {
+        let circles = crate::baseline::circles(workload)?;
+        Ok(Self {
+            tree: Circles::new(&circles),
+            circles,
+            contents: Contents::new(workload)?,
+            names_count: workload.names().len(),
+            filters_per_subscription: workload.config().filters_per_subscription,
+        })
+    }
+
+    /// The R*-tree alone.
+    #[must_use]
+    pub fn rtree(&self) -> impl Contender + '_ {
+        TreeOnly { tree: &self.tree, found: Vec::new() }
+    }
+
+    /// The R*-tree, and the content of what it finds.
+    #[must_use]
+    pub fn rtree_and_content(&self) -> impl Contender + '_ {
+        let survivors = Survivors::new(&self.contents, self.names_count, self.filters_per_subscription);
+        TreeAndContent { tree: &self.tree, survivors, found: Vec::new() }
+    }
+
+    /// The counting matcher, and the location of what it finds.
+    ///
+    /// # Errors
+    /// When there are more filters than it can number.
+    pub fn counting(&self) -> anyhow::Result<impl Contender + use<>> {
+        let per_subscription = self.filters_per_subscription;
+        let counting = Counting::new(&self.contents, &self.circles, self.names_count, per_subscription)?;
+        Ok(CountingAndLocation { counting, found: Vec::new() })
+    }
+}
+
+struct TreeOnly<'a> {
+    tree: &'a Circles,
+    found: Vec<u32>,
+}
+
+impl Contender for TreeOnly<'_> {
+    fn name(&self) -> &str {
+        "rtree"
+    }
+
+    fn finds(&self) -> Finds {
+        Finds::FiltersNearby
+    }
+
+    fn find(&mut self, event: &Prepared) {
+        self.found.clear();
+        self.tree.visit(event.at, |filter| self.found.push(filter));
+    }
+
+    fn answer(&self) -> Box<dyn Iterator<Item = u32> + '_> {
+        Box::new(self.found.iter().copied())
+    }
+}
+
+struct TreeAndContent<'a> {
+    tree: &'a Circles,
+    survivors: Survivors<'a>,
+    found: Vec<u32>,
+}
+
+impl Contender for TreeAndContent<'_> {
+    fn name(&self) -> &str {
+        "rtree + content"
+    }
+
+    fn finds(&self) -> Finds {
+        Finds::Subscriptions
+    }
+
+    fn find(&mut self, event: &Prepared) {
+        self.survivors.find(self.tree, event, &mut self.found);
+    }
+
+    fn answer(&self) -> Box<dyn Iterator<Item = u32> + '_> {
+        Box::new(self.found.iter().copied())
+    }
+}
+
+struct CountingAndLocation {
+    counting: Counting,
+    found: Vec<u32>,
+}
+
+impl Contender for CountingAndLocation {
+    fn name(&self) -> &str {
+        "counting"
+    }
+
+    fn finds(&self) -> Finds {
+        Finds::Subscriptions
+    }
+
+    fn find(&mut self, event: &Prepared) {
+        self.counting.find(event, &mut self.found);
+    }
+
+    fn answer(&self) -> Box<dyn Iterator<Item = u32> + '_> {
+        Box::new(self.found.iter().copied())
+    }
+}

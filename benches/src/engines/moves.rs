@@ -1,0 +1,140 @@
+//! What it costs to tell an engine where a client is.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use matcher::engine::Engine;
+use matcher::fixtures::workload::{Spot, Workload};
+use matcher::geo::Position;
+use matcher::subscription::ClientId;
+
+use super::process::{Stopwatch, waited};
+use super::race::nanoseconds;
+use crate::baseline::Circle;
+use crate::baseline::rtree::Circles;
+
+/// Moves that are drawn ahead of the clock at a time.
+const CHUNK: u64 = 1_000;
+
+/// How far a move goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Travel {
+    /// To anywhere that clients are found.
+    Jump,
+    /// About so many metres.
+    Step(f64),
+}
+
+/// What moves cost.
+#[derive(Clone, Debug)]
+pub struct MoveTiming {
+    /// Moves per clocking: as many again were timed in chunks, for the mean.
+    pub moves: u64,
+    /// Mean of a client's move, without the clock's cost and waits for a core.
+    pub mean_ns: f64,
+    /// Single moves, with them.
+    pub moves_ns: Histogram<u64>,
+    /// The longest one, less the time for which this thread was waiting for a core about then.
+    pub longest_own: Duration,
+}
+
+/// Clients on their way.
+pub struct Travellers<'a> {
+    workload: &'a Workload,
+    spots: Vec<Spot>,
+    index: u64,
+}
+
+impl<'a> Travellers<'a> {
+    /// All clients where they are at first.
+    #[must_use]
+    pub fn new(workload: &'a Workload) -> Self {
+        let clients = 0..workload.config().subscriptions;
+        Self { workload, spots: clients.map(|client| workload.home(ClientId(client))).collect(), index: 0 }
+    }
+
+    /// Where each client is now.
+    pub fn positions(&self) -> impl Iterator<Item = (ClientId, Position)> {
+        (0..).map(ClientId).zip(self.spots.iter().map(|spot| self.workload.position(*spot)))
+    }
+
+    /// The next moves of random clients.
+    fn draw(&mut self, travel: Travel) -> Vec<(ClientId, Position)> {
+        let one = |index: u64| {
+            let (client, anywhere) = self.workload.jump(index);
+            let spot = &mut self.spots[client.0 as usize];
+            *spot = match travel {
+                Travel::Jump => anywhere,
+                Travel::Step(step_m) => self.workload.step(index, *spot, step_m),
+            };
+            (client, self.workload.position(*spot))
+        };
+        let moves = (self.index..self.index + CHUNK).map(one).collect();
+        self.index += CHUNK;
+        moves
+    }
+
+    /// Moves random clients, twice `moves` times: chunks are timed as a whole and move by move in turns.
+    ///
+    /// # Errors
+    /// When a move takes longer than an hour.
+    pub fn travel(
+        &mut self,
+        engine: &mut dyn Engine,
+        travel: Travel,
+        moves: u64,
+    ) -> anyhow::Result<MoveTiming> {
+        let chunks = moves.div_ceil(CHUNK);
+        let mut whole = Duration::ZERO;
+        let mut longest_own = Duration::ZERO;
+        let mut moves_ns = Histogram::new_with_max(3_600_000_000_000, 3)?;
+        for _ in 0..chunks {
+            let chunk = self.draw(travel);
+            let stopwatch = Stopwatch::start();
+            for (client, position) in &chunk {
+                engine.move_client(*client, Some(*position));
+            }
+            whole += stopwatch.stop();
+
+            let chunk = self.draw(travel);
+            let waited_before = waited();
+            let mut longest = Duration::ZERO;
+            for (client, position) in &chunk {
+                let start = Instant::now();
+                engine.move_client(*client, Some(*position));
+                let elapsed = start.elapsed();
+                longest = longest.max(elapsed);
+                moves_ns.record(nanoseconds(elapsed))?;
+            }
+            longest_own = longest_own.max(longest.saturating_sub(waited().saturating_sub(waited_before)));
+        }
+        let moves = chunks * CHUNK;
+        Ok(MoveTiming { moves, mean_ns: whole.as_nanos() as f64 / moves as f64, moves_ns, longest_own })
+    }
+}
+
+/// Mean nanoseconds for which an R*-tree is busy with the move of one filter.
+///
+/// # Errors
+/// When the tree has lost a circle.
+pub fn rtree_move_ns(workload: &Workload, moves: u64) -> anyhow::Result<f64> {
+    let mut circles = crate::baseline::circles(workload)?;
+    let mut tree: Circles = Circles::new(&circles);
+    let filters_per_subscription = workload.config().filters_per_subscription;
+    let mut busy = Duration::ZERO;
+    for index in 0..moves {
+        let (client, spot) = workload.jump(index);
+        let position = workload.position(spot);
+        // One filter of the client, another each time.
+        let number = u32::try_from(index % u64::from(filters_per_subscription))?;
+        let filter = client.0 * filters_per_subscription + number;
+        let from = &mut circles[filter as usize];
+        let to = Circle { centre: [position.x(), position.y()], radius_m: from.radius_m };
+        let start = Instant::now();
+        let found = tree.relocate(filter, *from, to);
+        busy += start.elapsed();
+        anyhow::ensure!(found, "the tree has lost filter {filter}");
+        *from = to;
+    }
+    Ok(busy.as_nanos() as f64 / moves as f64)
+}

@@ -1,0 +1,1 @@
+//! Nothing but its tests: `cargo test --manifest-path matcher/judge/Cargo.toml`.
