@@ -1,1 +1,20 @@
-//! nearcast, the broker.
+//! nearcast, the broker: HTTP, WebSocket and server-sent events around the engines of `matcher`.
+//!
+//! The way of an event is one direction: http or ws → ingest (read, check) → shards (match, deal out) → the outbox
+//! of each connection → its writer. Between two rooms stands a bounded queue.
+#![forbid(unsafe_code)]
+
+pub mod cli;
+pub mod config;
+
+mod http;
+mod ingest;
+mod metrics;
+mod outbox;
+mod refusal;
+mod server;
+mod sessions;
+mod shard;
+
+pub use config::{Config, ConfigError};
+pub use server::run;

@@ -1,2 +1,88 @@
 //! The program `nearcast`.
-fn main() {}
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use broker::Config;
+use broker::cli::{Cli, Command, Settings};
+use broker::config::{self, LogFormat};
+use clap::Parser as _;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Serve(settings) => serve(&settings).map(|()| ExitCode::SUCCESS),
+        Command::PrintConfig(settings) => print_config(&settings).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("nearcast: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn load(settings: &Settings) -> anyhow::Result<Config> {
+    Ok(Config::load(settings.config.as_deref(), settings.flags())?)
+}
+
+fn print_config(settings: &Settings) -> anyhow::Result<()> {
+    let text = config::explain(settings.config.as_deref(), settings.flags())?;
+    print!("{text}");
+    Ok(())
+}
+
+fn serve(settings: &Settings) -> anyhow::Result<()> {
+    let config = load(settings)?;
+    log(&config)?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(async {
+        let address = config.address();
+        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        println!("nearcast listens on http://{}", listener.local_addr()?);
+        let shutdown = CancellationToken::new();
+        tokio::spawn(stop_on_signal(shutdown.clone()));
+        broker::run(listener, config, shutdown).await
+    })
+}
+
+fn log(config: &Config) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&config.log.filter).context("log.filter")?;
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match config.log.format {
+        LogFormat::Text => subscriber.init(),
+        LogFormat::Json => subscriber.json().init(),
+    }
+    Ok(())
+}
+
+/// The first signal stops in an orderly way, the second at once.
+async fn stop_on_signal(shutdown: CancellationToken) {
+    signal().await;
+    shutdown.cancel();
+    signal().await;
+    std::process::exit(130);
+}
+
+#[cfg(unix)]
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Without handlers a signal ends the program, which is what it asks for.
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+#[cfg(not(unix))]
+async fn signal() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,1 +1,18 @@
-//! The frames and documents that the broker and its clients exchange.
+//! The frames and documents that the broker and its clients exchange: version 1 of the protocol as serde types.
+//!
+//! The types say what is on the wire and nothing about what it means; they accept what a newer broker may add.
+//! Feature `openapi` adds schemas for the broker's OpenAPI document.
+#![forbid(unsafe_code)]
+
+mod document;
+mod feature;
+mod frame;
+mod problem;
+
+pub use document::{
+    Accepted, Area, Filter, Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats,
+    Subscription, Subscriptions,
+};
+pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
+pub use frame::{Cause, ClientFrame, GapReason, ServerFrame};
+pub use problem::{Fault, PROBLEM_PREFIX, Problem};

@@ -1,0 +1,92 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use figment::value::Value;
+
+use crate::config::{AuthMode, EngineName, Fsync, WorldName};
+
+/// A location-aware, content-based publish/subscribe broker.
+#[derive(Debug, Parser)]
+#[command(name = "nearcast", version, about)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the broker until SIGTERM or ctrl-C.
+    Serve(Settings),
+    /// Show the settings that are in force, with an explanation of each.
+    PrintConfig(Settings),
+}
+
+/// Flags that are settings, too.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Settings {
+    /// Settings file (TOML).
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Address and port to listen on [server.listen]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// What coordinates mean [server.world]
+    #[arg(long)]
+    pub world: Option<WorldName>,
+    /// What matches [server.engine]
+    #[arg(long)]
+    pub engine: Option<EngineName>,
+    /// Engine threads, 0 for one per core [server.shards]
+    #[arg(long, value_name = "N")]
+    pub shards: Option<u64>,
+    /// Folder for what outlives the broker [store.data]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<String>,
+    /// When it is forced to disk [store.fsync]
+    #[arg(long)]
+    pub fsync: Option<Fsync>,
+    /// Who may do what [auth.mode]
+    #[arg(long)]
+    pub auth: Option<AuthMode>,
+    /// File of keys that tokens are checked with [auth.jwks]
+    #[arg(long, value_name = "FILE")]
+    pub jwks: Option<String>,
+    /// Certificate chain, PEM [tls.cert]
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<String>,
+    /// Private key, PEM [tls.key]
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<String>,
+    /// Listen beyond loopback although nobody has to say who they are [server.insecure]
+    #[arg(long)]
+    pub insecure: bool,
+}
+
+impl Settings {
+    /// The flags that were given, as `section.key` and value.
+    #[must_use]
+    pub fn flags(&self) -> Vec<(&'static str, Value)> {
+        fn name<T: clap::ValueEnum>(choice: T) -> Option<Value> {
+            choice.to_possible_value().map(|value| Value::from(value.get_name()))
+        }
+        let text = |text: &Option<String>| text.clone().map(Value::from);
+        let flags = [
+            ("server.listen", text(&self.listen)),
+            ("server.world", self.world.and_then(name)),
+            ("server.engine", self.engine.and_then(name)),
+            ("server.shards", self.shards.map(Value::from)),
+            ("store.data", text(&self.data)),
+            ("store.fsync", self.fsync.and_then(name)),
+            ("auth.mode", self.auth.and_then(name)),
+            ("auth.jwks", text(&self.jwks)),
+            ("tls.cert", text(&self.tls_cert)),
+            ("tls.key", text(&self.tls_key)),
+            ("server.insecure", self.insecure.then(|| Value::from(true))),
+        ];
+        flags.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    }
+}

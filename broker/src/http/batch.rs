@@ -1,0 +1,125 @@
+//! Batches: elements that are carried out one by one while the body comes.
+
+use axum::body::{Body, Bytes};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use wire::Rejected;
+
+use super::App;
+use super::body::{self, Format, Parts};
+use super::error;
+use crate::ingest::framing::{Elements, Framed, Records};
+use crate::refusal::Refusal;
+
+/// What is done with each element.
+pub(crate) trait Work {
+    /// What the answer calls the elements that were carried out.
+    const DONE: &'static str;
+
+    /// Carries an element out.
+    async fn element(&mut self, text: &str) -> Result<(), Refusal>;
+
+    /// What an element that is too large is answered.
+    fn too_large(&self) -> Refusal;
+}
+
+/// The tally of a batch.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) done: u64,
+    pub(crate) rejected: Vec<Rejected>,
+    pub(crate) rejected_unlisted: u64,
+    index: u64,
+}
+
+impl Tally {
+    /// Counts an element. A refusal that concerns the broker and not the element ends the batch.
+    fn count(&mut self, app: &App, outcome: Result<(), Refusal>) -> Result<(), Refusal> {
+        match outcome {
+            Ok(()) => self.done += 1,
+            Err(
+                refusal @ (Refusal::Overloaded | Refusal::Stopping | Refusal::TooFast { .. } | Refusal::Internal(_)),
+            ) => return Err(refusal),
+            Err(_) if self.rejected.len() >= app.config.limits.rejected_listed => self.rejected_unlisted += 1,
+            Err(refusal) => self.rejected.push(Rejected { index: self.index, problem: refusal.problem() }),
+        }
+        self.index += 1;
+        Ok(())
+    }
+
+    /// The answer to a batch that did not come to its end: what was done before stays done.
+    pub(crate) fn interrupted(&self, refusal: &Refusal, done: &str) -> Response {
+        let mut problem = refusal.problem();
+        problem.facts.insert(done.to_owned(), self.done.into());
+        error::respond(refusal, &problem)
+    }
+}
+
+/// Lines or a sequence.
+pub(crate) async fn records<W: Work>(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    format: Format,
+    limit: usize,
+    work: &mut W,
+    tally: &mut Tally,
+) -> Result<(), Refusal> {
+    let mut parts = Parts::of_batch(app, headers, body)?;
+    let separator = if format == Format::Sequence { 0x1e } else { b'\n' };
+    let mut records = Records::new(separator, limit);
+    while let Some(part) = parts.next().await? {
+        let mut at = 0;
+        while let Some(framed) = records.next(&part, &mut at) {
+            let outcome = record(framed, records.element(), work).await;
+            tally.count(app, outcome)?;
+        }
+    }
+    if let Some(framed) = records.finish() {
+        let outcome = record(framed, records.element(), work).await;
+        tally.count(app, outcome)?;
+    }
+    Ok(())
+}
+
+async fn record<W: Work>(framed: Framed, element: &[u8], work: &mut W) -> Result<(), Refusal> {
+    match framed {
+        Framed::Element => work.element(body::text(element)?).await,
+        Framed::TooLarge => Err(work.too_large()),
+    }
+}
+
+/// Elements of an array, of which `head` has come already.
+pub(crate) async fn elements<W: Work>(
+    app: &App,
+    head: Bytes,
+    mut parts: Option<&mut Parts>,
+    elements: &mut Elements,
+    work: &mut W,
+    tally: &mut Tally,
+) -> Result<(), Refusal> {
+    let mut part = Some(head);
+    while let Some(bytes) = part {
+        let mut at = 0;
+        while let Some(framed) = elements.next(&bytes, &mut at)? {
+            let outcome = match framed {
+                Framed::TooLarge => Err(work.too_large()),
+                Framed::Element => match body::text(elements.element()) {
+                    Ok(text) => work.element(text).await,
+                    Err(refusal) => Err(refusal),
+                },
+            };
+            // Where an element is not JSON the document is not, and where the next begins cannot be said.
+            if let Err(Refusal::Malformed { detail, line, column }) = outcome {
+                let (line, column) = elements.place(line, column);
+                return Err(Refusal::Malformed { detail, line, column });
+            }
+            tally.count(app, outcome)?;
+        }
+        part = match &mut parts {
+            Some(parts) => parts.next().await?,
+            None => None,
+        };
+    }
+    elements.finish()
+}

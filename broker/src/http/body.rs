@@ -1,0 +1,145 @@
+//! Request bodies, read as they come.
+
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use futures_util::StreamExt as _;
+
+use super::App;
+use crate::refusal::Refusal;
+
+/// How a body is cut into elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// One JSON document.
+    Json,
+    /// A JSON document a line.
+    Lines,
+    /// JSON documents that each begin with a record separator (RFC 8142).
+    Sequence,
+}
+
+impl Format {
+    /// What the headers say; nothing counts as JSON.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
+        let foreign = |found: &[u8]| Refusal::MediaType { found: String::from_utf8_lossy(found).into_owned() };
+        if let Some(encoding) = headers.get(CONTENT_ENCODING)
+            && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
+        {
+            return Err(foreign(&[b"content-encoding ", encoding.as_bytes()].concat()));
+        }
+        let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(Self::Json) };
+        let media_type = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+        match media_type.trim_ascii().to_ascii_lowercase().as_slice() {
+            b"application/json" | b"application/geo+json" | b"text/json" => Ok(Self::Json),
+            b"application/x-ndjson" | b"application/ndjson" | b"application/jsonl" | b"application/x-jsonlines" => {
+                Ok(Self::Lines)
+            }
+            b"application/geo+json-seq" | b"application/json-seq" => Ok(Self::Sequence),
+            _ => Err(foreign(value.as_bytes())),
+        }
+    }
+
+    /// The same where only one document makes sense.
+    pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Refusal> {
+        match Self::of(headers)? {
+            Self::Json => Ok(()),
+            Self::Lines | Self::Sequence => Err(Refusal::MediaType { found: "a sequence of documents".to_owned() }),
+        }
+    }
+}
+
+/// The parts of a body as they come, bounded in size and in the pauses between them.
+pub(crate) struct Parts {
+    stream: BodyDataStream,
+    left: u64,
+    limit: u64,
+    setting: &'static str,
+    pause: Duration,
+}
+
+impl Parts {
+    /// A body of a batch.
+    pub(crate) fn of_batch(app: &App, headers: &HeaderMap, body: Body) -> Result<Self, Refusal> {
+        Self::new(app, headers, body, app.config.limits.body_bytes, "limits.body_bytes")
+    }
+
+    pub(crate) fn new(
+        app: &App,
+        headers: &HeaderMap,
+        body: Body,
+        limit: u64,
+        setting: &'static str,
+    ) -> Result<Self, Refusal> {
+        let pause = Duration::from_millis(app.config.connection.body_timeout_ms);
+        let parts = Self { stream: body.into_data_stream(), left: limit, limit, setting, pause };
+        let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        if announced.is_some_and(|length| length > limit) {
+            return Err(parts.too_large());
+        }
+        Ok(parts)
+    }
+
+    fn too_large(&self) -> Refusal {
+        Refusal::TooLarge { what: "a body", limit: self.limit, setting: self.setting }
+    }
+
+    /// The next part; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        match tokio::time::timeout(self.pause, self.stream.next()).await {
+            Err(_) => Err(Refusal::TooSlow),
+            Ok(None) => Ok(None),
+            Ok(Some(Err(_))) => Err(Refusal::Interrupted),
+            Ok(Some(Ok(part))) => match self.left.checked_sub(part.len() as u64) {
+                Some(left) => {
+                    self.left = left;
+                    Ok(Some(part))
+                }
+                None => Err(self.too_large()),
+            },
+        }
+    }
+
+    /// Reads on until more than `enough` bytes are there or the body ends; says whether it has ended. A body that
+    /// came in one part is not copied.
+    pub(crate) async fn gather(&mut self, enough: usize) -> Result<(Bytes, bool), Refusal> {
+        let mut gathered = Bytes::new();
+        while gathered.len() <= enough {
+            match self.next().await? {
+                None => return Ok((gathered, true)),
+                Some(part) if gathered.is_empty() => gathered = part,
+                Some(part) => gathered = [gathered, part].concat().into(),
+            }
+        }
+        Ok((gathered, false))
+    }
+}
+
+/// Reads a body that is one small document.
+pub(crate) async fn document(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    setting: &'static str,
+) -> Result<Bytes, Refusal> {
+    Format::require_json(headers)?;
+    let mut parts = Parts::new(app, headers, body, limit as u64, setting)?;
+    let (bytes, _) = parts.gather(limit).await?;
+    Ok(bytes)
+}
+
+/// The text of some bytes, without a byte order mark.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, Refusal> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(error) => {
+            let before = &bytes[..error.valid_up_to()];
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+            Err(Refusal::Malformed { detail: "not UTF-8".to_owned(), line, column })
+        }
+    }
+}

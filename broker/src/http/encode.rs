@@ -1,0 +1,137 @@
+//! Frames as text. A delivery is a small beginning and the event's body, which is shared by all who get it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::outbox::{Delivery, Entry, Gap, Names};
+use crate::refusal::Refusal;
+
+/// Bytes of a delivery besides its names and its body.
+const DELIVERY_BYTES: usize = 96;
+
+/// An entry as a WebSocket frame.
+pub(crate) fn frame(entry: Entry) -> String {
+    match entry {
+        Entry::Answer(text) => text.into_string(),
+        Entry::Delivery(delivery) => {
+            let mut text = String::with_capacity(DELIVERY_BYTES + names_bytes(&delivery) + delivery.body.text.len());
+            push_delivery(&mut text, &delivery);
+            text
+        }
+        Entry::Gap(gap) => {
+            let mut text = String::new();
+            push_gap(&mut text, &gap);
+            text
+        }
+    }
+}
+
+/// Appends an entry as a server-sent event.
+pub(crate) fn push_server_sent(text: &mut String, epoch: &str, entry: &Entry) {
+    let (offset, kind) = match entry {
+        // Event streams ask nothing, so they are answered nothing.
+        Entry::Answer(_) => return,
+        Entry::Delivery(delivery) => (delivery.offset, "event"),
+        Entry::Gap(gap) => (gap.to, "gap"),
+    };
+    write!(text, "id: {epoch}:{offset}\nevent: {kind}\ndata: ").expect("a text grows");
+    match entry {
+        Entry::Answer(_) => {}
+        Entry::Delivery(delivery) => push_delivery(text, delivery),
+        Entry::Gap(gap) => push_gap(text, gap),
+    }
+    text.push_str("\n\n");
+}
+
+fn names_bytes(delivery: &Delivery) -> usize {
+    match &delivery.subscriptions {
+        Names::One(name) => name.len(),
+        Names::Many(names) => names.iter().map(|name| name.len() + 1).sum(),
+    }
+}
+
+fn push_delivery(text: &mut String, delivery: &Delivery) {
+    let Delivery { offset, subscriptions, body, .. } = delivery;
+    let names: &[Arc<str>] = match subscriptions {
+        Names::One(name) => std::slice::from_ref(name),
+        Names::Many(names) => names,
+    };
+    write!(text, "{{\"op\":\"event\",\"offset\":{offset},\"subscriptions\":[").expect("a text grows");
+    for (index, name) in names.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str(name);
+    }
+    text.push_str("],\"cause\":\"published\",\"event\":");
+    text.push_str(&body.text);
+    text.push('}');
+}
+
+fn push_gap(text: &mut String, gap: &Gap) {
+    let Gap { from, to, reason } = *gap;
+    let count = (to + 1).saturating_sub(from);
+    write!(text, r#"{{"op":"gap","from":{from},"to":{to},"count":{count},"reason":"{reason}"}}"#)
+        .expect("a text grows");
+}
+
+/// `ok`, with the request's `ref` as it was written.
+pub(crate) fn ok(reference: Option<&str>) -> String {
+    match reference {
+        Some(reference) => format!(r#"{{"op":"ok","ref":{reference}}}"#),
+        None => r#"{"op":"ok"}"#.to_owned(),
+    }
+}
+
+/// `problem`, with the request's `ref` where it could be read.
+pub(crate) fn problem(reference: Option<&str>, refusal: &Refusal) -> String {
+    let problem = serde_json::to_string(&refusal.problem()).unwrap_or_default();
+    match reference {
+        Some(reference) => format!(r#"{{"op":"problem","ref":{reference},"problem":{problem}}}"#),
+        None => format!(r#"{{"op":"problem","problem":{problem}}}"#),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::ingest::feature::Body;
+
+    fn delivery(names: &[&str]) -> Entry {
+        let body = Body { text: r#"{"type":"Feature"}"#.into(), received: Instant::now() };
+        let names: Vec<Arc<str>> = names.iter().map(|name| (*name).into()).collect();
+        let subscriptions = match names.as_slice() {
+            [one] => Names::One(Arc::clone(one)),
+            _ => Names::Many(names.into()),
+        };
+        Entry::Delivery(Delivery { offset: 17, subscriptions, body: Arc::new(body), overflow: None })
+    }
+
+    #[test]
+    fn frames_are_written_as_the_protocol_says() {
+        assert_eq!(
+            frame(delivery(&["\"s1\"", "\"s2\""])),
+            r#"{"op":"event","offset":17,"subscriptions":["s1","s2"],"cause":"published","event":{"type":"Feature"}}"#
+        );
+        assert_eq!(
+            frame(Entry::Gap(Gap { from: 18, to: 40, reason: "overflow" })),
+            r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#
+        );
+        let empty = Gap { from: 1, to: 0, reason: "epoch" };
+        assert!(frame(Entry::Gap(empty)).contains("\"count\":0"));
+    }
+
+    #[test]
+    fn server_sent_events_carry_the_epoch() {
+        let mut text = String::new();
+        push_server_sent(&mut text, "e1", &delivery(&["\"s1\""]));
+        push_server_sent(&mut text, "e1", &Entry::Gap(Gap { from: 18, to: 40, reason: "overflow" }));
+        let mut events = text.split("\n\n");
+        let event: Vec<_> = events.next().unwrap().lines().collect();
+        assert_eq!(event[..2], ["id: e1:17", "event: event"]);
+        assert!(event[2].starts_with("data: {\"op\":\"event\",") && event.len() == 3);
+        assert!(events.next().unwrap().starts_with("id: e1:40\nevent: gap\ndata: {\"op\":\"gap\""));
+    }
+}

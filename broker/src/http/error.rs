@@ -1,0 +1,37 @@
+//! The one place where refusals become responses.
+
+use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use wire::Problem;
+
+use crate::refusal::Refusal;
+
+/// The media type of problems.
+const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        respond(&self, &self.problem())
+    }
+}
+
+/// A response that tells a refusal by this problem, which may hold more than the refusal's own.
+pub(crate) fn respond(refusal: &Refusal, problem: &Problem) -> Response {
+    if let Refusal::Internal(detail) = refusal {
+        tracing::error!(detail, "a request failed by the broker's own fault");
+    }
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = serde_json::to_string(problem).unwrap_or_default();
+    let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
+    if let Some(seconds) = refusal.retry_after_s() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// JSON that is a text already.
+pub(crate) fn json(status: StatusCode, text: impl Into<String>) -> Response {
+    const JSON: (HeaderName, HeaderValue) = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    (status, [JSON], text.into()).into_response()
+}

@@ -1,0 +1,168 @@
+//! `/v1/events`: publishing.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use wire::Accepted;
+
+use super::batch::{self, Tally, Work};
+use super::body::{self, Format, Parts};
+use super::{App, Pace, error};
+use crate::ingest::framing::Elements;
+use crate::ingest::json::Members;
+use crate::refusal::Refusal;
+
+/// Publishes one event or many.
+#[utoipa::path(
+    post, path = "/v1/events", tag = "events",
+    request_body(content(
+        (wire::Feature = "application/geo+json"),
+        (wire::Feature = "application/json"),
+        (String = "application/geo+json-seq"),
+        (String = "application/x-ndjson"),
+    ), description = "A Feature, a FeatureCollection, a GeoJSON text sequence (RFC 8142) or a Feature a line"),
+    responses(
+        (status = 202, description = "Matched against every subscription that was acknowledged before", body = Accepted),
+        (status = "4XX", description = "Not accepted", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Faster than limits.events_per_second", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 501, description = "Asks for what is not there yet", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The broker is overloaded or stopping", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn publish(
+    State(app): State<Arc<App>>,
+    Extension(pace): Extension<Pace>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    app.refuse_when_stopping()?;
+    let mut tally = Tally::default();
+    let mut work = Publish { app: &app, pace: &pace };
+    let published = match Format::of(&headers)? {
+        Format::Json => json(&app, &headers, body, &mut work, &mut tally).await,
+        format @ (Format::Lines | Format::Sequence) => {
+            let limit = app.features.event_bytes();
+            batch::records(&app, &headers, body, format, limit, &mut work, &mut tally).await
+        }
+    };
+    if let Err(refusal) = published {
+        return Ok(if tally.done == 0 {
+            refusal.into_response()
+        } else {
+            tally.interrupted(&refusal, Publish::DONE)
+        });
+    }
+    let Tally { done, rejected, rejected_unlisted, .. } = tally;
+    let answer = Accepted { accepted: done, rejected, rejected_unlisted };
+    Ok(error::json(StatusCode::ACCEPTED, serde_json::to_string(&answer).unwrap_or_default()))
+}
+
+/// Publishing of events, whichever way they come.
+pub(crate) struct Publish<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) pace: &'a Pace,
+}
+
+impl Work for Publish<'_> {
+    const DONE: &'static str = "accepted";
+
+    async fn element(&mut self, text: &str) -> Result<(), Refusal> {
+        self.event(|app| app.features.parse(text)).await
+    }
+
+    fn too_large(&self) -> Refusal {
+        self.app.metrics.events_rejected.add(1);
+        self.app.features.too_large()
+    }
+}
+
+impl Publish<'_> {
+    async fn event(
+        &self,
+        parse: impl FnOnce(&App) -> Result<crate::ingest::feature::Published, Refusal>,
+    ) -> Result<(), Refusal> {
+        let app = self.app;
+        let started = Instant::now();
+        let outcome = match self.pace.take().and_then(|()| parse(app)) {
+            Ok(published) => {
+                app.metrics.ingest.record(started.elapsed());
+                app.shards.publish(published).await
+            }
+            Err(refusal) => Err(refusal),
+        };
+        match &outcome {
+            Ok(()) => app.metrics.events.add(1),
+            Err(_) => app.metrics.events_rejected.add(1),
+        }
+        outcome
+    }
+}
+
+/// One JSON document: a Feature, or a FeatureCollection, which is streamed when it is large.
+async fn json(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    work: &mut Publish<'_>,
+    tally: &mut Tally,
+) -> Result<(), Refusal> {
+    let limit = app.features.event_bytes();
+    let mut parts = Parts::of_batch(app, headers, body)?;
+    let (head, ended) = parts.gather(limit).await?;
+    if !ended {
+        return collection(app, head, Some(&mut parts), work, tally).await;
+    }
+    // All is there: a small document that is malformed somewhere publishes nothing of it.
+    let text = body::text(&head)?;
+    let members = Members::parse(text)?;
+    match members.get("type") {
+        Some("\"FeatureCollection\"") => collection(app, head, None, work, tally).await,
+        _ => {
+            work.event(|app| app.features.parse_members(text, members)).await?;
+            tally.done += 1;
+            Ok(())
+        }
+    }
+}
+
+async fn collection(
+    app: &App,
+    head: Bytes,
+    parts: Option<&mut Parts>,
+    work: &mut Publish<'_>,
+    tally: &mut Tally,
+) -> Result<(), Refusal> {
+    let mut elements = Elements::of_collection(app.features.event_bytes());
+    batch::elements(app, head, parts, &mut elements, work, tally).await?;
+    let members = Members::parse(body::text(elements.skeleton())?)?;
+    match (members.get("type"), members.get("features")) {
+        (Some("\"FeatureCollection\""), Some("[]")) => Ok(()),
+        (Some("\"FeatureCollection\""), _) => Err(Refusal::invalid("/features", "must be an array of Features")),
+        (Some("\"Feature\""), _) => Err(app.features.too_large()),
+        _ => Err(Refusal::invalid("/type", "must be \"Feature\" or \"FeatureCollection\"")),
+    }
+}
+
+/// Ends a live event.
+#[utoipa::path(
+    delete, path = "/v1/events/{id}", tag = "events",
+    params(("id" = String, Path, description = "The event's id")),
+    responses((status = 501, description = "Not there yet", body = wire::Problem, content_type = "application/problem+json")),
+)]
+pub(crate) async fn revoke() -> Refusal {
+    Refusal::not_yet("", "revoking a live event")
+}
+
+/// Says why a client does or does not get an event.
+#[utoipa::path(
+    post, path = "/v1/explain", tag = "events",
+    responses((status = 501, description = "Not there yet", body = wire::Problem, content_type = "application/problem+json")),
+)]
+pub(crate) async fn explain() -> Refusal {
+    Refusal::not_yet("", "explaining a match")
+}

@@ -1,0 +1,79 @@
+//! How the broker is.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::response::{Html, IntoResponse as _, Response};
+use wire::Stats;
+
+use super::{App, error};
+use crate::config::WorldName;
+use crate::refusal::Refusal;
+
+/// Whether the process lives.
+#[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, description = "It does", body = String)))]
+pub(crate) async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// Whether requests are carried out.
+#[utoipa::path(
+    get, path = "/readyz", tag = "operation",
+    responses((status = 200, description = "They are", body = String), (status = 503, description = "The broker is stopping or broken", body = wire::Problem)),
+)]
+pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Refusal> {
+    app.refuse_when_stopping()?;
+    if app.shards.alive() { Ok("ready\n") } else { Err(Refusal::Internal("an engine's thread has ended")) }
+}
+
+/// All figures for Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "operation", responses((status = 200, description = "Prometheus text", body = String)))]
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    for (depth, gauge) in app.shards.depths().zip(&app.metrics.queue_depths) {
+        #[expect(clippy::cast_precision_loss, reason = "a queue holds a few thousand commands")]
+        gauge.set(depth as f64);
+    }
+    let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    ([(CONTENT_TYPE, text)], app.metrics.render()).into_response()
+}
+
+/// What the broker holds and has done.
+#[utoipa::path(get, path = "/v1/stats", tag = "operation", responses((status = 200, description = "Figures since the start", body = Stats)))]
+pub(crate) async fn stats(State(app): State<Arc<App>>) -> Result<Response, Refusal> {
+    let footprint = app.shards.footprint().await?;
+    let metrics = &app.metrics;
+    let stats = Stats {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        engine: app.shards.engine().to_owned(),
+        world: match app.config.server.world {
+            WorldName::Geodetic => "geodetic".to_owned(),
+            WorldName::Planar => "planar".to_owned(),
+        },
+        shards: app.shards.count() as u64,
+        uptime_s: metrics.started.elapsed().as_secs(),
+        connections: metrics.connections.get(),
+        websockets: metrics.websockets.get(),
+        event_streams: metrics.event_streams.get(),
+        clients: metrics.clients.get(),
+        subscriptions: metrics.subscriptions.get(),
+        filters: footprint.filters as u64,
+        engine_bytes: footprint.bytes as u64,
+        queued: app.shards.depths().map(|depth| depth as u64).sum(),
+        events: metrics.events.get(),
+        events_rejected: metrics.events_rejected.get(),
+        matches: metrics.matches.get(),
+        deliveries: metrics.deliveries.get(),
+        deliveries_unread: metrics.unread.get(),
+        deliveries_dropped: metrics.dropped.get(),
+        frames_sent: metrics.frames_sent.get(),
+        moves: metrics.moves.get(),
+    };
+    Ok(error::json(StatusCode::OK, serde_json::to_string(&stats).unwrap_or_default()))
+}
+
+/// A page that says where everything is.
+pub(crate) async fn front_page() -> Html<&'static str> {
+    Html(include_str!("front.html"))
+}

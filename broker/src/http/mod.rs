@@ -1,0 +1,155 @@
+//! The edge: HTTP, WebSocket and server-sent events.
+
+mod batch;
+pub(crate) mod body;
+mod clients;
+mod connection;
+mod encode;
+mod error;
+mod events;
+mod figures;
+mod openapi;
+mod ops;
+mod origin;
+mod path;
+mod positions;
+mod sse;
+mod subscriptions;
+mod ws;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post, put};
+use matcher::geo::World;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use connection::{Pace, Sockets, Stream, refuse_connection};
+
+use crate::config::Config;
+use crate::ingest::feature::FeatureReader;
+use crate::ingest::subscription::SubscriptionReader;
+use crate::metrics::Metrics;
+use crate::outbox::{Bounds, Outbox};
+use crate::refusal::Refusal;
+use crate::shard::Shards;
+use origin::Origins;
+
+/// What handlers share.
+pub(crate) struct App {
+    pub(crate) config: Config,
+    pub(crate) world: World,
+    pub(crate) shards: Shards,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) features: FeatureReader,
+    pub(crate) subscriptions: SubscriptionReader,
+    pub(crate) origins: Origins,
+    /// WebSockets, which can be cut off.
+    pub(crate) sockets: Sockets,
+    /// Connections.
+    pub(crate) tasks: TaskTracker,
+    /// Requests, whichever way they came.
+    pub(crate) requests: TaskTracker,
+    /// No more requests.
+    pub(crate) stopping: CancellationToken,
+    /// Nothing goes on.
+    pub(crate) ended: CancellationToken,
+    outbox_bounds: Bounds,
+    next_connection: AtomicU64,
+}
+
+impl App {
+    pub(crate) fn new(config: Config, shards: Shards, metrics: Arc<Metrics>) -> Arc<Self> {
+        let world = World::from(config.server.world);
+        Arc::new(Self {
+            world,
+            shards,
+            metrics,
+            features: FeatureReader::new(world, &config.limits, rand::random()),
+            subscriptions: SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow),
+            origins: Origins::new(&config),
+            sockets: Sockets::default(),
+            tasks: TaskTracker::new(),
+            requests: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            outbox_bounds: Bounds::new(&config.outbox),
+            next_connection: AtomicU64::new(0),
+            config,
+        })
+    }
+
+    /// An outbox for a new connection.
+    pub(crate) fn outbox(&self) -> Arc<Outbox> {
+        Arc::new(Outbox::new(self.next_connection.fetch_add(1, Ordering::Relaxed), self.outbox_bounds))
+    }
+
+    /// Refuses what comes after the stop began.
+    pub(crate) fn refuse_when_stopping(&self) -> Result<(), Refusal> {
+        if self.requests.is_closed() { Err(Refusal::Stopping) } else { Ok(()) }
+    }
+}
+
+/// All routes.
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    let subscription = put(subscriptions::put).get(subscriptions::get).delete(subscriptions::delete);
+    Router::new()
+        .route("/v1/events", post(events::publish))
+        .route("/v1/events/{id}", axum::routing::delete(events::revoke))
+        .route("/v1/explain", post(events::explain))
+        .route("/v1/positions", post(positions::move_many))
+        .route("/v1/clients/{client}", axum::routing::delete(clients::forget))
+        .route("/v1/clients/{client}/position", put(positions::move_one))
+        .route("/v1/clients/{client}/subscriptions", get(subscriptions::list))
+        .route("/v1/clients/{client}/subscriptions/{id}", subscription)
+        .route("/v1/clients/{client}/events", get(sse::stream))
+        .route("/v1/clients/{client}/ws", get(ws::upgrade))
+        .route("/v1/stats", get(figures::stats))
+        .route("/metrics", get(figures::metrics))
+        .route("/healthz", get(figures::healthz))
+        .route("/readyz", get(figures::readyz))
+        .route("/openapi.json", get(openapi::document))
+        .route("/docs", get(openapi::docs_index))
+        .route("/docs/{*file}", get(openapi::docs))
+        .route("/", get(figures::front_page))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(middleware::from_fn_with_state(Arc::clone(app), guard))
+        .with_state(Arc::clone(app))
+}
+
+async fn not_found(request: Request) -> Refusal {
+    Refusal::NotFound(format!("there is no {}", request.uri().path()))
+}
+
+async fn method_not_allowed() -> Refusal {
+    Refusal::MethodNotAllowed
+}
+
+/// Around every request: pages of elsewhere are refused, and a stop waits for its end.
+async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let origin = match app.origins.check(request.headers()) {
+        Ok(origin) => origin,
+        Err(refusal) => return refusal.into_response(),
+    };
+    if let Some(origin) = &origin
+        && request.method() == axum::http::Method::OPTIONS
+    {
+        return origin.preflight(request.headers());
+    }
+    let token = app.requests.token();
+    let mut response = next.run(request).await;
+    drop(token);
+    if response.status().is_client_error() || response.status().is_server_error() {
+        app.metrics.problems.add(1);
+    }
+    if let Some(origin) = origin {
+        origin.allow(response.headers_mut());
+    }
+    response
+}

@@ -1,0 +1,100 @@
+//! The API as a document, made from the code, and a page for it that needs no network.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use utoipa::OpenApi;
+use utoipa_swagger_ui::Config;
+
+use super::error;
+use crate::refusal::Refusal;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "nearcast",
+        description = "A location-aware, content-based publish/subscribe broker. Clients subscribe with areas that move with them and conditions on attributes; each published event reaches those, and only those, whose area holds its location and whose condition holds for its content.",
+        license(name = "Apache-2.0 OR MIT"),
+    ),
+    paths(
+        super::events::publish,
+        super::events::revoke,
+        super::events::explain,
+        super::positions::move_one,
+        super::positions::move_many,
+        super::subscriptions::put,
+        super::subscriptions::get,
+        super::subscriptions::list,
+        super::subscriptions::delete,
+        super::clients::forget,
+        super::sse::stream,
+        super::ws::upgrade,
+        super::figures::stats,
+        super::figures::metrics,
+        super::figures::healthz,
+        super::figures::readyz,
+    ),
+    components(schemas(wire::ClientFrame, wire::ServerFrame)),
+    tags(
+        (name = "events", description = "Publishing"),
+        (name = "subscriptions", description = "What a client wants"),
+        (name = "clients", description = "Where a client is"),
+        (name = "delivery", description = "What a client gets"),
+        (name = "operation", description = "How the broker is"),
+    )
+)]
+struct Api;
+
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| Api::openapi().to_json().unwrap_or_default());
+
+static PAGE: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| Arc::new(Config::from("/openapi.json")));
+
+/// The document.
+pub(crate) async fn document() -> Response {
+    error::json(StatusCode::OK, DOCUMENT.as_str())
+}
+
+/// The page's address without its slash.
+pub(crate) async fn docs_index() -> Redirect {
+    Redirect::permanent("/docs/index.html")
+}
+
+/// A file of the page.
+pub(crate) async fn docs(Path(file): Path<String>) -> Result<Response, Refusal> {
+    let file = if file.is_empty() { "index.html" } else { file.as_str() };
+    match utoipa_swagger_ui::serve(file, Arc::clone(&PAGE)) {
+        Ok(Some(found)) => {
+            let kind = HeaderValue::from_str(&found.content_type)
+                .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+            Ok(([(CONTENT_TYPE, kind)], found.bytes.into_owned()).into_response())
+        }
+        Ok(None) => Err(Refusal::NotFound(format!("there is no /docs/{file}"))),
+        Err(_) => Err(Refusal::Internal("a page of the API could not be made")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_names_every_call_of_the_protocol() {
+        let document: serde_json::Value = serde_json::from_str(&DOCUMENT).unwrap();
+        for (path, method) in [
+            ("/v1/events", "post"),
+            ("/v1/positions", "post"),
+            ("/v1/clients/{client}", "delete"),
+            ("/v1/clients/{client}/position", "put"),
+            ("/v1/clients/{client}/subscriptions/{id}", "put"),
+            ("/v1/clients/{client}/subscriptions/{id}", "delete"),
+            ("/v1/clients/{client}/events", "get"),
+            ("/v1/clients/{client}/ws", "get"),
+        ] {
+            assert!(document["paths"][path][method].is_object(), "{method} {path}");
+        }
+        assert!(document["components"]["schemas"]["Problem"].is_object());
+    }
+}

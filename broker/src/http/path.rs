@@ -1,0 +1,54 @@
+//! Names in paths.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+
+use super::App;
+use crate::refusal::Refusal;
+
+/// The client of `/v1/clients/{client}/..`.
+pub(crate) struct ClientPath(pub(crate) Arc<str>);
+
+/// The client and the subscription of `/v1/clients/{client}/subscriptions/{id}`.
+pub(crate) struct SubscriptionPath(pub(crate) Arc<str>, pub(crate) Arc<str>);
+
+/// Checks a client's name: 1 to `limits.client_name_bytes` bytes without control characters.
+pub(crate) fn client_name(app: &App, name: &str) -> Result<Arc<str>, Refusal> {
+    let limit = app.config.limits.client_name_bytes;
+    if name.is_empty() || name.len() > limit {
+        return Err(Refusal::BadRequest(format!(
+            "a client's name has 1 to {limit} bytes (limits.client_name_bytes), this one has {}",
+            name.len()
+        )));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(Refusal::BadRequest("a client's name has no control characters".to_owned()));
+    }
+    Ok(name.into())
+}
+
+impl FromRequestParts<Arc<App>> for ClientPath {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        let Path(name) = Path::<String>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
+        Ok(Self(client_name(app, &name)?))
+    }
+}
+
+impl FromRequestParts<Arc<App>> for SubscriptionPath {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        let Path((client, id)) =
+            Path::<(String, String)>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
+        app.subscriptions.check_id(&id, "").map_err(|fault| Refusal::BadRequest(fault.detail))?;
+        Ok(Self(client_name(app, &client)?, id.into()))
+    }
+}
+
+fn unreadable(error: &axum::extract::rejection::PathRejection) -> Refusal {
+    Refusal::BadRequest(error.body_text())
+}

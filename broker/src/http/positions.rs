@@ -1,0 +1,133 @@
+//! Positions: of one client, or of many at once.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use matcher::geo::Position;
+use wire::Moved;
+
+use super::batch::{self, Tally, Work};
+use super::body::{self, Format, Parts};
+use super::path::{self, ClientPath};
+use super::{App, error};
+use crate::ingest::framing::Elements;
+use crate::ingest::position;
+use crate::refusal::Refusal;
+use crate::shard::Command;
+
+/// Bytes of one position.
+const POSITION_BYTES: usize = 16_384;
+
+/// Tells where a client is.
+#[utoipa::path(
+    put, path = "/v1/clients/{client}/position", tag = "clients",
+    params(("client" = String, Path, description = "The client")),
+    request_body = wire::Position,
+    responses(
+        (status = 204, description = "In force for every event that is published from now on"),
+        (status = "4XX", description = "Not taken", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn move_one(
+    State(app): State<Arc<App>>,
+    ClientPath(client): ClientPath,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode, Refusal> {
+    app.refuse_when_stopping()?;
+    let body = body::document(&app, &headers, body, POSITION_BYTES, "the broker's own bound").await?;
+    let position = position::parse(app.world, body::text(&body)?)?;
+    move_client(&app, &client, position).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Puts a move where everything that is sent afterwards comes behind it.
+pub(crate) async fn move_client(app: &App, client: &Arc<str>, position: Position) -> Result<(), Refusal> {
+    let limit = app.config.limits.clients;
+    if app.metrics.clients.get() >= limit {
+        let knows = app.shards.ask(client, |client, reply| Command::Knows { client, reply }).await?;
+        if !knows {
+            return Err(Refusal::Limit { what: "clients", limit, setting: "limits.clients" });
+        }
+    }
+    app.shards.move_client(client, position).await?;
+    app.metrics.moves.add(1);
+    Ok(())
+}
+
+/// Tells where many clients are.
+#[utoipa::path(
+    post, path = "/v1/positions", tag = "clients",
+    request_body(content((Vec<wire::NamedPosition> = "application/json"), (String = "application/x-ndjson"))),
+    responses(
+        (status = 202, description = "In force for every event that is published from now on", body = Moved),
+        (status = "4XX", description = "Not taken", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn move_many(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    app.refuse_when_stopping()?;
+    let mut tally = Tally::default();
+    let mut work = MoveMany { app: &app };
+    let moved = match Format::of(&headers)? {
+        Format::Json => array(&app, &headers, body, &mut work, &mut tally).await,
+        format @ (Format::Lines | Format::Sequence) => {
+            batch::records(&app, &headers, body, format, POSITION_BYTES, &mut work, &mut tally).await
+        }
+    };
+    if let Err(refusal) = moved {
+        return Ok(if tally.done == 0 {
+            refusal.into_response()
+        } else {
+            tally.interrupted(&refusal, MoveMany::DONE)
+        });
+    }
+    let Tally { done, rejected, rejected_unlisted, .. } = tally;
+    let answer = Moved { moved: done, rejected, rejected_unlisted };
+    Ok(error::json(StatusCode::ACCEPTED, serde_json::to_string(&answer).unwrap_or_default()))
+}
+
+async fn array(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    work: &mut MoveMany<'_>,
+    tally: &mut Tally,
+) -> Result<(), Refusal> {
+    let mut parts = Parts::of_batch(app, headers, body)?;
+    let (head, ended) = parts.gather(POSITION_BYTES).await?;
+    if ended {
+        // All is there: a small document that is malformed somewhere moves nobody.
+        crate::ingest::json::check_syntax(body::text(&head)?)?;
+    }
+    let mut elements = Elements::of_array(POSITION_BYTES);
+    batch::elements(app, head, Some(&mut parts), &mut elements, work, tally).await
+}
+
+struct MoveMany<'a> {
+    app: &'a App,
+}
+
+impl Work for MoveMany<'_> {
+    const DONE: &'static str = "moved";
+
+    async fn element(&mut self, text: &str) -> Result<(), Refusal> {
+        let (client, position) = position::parse_named(self.app.world, text)?;
+        let client = path::client_name(self.app, &client).map_err(|refusal| match refusal {
+            Refusal::BadRequest(detail) => Refusal::invalid("/client", detail),
+            other => other,
+        })?;
+        move_client(self.app, &client, position).await
+    }
+
+    fn too_large(&self) -> Refusal {
+        let limit = POSITION_BYTES as u64;
+        Refusal::TooLarge { what: "a position", limit, setting: "the broker's own bound" }
+    }
+}

@@ -1,0 +1,146 @@
+//! Event streams (server-sent events).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream::{self, Stream, StreamExt as _};
+
+use super::path::ClientPath;
+use super::{App, encode};
+use crate::metrics::Raised;
+use crate::outbox::{Entry, Outbox};
+use crate::refusal::Refusal;
+use crate::sessions::Resume;
+use crate::shard::Command;
+
+/// Bytes of events that are handed to the connection at once.
+const PART_BYTES: usize = 65_536;
+
+/// Streams what a client gets.
+#[utoipa::path(
+    get, path = "/v1/clients/{client}/events", tag = "delivery",
+    params(
+        ("client" = String, Path, description = "The client"),
+        ("Last-Event-ID" = Option<String>, Header, description = "`<epoch>:<offset>` of the last event that came; what was missed since is told by a `gap`"),
+    ),
+    responses(
+        (status = 200, description = "`event: event` or `gap`, `id: <epoch>:<offset>`, frames as `data`", body = String, content_type = "text/event-stream"),
+        (status = "4XX", description = "Not begun", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn stream(
+    State(app): State<Arc<App>>,
+    ClientPath(client): ClientPath,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    app.refuse_when_stopping()?;
+    let resume = resume(&headers)?;
+    let outbox = app.outbox();
+    let attach = {
+        let outbox = Arc::clone(&outbox);
+        |client, reply| Command::Attach { client, outbox, resume, reply }
+    };
+    let attached = app.shards.ask(&client, attach).await??;
+    let counted = Raised::new(&app.metrics, |metrics| &metrics.event_streams);
+    let hello = format!(": nearcast {}:{}\n\n", attached.epoch, attached.offset);
+    let keep_alive = Duration::from_millis(app.config.connection.ping_interval_ms);
+    let reader = Reader { app, client, outbox, epoch: attached.epoch, keep_alive, _counted: counted };
+    let hello = stream::once(async { Ok::<_, std::convert::Infallible>(Bytes::from(hello)) });
+    let body = Body::from_stream(hello.chain(reader.into_stream().map(Ok)));
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        // Some proxies hold a response back until it is complete, which this one never is.
+        (axum::http::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    Ok((headers, body).into_response())
+}
+
+/// Reads `Last-Event-ID`, which browsers send by themselves when they reconnect.
+fn resume(headers: &HeaderMap) -> Result<Resume, Refusal> {
+    let Some(value) = headers.get("last-event-id").filter(|value| !value.is_empty()) else {
+        return Ok(Resume::Fresh);
+    };
+    let parts = value.to_str().ok().and_then(|text| text.rsplit_once(':'));
+    let after = parts.and_then(|(epoch, offset)| Some((epoch.to_owned(), offset.parse().ok()?)));
+    let (epoch, offset) =
+        after.ok_or_else(|| Refusal::BadRequest("Last-Event-ID must be <epoch>:<offset>".to_owned()))?;
+    Ok(Resume::After { epoch, offset })
+}
+
+/// One event stream. When it is dropped, the client has a reader less.
+struct Reader {
+    app: Arc<App>,
+    client: Arc<str>,
+    outbox: Arc<Outbox>,
+    epoch: Arc<str>,
+    keep_alive: Duration,
+    _counted: Raised,
+}
+
+impl Reader {
+    fn into_stream(self) -> impl Stream<Item = Bytes> {
+        stream::unfold(self, |reader| async move {
+            let part = reader.part().await?;
+            Some((part, reader))
+        })
+    }
+
+    /// What waits, or a comment so that everybody between sees that the stream lives. `None` at the end.
+    async fn part(&self) -> Option<Bytes> {
+        let mut batch = Vec::new();
+        match tokio::time::timeout(self.keep_alive, self.outbox.next_batch(&mut batch, PART_BYTES)).await {
+            Err(_) => Some(Bytes::from_static(b": still here\n\n")),
+            Ok(Some(_)) => None,
+            Ok(None) => Some(self.encode(&batch)),
+        }
+    }
+
+    fn encode(&self, batch: &[Entry]) -> Bytes {
+        let mut text = String::new();
+        for entry in batch {
+            encode::push_server_sent(&mut text, &self.epoch, entry);
+        }
+        let metrics = &self.app.metrics;
+        metrics.frames_sent.add(batch.len() as u64);
+        if let Some(Entry::Delivery(oldest)) = batch.first() {
+            metrics.publish_to_write.record(Instant::now().duration_since(oldest.body.received));
+        }
+        text.into()
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let (app, client, connection) = (Arc::clone(&self.app), Arc::clone(&self.client), self.outbox.connection);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            app.tasks.clone().spawn_on(async move { app.shards.detach(&client, connection).await }, &runtime);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(value: &'static str) -> Result<Resume, Refusal> {
+        resume(&HeaderMap::from_iter([(
+            axum::http::HeaderName::from_static("last-event-id"),
+            HeaderValue::from_static(value),
+        )]))
+    }
+
+    #[test]
+    fn the_last_event_id_is_epoch_and_offset() {
+        assert_eq!(read(""), Ok(Resume::Fresh));
+        assert_eq!(read("a1:17"), Ok(Resume::After { epoch: "a1".to_owned(), offset: 17 }));
+        for value in ["17", "a1:", "a1:x", "a1:-1"] {
+            assert!(matches!(read(value), Err(Refusal::BadRequest(_))), "{value}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Subscriptions that stay until they are deleted.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+
+use super::path::{ClientPath, SubscriptionPath};
+use super::{App, body, error};
+use crate::refusal::Refusal;
+use crate::shard::Command;
+
+/// Makes or replaces a subscription.
+#[utoipa::path(
+    put, path = "/v1/clients/{client}/subscriptions/{id}", tag = "subscriptions",
+    params(("client" = String, Path, description = "The client"), ("id" = String, Path, description = "The subscription")),
+    request_body = wire::Subscription,
+    responses(
+        (status = 201, description = "Made; the normalised form", body = wire::Subscription),
+        (status = 200, description = "Replaced; the normalised form", body = wire::Subscription),
+        (status = "4XX", description = "Not made", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 501, description = "Asks for what is not there yet", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn put(
+    State(app): State<Arc<App>>,
+    SubscriptionPath(client, id): SubscriptionPath,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    app.refuse_when_stopping()?;
+    let limit = app.config.limits.subscription_bytes;
+    let body = body::document(&app, &headers, body, limit, "limits.subscription_bytes").await?;
+    let subscription = Box::new(app.subscriptions.parse(&id, body::text(&body)?)?);
+    let install =
+        |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
+    let installed = app.shards.ask(&client, install).await??;
+    let status = if installed.replaced { StatusCode::OK } else { StatusCode::CREATED };
+    Ok(error::json(status, &*installed.document))
+}
+
+/// Shows a subscription in its normalised form.
+#[utoipa::path(
+    get, path = "/v1/clients/{client}/subscriptions/{id}", tag = "subscriptions",
+    params(("client" = String, Path, description = "The client"), ("id" = String, Path, description = "The subscription")),
+    responses(
+        (status = 200, description = "The normalised form", body = wire::Subscription),
+        (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn get(
+    State(app): State<Arc<App>>,
+    SubscriptionPath(client, id): SubscriptionPath,
+) -> Result<Response, Refusal> {
+    let asked = Arc::clone(&id);
+    let document = app.shards.ask(&client, |client, reply| Command::Get { client, id: asked, reply }).await?;
+    let document = document.ok_or_else(|| none(&client, &id))?;
+    Ok(error::json(StatusCode::OK, &*document))
+}
+
+/// Shows all subscriptions of a client.
+#[utoipa::path(
+    get, path = "/v1/clients/{client}/subscriptions", tag = "subscriptions",
+    params(("client" = String, Path, description = "The client")),
+    responses((status = 200, description = "All of them, by id", body = wire::Subscriptions)),
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    ClientPath(client): ClientPath,
+) -> Result<Response, Refusal> {
+    let documents = app.shards.ask(&client, |client, reply| Command::List { client, reply }).await?;
+    let text = format!("{{\"subscriptions\":[{}]}}", documents.join(","));
+    Ok(error::json(StatusCode::OK, text))
+}
+
+/// Ends a subscription.
+#[utoipa::path(
+    delete, path = "/v1/clients/{client}/subscriptions/{id}", tag = "subscriptions",
+    params(("client" = String, Path, description = "The client"), ("id" = String, Path, description = "The subscription")),
+    responses(
+        (status = 204, description = "Ended"),
+        (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    SubscriptionPath(client, id): SubscriptionPath,
+) -> Result<StatusCode, Refusal> {
+    app.refuse_when_stopping()?;
+    let asked = Arc::clone(&id);
+    let removed = app.shards.ask(&client, |client, reply| Command::Remove { client, id: asked, reply }).await?;
+    if removed { Ok(StatusCode::NO_CONTENT) } else { Err(none(&client, &id)) }
+}
+
+fn none(client: &str, id: &str) -> Refusal {
+    Refusal::NotFound(format!("client {client} has no subscription {id}"))
+}

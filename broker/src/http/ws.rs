@@ -1,0 +1,225 @@
+//! WebSockets: one task each, which reads requests and writes what waits.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Extension;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use futures_util::future::Abortable;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio_tungstenite::tungstenite;
+
+use super::ops::Asker;
+use super::path::ClientPath;
+use super::{App, Pace, encode};
+use crate::metrics::Raised;
+use crate::outbox::{Entry, Outbox};
+use crate::refusal::Refusal;
+use crate::sessions::Resume;
+use crate::shard::Command;
+
+/// How long the other side may take to answer a close.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+/// Capacity of the batch that an idle connection keeps.
+const IDLE_BATCH: usize = 8;
+
+/// Opens a WebSocket for a client.
+#[utoipa::path(
+    get, path = "/v1/clients/{client}/ws", tag = "delivery",
+    params(("client" = String, Path, description = "The client")),
+    responses(
+        (status = 101, description = "Frames follow: the client sends `ClientFrame`, the broker `ServerFrame`, each a text frame"),
+        (status = "4XX", description = "Not opened", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 501, description = "`?resume=` is not there yet", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn upgrade(
+    State(app): State<Arc<App>>,
+    Extension(pace): Extension<Pace>,
+    ClientPath(client): ClientPath,
+    RawQuery(query): RawQuery,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Refusal> {
+    app.refuse_when_stopping()?;
+    let upgrade = upgrade.map_err(|error| Refusal::BadRequest(error.body_text()))?;
+    let query = query.unwrap_or_default();
+    if query.split('&').any(|pair| pair == "resume" || pair.starts_with("resume=")) {
+        return Err(Refusal::not_yet("", "resuming a session (?resume=)"));
+    }
+    let settings = &app.config.connection;
+    let frame_bytes = app.config.limits.frame_bytes;
+    let upgrade = upgrade
+        .read_buffer_size(settings.read_buffer_bytes)
+        .write_buffer_size(settings.write_buffer_bytes)
+        .max_message_size(frame_bytes)
+        .max_frame_size(frame_bytes);
+    Ok(upgrade.on_upgrade(move |socket| {
+        let tasks = app.tasks.clone();
+        tasks.track_future(serve(socket, app, client, pace))
+    }))
+}
+
+/// Serves a WebSocket from its first frame to its last.
+async fn serve(socket: WebSocket, app: Arc<App>, client: Arc<str>, pace: Pace) {
+    let _counted = Raised::new(&app.metrics, |metrics| &metrics.websockets);
+    let outbox = app.outbox();
+    let connection = outbox.connection;
+    let (handle, registration) = futures_util::future::AbortHandle::new_pair();
+    app.sockets.insert(connection, handle);
+    let asker = Asker { app: Arc::clone(&app), client: Arc::clone(&client), outbox, pace };
+    // Cut off, it has nothing more to say.
+    let _ = Abortable::new(converse(socket, asker), registration).await;
+    app.sockets.remove(connection);
+    app.shards.detach(&client, connection).await;
+}
+
+async fn converse(socket: WebSocket, asker: Asker) {
+    let (mut sink, mut stream) = socket.split();
+    let (app, outbox) = (Arc::clone(&asker.app), Arc::clone(&asker.outbox));
+    let attach = |client, reply| Command::Attach {
+        client,
+        outbox: Arc::clone(&outbox),
+        resume: Resume::Ready,
+        reply,
+    };
+    let attached = app.shards.ask(&asker.client, attach).await;
+    if let Err(refusal) = attached.and_then(|attached| attached) {
+        outbox.push_answer(encode::problem(None, &refusal));
+        outbox.close(1013, "the client cannot be served now");
+    }
+    let gone = {
+        let mut writing = std::pin::pin!(write(&mut sink, &app, &outbox));
+        tokio::select! {
+            biased;
+            written = &mut writing => written.is_err(),
+            read = read(&mut stream, &asker) => match read {
+                Read::Gone => true,
+                // What waits is written first.
+                Read::Refused => writing.await.is_err(),
+            },
+        }
+    };
+    if gone {
+        // The other side said goodbye, or cannot hear it any more.
+        let _ = tokio::time::timeout(CLOSE_WAIT, sink.close()).await;
+        return;
+    }
+    // Closing the connection while something is still coming could destroy what was written last.
+    let answered = async { while let Some(Ok(_)) = stream.next().await {} };
+    let _ = tokio::time::timeout(CLOSE_WAIT, answered).await;
+}
+
+/// How reading ended.
+enum Read {
+    /// The other side closed, or the connection broke.
+    Gone,
+    /// The broker wants no more of it.
+    Refused,
+}
+
+async fn read(stream: &mut SplitStream<WebSocket>, asker: &Asker) -> Read {
+    let Asker { app, outbox, .. } = asker;
+    let mut problems_in_a_row = 0;
+    loop {
+        outbox.room_for_answer().await;
+        let message = match stream.next().await {
+            None => return Read::Gone,
+            Some(Ok(message)) => message,
+            Some(Err(error)) => return read_error(outbox, error),
+        };
+        outbox.hear();
+        match message {
+            Message::Text(text) => {
+                let token = app.requests.token();
+                let in_order = asker.frame(text.as_str()).await;
+                drop(token);
+                problems_in_a_row = if in_order { 0 } else { problems_in_a_row + 1 };
+                if problems_in_a_row >= app.config.limits.problems_in_a_row {
+                    outbox.close(1008, "too many problems in a row");
+                    return Read::Refused;
+                }
+            }
+            Message::Binary(_) => {
+                outbox.close(1003, "frames are text");
+                return Read::Refused;
+            }
+            // Pings are answered by the library.
+            Message::Ping(_) | Message::Pong(_) => {}
+            Message::Close(_) => return Read::Gone,
+        }
+    }
+}
+
+/// What cannot be read is told by the code of the close.
+fn read_error(outbox: &Outbox, error: axum::Error) -> Read {
+    let Ok(error) = error.into_inner().downcast::<tungstenite::Error>() else { return Read::Gone };
+    match *error {
+        tungstenite::Error::Utf8(_) => outbox.close(1007, "not UTF-8"),
+        tungstenite::Error::Capacity(_) => outbox.close(1009, "a message is too large (limits.frame_bytes)"),
+        tungstenite::Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
+            return Read::Gone;
+        }
+        tungstenite::Error::Protocol(_) => outbox.close(1002, "not the WebSocket protocol"),
+        _ => return Read::Gone,
+    }
+    Read::Refused
+}
+
+/// Writes what waits, all that there is before each flush, and pings. Ends with a close frame; an error says that
+/// the connection is broken.
+async fn write(sink: &mut SplitSink<WebSocket, Message>, app: &App, outbox: &Outbox) -> Result<(), axum::Error> {
+    let settings = &app.config.connection;
+    let interval = Duration::from_millis(settings.ping_interval_ms);
+    let silence = Duration::from_millis(settings.silence_timeout_ms);
+    let mut ping = std::pin::pin!(tokio::time::sleep(interval));
+    let mut batch = Vec::new();
+    loop {
+        tokio::select! {
+            close = outbox.next_batch(&mut batch, settings.write_buffer_bytes) => match close {
+                None => write_batch(sink, app, &mut batch).await?,
+                Some(close) => {
+                    let frame = CloseFrame { code: close.code, reason: close.reason.into() };
+                    return sink.send(Message::Close(Some(frame))).await;
+                }
+            },
+            () = &mut ping => {
+                if outbox.silence() > silence {
+                    app.metrics.silent.add(1);
+                    outbox.close(1001, "nothing was heard for too long");
+                    continue;
+                }
+                sink.send(Message::Ping(axum::body::Bytes::new())).await?;
+                ping.as_mut().reset(tokio::time::Instant::now() + interval);
+            }
+        }
+    }
+}
+
+async fn write_batch(
+    sink: &mut SplitSink<WebSocket, Message>,
+    app: &App,
+    batch: &mut Vec<Entry>,
+) -> Result<(), axum::Error> {
+    let started = Instant::now();
+    let count = batch.len() as u64;
+    let oldest = batch.iter().find_map(|entry| match entry {
+        Entry::Delivery(delivery) => Some(delivery.body.received),
+        Entry::Answer(_) | Entry::Gap(_) => None,
+    });
+    for entry in batch.drain(..) {
+        sink.feed(Message::Text(encode::frame(entry).into())).await?;
+    }
+    sink.flush().await?;
+    batch.shrink_to(IDLE_BATCH);
+    app.metrics.frames_sent.add(count);
+    app.metrics.write.record(started.elapsed());
+    if let Some(received) = oldest {
+        app.metrics.publish_to_write.record(received.elapsed());
+    }
+    Ok(())
+}

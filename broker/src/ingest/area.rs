@@ -1,0 +1,177 @@
+//! Areas of filters.
+
+use matcher::area::{Area, Corridor, Polygon};
+use matcher::geo::{Position, Radius, World};
+use wire::Fault;
+
+use super::json::{self, Members};
+use super::position;
+use crate::refusal::Refusal;
+
+/// How much an area may hold.
+#[derive(Clone, Copy)]
+pub(crate) struct AreaBounds {
+    pub(crate) vertices: usize,
+}
+
+/// Reads one of the four forms of an area.
+pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<Area, Refusal> {
+    let mut members = Members::parse(text)?;
+    if members.get("nearest").is_some() {
+        return Err(Refusal::not_yet("/nearest", "the nearest k (nearest)"));
+    }
+    let mut faults = Vec::new();
+    let radius = members.take("radius_m").map(|text| radius(world, text));
+    let forms = (members.take("center"), members.take("polygon"), members.take("corridor"));
+    members.refuse_rest("", &mut faults);
+    let area = match (forms, radius) {
+        ((None, None, None), Some(radius)) => radius.map(Area::Following),
+        ((Some(centre), None, None), Some(radius)) => position::coordinates(world, centre, "/center")
+            .and_then(|centre| Ok(Area::Circle { centre, radius: radius? })),
+        ((None, Some(text), None), None) => polygon(world, text, bounds),
+        ((None, None, Some(text)), Some(radius)) => {
+            radius.and_then(|radius| corridor(world, text, radius, bounds))
+        }
+        ((Some(_), None, None) | (None, None, Some(_)), None) => {
+            Err(fault("/radius_m", "must be there: a number of metres"))
+        }
+        ((None, Some(_), None), Some(_)) => Err(fault("/radius_m", "a polygon has no radius")),
+        _ => Err(fault(
+            "",
+            "must be one of {\"radius_m\"}, {\"center\", \"radius_m\"}, {\"polygon\"} and {\"corridor\", \"radius_m\"}",
+        )),
+    };
+    match area {
+        Ok(area) if faults.is_empty() => Ok(area),
+        Ok(_) => Err(Refusal::Invalid(faults)),
+        Err(fault) => {
+            faults.insert(0, fault);
+            Err(Refusal::Invalid(faults))
+        }
+    }
+}
+
+fn fault(pointer: &str, detail: impl Into<String>) -> Fault {
+    Fault { pointer: pointer.to_owned(), detail: detail.into() }
+}
+
+fn radius(world: World, text: &str) -> Result<Radius, Fault> {
+    let metres = json::read::<f64>(text, "/radius_m", "a number of metres")?;
+    Radius::new(world, metres).map_err(|error| fault("/radius_m", error.to_string()))
+}
+
+/// The `type` and the text of the `coordinates` of a geometry.
+fn geometry<'a>(text: &'a str, parent: &str) -> Result<(String, &'a str), Fault> {
+    let members = Members::parse(text);
+    let Ok(mut members) = members else { return Err(fault(parent, "must be a GeoJSON geometry")) };
+    let kind = members.take("type").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    match members.take("coordinates") {
+        Some(coordinates) => Ok((kind, coordinates)),
+        None => Err(fault(&json::pointer(parent, "coordinates"), "must be there")),
+    }
+}
+
+type Coordinates = Vec<f64>;
+
+fn polygon(world: World, text: &str, bounds: AreaBounds) -> Result<Area, Fault> {
+    let (kind, coordinates) = geometry(text, "/polygon")?;
+    let place = "/polygon/coordinates";
+    let polygons: Vec<Vec<Vec<Coordinates>>> = match kind.as_str() {
+        "Polygon" => vec![json::read(coordinates, place, "an array of rings of positions")?],
+        "MultiPolygon" => json::read(coordinates, place, "an array of polygons of rings of positions")?,
+        _ => return Err(fault("/polygon/type", "must be \"Polygon\" or \"MultiPolygon\"")),
+    };
+    check_vertices(polygons.iter().flatten().map(Vec::len).sum(), place, bounds)?;
+    let is_multi = kind == "MultiPolygon";
+    let mut checked = Vec::with_capacity(polygons.len());
+    for (polygon_idx, rings) in polygons.iter().enumerate() {
+        let mut checked_rings = Vec::with_capacity(rings.len());
+        for (ring_idx, ring) in rings.iter().enumerate() {
+            let place = if is_multi {
+                format!("{place}/{polygon_idx}/{ring_idx}")
+            } else {
+                format!("{place}/{ring_idx}")
+            };
+            checked_rings.push(positions(world, ring, &place)?);
+        }
+        checked.push(checked_rings);
+    }
+    let polygon = Polygon::new(world, &checked).map_err(|error| fault(place, error.to_string()))?;
+    Ok(Area::Polygon(Box::new(polygon)))
+}
+
+fn corridor(world: World, text: &str, radius: Radius, bounds: AreaBounds) -> Result<Area, Fault> {
+    let (kind, coordinates) = geometry(text, "/corridor")?;
+    if kind != "LineString" {
+        return Err(fault("/corridor/type", "must be \"LineString\""));
+    }
+    let place = "/corridor/coordinates";
+    let line: Vec<Coordinates> = json::read(coordinates, place, "an array of positions")?;
+    check_vertices(line.len(), place, bounds)?;
+    let line = positions(world, &line, place)?;
+    let corridor = Corridor::new(world, &line, radius).map_err(|error| fault(place, error.to_string()))?;
+    Ok(Area::Corridor(Box::new(corridor)))
+}
+
+fn check_vertices(count: usize, place: &str, bounds: AreaBounds) -> Result<(), Fault> {
+    if count > bounds.vertices {
+        let limit = bounds.vertices;
+        return Err(fault(place, format!("has {count} positions, at most {limit} (limits.vertices_per_area)")));
+    }
+    Ok(())
+}
+
+fn positions(world: World, line: &[Coordinates], place: &str) -> Result<Vec<Position>, Fault> {
+    let position = |(index, numbers): (usize, &Coordinates)| {
+        world.position(numbers).map_err(|error| fault(&format!("{place}/{index}"), error.to_string()))
+    };
+    line.iter().enumerate().map(position).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, pointer: &str) {
+        match parse(World::Geodetic, text, AreaBounds { vertices: 5 }) {
+            Err(Refusal::Invalid(faults)) => assert_eq!(faults[0].pointer, pointer, "{text}: {faults:?}"),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_four_forms_exclude_each_other() {
+        let bounds = AreaBounds { vertices: 5 };
+        let parse = |text| parse(World::Geodetic, text, bounds);
+        assert!(matches!(parse(r#"{"radius_m":5}"#), Ok(Area::Following(_))));
+        assert!(matches!(parse(r#"{"radius_m":5,"center":[1,2]}"#), Ok(Area::Circle { .. })));
+        let ring = "[[0,0],[1,0],[1,1],[0,0]]";
+        let polygon = format!(r#"{{"polygon":{{"type":"Polygon","coordinates":[{ring}]}}}}"#);
+        assert!(matches!(parse(&polygon), Ok(Area::Polygon(_))));
+        let corridor = r#"{"corridor":{"type":"LineString","coordinates":[[0,0],[1,1]]},"radius_m":3}"#;
+        assert!(matches!(parse(corridor), Ok(Area::Corridor(_))));
+        check(r#"{"center":[1,2],"radius_m":5,"polygon":{}}"#, "");
+        check("{}", "");
+        check(r#"{"center":[1,2]}"#, "/radius_m");
+        check(&polygon.replacen('{', r#"{"radius_m":1,"#, 1), "/radius_m");
+        assert!(matches!(parse(r#"{"radius_m":5,"nearest":3}"#), Err(Refusal::NotYet { .. })));
+    }
+
+    #[test]
+    fn faults_are_told_where_they_are() {
+        check("[1]", "");
+        check(r#"{"radius_m":-1}"#, "/radius_m");
+        check(r#"{"radius_m":"1"}"#, "/radius_m");
+        check(r#"{"radius_m":1,"radius_km":1}"#, "/radius_km");
+        check(r#"{"radius_m":1,"center":[1]}"#, "/center");
+        check(r#"{"polygon":{"type":"Point","coordinates":[1,2]}}"#, "/polygon/type");
+        check(r#"{"polygon":{"type":"Polygon","coordinates":[[[0,0],[1,0],[0,0]]]}}"#, "/polygon/coordinates");
+        check(r#"{"polygon":{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,91],[0,0]]]}}"#, "/polygon/coordinates/0/2");
+        check(r#"{"corridor":{"type":"LineString","coordinates":[[0,0]]},"radius_m":3}"#, "/corridor/coordinates");
+        check(
+            r#"{"corridor":{"type":"LineString","coordinates":[[0,0],[1,1],[2,2],[3,3],[4,4],[5,5]]},"radius_m":3}"#,
+            "/corridor/coordinates",
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! JSON objects as lists of members whose values are still text: each is then read by who knows what it should be,
+//! and can say where it is wrong.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use wire::Fault;
+
+use crate::refusal::Refusal;
+
+/// The members of an object, in order, each name once.
+pub(crate) struct Members<'a> {
+    members: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+impl<'a> Members<'a> {
+    /// Reads a text that should be an object.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, Refusal> {
+        if let Some(kind) = not_an_object(text) {
+            // Malformed comes before wrong, so that `nul` is not called "not an object".
+            check_syntax(text)?;
+            return Err(Refusal::invalid("", format!("must be an object, not {kind}")));
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let members = deserializer
+            .deserialize_map(MembersVisitor)
+            .and_then(|members| deserializer.end().map(|()| members))
+            .map_err(|error| malformed(&error))?;
+        if let Some(name) = repeated(&members) {
+            return Err(Refusal::invalid(pointer("", &name), "this member is given twice"));
+        }
+        Ok(Self { members })
+    }
+
+    /// Takes a member out. `null` counts as absent.
+    pub(crate) fn take(&mut self, name: &str) -> Option<&'a str> {
+        let index = self.members.iter().position(|(found, _)| found == name)?;
+        let (_, text) = self.members.swap_remove(index);
+        (text != "null").then_some(text)
+    }
+
+    /// Looks at a member without taking it.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
+        self.members.iter().find(|(found, text)| found == name && *text != "null").map(|(_, text)| *text)
+    }
+
+    /// What has not been taken.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.members.iter().map(|(name, text)| (name.as_ref(), *text))
+    }
+
+    /// A fault for each member that has not been taken.
+    pub(crate) fn refuse_rest(&self, parent: &str, faults: &mut Vec<Fault>) {
+        faults.extend(self.rest().map(|(name, _)| Fault {
+            pointer: pointer(parent, name),
+            detail: "there is no such member".to_owned(),
+        }));
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Vec<(Cow<'de, str>, &'de str)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::with_capacity(8);
+        while let Some(name) = map.next_key::<Name<'de>>()? {
+            let text: &RawValue = map.next_value()?;
+            if members.len() >= MEMBERS_MAX {
+                return Err(A::Error::custom("the object has too many members"));
+            }
+            members.push((name.0, text.get()));
+        }
+        Ok(members)
+    }
+}
+
+/// The most members of an object whose members are looked at by name. It bounds the search for repeated names.
+const MEMBERS_MAX: usize = 1_000;
+
+/// A member's name, borrowed where it has no escapes.
+#[derive(serde::Deserialize)]
+#[serde(transparent)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn repeated(members: &[(Cow<'_, str>, &str)]) -> Option<String> {
+    if members.len() > 32 {
+        let mut seen = std::collections::HashSet::new();
+        return members.iter().find(|(name, _)| !seen.insert(name)).map(|(name, _)| name.to_string());
+    }
+    let twice = |(index, (name, _)): (usize, &(Cow<'_, str>, &str))| {
+        members[..index].iter().any(|(other, _)| other == name).then(|| name.to_string())
+    };
+    members.iter().enumerate().find_map(twice)
+}
+
+/// What a JSON text is, unless it is an object.
+fn not_an_object(text: &str) -> Option<&'static str> {
+    match text.trim_start_matches([' ', '\t', '\n', '\r']).bytes().next() {
+        Some(b'{') => None,
+        Some(b'[') => Some("an array"),
+        Some(b'"') => Some("a text"),
+        Some(b't' | b'f') => Some("a truth value"),
+        Some(b'n') => Some("null"),
+        Some(_) => Some("a number"),
+        None => Some("nothing"),
+    }
+}
+
+/// Whether a text is JSON at all.
+pub(crate) fn check_syntax(text: &str) -> Result<(), Refusal> {
+    serde_json::from_str::<&RawValue>(text).map(drop).map_err(|error| malformed(&error))
+}
+
+/// What serde_json found, with its position.
+pub(crate) fn malformed(error: &serde_json::Error) -> Refusal {
+    Refusal::Malformed { detail: reason(error), line: error.line(), column: error.column() }
+}
+
+/// What serde_json found, without its position: that is the text's own, while people look for it in the document.
+pub(crate) fn reason(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    match message.rfind(" at line ") {
+        Some(end) => message[..end].to_owned(),
+        None => message,
+    }
+}
+
+/// The pointer of a member (RFC 6901).
+pub(crate) fn pointer(parent: &str, name: &str) -> String {
+    let mut pointer = String::with_capacity(parent.len() + name.len() + 1);
+    pointer.push_str(parent);
+    push_name(&mut pointer, name);
+    pointer
+}
+
+/// Appends a step to a pointer.
+pub(crate) fn push_name(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    for character in name.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
+}
+
+/// Reads a text as a value of some type; the fault says what serde_json found.
+pub(crate) fn read<'a, T: serde::Deserialize<'a>>(text: &'a str, pointer: &str, expected: &str) -> Result<T, Fault> {
+    serde_json::from_str(text).map_err(|error| {
+        let detail = if error.is_data() {
+            format!("must be {expected}")
+        } else {
+            // Numbers that no float holds, and lone surrogates, are only found now.
+            format!("must be {expected}: {}", reason(&error))
+        };
+        Fault { pointer: pointer.to_owned(), detail }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_found_by_name_and_null_is_absent() {
+        let mut members = Members::parse(r#" {"a": 1, "b": null, "c\u0064": [1, 2]} "#).unwrap();
+        assert_eq!(members.take("a"), Some("1"));
+        assert_eq!(members.take("a"), None);
+        assert_eq!(members.take("b"), None);
+        assert_eq!(members.rest().collect::<Vec<_>>(), [("cd", "[1, 2]")]);
+    }
+
+    #[test]
+    fn what_is_not_an_object_is_told_apart_from_what_is_not_json() {
+        let malformed = |text| matches!(Members::parse(text), Err(Refusal::Malformed { .. }));
+        let invalid = |text| matches!(Members::parse(text), Err(Refusal::Invalid(_)));
+        for text in ["", "{", "{\"a\":}", "nul", "{\"a\":1}}", "{\"a\":01}", "[1,", "NaN"] {
+            assert!(malformed(text), "{text}");
+        }
+        for text in ["[]", "1", "\"a\"", "null", "{\"a\":1,\"a\":2}"] {
+            assert!(invalid(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn pointers_are_escaped() {
+        assert_eq!(pointer("/a", "b/c~d"), "/a/b~1c~0d");
+    }
+}

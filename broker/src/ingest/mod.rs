@@ -1,0 +1,9 @@
+//! From bytes to checked events, positions and subscriptions.
+
+pub(crate) mod area;
+pub(crate) mod attributes;
+pub(crate) mod feature;
+pub(crate) mod framing;
+pub(crate) mod json;
+pub(crate) mod position;
+pub(crate) mod subscription;

@@ -1,0 +1,256 @@
+//! Subscription documents.
+
+use std::sync::Arc;
+
+use matcher::area::Area;
+use matcher::condition::{Condition, ConditionError};
+use matcher::geo::World;
+use matcher::subscription::Filter;
+use serde_json::value::RawValue;
+use wire::Fault;
+
+use super::area::{self, AreaBounds};
+use super::json::{self, Members};
+use crate::config::{Limits, OverflowName};
+use crate::refusal::Refusal;
+
+/// A checked subscription.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// What the client calls it.
+    pub(crate) id: Arc<str>,
+    /// The alternatives.
+    pub(crate) filters: Vec<Filter>,
+    /// Rather be cut off than miss a delivery; `None` is as the broker is set.
+    pub(crate) overflow: Option<OverflowName>,
+    /// The document in its normalised form.
+    pub(crate) document: Arc<str>,
+}
+
+/// Reads subscriptions.
+pub(crate) struct SubscriptionReader {
+    world: World,
+    limits: Limits,
+    overflow: OverflowName,
+}
+
+impl SubscriptionReader {
+    pub(crate) fn new(world: World, limits: Limits, overflow: OverflowName) -> Self {
+        Self { world, limits, overflow }
+    }
+
+    /// The world that areas lie in.
+    pub(crate) fn world(&self) -> World {
+        self.world
+    }
+
+    /// Reads a document, whose `id`, if it has one, must be the one that it is put under.
+    pub(crate) fn parse(&self, id: &str, text: &str) -> Result<Prepared, Refusal> {
+        if text.len() > self.limits.subscription_bytes {
+            return Err(self.too_large());
+        }
+        let mut members = Members::parse(text)?;
+        if let Some(text) = members.take("id") {
+            let found: String = json::read(text, "/id", "a text")?;
+            if found != id {
+                return Err(Refusal::invalid("/id", format!("is {found:?} here and {id:?} in the address")));
+            }
+        }
+        self.parse_members(id, members)
+    }
+
+    /// What a document that is too large is answered.
+    pub(crate) fn too_large(&self) -> Refusal {
+        let limit = self.limits.subscription_bytes as u64;
+        Refusal::TooLarge { what: "a subscription", limit, setting: "limits.subscription_bytes" }
+    }
+
+    /// Checks what a client wants to call a subscription.
+    pub(crate) fn check_id(&self, id: &str, pointer: &str) -> Result<(), Fault> {
+        let limit = self.limits.name_bytes;
+        let detail = if id.is_empty() || id.len() > limit {
+            format!("a subscription's id has 1 to {limit} bytes (limits.name_bytes)")
+        } else if id.chars().any(char::is_control) {
+            "a subscription's id has no control characters".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Fault { pointer: pointer.to_owned(), detail })
+    }
+
+    /// Reads the members that are left when `id`, `op` and the like are taken.
+    pub(crate) fn parse_members(&self, id: &str, mut members: Members<'_>) -> Result<Prepared, Refusal> {
+        self.check_id(id, "/id")?;
+        let mut faults = Vec::new();
+        refuse_what_is_not_there_yet(&mut members, &mut faults)?;
+        let overflow = overflow(&mut members, &mut faults)?;
+        let texts = self.filter_texts(&mut members, &mut faults);
+        members.refuse_rest("", &mut faults);
+        let mut filters = Vec::with_capacity(texts.len());
+        let mut documents = Vec::with_capacity(texts.len());
+        for (index, text) in texts.into_iter().enumerate() {
+            match self.filter(text.get(), &format!("/filters/{index}"), &mut faults)? {
+                Some((filter, document)) => {
+                    filters.push(filter);
+                    documents.push(document);
+                }
+                None if faults.is_empty() => return Err(Refusal::Internal("a filter is neither right nor wrong")),
+                None => {}
+            }
+        }
+        if !faults.is_empty() {
+            return Err(Refusal::Invalid(faults));
+        }
+        let told = match overflow.unwrap_or(self.overflow) {
+            OverflowName::DropOldest => "drop-oldest",
+            OverflowName::Disconnect => "disconnect",
+        };
+        let document = format!(
+            r#"{{"id":{},"filters":[{}],"on":["event"],"durable":false,"overflow":"{told}"}}"#,
+            quoted(id),
+            documents.join(",")
+        );
+        Ok(Prepared { id: id.into(), filters, overflow, document: document.into() })
+    }
+
+    fn filter_texts<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Vec<&'a RawValue> {
+        let limit = self.limits.filters_per_subscription;
+        let expected = format!("an array of 1 to {limit} filters (limits.filters_per_subscription)");
+        let read = match members.take("filters") {
+            Some(text) => json::read::<Vec<&RawValue>>(text, "/filters", &expected),
+            None => Err(Fault { pointer: "/filters".to_owned(), detail: format!("must be {expected}") }),
+        };
+        match read {
+            Ok(texts) if (1..=limit).contains(&texts.len()) => texts,
+            Ok(texts) => {
+                let detail = format!("must be {expected}, found {}", texts.len());
+                faults.push(Fault { pointer: "/filters".to_owned(), detail });
+                Vec::new()
+            }
+            Err(fault) => {
+                faults.push(fault);
+                Vec::new()
+            }
+        }
+    }
+
+    /// A filter and its normalised document, or faults.
+    fn filter(
+        &self,
+        text: &str,
+        pointer: &str,
+        faults: &mut Vec<Fault>,
+    ) -> Result<Option<(Filter, String)>, Refusal> {
+        let mut members = match Members::parse(text) {
+            Ok(members) => members,
+            Err(refusal) => return below(pointer, refusal, faults).map(|()| None),
+        };
+        let faults_before = faults.len();
+        let mut document = Vec::new();
+        let area = match members.take("area") {
+            None => Some(Area::Everywhere),
+            Some(text) => {
+                document.push(format!("\"area\":{text}"));
+                let bounds = AreaBounds { vertices: self.limits.vertices_per_area };
+                match area::parse(self.world, text, bounds) {
+                    Ok(area) => Some(area),
+                    Err(refusal) => below(&format!("{pointer}/area"), refusal, faults).map(|()| None)?,
+                }
+            }
+        };
+        let condition = match members.take("where") {
+            None => Some(Condition::always()),
+            Some(text) => match self.condition(text) {
+                Ok(condition) => {
+                    document.push(format!("\"where\":{}", quoted(&condition.normal().to_string())));
+                    Some(condition)
+                }
+                Err(detail) => {
+                    faults.push(Fault { pointer: format!("{pointer}/where"), detail });
+                    None
+                }
+            },
+        };
+        members.refuse_rest(pointer, faults);
+        let (Some(area), Some(condition), true) = (area, condition, faults.len() == faults_before) else {
+            return Ok(None);
+        };
+        Ok(Some((Filter { area, condition }, format!("{{{}}}", document.join(",")))))
+    }
+
+    fn condition(&self, text: &str) -> Result<Condition, String> {
+        let limit = self.limits.condition_bytes;
+        if text.len() > limit {
+            return Err(format!("a condition may have at most {limit} bytes (limits.condition_bytes)"));
+        }
+        let condition = if text.starts_with('"') {
+            let text: String = serde_json::from_str(text).map_err(|error| json::reason(&error))?;
+            Condition::parse(&text).map_err(|error: ConditionError| error.to_string())?
+        } else {
+            return Err("must be a condition in CQL2 text".to_owned());
+        };
+        Ok(condition)
+    }
+}
+
+/// Puts the faults of a part under the part's pointer.
+fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
+    match refusal {
+        Refusal::Invalid(found) => {
+            let below = found.into_iter().map(|fault| Fault { pointer: format!("{parent}{}", fault.pointer), ..fault });
+            faults.extend(below);
+            Ok(())
+        }
+        Refusal::NotYet { pointer, what } => Err(Refusal::NotYet { pointer: format!("{parent}{pointer}"), what }),
+        other => Err(other),
+    }
+}
+
+/// Members that the protocol has and this build has not; with the values that change nothing they are fine.
+fn refuse_what_is_not_there_yet(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
+    if let Some(text) = members.take("on") {
+        match json::read::<Vec<String>>(text, "/on", "an array of \"event\", \"enter\" and \"exit\"") {
+            Ok(on) if on == ["event"] => {}
+            Ok(on) if on.iter().any(|one| one == "enter" || one == "exit") => {
+                return Err(Refusal::not_yet("/on", "transitions (enter, exit)"));
+            }
+            Ok(_) => faults.push(Fault { pointer: "/on".to_owned(), detail: "must be [\"event\"]".to_owned() }),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    for (name, what) in [("durable", "a durable subscription"), ("initial", "initial")] {
+        match members.take(name) {
+            None | Some("false") => {}
+            Some("true") => return Err(Refusal::not_yet(json::pointer("", name), what)),
+            Some(_) => faults.push(Fault {
+                pointer: json::pointer("", name),
+                detail: "must be true or false".to_owned(),
+            }),
+        }
+    }
+    for name in ["dwell_s", "hysteresis_m"] {
+        if members.take(name).is_some() {
+            return Err(Refusal::not_yet(json::pointer("", name), name));
+        }
+    }
+    Ok(())
+}
+
+fn overflow(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<Option<OverflowName>, Refusal> {
+    match members.take("overflow") {
+        None => Ok(None),
+        Some("\"drop-oldest\"") => Ok(Some(OverflowName::DropOldest)),
+        Some("\"disconnect\"") => Ok(Some(OverflowName::Disconnect)),
+        Some("\"keep-latest\"") => Err(Refusal::not_yet("/overflow", "overflow keep-latest, which needs keys,")),
+        Some(_) => {
+            let detail = "must be \"drop-oldest\", \"keep-latest\" or \"disconnect\"".to_owned();
+            faults.push(Fault { pointer: "/overflow".to_owned(), detail });
+            Ok(None)
+        }
+    }
+}
+
+/// A text as JSON.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

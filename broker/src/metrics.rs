@@ -1,0 +1,236 @@
+//! Figures: counted once, shown as Prometheus text and as `/v1/stats`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+
+/// Everything that the broker counts. Each broker has its own, so that several in one process do not mix.
+pub(crate) struct Metrics {
+    handle: PrometheusHandle,
+    pub(crate) started: Instant,
+    pub(crate) events: Tally,
+    pub(crate) events_rejected: Tally,
+    pub(crate) matches: Tally,
+    pub(crate) deliveries: Tally,
+    pub(crate) unread: Tally,
+    pub(crate) dropped: Tally,
+    pub(crate) frames_sent: Tally,
+    pub(crate) moves: Tally,
+    pub(crate) changes: Tally,
+    pub(crate) stuck: Tally,
+    pub(crate) silent: Tally,
+    pub(crate) overflowed: Tally,
+    pub(crate) connections_refused: Tally,
+    pub(crate) problems: Tally,
+    pub(crate) connections: Mark,
+    pub(crate) websockets: Mark,
+    pub(crate) event_streams: Mark,
+    pub(crate) clients: Mark,
+    pub(crate) subscriptions: Mark,
+    pub(crate) queue_depths: Vec<Gauge>,
+    pub(crate) ingest: Histogram,
+    pub(crate) queue_wait: Histogram,
+    pub(crate) match_batch: Histogram,
+    pub(crate) batch_events: Histogram,
+    pub(crate) write: Histogram,
+    pub(crate) publish_to_write: Histogram,
+}
+
+/// A number that only grows.
+pub(crate) struct Tally {
+    counter: Counter,
+    value: AtomicU64,
+}
+
+/// A number that goes up and down.
+pub(crate) struct Mark {
+    gauge: Gauge,
+    value: AtomicU64,
+}
+
+/// Keeps a mark one higher while it lives.
+pub(crate) struct Raised {
+    metrics: Arc<Metrics>,
+    which: fn(&Metrics) -> &Mark,
+}
+
+impl Tally {
+    pub(crate) fn add(&self, count: u64) {
+        if count > 0 {
+            self.counter.increment(count);
+            self.value.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+}
+
+impl Mark {
+    pub(crate) fn raise(&self) {
+        self.gauge.increment(1.0);
+        self.value.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn lower(&self) {
+        self.gauge.decrement(1.0);
+        self.value.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+}
+
+impl Raised {
+    pub(crate) fn new(metrics: &Arc<Metrics>, which: fn(&Metrics) -> &Mark) -> Self {
+        which(metrics).raise();
+        Self { metrics: Arc::clone(metrics), which }
+    }
+}
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        (self.which)(&self.metrics).lower();
+    }
+}
+
+/// Upper ends of the buckets of times, in seconds: from a microsecond to ten seconds.
+const SECONDS_BUCKETS: [f64; 22] = [
+    1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0,
+    2.0, 5.0, 10.0,
+];
+
+/// Upper ends of the buckets of batch sizes.
+const BATCH_BUCKETS: [f64; 12] =
+    [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 4_096.0];
+
+impl Metrics {
+    pub(crate) fn new(shards_count: usize) -> Self {
+        let recorder = PrometheusBuilder::new()
+            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS_BUCKETS)
+            .and_then(|builder| {
+                builder.set_buckets_for_metric(Matcher::Suffix("_batch_events".to_owned()), &BATCH_BUCKETS)
+            })
+            .expect("there are buckets")
+            .build_recorder();
+        let names = Names(&recorder);
+        let dropped = "Deliveries lost, by cause.";
+        let cut_off = "Connections that the broker ended, by cause.";
+        let queue = "Commands that wait for an engine.";
+        let depth = |shard: usize| names.gauge("nearcast_queue_depth", queue, &[("shard", shard.to_string())]);
+        Self {
+            handle: recorder.handle(),
+            started: Instant::now(),
+            events: names.tally("nearcast_events_total", "Events accepted.", &[]),
+            events_rejected: names.tally("nearcast_events_rejected_total", "Events refused.", &[]),
+            matches: names.tally("nearcast_matches_total", "Pairs of event and subscription.", &[]),
+            deliveries: names.tally("nearcast_deliveries_total", "Pairs of event and client.", &[]),
+            unread: names.tally("nearcast_drops_total", dropped, &[("cause", "no-reader")]),
+            dropped: names.tally("nearcast_drops_total", dropped, &[("cause", "overflow")]),
+            frames_sent: names.tally("nearcast_frames_sent_total", "Frames written to connections.", &[]),
+            moves: names.tally("nearcast_moves_total", "Positions taken.", &[]),
+            changes: names.tally("nearcast_subscription_changes_total", "Subscriptions made or ended.", &[]),
+            stuck: names.tally("nearcast_cut_off_total", cut_off, &[("cause", "stuck-write")]),
+            silent: names.tally("nearcast_cut_off_total", cut_off, &[("cause", "silence")]),
+            overflowed: names.tally("nearcast_cut_off_total", cut_off, &[("cause", "overflow")]),
+            connections_refused: names.tally("nearcast_cut_off_total", cut_off, &[("cause", "too-many")]),
+            problems: names.tally("nearcast_problems_total", "Requests answered with a problem.", &[]),
+            connections: names.mark("nearcast_connections", "Open TCP connections."),
+            websockets: names.mark("nearcast_websockets", "Open WebSockets."),
+            event_streams: names.mark("nearcast_event_streams", "Open event streams."),
+            clients: names.mark("nearcast_clients", "Clients that are known."),
+            subscriptions: names.mark("nearcast_subscriptions", "Subscriptions installed."),
+            queue_depths: (0..shards_count).map(depth).collect(),
+            ingest: names.seconds("nearcast_ingest_seconds", "Reading and checking an event."),
+            queue_wait: names
+                .seconds("nearcast_queue_seconds", "From an event being read to its batch being matched."),
+            match_batch: names.seconds("nearcast_match_seconds", "Matching and dealing out a batch."),
+            batch_events: names.histogram("nearcast_batch_events", "Events matched in a batch."),
+            write: names.seconds("nearcast_write_seconds", "Writing what waits for a connection."),
+            publish_to_write: names
+                .seconds("nearcast_publish_to_write_seconds", "From an event being read to its being written."),
+        }
+    }
+
+    /// All figures as Prometheus text.
+    pub(crate) fn render(&self) -> String {
+        self.handle.render()
+    }
+
+    /// Folds what the histograms gathered; without it they grow until somebody looks.
+    pub(crate) fn upkeep(&self) {
+        self.handle.run_upkeep();
+    }
+}
+
+/// Registers figures by name.
+struct Names<'r>(&'r PrometheusRecorder);
+
+const METADATA: Metadata<'static> = Metadata::new("nearcast", Level::INFO, None);
+
+impl Names<'_> {
+    fn key(name: &'static str, labels: &[(&'static str, impl AsRef<str>)]) -> Key {
+        let label = |(name, value): &(&'static str, _)| Label::new(*name, AsRef::<str>::as_ref(value).to_owned());
+        Key::from_parts(name, labels.iter().map(label).collect::<Vec<_>>())
+    }
+
+    fn tally(&self, name: &'static str, text: &'static str, labels: &[(&'static str, &'static str)]) -> Tally {
+        self.0.describe_counter(KeyName::from_const_str(name), None, text.into());
+        let counter = self.0.register_counter(&Self::key(name, labels), &METADATA);
+        counter.increment(0);
+        Tally { counter, value: AtomicU64::new(0) }
+    }
+
+    fn gauge(&self, name: &'static str, text: &'static str, labels: &[(&'static str, String)]) -> Gauge {
+        self.0.describe_gauge(KeyName::from_const_str(name), None, text.into());
+        self.0.register_gauge(&Self::key(name, labels), &METADATA)
+    }
+
+    fn mark(&self, name: &'static str, text: &'static str) -> Mark {
+        Mark { gauge: self.gauge(name, text, &[]), value: AtomicU64::new(0) }
+    }
+
+    fn seconds(&self, name: &'static str, text: &'static str) -> Histogram {
+        self.0.describe_histogram(KeyName::from_const_str(name), Some(Unit::Seconds), text.into());
+        self.0.register_histogram(&Self::key(name, NO_LABELS), &METADATA)
+    }
+
+    fn histogram(&self, name: &'static str, text: &'static str) -> Histogram {
+        self.0.describe_histogram(KeyName::from_const_str(name), None, text.into());
+        self.0.register_histogram(&Self::key(name, NO_LABELS), &METADATA)
+    }
+}
+
+const NO_LABELS: &[(&str, &str)] = &[];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_shown_by_name_and_do_not_mix() {
+        let metrics = Arc::new(Metrics::new(2));
+        metrics.events.add(3);
+        metrics.unread.add(1);
+        metrics.ingest.record(3e-6);
+        let raised = Raised::new(&metrics, |metrics| &metrics.websockets);
+        let text = metrics.render();
+        for line in [
+            "nearcast_events_total 3",
+            "nearcast_drops_total{cause=\"no-reader\"} 1",
+            "nearcast_drops_total{cause=\"overflow\"} 0",
+            "nearcast_ingest_seconds_bucket{le=\"0.000005\"} 1",
+            "nearcast_websockets 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+        drop(raised);
+        assert_eq!(metrics.websockets.get(), 0);
+        assert_eq!(Metrics::new(1).events.get(), 0);
+    }
+}

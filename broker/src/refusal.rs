@@ -1,0 +1,146 @@
+//! Why a request is not carried out, whichever way it came.
+
+use serde_json::Value;
+use wire::{Fault, PROBLEM_PREFIX, Problem};
+
+/// Why a request is not carried out. Becomes a problem document over HTTP, a `problem` frame over a WebSocket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Not JSON, or not UTF-8.
+    Malformed { detail: String, line: usize, column: usize },
+    /// JSON, but not the document that was asked for.
+    Invalid(Vec<Fault>),
+    /// The protocol has it and this build has not.
+    NotYet { pointer: String, what: &'static str },
+    /// More bytes than a setting allows.
+    TooLarge { what: &'static str, limit: u64, setting: &'static str },
+    /// More things than a setting allows.
+    Limit { what: &'static str, limit: u64, setting: &'static str },
+    /// Faster than a setting allows.
+    TooFast { limit: u64, setting: &'static str },
+    /// The engines did not keep up for as long as a sender may be held back.
+    Overloaded,
+    /// The broker is about to end.
+    Stopping,
+    /// The body came too slowly.
+    TooSlow,
+    /// The body ended before it was complete.
+    Interrupted,
+    /// The body's kind is not understood.
+    MediaType { found: String },
+    /// The request cannot be understood for another reason.
+    BadRequest(String),
+    /// No such thing.
+    NotFound(String),
+    /// There is such a thing, but it cannot be asked this.
+    MethodNotAllowed,
+    /// A web page of somewhere else asks.
+    ForeignOrigin(String),
+    /// The broker broke.
+    Internal(&'static str),
+}
+
+impl Refusal {
+    /// One fault of a document.
+    pub(crate) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::Invalid(vec![Fault { pointer: pointer.into(), detail: detail.into() }])
+    }
+
+    /// `member` of the document at `pointer` is not there yet.
+    pub(crate) fn not_yet(pointer: impl Into<String>, what: &'static str) -> Self {
+        Self::NotYet { pointer: pointer.into(), what }
+    }
+
+    /// When it makes sense to try again, in seconds.
+    pub(crate) fn retry_after_s(&self) -> Option<u32> {
+        match self {
+            Self::TooFast { .. } | Self::Overloaded => Some(1),
+            Self::Stopping => Some(5),
+            _ => None,
+        }
+    }
+
+    /// The document that tells it.
+    pub(crate) fn problem(&self) -> Problem {
+        let (code, title, status) = self.kind();
+        let mut problem = Problem {
+            kind: format!("{PROBLEM_PREFIX}{code}"),
+            title: title.to_owned(),
+            status,
+            detail: self.detail(),
+            errors: Vec::new(),
+            facts: Default::default(),
+        };
+        match self {
+            Self::Malformed { line, column, .. } => {
+                problem.facts.insert("line".to_owned(), Value::from(*line));
+                problem.facts.insert("column".to_owned(), Value::from(*column));
+            }
+            Self::Invalid(faults) => problem.errors.clone_from(faults),
+            Self::NotYet { pointer, what } if !pointer.is_empty() => {
+                problem.errors = vec![Fault { pointer: pointer.clone(), detail: (*what).to_owned() }];
+            }
+            Self::TooLarge { limit, setting, .. }
+            | Self::Limit { limit, setting, .. }
+            | Self::TooFast { limit, setting } => {
+                problem.facts.insert("limit".to_owned(), Value::from(*limit));
+                problem.facts.insert("setting".to_owned(), Value::from(*setting));
+            }
+            _ => {}
+        }
+        problem
+    }
+
+    fn kind(&self) -> (&'static str, &'static str, u16) {
+        match self {
+            Self::Malformed { .. } => ("malformed-json", "malformed JSON", 400),
+            Self::Invalid(_) => ("invalid-document", "the document is not valid", 400),
+            Self::NotYet { .. } => ("not-implemented", "not implemented yet", 501),
+            Self::TooLarge { .. } => ("too-large", "too large", 413),
+            Self::Limit { .. } => ("limit-reached", "a limit is reached", 409),
+            Self::TooFast { .. } => ("too-many-events", "too many events", 429),
+            Self::Overloaded => ("overloaded", "the broker is overloaded", 503),
+            Self::Stopping => ("stopping", "the broker is stopping", 503),
+            Self::TooSlow => ("too-slow", "the request came too slowly", 408),
+            Self::Interrupted => ("interrupted", "the body is not complete", 400),
+            Self::MediaType { .. } => ("unsupported-media-type", "unsupported media type", 415),
+            Self::BadRequest(_) => ("bad-request", "bad request", 400),
+            Self::NotFound(_) => ("not-found", "not found", 404),
+            Self::MethodNotAllowed => ("method-not-allowed", "method not allowed", 405),
+            Self::ForeignOrigin(_) => ("foreign-origin", "pages of this origin may not talk to the broker", 403),
+            Self::Internal(_) => ("internal", "the broker is broken", 500),
+        }
+    }
+
+    fn detail(&self) -> Option<String> {
+        Some(match self {
+            Self::Malformed { detail, line, column } => format!("{detail} at line {line} column {column}"),
+            Self::Invalid(faults) => match faults.as_slice() {
+                [] => return None,
+                [one] if one.pointer.is_empty() => one.detail.clone(),
+                [one] => format!("{}: {}", one.pointer, one.detail),
+                [one, rest @ ..] => format!("{}: {} (and {} more)", one.pointer, one.detail, rest.len()),
+            },
+            Self::NotYet { what, .. } => format!("{what} is not there yet"),
+            Self::TooLarge { what, limit, setting } => {
+                format!("{what} may have at most {limit} bytes ({setting})")
+            }
+            Self::Limit { what, limit, setting } => format!("at most {limit} {what} ({setting})"),
+            Self::TooFast { limit, setting } => format!("at most {limit} events per second ({setting})"),
+            Self::Overloaded => "the engines do not keep up".to_owned(),
+            Self::Stopping | Self::MethodNotAllowed => return None,
+            Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
+            Self::Interrupted => "the connection ended within the body".to_owned(),
+            Self::MediaType { found } => format!("{found} is not understood here"),
+            Self::BadRequest(detail) | Self::NotFound(detail) => detail.clone(),
+            Self::ForeignOrigin(origin) => format!("{origin} is not a loopback origin and not in server.allowed_origins"),
+            Self::Internal(detail) => (*detail).to_owned(),
+        })
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self::Invalid(vec![fault])
+    }
+}

@@ -1,0 +1,149 @@
+//! The whole server: accept, serve, drain.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::http::{self, App, Pace, Stream};
+use crate::metrics::Metrics;
+use crate::shard::Shards;
+
+/// How long the accept loop rests when the system is out of sockets.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often histograms are folded.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Runs the broker on a listener until `shutdown` is cancelled: then it accepts no more, lets what is queued take
+/// effect, tells its readers, and returns when all is quiet or `server.shutdown_grace_ms` have passed.
+///
+/// `config.server.listen` is not looked at but for whether it is a loopback address.
+///
+/// # Errors
+/// Settings with faults, and a system without threads.
+pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let faults = config.faults();
+    if !faults.is_empty() {
+        return Err(crate::ConfigError { faults }.into());
+    }
+    let metrics = Arc::new(Metrics::new(config.shards_count()));
+    let (shards, threads) = Shards::start(&config, &metrics)?;
+    let app = App::new(config, shards, metrics);
+    tracing::info!(address = %listener.local_addr()?, shards = app.shards.count(), "listening");
+
+    let upkeep = tokio::spawn(upkeep(Arc::clone(&app.metrics), app.ended.clone()));
+    accept(&listener, &app, &shutdown).await;
+    drop(listener);
+    drain(&app).await;
+    app.ended.cancel();
+    // A task that panicked has said so itself.
+    let _ = upkeep.await;
+    if app.shards.ended() {
+        let joined = tokio::task::spawn_blocking(move || threads.into_iter().all(|thread| thread.join().is_ok()));
+        anyhow::ensure!(joined.await?, "an engine's thread panicked");
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn upkeep(metrics: Arc<Metrics>, ended: CancellationToken) {
+    while ended.run_until_cancelled(tokio::time::sleep(UPKEEP_INTERVAL)).await.is_some() {
+        metrics.upkeep();
+    }
+}
+
+async fn accept(listener: &TcpListener, app: &Arc<App>, shutdown: &CancellationToken) {
+    let room = Arc::new(Semaphore::new(app.config.limits.connections));
+    let router = http::router(app);
+    let refusals = Arc::new(Semaphore::new(64));
+    while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        match Arc::clone(&room).try_acquire_owned() {
+            Ok(permit) => {
+                tracing::trace!(%peer, "connected");
+                let stream = Stream::new(stream, &app.config.connection, permit, &app.metrics);
+                app.tasks.spawn(serve(stream, router.clone(), Arc::clone(app)));
+            }
+            Err(_) => {
+                app.metrics.connections_refused.add(1);
+                let limit = app.config.limits.connections;
+                if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
+                    app.tasks.spawn(async move {
+                        http::refuse_connection(stream, limit).await;
+                        drop(permit);
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Serves the requests of one connection.
+async fn serve(stream: Stream<TcpStream>, router: axum::Router, app: Arc<App>) {
+    let pace = Pace::new(app.config.limits.events_per_second);
+    let service = TowerToHyperService::new(router);
+    let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(pace.clone());
+        hyper::service::Service::call(&service, request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(app.config.connection.head_timeout_ms))
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = app.stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                served = connection.as_mut() => served,
+                () = app.ended.cancelled() => Ok(()),
+            }
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Lets requests end, queues drain and readers be told, within the time that a stop may take.
+async fn drain(app: &Arc<App>) {
+    tracing::info!("stopping");
+    let grace = app.config.shutdown_grace();
+    app.stopping.cancel();
+    let orderly = tokio::time::timeout(grace, async {
+        app.requests.close();
+        app.requests.wait().await;
+        // What was accepted is matched, and then the shards tell the readers that nothing more comes.
+        app.shards.stop().await;
+        app.tasks.close();
+        app.tasks.wait().await;
+    });
+    if orderly.await.is_err() {
+        tracing::warn!(grace_ms = grace.as_millis(), "not everything ended in time; the rest is cut off");
+        app.ended.cancel();
+        app.sockets.abort_all();
+        // Whoever still filled the queues is gone now.
+        let _ = tokio::time::timeout(Duration::from_secs(1), async {
+            app.shards.stop().await;
+            app.tasks.close();
+            app.tasks.wait().await;
+        })
+        .await;
+    }
+}

@@ -1,0 +1,310 @@
+//! Shards: each a thread that owns an engine and the sessions of the clients that were dealt to it.
+//!
+//! Commands come through one queue, so the order in which they were put there is the order of their effect: what
+//! was acknowledged after it was queued is seen by every event that is published afterwards.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use matcher::engine::cells::Cells;
+use matcher::engine::scan::Scan;
+use matcher::engine::{Engine, Footprint};
+use matcher::event::Event;
+use matcher::geo::{Position, World};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::config::{self, EngineName};
+use crate::ingest::feature::Published;
+use crate::ingest::subscription::Prepared;
+use crate::metrics::Metrics;
+use crate::outbox::Outbox;
+use crate::refusal::Refusal;
+use crate::sessions::{Attached, Installed, Resume, Sessions};
+
+/// What a shard can be told.
+pub(crate) enum Command {
+    /// Match an event and deal it out.
+    Match(Arc<Published>),
+    /// A client is there now.
+    Move { client: Arc<str>, position: Position },
+    /// Whether a client is known.
+    Knows { client: Arc<str>, reply: oneshot::Sender<bool> },
+    /// Make or replace a subscription.
+    Install {
+        client: Arc<str>,
+        subscription: Box<Prepared>,
+        /// The connection that it ends with; none for one that stays.
+        owner: Option<Arc<Outbox>>,
+        /// Put into the owner's outbox once it is in force, before any delivery that it brings.
+        answer: Option<Box<str>>,
+        reply: oneshot::Sender<Result<Installed, Refusal>>,
+    },
+    /// End a subscription.
+    Remove { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<bool> },
+    /// The document of one subscription.
+    Get { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<Option<Arc<str>>> },
+    /// The documents of all subscriptions of a client, by id.
+    List { client: Arc<str>, reply: oneshot::Sender<Vec<Arc<str>>> },
+    /// A connection reads for a client from now on.
+    Attach { client: Arc<str>, outbox: Arc<Outbox>, resume: Resume, reply: oneshot::Sender<Result<Attached, Refusal>> },
+    /// A connection reads no more; its subscriptions end.
+    Detach { client: Arc<str>, connection: u64 },
+    /// Everything of a client is gone.
+    Forget { client: Arc<str>, reply: oneshot::Sender<bool> },
+    /// What the engine holds.
+    Footprint { reply: oneshot::Sender<Footprint> },
+    /// Nothing comes after this.
+    Stop,
+}
+
+/// Handle to all shards; a clone bumps reference counts only.
+#[derive(Clone)]
+pub(crate) struct Shards {
+    /// One queue per shard, the only way to change or ask its engine. A full queue holds its senders back.
+    senders: Arc<[mpsc::Sender<Command>]>,
+    /// How long a sender is held back before it is refused.
+    wait: Duration,
+    /// What the engines are called.
+    engine: &'static str,
+    /// Deals clients out. Keyed, so that nobody outside can overload one shard by choosing names.
+    hash: foldhash::fast::RandomState,
+}
+
+impl Shards {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// When the system gives no more threads.
+    pub(crate) fn start(
+        config: &config::Config,
+        metrics: &Arc<Metrics>,
+    ) -> std::io::Result<(Self, Vec<std::thread::JoinHandle<()>>)> {
+        let world = World::from(config.server.world);
+        let mut senders = Vec::new();
+        let mut threads = Vec::new();
+        let mut engine_name = "";
+        for index in 0..config.shards_count() {
+            let (sender, receiver) = mpsc::channel(config.queue.commands);
+            let engine = engine(config.server.engine, world);
+            engine_name = engine.name();
+            let sessions = Sessions::new(engine, config.limits.clone(), Arc::clone(metrics));
+            let shard = Shard { sessions, metrics: Arc::clone(metrics), batch: config.queue.batch };
+            let thread = std::thread::Builder::new().name(format!("shard-{index}"));
+            threads.push(thread.spawn(move || shard.run(receiver))?);
+            senders.push(sender);
+        }
+        let wait = Duration::from_millis(config.queue.wait_ms);
+        Ok((Self { senders: senders.into(), wait, engine: engine_name, hash: Default::default() }, threads))
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.senders.len()
+    }
+
+    /// What the engines are called.
+    pub(crate) fn engine(&self) -> &'static str {
+        self.engine
+    }
+
+    /// Commands that wait, shard by shard.
+    pub(crate) fn depths(&self) -> impl Iterator<Item = usize> {
+        self.senders.iter().map(|sender| sender.max_capacity() - sender.capacity())
+    }
+
+    /// Whether all of them run.
+    pub(crate) fn alive(&self) -> bool {
+        self.senders.iter().all(|sender| !sender.is_closed())
+    }
+
+    fn of(&self, client: &str) -> &mpsc::Sender<Command> {
+        let index = self.hash.hash_one(client) % self.senders.len() as u64;
+        &self.senders[usize::try_from(index).expect("less than the number of shards")]
+    }
+
+    /// Puts an event into every queue, or into none: room is found everywhere first.
+    pub(crate) async fn publish(&self, event: Published) -> Result<(), Refusal> {
+        let event = Arc::new(event);
+        if let [only] = &*self.senders {
+            return send(only, Command::Match(event), self.wait).await;
+        }
+        let mut permits = Vec::with_capacity(self.senders.len());
+        for sender in self.senders.iter() {
+            match sender.try_reserve() {
+                Ok(permit) => permits.push(permit),
+                Err(mpsc::error::TrySendError::Closed(())) => return Err(Refusal::Stopping),
+                Err(mpsc::error::TrySendError::Full(())) => permits.push(reserve(sender, self.wait).await?),
+            }
+        }
+        for permit in permits {
+            permit.send(Command::Match(Arc::clone(&event)));
+        }
+        Ok(())
+    }
+
+    /// Puts a move into its client's queue, where it is in force for everything that is sent afterwards.
+    pub(crate) async fn move_client(&self, client: &Arc<str>, position: Position) -> Result<(), Refusal> {
+        send(self.of(client), Command::Move { client: Arc::clone(client), position }, self.wait).await
+    }
+
+    /// Asks the shard of a client.
+    pub(crate) async fn ask<T>(
+        &self,
+        client: &Arc<str>,
+        command: impl FnOnce(Arc<str>, oneshot::Sender<T>) -> Command,
+    ) -> Result<T, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        send(self.of(client), command(Arc::clone(client), reply), self.wait).await?;
+        answer.await.map_err(|_| Refusal::Stopping)
+    }
+
+    /// Tells the shard of a client that a connection is gone, however long that takes.
+    pub(crate) async fn detach(&self, client: &Arc<str>, connection: u64) {
+        let command = Command::Detach { client: Arc::clone(client), connection };
+        // A queue that is closed has no sessions left to detach from.
+        let _ = self.of(client).send(command).await;
+    }
+
+    /// Whether all of them have ended.
+    pub(crate) fn ended(&self) -> bool {
+        self.senders.iter().all(mpsc::Sender::is_closed)
+    }
+
+    /// What all engines hold.
+    pub(crate) async fn footprint(&self) -> Result<Footprint, Refusal> {
+        let mut sum = Footprint::default();
+        for sender in self.senders.iter() {
+            let (reply, answer) = oneshot::channel();
+            send(sender, Command::Footprint { reply }, self.wait).await?;
+            let one = answer.await.map_err(|_| Refusal::Stopping)?;
+            sum.subscriptions += one.subscriptions;
+            sum.filters += one.filters;
+            sum.bytes += one.bytes;
+        }
+        Ok(sum)
+    }
+
+    /// Lets everything that is queued take effect, then ends the threads.
+    pub(crate) async fn stop(&self) {
+        for sender in self.senders.iter() {
+            // One that is closed has stopped already.
+            let _ = sender.send(Command::Stop).await;
+        }
+        for sender in self.senders.iter() {
+            sender.closed().await;
+        }
+    }
+}
+
+async fn send(sender: &mpsc::Sender<Command>, command: Command, wait: Duration) -> Result<(), Refusal> {
+    match sender.try_send(command) {
+        Ok(()) => Ok(()),
+        Err(mpsc::error::TrySendError::Closed(_)) => Err(Refusal::Stopping),
+        Err(mpsc::error::TrySendError::Full(command)) => {
+            reserve(sender, wait).await?.send(command);
+            Ok(())
+        }
+    }
+}
+
+async fn reserve(sender: &mpsc::Sender<Command>, wait: Duration) -> Result<mpsc::Permit<'_, Command>, Refusal> {
+    match tokio::time::timeout(wait, sender.reserve()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        Ok(Err(_)) => Err(Refusal::Stopping),
+        Err(_) => Err(Refusal::Overloaded),
+    }
+}
+
+fn engine(name: EngineName, world: World) -> Box<dyn Engine> {
+    match name {
+        EngineName::Scan => Box::new(Scan::new(world)),
+        // The settings are refused where a GPU engine is asked for.
+        EngineName::Auto | EngineName::Cells | EngineName::Gpu | EngineName::Clcb => Box::new(Cells::new(world)),
+    }
+}
+
+struct Shard {
+    sessions: Sessions,
+    metrics: Arc<Metrics>,
+    batch: usize,
+}
+
+impl Shard {
+    /// Takes whatever waits, up to a bound: a lone command does not wait for company.
+    fn run(mut self, mut receiver: mpsc::Receiver<Command>) {
+        let mut commands = Vec::with_capacity(self.batch);
+        let mut events = Vec::new();
+        while receiver.blocking_recv_many(&mut commands, self.batch) > 0 {
+            for command in commands.drain(..) {
+                match command {
+                    Command::Match(event) => events.push(event),
+                    Command::Stop => {
+                        self.match_run(&mut events);
+                        self.sessions.say_goodbye();
+                        // What was queued behind is refused: its senders see the answer's channel closed.
+                        return;
+                    }
+                    other => {
+                        self.match_run(&mut events);
+                        self.apply(other);
+                    }
+                }
+            }
+            self.match_run(&mut events);
+        }
+    }
+
+    /// Matches events that came in a row.
+    fn match_run(&mut self, events: &mut Vec<Arc<Published>>) {
+        let Some(oldest) = events.first() else { return };
+        let started = Instant::now();
+        self.metrics.queue_wait.record(started.duration_since(oldest.body.received));
+        let batch: Vec<&Event> = events.iter().map(|published| &published.event).collect();
+        match self.sessions.match_batch(&batch) {
+            Ok(()) => {
+                for (index, published) in events.iter().enumerate() {
+                    self.sessions.deliver(index, &published.body);
+                }
+                self.sessions.wake_readers();
+            }
+            Err(error) => tracing::error!(%error, events = events.len(), "events could not be matched"),
+        }
+        self.metrics.match_batch.record(started.elapsed());
+        #[expect(clippy::cast_precision_loss, reason = "a batch has a few hundred events")]
+        self.metrics.batch_events.record(events.len() as f64);
+        events.clear();
+    }
+
+    /// Who asked may be gone by now; then nobody needs the reply.
+    fn apply(&mut self, command: Command) {
+        let sessions = &mut self.sessions;
+        match command {
+            Command::Match(_) | Command::Stop => unreachable!("handled by the caller"),
+            Command::Move { client, position } => sessions.move_client(&client, position),
+            Command::Knows { client, reply } => drop(reply.send(sessions.knows(&client))),
+            Command::Install { client, subscription, owner, answer, reply } => {
+                let owner_connection = owner.as_ref().map(|outbox| outbox.connection);
+                let installed = sessions.install(&client, *subscription, owner_connection);
+                if let (Ok(_), Some(outbox), Some(answer)) = (&installed, owner, answer) {
+                    outbox.push_answer(answer);
+                }
+                drop(reply.send(installed));
+            }
+            Command::Remove { client, id, reply } => drop(reply.send(sessions.remove(&client, &id))),
+            Command::Get { client, id, reply } => drop(reply.send(sessions.document(&client, &id))),
+            Command::List { client, reply } => drop(reply.send(sessions.documents(&client))),
+            Command::Attach { client, outbox, resume, reply } => {
+                let connection = outbox.connection;
+                let attached = sessions.attach(&client, outbox, resume);
+                if let Err(Ok(_)) = reply.send(attached) {
+                    // The connection went away while it waited.
+                    sessions.detach(&client, connection);
+                }
+            }
+            Command::Detach { client, connection } => sessions.detach(&client, connection),
+            Command::Forget { client, reply } => drop(reply.send(sessions.forget(&client))),
+            Command::Footprint { reply } => drop(reply.send(sessions.footprint())),
+        }
+    }
+}

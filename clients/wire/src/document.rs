@@ -1,0 +1,226 @@
+//! The documents of the HTTP calls.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Problem;
+
+/// What a client wants: every event that satisfies one of the filters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Subscription {
+    /// What the client calls it. Given in answers; in a request it is part of the path or of the frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The alternatives, at least one.
+    pub filters: Vec<Filter>,
+    /// What is told.
+    #[serde(default = "default_on")]
+    pub on: Vec<On>,
+    /// Whether it outlives its connection and matches are kept until acknowledged.
+    #[serde(default)]
+    pub durable: bool,
+    /// What happens when the client does not keep up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<Overflow>,
+}
+
+fn default_on() -> Vec<On> {
+    vec![On::Event]
+}
+
+/// An area and a condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Filter {
+    /// Where; everywhere when it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub area: Option<Area>,
+    /// A CQL2 condition, text or JSON; every event when it is absent. In answers it is text in disjunctive form.
+    #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Value>,
+}
+
+/// An area of relevance, one of four forms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum Area {
+    /// A circle that stays.
+    Circle {
+        /// Its centre.
+        center: Vec<f64>,
+        /// Its radius in metres.
+        radius_m: f64,
+    },
+    /// All within a distance of a line.
+    Corridor {
+        /// A GeoJSON LineString.
+        corridor: Value,
+        /// The distance in metres.
+        radius_m: f64,
+    },
+    /// Polygons.
+    Polygon {
+        /// A GeoJSON Polygon or MultiPolygon.
+        polygon: Value,
+    },
+    /// A circle that follows the client's position.
+    Following(Following),
+}
+
+/// A circle that follows the client's position.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Following {
+    /// Its radius in metres.
+    pub radius_m: f64,
+}
+
+/// What a subscription is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum On {
+    /// Each matching event.
+    Event,
+    /// A live object comes inside.
+    Enter,
+    /// A live object is inside no more.
+    Exit,
+}
+
+/// What happens when a client does not keep up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Overflow {
+    /// The oldest deliveries are lost, and a `gap` tells which.
+    DropOldest,
+    /// One delivery per `key` is kept.
+    KeepLatest,
+    /// The connection is closed.
+    Disconnect,
+}
+
+/// The subscriptions of a client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Subscriptions {
+    /// All of them, by id.
+    pub subscriptions: Vec<Subscription>,
+}
+
+/// Where a client is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Position {
+    /// `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
+    pub coordinates: Vec<f64>,
+    /// How far off it may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy_m: Option<f64>,
+    /// When it was measured, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+}
+
+/// Where some client is: an element of `POST /v1/positions`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NamedPosition {
+    /// The client.
+    pub client: String,
+    /// Its position.
+    #[serde(flatten)]
+    pub position: Position,
+}
+
+/// The answer to `POST /v1/events`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Accepted {
+    /// Events that every subscription made before now is matched against.
+    pub accepted: u64,
+    /// Events that were not accepted.
+    pub rejected: Vec<Rejected>,
+    /// How many more were rejected than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rejected_unlisted: u64,
+}
+
+/// The answer to `POST /v1/positions`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Moved {
+    /// Positions that are in force.
+    pub moved: u64,
+    /// Positions that were not accepted.
+    pub rejected: Vec<Rejected>,
+    /// How many more were rejected than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rejected_unlisted: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// One element of a batch that was not accepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Rejected {
+    /// Which, from 0.
+    pub index: u64,
+    /// Why.
+    pub problem: Problem,
+}
+
+/// What the broker holds and has done since it started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Stats {
+    /// The broker's version.
+    pub version: String,
+    /// The engine that matches.
+    pub engine: String,
+    /// `geodetic` or `planar`.
+    pub world: String,
+    /// Engine threads.
+    pub shards: u64,
+    /// Seconds since it started.
+    pub uptime_s: u64,
+    /// Open TCP connections.
+    pub connections: u64,
+    /// Of those, WebSockets.
+    pub websockets: u64,
+    /// Of those, event streams.
+    pub event_streams: u64,
+    /// Clients with a position, a subscription or a reader.
+    pub clients: u64,
+    /// Subscriptions installed.
+    pub subscriptions: u64,
+    /// Filters in the engines, one for each conjunction.
+    pub filters: u64,
+    /// Bytes that the engines take.
+    pub engine_bytes: u64,
+    /// Commands that wait for the engines.
+    pub queued: u64,
+    /// Events accepted.
+    pub events: u64,
+    /// Events refused.
+    pub events_rejected: u64,
+    /// Pairs of event and subscription found.
+    pub matches: u64,
+    /// Pairs of event and client found: each is one offset of that client.
+    pub deliveries: u64,
+    /// Deliveries for clients that nobody read for.
+    pub deliveries_unread: u64,
+    /// Deliveries lost because a reader did not keep up.
+    pub deliveries_dropped: u64,
+    /// Frames handed to sockets and event streams.
+    pub frames_sent: u64,
+    /// Positions taken.
+    pub moves: u64,
+}

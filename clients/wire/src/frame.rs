@@ -1,0 +1,152 @@
+//! WebSocket frames, which are also the data of server-sent events.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Feature, Problem, Subscription};
+
+/// What a client sends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "op", rename_all = "lowercase")]
+pub enum ClientFrame {
+    /// Makes or replaces a subscription.
+    Subscribe {
+        /// Comes back in the answer: a number or a text.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        reference: Option<Value>,
+        /// The subscription with its id.
+        #[serde(flatten)]
+        subscription: Subscription,
+    },
+    /// Ends a subscription.
+    Unsubscribe {
+        /// Comes back in the answer.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        reference: Option<Value>,
+        /// Which.
+        id: String,
+    },
+    /// Tells where the client is now.
+    Move {
+        /// With it the move is answered once it is in force.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        reference: Option<Value>,
+        /// The position.
+        coordinates: Vec<f64>,
+    },
+    /// Publishes an event.
+    Publish {
+        /// Comes back in the answer.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        reference: Option<Value>,
+        /// The event.
+        event: Box<Feature>,
+    },
+    /// Acknowledges all deliveries up to an offset.
+    Ack {
+        /// The last one that was handled.
+        offset: u64,
+    },
+    /// Asks for a `pong`.
+    Ping,
+}
+
+/// What the broker sends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "op", rename_all = "lowercase")]
+pub enum ServerFrame {
+    /// The first frame.
+    Ready {
+        /// Who the broker takes the connection for.
+        client: String,
+        /// Names the session: offsets of another epoch do not compare.
+        epoch: String,
+        /// The next delivery has the offset after this one.
+        offset: u64,
+    },
+    /// A request was carried out.
+    Ok {
+        /// The request's.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        reference: Option<Value>,
+    },
+    /// A request was not carried out.
+    Problem {
+        /// The request's, where it could be read.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        reference: Option<Value>,
+        /// Why.
+        problem: Problem,
+    },
+    /// A delivery.
+    Event {
+        /// Its number in the session.
+        offset: u64,
+        /// The client's subscriptions that the event satisfies.
+        subscriptions: Vec<String>,
+        /// What brought it.
+        cause: Cause,
+        /// The event.
+        event: Box<Feature>,
+    },
+    /// Deliveries were lost here.
+    Gap {
+        /// The first that was lost.
+        from: u64,
+        /// The last that was lost.
+        to: u64,
+        /// How many were lost.
+        count: u64,
+        /// Why.
+        reason: GapReason,
+    },
+    /// The answer to `ping`.
+    Pong,
+}
+
+/// What brought a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Cause {
+    /// The event was published.
+    Published,
+    /// The subscriber moved.
+    Moved,
+    /// The subscription changed.
+    Changed,
+    /// The event's time ran out.
+    Expired,
+    /// The event was revoked.
+    Revoked,
+}
+
+/// Why deliveries were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum GapReason {
+    /// The connection did not keep up.
+    Overflow,
+    /// Nobody read, and the session keeps nothing.
+    NotDurable,
+    /// The session that the reader knew is over; the numbers are of the new one.
+    Epoch,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_read_as_the_protocol_writes_them() {
+        let gap: ServerFrame =
+            serde_json::from_str(r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#).unwrap();
+        assert_eq!(gap, ServerFrame::Gap { from: 18, to: 40, count: 23, reason: GapReason::Overflow });
+        let text = r#"{"op":"subscribe","ref":1,"id":"s1","filters":[{"area":{"radius_m":5.0}}],"on":["event"],"durable":false}"#;
+        let subscribe: ClientFrame = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&subscribe).unwrap(), text);
+    }
+}

@@ -1,0 +1,76 @@
+//! Problems: what went wrong, as RFC 9457 writes it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What every `type` of a problem begins with; the rest is its code.
+pub const PROBLEM_PREFIX: &str = "urn:nearcast:problem:";
+
+/// An `application/problem+json` document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Problem {
+    /// A URN that names the kind of problem; programs decide by it.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The kind in words, the same for every problem of the kind.
+    pub title: String,
+    /// The HTTP status that it has, or would have.
+    pub status: u16,
+    /// What happened this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The faults of a document, each where it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Fault>,
+    /// Further facts, such as `line` and `column` of malformed JSON.
+    #[serde(flatten)]
+    pub facts: BTreeMap<String, Value>,
+}
+
+/// One fault of a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Fault {
+    /// Where, as a JSON pointer (RFC 6901); empty for the document itself.
+    pub pointer: String,
+    /// What is wrong there.
+    pub detail: String,
+}
+
+impl Problem {
+    /// The last part of [`kind`](Self::kind): `invalid-document` of `urn:nearcast:problem:invalid-document`.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        self.kind.strip_prefix(PROBLEM_PREFIX).unwrap_or(&self.kind)
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.title)?;
+        if let Some(detail) = &self.detail {
+            write!(f, ": {detail}")?;
+        }
+        for fault in &self.errors {
+            write!(f, "; {}: {}", fault.pointer, fault.detail)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_facts_stand_beside_the_rest() {
+        let text = r#"{"type":"urn:nearcast:problem:malformed-json","title":"malformed JSON","status":400,"line":3}"#;
+        let problem: Problem = serde_json::from_str(text).unwrap();
+        assert_eq!(problem.code(), "malformed-json");
+        assert_eq!(problem.facts["line"], 3);
+        assert_eq!(serde_json::to_string(&problem).unwrap(), text);
+    }
+}
