@@ -56,7 +56,7 @@ async fn an_answered_move_is_seen_by_the_next_publish() {
         for way in MOVES {
             for form in PUBLISHES {
                 let mover = &mut movers[(turn + place_idx as usize) % 5];
-                let (old, new) = (place(place_idx), place(place_idx + 1));
+                let (old, new) = (place(2 * place_idx), place(2 * place_idx + 1));
                 mover.go(&publisher.http, way, old).await;
                 mover.go(&publisher.http, way, new).await;
                 // Were the move not seen, the first would come, and the second would not.

@@ -101,7 +101,7 @@ async fn connections_on_which_nothing_comes_are_closed() {
     }
     witness.probe_elsewhere("half-open connections").await;
     for mut raw in silent {
-        raw.rest().await;
+        raw.rest("a silent connection").await;
     }
     witness.probe_elsewhere("closed connections").await;
     program.assert_healthy();
@@ -115,25 +115,22 @@ async fn noise_after_an_upgrade_ends_that_session_only() {
     let upgrade =
         b"GET /v1/clients/car/ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    for noise in [
-        &[0xff_u8; 4_096][..],
-        b"GET / HTTP/1.1\r\n\r\n",
-        // Unmasked, which a client's frame must not be.
-        b"\x81\x02{}",
-        // A frame of 2^62 bytes.
-        b"\x81\xff\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
-        // A ping longer than a control frame may be.
-        b"\x89\xfe\x01\x00\x00\x00\x00\x00",
-        // A continuation of nothing.
-        b"\x80\x80\x00\x00\x00\x00",
+    let long_ping = [&b"\x89\xfe\x01\x00"[..], &[0; 4 + 256]].concat();
+    for (name, noise) in [
+        ("ones", &[0xff_u8; 4_096][..]),
+        ("another request", b"GET / HTTP/1.1\r\n\r\n"),
+        ("a frame without a mask", b"\x81\x02{}"),
+        ("a frame of 2^62 bytes", b"\x81\xff\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+        ("a ping of 256 bytes", &long_ping),
+        ("the continuation of nothing", b"\x80\x80\x00\x00\x00\x00"),
     ] {
         let mut raw = Raw::connect(program.address()).await;
         raw.send(upgrade).await;
         let head = raw.head().await;
         assert_eq!(status(&head), Some(101), "{head}");
         raw.send(noise).await;
-        raw.rest().await;
-        witness.probe_elsewhere("noise after an upgrade").await;
+        raw.rest(name).await;
+        witness.probe_elsewhere(name).await;
         program.assert_healthy();
     }
     program.finish().await;

@@ -21,7 +21,14 @@ fn texts() -> Vec<(&'static str, String, Value)> {
         row("an object without op", "{}"),
         row("an op that is a number", r#"{"op":5}"#),
         row("10,000 arrays", &nested_arrays(10_000)),
-        row("10,000 arrays in a frame", &format!(r#"{{"op":"ping","x":{}}}"#, nested_arrays(10_000))),
+        with_ref(
+            "10,000 arrays for an event",
+            &format!(r#"{{"op":"publish","ref":"r7","event":{}}}"#, nested_arrays(10_000)),
+        ),
+        with_ref(
+            "10,000 arrays for filters",
+            &format!(r#"{{"op":"subscribe","ref":"r7","id":"s","filters":{}}}"#, nested_arrays(10_000)),
+        ),
         with_ref("an unknown op", r#"{"op":"dance","ref":"r7"}"#),
         with_ref("an empty subscribe", r#"{"op":"subscribe","ref":"r7"}"#),
         with_ref("a subscribe without id", r#"{"op":"subscribe","ref":"r7","filters":[{}]}"#),

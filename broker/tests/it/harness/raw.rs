@@ -46,9 +46,9 @@ impl Raw {
     }
 
     /// All until the peer closes.
-    pub(crate) async fn rest(&mut self) -> Vec<u8> {
+    pub(crate) async fn rest(&mut self, what: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
-        within("the end of the connection", async {
+        within(&format!("the end of {what}"), async {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = self.stream.read(&mut buffer).await {
                 bytes.extend_from_slice(&buffer[..count]);

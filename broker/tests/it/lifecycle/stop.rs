@@ -38,7 +38,7 @@ async fn drains_after(signal: &str) {
     assert_eq!(code, 1001, "{signal}: {reason:?}");
     assert!(!reason.is_empty(), "{signal}: a close without a reason");
     assert!(sse.receive().await.is_none(), "{signal}: the stream ends");
-    idle.rest().await;
+    idle.rest("an idle connection").await;
     let status = program.exit_status().await;
     assert_eq!(status.code(), Some(0), "{signal}: {status}\n{}", program.log());
     assert!(tokio::net::TcpStream::connect(program.address()).await.is_err(), "{signal}: it still listens");
@@ -62,7 +62,8 @@ async fn a_reader_that_does_not_read_cannot_hold_up_the_end() {
     let (ws, sse) = readers(&program).await;
     let http = program.http();
     for _ in 0..20 {
-        let ballast = (0..100).map(|idx| feature(&format!("e{idx}"), [9.0, 45.0], json!({"x": "x".repeat(10_000)})));
+        let ballast =
+            (0..100).map(|idx| feature(&format!("e{idx}"), [9.0, 45.0], json!({"x": "x".repeat(10_000)})));
         let (content_type, body) = encode(Form::Lines, &ballast.collect::<Vec<_>>());
         http.post("/v1/events", content_type, body).await.expect(202);
     }
