@@ -1,12 +1,12 @@
 //! Settings: where they come from, and what is wrong with them.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use figment::providers::{Env, Format, Serialized, Toml};
-use figment::value::{Dict, Tag, Value};
-use figment::{Figment, Profile, Provider};
+use figment::providers::{Format, Toml};
+use figment::value::{Dict, Map, Tag, Value};
+use figment::{Figment, Metadata, Profile, Provider};
 use matcher::geo::World;
 use serde::Deserialize;
 
@@ -136,7 +136,6 @@ pub struct Limits {
     pub subscriptions_per_client: usize,
     pub filters_per_subscription: usize,
     pub condition_bytes: usize,
-    pub constraints_per_condition: usize,
     pub vertices_per_area: usize,
     pub clients: u64,
     pub connections: usize,
@@ -210,6 +209,17 @@ pub enum LogFormat {
     Json,
 }
 
+/// Where settings come from, besides the defaults. Later ones win.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// A settings file.
+    pub file: Option<PathBuf>,
+    /// Variables, of which those named `BROKER__SECTION__KEY` count.
+    pub environment: Vec<(String, String)>,
+    /// `section.key` and value.
+    pub flags: Vec<(&'static str, Value)>,
+}
+
 /// Everything that is wrong with the settings, told at once.
 #[derive(Debug, thiserror::Error)]
 #[error("the settings cannot be used:\n  {}", faults.join("\n  "))]
@@ -234,13 +244,12 @@ impl From<WorldName> for World {
 }
 
 impl Config {
-    /// Puts the settings together: defaults, then `file`, then the environment, then `flags` (`section.key` and
-    /// value), and checks all that can be checked without touching anything.
+    /// Puts the settings together and checks all that can be checked without touching anything.
     ///
     /// # Errors
     /// [`ConfigError`] with every fault found.
-    pub fn load(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result<Self, ConfigError> {
-        let figment = assemble(file, flags)?;
+    pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
+        let figment = assemble(sources)?;
         match figment.extract::<Self>() {
             Ok(config) => {
                 let faults = config.faults();
@@ -313,7 +322,6 @@ impl Config {
             ("limits.subscriptions_per_client", limits.subscriptions_per_client),
             ("limits.filters_per_subscription", limits.filters_per_subscription),
             ("limits.condition_bytes", limits.condition_bytes),
-            ("limits.constraints_per_condition", limits.constraints_per_condition),
             ("limits.vertices_per_area", limits.vertices_per_area),
             ("limits.connections", limits.connections),
             ("limits.readers_per_client", limits.readers_per_client),
@@ -368,8 +376,30 @@ impl Config {
     }
 }
 
+/// One setting from somewhere.
+struct Single {
+    origin: String,
+    key: String,
+    value: Value,
+}
+
+impl Provider for Single {
+    fn metadata(&self) -> Metadata {
+        Metadata::named(self.origin.clone())
+    }
+
+    fn data(&self) -> Result<Map<Profile, Dict>, figment::Error> {
+        let nested = self.key.rsplit('.').fold(self.value.clone(), |value, key| {
+            Value::from(Dict::from([(key.to_owned(), value)]))
+        });
+        let dict = nested.into_dict().unwrap_or_default();
+        Ok(Map::from([(Profile::Default, dict)]))
+    }
+}
+
 /// Puts the layers together; keys and types are right then, values may not be.
-fn assemble(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result<Figment, ConfigError> {
+fn assemble(sources: &Sources) -> Result<Figment, ConfigError> {
+    let Sources { file, environment, flags } = sources;
     let mut figment = defaults();
     if let Some(path) = file {
         if !path.is_file() {
@@ -377,9 +407,14 @@ fn assemble(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result<Fi
         }
         figment = figment.merge(Toml::file_exact(path));
     }
-    figment = figment.merge(Env::prefixed(ENVIRONMENT_PREFIX).split("__"));
+    for (name, value) in environment {
+        let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else { continue };
+        let key = key.to_lowercase().replace("__", ".");
+        let value = value.parse().unwrap_or_else(|_| Value::from(value.as_str()));
+        figment = figment.merge(Single { origin: format!("environment variable {name}"), key, value });
+    }
     for (key, value) in flags {
-        figment = figment.merge(Serialized::default(key, value));
+        figment = figment.merge(Single { origin: "command line".to_owned(), key: (*key).to_owned(), value: value.clone() });
     }
     let faults = unknown_and_mistyped(&figment);
     if faults.is_empty() { Ok(figment) } else { Err(ConfigError { faults }) }
@@ -389,8 +424,8 @@ fn assemble(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result<Fi
 ///
 /// # Errors
 /// As [`Config::load`].
-pub fn explain(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result<String, ConfigError> {
-    let figment = assemble(file, flags)?;
+pub fn explain(sources: &Sources) -> Result<String, ConfigError> {
+    let figment = assemble(sources)?;
     let mut text = String::new();
     let mut section = "";
     for line in DEFAULT_TOML.lines() {
@@ -410,13 +445,18 @@ pub fn explain(file: Option<&Path>, flags: Vec<(&'static str, Value)>) -> Result
     Ok(text)
 }
 
+/// A whole number, 0 or more.
+fn natural(value: &Value) -> Option<u128> {
+    value.to_u128().or_else(|| u128::try_from(value.to_i128()?).ok())
+}
+
 /// A value as TOML writes it.
 fn literal(value: &Value) -> Option<String> {
     match value {
         // JSON's texts are TOML's basic strings.
         Value::String(_, text) => serde_json::to_string(text).ok(),
         Value::Bool(_, truth) => Some(truth.to_string()),
-        Value::Num(..) => value.to_u128().map(|number| number.to_string()),
+        Value::Num(..) => natural(value).map(|number| number.to_string()),
         Value::Char(..) | Value::Empty(..) | Value::Dict(..) | Value::Array(..) => None,
     }
 }
@@ -449,7 +489,7 @@ fn compare(figment: &Figment, known: &Dict, given: &Dict, path: &str, faults: &m
                 let right = match default {
                     Value::String(..) => matches!(value, Value::String(..)),
                     Value::Bool(..) => matches!(value, Value::Bool(..)),
-                    Value::Num(..) => value.to_u128().is_some(),
+                    Value::Num(..) => natural(value).is_some(),
                     Value::Dict(..) => false,
                     Value::Char(..) | Value::Empty(..) | Value::Array(..) => true,
                 };
@@ -474,4 +514,104 @@ fn origin(figment: &Figment, tag: Tag) -> String {
         Some(source) => format!(" (in {source})"),
         None => format!(" (in {})", metadata.name),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(flags: Vec<(&'static str, Value)>) -> Sources {
+        Sources { flags, ..Sources::default() }
+    }
+
+    fn load_with(toml: &str, mut sources: Sources) -> Result<Config, ConfigError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nearcast.toml");
+        std::fs::write(&path, toml).unwrap();
+        sources.file = Some(path);
+        Config::load(&sources)
+    }
+
+    fn load(toml: &str, flags: Vec<(&'static str, Value)>) -> Result<Config, ConfigError> {
+        load_with(toml, sources(flags))
+    }
+
+    #[test]
+    fn the_defaults_are_complete_and_without_faults() {
+        assert_eq!(Config::default().faults(), Vec::<String>::new());
+        assert_eq!(Config::default().server.listen, "127.0.0.1:7070");
+    }
+
+    #[test]
+    fn every_key_is_explained() {
+        let mut explained = false;
+        for line in DEFAULT_TOML.lines() {
+            if line.contains(" = ") && !line.starts_with('#') {
+                assert!(explained, "{line} has no explanation");
+            }
+            // Keys of a group share the explanation above them.
+            explained = line.starts_with('#') || (explained && line.contains(" = "));
+        }
+    }
+
+    #[test]
+    fn later_layers_win() {
+        let toml = "[server]\nlisten = \"127.0.0.1:1\"\nshards = 3\n[limits]\ndepth = 9\n";
+        let config = load(toml, vec![("server.listen", Value::from("127.0.0.1:2"))]).unwrap();
+        assert_eq!(config.server.listen, "127.0.0.1:2");
+        assert_eq!((config.server.shards, config.limits.depth), (3, 9));
+        assert_eq!(config.queue.commands, Config::default().queue.commands);
+    }
+
+    #[test]
+    fn the_environment_stands_between_file_and_flags() {
+        let variables = [
+            ("BROKER__SERVER__LISTEN", "127.0.0.1:2"),
+            ("BROKER__SERVER__SHARDS", "4"),
+            ("BROKER__LIMITS__BODY_BYTES", "77"),
+            ("BROKER", "no setting"),
+        ];
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let mut sources = sources(vec![("server.shards", Value::from(5_u64))]);
+        sources.environment = variables.iter().map(owned).collect();
+        let toml = "[server]\nlisten = \"127.0.0.1:1\"\nshards = 3\n";
+        let config = load_with(toml, sources.clone()).unwrap();
+        assert_eq!(config.server.listen, "127.0.0.1:2");
+        assert_eq!((config.server.shards, config.limits.body_bytes), (5, 77));
+        sources.environment.push(owned(&("BROKER__SERVER__LISTN", "x")));
+        let error = load_with(toml, sources).unwrap_err();
+        assert_eq!(error.faults, ["server.listn is not a setting (in environment variable BROKER__SERVER__LISTN)"]);
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let toml = "[server]\nshard = 3\nlisten = 5\n[limit]\na = 1\n[limits]\ndepth = -1\n";
+        let faults = load(toml, Vec::new()).unwrap_err().faults;
+        assert_eq!(faults.len(), 4, "{faults:?}");
+        let toml = "[server]\nlisten = \"0.0.0.0:1\"\nengine = \"gpu\"\n[limits]\ndepth = 0\n[tls]\ncert = \"x\"\n";
+        let faults = load(toml, Vec::new()).unwrap_err().faults;
+        assert_eq!(faults.len(), 4, "{faults:?}");
+    }
+
+    #[test]
+    fn beyond_loopback_nobody_is_let_in_by_accident() {
+        for listen in ["0.0.0.0:7070", "[::]:7070", "192.168.1.4:80"] {
+            let flags = |insecure: bool| {
+                vec![("server.listen", Value::from(listen)), ("server.insecure", Value::from(insecure))]
+            };
+            let faults = Config::load(&sources(flags(false))).unwrap_err().faults;
+            assert!(faults[0].contains("--insecure"), "{faults:?}");
+            assert!(Config::load(&sources(flags(true))).is_ok());
+        }
+        assert!(Config::load(&sources(vec![("server.listen", Value::from("[::1]:0"))])).is_ok());
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read_again() {
+        let flags = vec![("server.shards", Value::from(7_u64)), ("server.engine", Value::from("scan"))];
+        let shown = explain(&sources(flags)).unwrap();
+        let config = load(&shown, Vec::new()).unwrap();
+        assert_eq!((config.server.shards, config.server.engine), (7, EngineName::Scan));
+        assert_eq!(explain(&Sources::default()).unwrap(), DEFAULT_TOML);
+    }
 }

@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod config;
 
+mod cql2_json;
 mod http;
 mod ingest;
 mod metrics;

@@ -1,12 +1,13 @@
 //! The program `nearcast`.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use broker::Config;
 use broker::cli::{Cli, Command, Settings};
-use broker::config::{self, LogFormat};
+use broker::config::{self, LogFormat, Sources};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -23,18 +24,20 @@ fn main() -> ExitCode {
     })
 }
 
-fn load(settings: &Settings) -> anyhow::Result<Config> {
-    Ok(Config::load(settings.config.as_deref(), settings.flags())?)
+fn sources(settings: &Settings) -> Sources {
+    // A variable that is not UTF-8 is none of ours.
+    let variable = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let environment = std::env::vars_os().filter_map(variable).collect();
+    Sources { file: settings.config.clone(), environment, flags: settings.flags() }
 }
 
 fn print_config(settings: &Settings) -> anyhow::Result<()> {
-    let text = config::explain(settings.config.as_deref(), settings.flags())?;
-    print!("{text}");
+    print!("{}", config::explain(&sources(settings))?);
     Ok(())
 }
 
 fn serve(settings: &Settings) -> anyhow::Result<()> {
-    let config = load(settings)?;
+    let config = Config::load(&sources(settings))?;
     log(&config)?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {

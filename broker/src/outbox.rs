@@ -90,6 +90,8 @@ pub(crate) struct Pushed {
     pub(crate) dropped: u64,
     /// Whether the writer waits and has to be woken by [`Outbox::wake`].
     pub(crate) sleeps: bool,
+    /// Whether it ended the connection.
+    pub(crate) cut_off: bool,
 }
 
 struct State {
@@ -172,17 +174,18 @@ impl Outbox {
         while state.deliveries_count > 0
             && (state.deliveries_count >= self.bounds.frames || state.bytes + bytes > self.bounds.bytes)
         {
-            dropped += 1;
-            if !state.drop_oldest(self.bounds.overflow) {
+            if state.drop_oldest(self.bounds.overflow) {
+                dropped += 1;
+            } else {
                 let close = Close { code: 1013, reason: "overflow: the connection did not keep up" };
-                let dropped = state.abandon(close) + 1;
-                return Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps) };
+                dropped += state.abandon(close) + 1;
+                return Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps), cut_off: true };
             }
         }
         state.bytes += bytes;
         state.deliveries_count += 1;
         state.entries.push_back(Entry::Delivery(delivery));
-        Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps) }
+        Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps), cut_off: false }
     }
 
     /// Puts a gap at the end.
@@ -233,11 +236,6 @@ impl Outbox {
         self.state().close.get_or_insert(Close { code, reason });
         self.filled.notify_one();
         self.answered.notify_one();
-    }
-
-    /// Whether the connection is being ended, and why.
-    pub(crate) fn closing(&self) -> Option<Close> {
-        self.state().close.clone()
     }
 
     /// Waits for something to write and takes up to `bytes_max` of it, at least one entry, into `batch`, which
@@ -338,5 +336,154 @@ impl State {
             self.entries = VecDeque::new();
         }
         self.answers_count < answers_before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DROP: Bounds = Bounds { frames: 3, bytes: 10_000, answers: 2, overflow: OverflowName::DropOldest };
+
+    fn delivery(offset: u64) -> Delivery {
+        let body = Arc::new(Body { text: "{}".into(), received: Instant::now() });
+        Delivery { offset, subscriptions: Names::One("\"s\"".into()), body, overflow: None }
+    }
+
+    /// What waits, in short: offsets, `from-to` for gaps and `a` for answers.
+    async fn drain(outbox: &Outbox) -> Vec<String> {
+        let mut shown = Vec::new();
+        let mut batch = Vec::new();
+        while { outbox.state().entries.front().is_some() } {
+            assert_eq!(outbox.next_batch(&mut batch, 1).await, None);
+            for entry in batch.drain(..) {
+                shown.push(match entry {
+                    Entry::Answer(_) => "a".to_owned(),
+                    Entry::Delivery(delivery) => delivery.offset.to_string(),
+                    Entry::Gap(gap) => format!("{}-{}", gap.from, gap.to),
+                });
+            }
+        }
+        let state = outbox.state();
+        assert_eq!((state.bytes, state.deliveries_count, state.answers_count), (0, 0, 0));
+        shown
+    }
+
+    #[tokio::test]
+    async fn the_oldest_are_lost_and_one_gap_tells_of_them() {
+        let outbox = Outbox::new(1, DROP);
+        for offset in 1..=7 {
+            outbox.push_delivery(delivery(offset));
+        }
+        assert_eq!(drain(&outbox).await, ["1-4", "5", "6", "7"]);
+        // A new loss is a new gap.
+        for offset in 8..=12 {
+            outbox.push_delivery(delivery(offset));
+        }
+        assert_eq!(drain(&outbox).await, ["8-9", "10", "11", "12"]);
+    }
+
+    #[tokio::test]
+    async fn a_gap_stands_where_the_loss_is_and_answers_are_never_lost() {
+        let outbox = Outbox::new(1, DROP);
+        outbox.push_answer("{}");
+        outbox.push_delivery(delivery(1));
+        outbox.push_answer("{}");
+        for offset in 2..=5 {
+            outbox.push_delivery(delivery(offset));
+        }
+        assert_eq!(drain(&outbox).await, ["a", "1-2", "a", "3", "4", "5"]);
+    }
+
+    #[tokio::test]
+    async fn a_gap_that_is_written_already_is_not_extended() {
+        let outbox = Outbox::new(1, DROP);
+        for offset in 1..=5 {
+            outbox.push_delivery(delivery(offset));
+        }
+        let mut batch = Vec::new();
+        outbox.next_batch(&mut batch, 1).await;
+        assert!(matches!(batch[..], [Entry::Gap(Gap { from: 1, to: 2, .. })]));
+        outbox.push_delivery(delivery(6));
+        assert_eq!(drain(&outbox).await, ["3-3", "4", "5", "6"]);
+    }
+
+    #[tokio::test]
+    async fn bytes_are_bounded_and_one_delivery_always_fits() {
+        let outbox = Outbox::new(1, Bounds { bytes: 250, ..DROP });
+        for offset in 1..=3 {
+            outbox.push_delivery(delivery(offset));
+        }
+        assert_eq!(drain(&outbox).await, ["1-2", "3"]);
+        let outbox = Outbox::new(1, Bounds { bytes: 1, ..DROP });
+        assert_eq!(outbox.push_delivery(delivery(1)), Pushed::default());
+        assert_eq!(drain(&outbox).await, ["1"]);
+    }
+
+    #[tokio::test]
+    async fn who_would_rather_be_cut_off_is_cut_off() {
+        let outbox = Outbox::new(1, DROP);
+        outbox.push_delivery(Delivery { overflow: Some(OverflowName::Disconnect), ..delivery(1) });
+        for offset in 2..=5 {
+            outbox.push_delivery(delivery(offset));
+        }
+        let mut batch = Vec::new();
+        let close = outbox.next_batch(&mut batch, 1).await.unwrap();
+        assert_eq!((close.code, batch.len()), (1013, 0));
+        assert!(outbox.push_delivery(delivery(6)).dropped == 0);
+        // Who would not, stays although that is the broker's default.
+        let outbox = Outbox::new(1, Bounds { overflow: OverflowName::Disconnect, ..DROP });
+        for offset in 1..=4 {
+            outbox.push_delivery(Delivery { overflow: Some(OverflowName::DropOldest), ..delivery(offset) });
+        }
+        assert_eq!(drain(&outbox).await, ["1-1", "2", "3", "4"]);
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_written_before_the_end() {
+        let outbox = Outbox::new(1, DROP);
+        outbox.push_delivery(delivery(1));
+        outbox.close(1001, "first");
+        outbox.close(1000, "second");
+        outbox.push_delivery(delivery(2));
+        assert_eq!(drain(&outbox).await, ["1"]);
+        let close = outbox.next_batch(&mut Vec::new(), 1).await.unwrap();
+        assert_eq!(close, Close { code: 1001, reason: "first" });
+    }
+
+    #[tokio::test]
+    async fn who_does_not_read_answers_waits() {
+        let outbox = Arc::new(Outbox::new(1, DROP));
+        outbox.push_answer("{}");
+        outbox.room_for_answer().await;
+        outbox.push_answer("{}");
+        let asker = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move { outbox.room_for_answer().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!asker.is_finished());
+        outbox.next_batch(&mut Vec::new(), 1).await;
+        asker.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_sleeping_writer_is_woken_once() {
+        let outbox = Arc::new(Outbox::new(1, DROP));
+        let writer = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move {
+                let mut batch = Vec::new();
+                outbox.next_batch(&mut batch, 10_000).await;
+                batch.len()
+            }
+        });
+        while !outbox.state().sleeps {
+            tokio::task::yield_now().await;
+        }
+        assert!(outbox.push_delivery(delivery(1)).sleeps);
+        assert!(!outbox.push_delivery(delivery(2)).sleeps);
+        outbox.wake();
+        assert_eq!(writer.await.unwrap(), 2);
     }
 }

@@ -403,6 +403,7 @@ impl Sessions {
         for reader in &client.readers {
             let pushed = reader.push_delivery(delivery.clone());
             self.metrics.dropped.add(pushed.dropped);
+            self.metrics.overflowed.add(pushed.cut_off.into());
             if pushed.sleeps {
                 self.sleepers.push(Arc::clone(reader));
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use matcher::area::Area;
-use matcher::condition::{Condition, ConditionError};
+use matcher::condition::Condition;
 use matcher::geo::World;
 use matcher::subscription::Filter;
 use serde_json::value::RawValue;
@@ -12,6 +12,7 @@ use wire::Fault;
 use super::area::{self, AreaBounds};
 use super::json::{self, Members};
 use crate::config::{Limits, OverflowName};
+use crate::cql2_json;
 use crate::refusal::Refusal;
 
 /// A checked subscription.
@@ -37,11 +38,6 @@ pub(crate) struct SubscriptionReader {
 impl SubscriptionReader {
     pub(crate) fn new(world: World, limits: Limits, overflow: OverflowName) -> Self {
         Self { world, limits, overflow }
-    }
-
-    /// The world that areas lie in.
-    pub(crate) fn world(&self) -> World {
-        self.world
     }
 
     /// Reads a document, whose `id`, if it has one, must be the one that it is put under.
@@ -160,13 +156,13 @@ impl SubscriptionReader {
         };
         let condition = match members.take("where") {
             None => Some(Condition::always()),
-            Some(text) => match self.condition(text) {
+            Some(text) => match self.condition(text, &format!("{pointer}/where")) {
                 Ok(condition) => {
                     document.push(format!("\"where\":{}", quoted(&condition.normal().to_string())));
                     Some(condition)
                 }
-                Err(detail) => {
-                    faults.push(Fault { pointer: format!("{pointer}/where"), detail });
+                Err(fault) => {
+                    faults.push(fault);
                     None
                 }
             },
@@ -178,18 +174,16 @@ impl SubscriptionReader {
         Ok(Some((Filter { area, condition }, format!("{{{}}}", document.join(",")))))
     }
 
-    fn condition(&self, text: &str) -> Result<Condition, String> {
+    fn condition(&self, text: &str, pointer: &str) -> Result<Condition, Fault> {
+        let fault = |pointer: String, detail: String| Fault { pointer, detail };
         let limit = self.limits.condition_bytes;
         if text.len() > limit {
-            return Err(format!("a condition may have at most {limit} bytes (limits.condition_bytes)"));
+            let detail = format!("a condition may have at most {limit} bytes (limits.condition_bytes)");
+            return Err(fault(pointer.to_owned(), detail));
         }
-        let condition = if text.starts_with('"') {
-            let text: String = serde_json::from_str(text).map_err(|error| json::reason(&error))?;
-            Condition::parse(&text).map_err(|error: ConditionError| error.to_string())?
-        } else {
-            return Err("must be a condition in CQL2 text".to_owned());
-        };
-        Ok(condition)
+        let document: serde_json::Value = json::read(text, pointer, "a condition in CQL2")?;
+        cql2_json::condition(&document)
+            .map_err(|error| fault(format!("{pointer}{}", error.pointer), error.detail))
     }
 }
 

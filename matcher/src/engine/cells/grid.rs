@@ -8,11 +8,10 @@
 
 use super::lines::{LANES, Lane, Lines, Probe, RUN_CLASS_MAX, Spot, Survivor};
 use super::paged::Slab;
+use super::records::{Header, NONE, Records};
 use super::table::NumberTable;
 use crate::geo::World;
 
-/// No cell, no run.
-pub(super) const NONE: u32 = u32::MAX;
 /// A cell of up to so many filters is one bucket: reading all its lines costs no more than finding the right ones.
 const MIXED_MAX: u32 = 32;
 /// A filter's place in its cell is counted in this many parts of the cell's side.
@@ -29,7 +28,6 @@ pub(super) struct Grid {
     cell_numbers: NumberTable,
     lines: Lines,
     full_runs: Slab<FullRun>,
-    places: Slab<Place>,
 }
 
 /// How a world is cut into cubes.
@@ -121,20 +119,6 @@ struct FullRun {
     next: u32,
 }
 
-/// Where a filter is.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    cell: u32,
-    slot: u32,
-    access: u32,
-}
-
-impl Default for Place {
-    fn default() -> Self {
-        Self { cell: NONE, slot: 0, access: 0 }
-    }
-}
-
 /// How far a filter reaches, in the terms of its level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extent {
@@ -194,7 +178,6 @@ impl Grid {
             cell_numbers: NumberTable::new(),
             lines: Lines::default(),
             full_runs: Slab::new(),
-            places: Slab::new(),
         }
     }
 
@@ -219,8 +202,8 @@ impl Grid {
     /// Puts a filter where its centre is, or moves it there.
     pub(super) fn put(
         &mut self,
-        entry: u32,
-        (access, mask): (u32, u32),
+        records: &mut Records,
+        record: u32,
         extent: &Extent,
         centre: &[f64; 3],
         landing: &mut Landing,
@@ -230,17 +213,17 @@ impl Grid {
         if landing.key != key {
             *landing = Landing { key, cell: self.cell_of(key)? };
         }
-        self.places.grow_to(entry);
-        let held = self.places[entry];
+        let held = records.header(record);
         if held.cell == landing.cell {
             self.lines.set_spot(held.slot, &spot);
             return Ok(());
         }
-        let slot = self.push(landing.cell, access, Lane { entry, mask, spot })?;
+        let lane = Lane { entry: record, mask: held.mask, spot };
+        let slot = self.push(records, landing.cell, held.access, lane)?;
         if held.cell != NONE {
-            self.leave(held);
+            self.leave(records, &held);
         }
-        self.places[entry] = Place { cell: landing.cell, slot, access };
+        records.set_place(record, landing.cell, slot);
         let level = &mut self.levels[extent.level as usize];
         level.filters += 1;
         level.reach_max = level.reach_max.max(extent.reach);
@@ -248,37 +231,30 @@ impl Grid {
     }
 
     /// Takes a filter out; it may be nowhere.
-    pub(super) fn take(&mut self, entry: u32) {
-        self.places.grow_to(entry);
-        let held = std::mem::take(&mut self.places[entry]);
+    pub(super) fn take(&mut self, records: &mut Records, record: u32) {
+        let held = records.header(record);
         if held.cell != NONE {
-            self.leave(held);
+            self.leave(records, &held);
+            records.set_place(record, NONE, 0);
         }
     }
 
-    /// Finds the runs in which filters may hold `point`; `accesses` are the event's access keys, its mask goes into
-    /// the probes.
-    pub(super) fn find(
-        &self,
-        point: &[f64; 3],
-        mask: u32,
-        accesses: &[u32],
-        probes: &mut Vec<Probe>,
-        runs: &mut Vec<Run>,
-    ) {
+    /// Finds the cells in which filters may hold `point`: appends each with a probe for it.
+    pub(super) fn find(&self, point: &[f64; 3], mask: u32, cells: &mut Vec<u32>, probes: &mut Vec<Probe>) {
         for level in 0..=self.scale.unbounded {
             let held = &self.levels[level as usize];
             if held.filters == 0 {
                 continue;
             }
+            let mut visit = |key: CellKey, local: [f32; 3]| {
+                let cell = self.cell_numbers.find(hash(&key), |cell| self.cells[*cell].key == key);
+                if let Some(cell) = cell {
+                    cells.push(cell);
+                    probes.push(Probe { local, mask });
+                }
+            };
             if level == self.scale.unbounded {
-                self.collect(
-                    [u32::from(level), 0, 0, 0],
-                    Probe { local: [0.0; 3], mask },
-                    accesses,
-                    probes,
-                    runs,
-                );
+                visit([u32::from(level), 0, 0, 0], [0.0; 3]);
                 continue;
             }
             let per_side = self.scale.per_side(level);
@@ -292,18 +268,48 @@ impl Grid {
                     let beyond_y = beyond(at[1], y);
                     for z in low[2]..=high[2] {
                         let beyond_z = beyond(at[2], z);
-                        if beyond_x * beyond_x + beyond_y * beyond_y + beyond_z * beyond_z > reach * reach {
-                            continue;
+                        if beyond_x * beyond_x + beyond_y * beyond_y + beyond_z * beyond_z <= reach * reach {
+                            visit(
+                                [u32::from(level), x, y, z],
+                                [local(at[0], x), local(at[1], y), local(at[2], z)],
+                            );
                         }
-                        let local = [local(at[0], x), local(at[1], y), local(at[2], z)];
-                        self.collect(
-                            [u32::from(level), x, y, z],
-                            Probe { local, mask },
-                            accesses,
-                            probes,
-                            runs,
-                        );
                     }
+                }
+            }
+        }
+    }
+
+    /// Reads where `collect` will look and so brings it near.
+    #[inline]
+    pub(super) fn touch_buckets(&self, cell: u32, accesses: &[u32]) -> u32 {
+        let split = &self.cells[cell].split;
+        if split.is_empty() {
+            return 0;
+        }
+        accesses.iter().fold(0, |sum, access| sum ^ split[first_group(*access, split.len())].0[0].line)
+    }
+
+    /// Reads where `pre_test` will look.
+    #[inline]
+    pub(super) fn touch_lines(&self, run: &Run) -> u32 {
+        self.lines.touch(run.line, run.len)
+    }
+
+    /// Appends the runs of a cell in which filters under these access keys lie.
+    pub(super) fn collect(&self, cell: u32, accesses: &[u32], probe: u32, runs: &mut Vec<Run>) {
+        let cell = &self.cells[cell];
+        if cell.split.is_empty() {
+            self.collect_bucket(&cell.mixed, probe, runs);
+        } else if cell.split_keys as usize <= accesses.len() {
+            // Fewer buckets than keys: reading all is cheaper, the masks tell which are meant.
+            for bucket in cell.split.iter().flat_map(|group| &group.0) {
+                self.collect_bucket(bucket, probe, runs);
+            }
+        } else {
+            for access in accesses {
+                if let Some((group, lane)) = find_bucket(&cell.split, *access) {
+                    self.collect_bucket(&cell.split[group].0[lane], probe, runs);
                 }
             }
         }
@@ -316,42 +322,7 @@ impl Grid {
 
     pub(super) fn bytes(&self) -> usize {
         let split: usize = (0..self.cells.len()).map(|cell| size_of_val(&*self.cells[cell].split)).sum();
-        self.cells.bytes()
-            + split
-            + self.cell_numbers.bytes()
-            + self.lines.bytes()
-            + self.full_runs.bytes()
-            + self.places.bytes()
-    }
-
-    fn collect(
-        &self,
-        key: CellKey,
-        probe: Probe,
-        accesses: &[u32],
-        probes: &mut Vec<Probe>,
-        runs: &mut Vec<Run>,
-    ) {
-        let Some(cell) = self.cell_numbers.find(hash(&key), |cell| self.cells[*cell].key == key) else {
-            return;
-        };
-        let cell = &self.cells[cell];
-        let Ok(number) = u32::try_from(probes.len()) else { return };
-        probes.push(probe);
-        if cell.split.is_empty() {
-            self.collect_bucket(&cell.mixed, number, runs);
-        } else if cell.split_keys as usize <= accesses.len() {
-            // Fewer buckets than keys: reading all is cheaper, the masks tell which are meant.
-            for bucket in cell.split.iter().flat_map(|group| &group.0) {
-                self.collect_bucket(bucket, number, runs);
-            }
-        } else {
-            for access in accesses {
-                if let Some((group, lane)) = find_bucket(&cell.split, *access) {
-                    self.collect_bucket(&cell.split[group].0[lane], number, runs);
-                }
-            }
-        }
+        self.cells.bytes() + split + self.cell_numbers.bytes() + self.lines.bytes() + self.full_runs.bytes()
     }
 
     fn collect_bucket(&self, bucket: &Bucket, probe: u32, runs: &mut Vec<Run>) {
@@ -380,35 +351,41 @@ impl Grid {
     }
 
     /// Adds a filter to a cell; answers the slot it got.
-    fn push(&mut self, cell_number: u32, access: u32, lane: Lane) -> Result<u32, GridFull> {
+    fn push(
+        &mut self,
+        records: &mut Records,
+        cell_number: u32,
+        access: u32,
+        lane: Lane,
+    ) -> Result<u32, GridFull> {
         let cell = &mut self.cells[cell_number];
         if cell.split.is_empty() && cell.filters >= MIXED_MAX {
-            self.split(cell_number)?;
+            self.split(records, cell_number)?;
         }
         let cell = &mut self.cells[cell_number];
         let bucket = if cell.split.is_empty() { &mut cell.mixed } else { cell.bucket_mut(access) };
-        let slot = push_lane(bucket, lane, &mut self.lines, &mut self.full_runs, &mut self.places)?;
+        let slot = push_lane(bucket, lane, &mut self.lines, &mut self.full_runs, records)?;
         cell.filters += 1;
         Ok(slot)
     }
 
     /// Deals the filters of a cell over buckets by access key.
-    fn split(&mut self, cell_number: u32) -> Result<(), GridFull> {
+    fn split(&mut self, records: &mut Records, cell_number: u32) -> Result<(), GridFull> {
         let cell = &mut self.cells[cell_number];
         let mixed = std::mem::take(&mut cell.mixed);
         cell.split = vec![BucketGroup::default(); 4].into_boxed_slice();
         for slot in mixed.line * LANES..mixed.line * LANES + mixed.len {
             let lane = self.lines.lane(slot);
-            let bucket = cell.bucket_mut(self.places[lane.entry].access);
-            let new = push_lane(bucket, lane, &mut self.lines, &mut self.full_runs, &mut self.places)?;
-            self.places[lane.entry].slot = new;
+            let bucket = cell.bucket_mut(records.header(lane.entry).access);
+            let new = push_lane(bucket, lane, &mut self.lines, &mut self.full_runs, records)?;
+            records.set_slot(lane.entry, new);
         }
         self.lines.release(mixed.line, mixed.class());
         Ok(())
     }
 
     /// Takes a filter out of its cell; the cell goes with its last one.
-    fn leave(&mut self, held: Place) {
+    fn leave(&mut self, records: &mut Records, held: &Header) {
         let cell = &mut self.cells[held.cell];
         let level = &mut self.levels[cell.key[0] as usize];
         level.filters -= 1;
@@ -417,7 +394,7 @@ impl Grid {
         }
         cell.filters -= 1;
         let bucket = if cell.split.is_empty() { &mut cell.mixed } else { cell.bucket_mut(held.access) };
-        remove_lane(bucket, held.slot, &mut self.lines, &mut self.full_runs, &mut self.places);
+        remove_lane(bucket, held.slot, &mut self.lines, &mut self.full_runs, records);
         if cell.filters == 0 {
             let key = cell.key;
             self.cell_numbers.remove(hash(&key), held.cell);
@@ -568,13 +545,13 @@ fn push_lane(
     lane: Lane,
     lines: &mut Lines,
     full_runs: &mut Slab<FullRun>,
-    places: &mut Slab<Place>,
+    records: &mut Records,
 ) -> Result<u32, GridFull> {
     if bucket.line == NONE {
         bucket.set_run(lines.allocate(0).ok_or(GridFull)?, 0, bucket.chain());
     } else if bucket.len == bucket.capacity() {
         if bucket.class() < RUN_CLASS_MAX {
-            resize_run(bucket, bucket.class() + 1, lines, places)?;
+            resize_run(bucket, bucket.class() + 1, lines, records)?;
         } else {
             let line = lines.allocate(0).ok_or(GridFull)?;
             let full = full_runs.insert(FullRun { line: bucket.line, next: bucket.chain() });
@@ -595,13 +572,13 @@ fn remove_lane(
     slot: u32,
     lines: &mut Lines,
     full_runs: &mut Slab<FullRun>,
-    places: &mut Slab<Place>,
+    records: &mut Records,
 ) {
     let last = bucket.line * LANES + bucket.len - 1;
     if slot != last {
         let lane = lines.lane(last);
         lines.set_lane(slot, &lane);
-        places[lane.entry].slot = slot;
+        records.set_slot(lane.entry, slot);
     }
     bucket.len -= 1;
     if bucket.len == 0 {
@@ -615,7 +592,7 @@ fn remove_lane(
         }
     } else if bucket.len <= bucket.capacity() / 8 && bucket.class() > 0 {
         // Out of numbers for a smaller run, the larger one does as well.
-        let _ = resize_run(bucket, bucket.class() - 2.min(bucket.class()), lines, places);
+        let _ = resize_run(bucket, bucket.class() - 2.min(bucket.class()), lines, records);
     }
 }
 
@@ -624,13 +601,13 @@ fn resize_run(
     bucket: &mut Bucket,
     class: u8,
     lines: &mut Lines,
-    places: &mut Slab<Place>,
+    records: &mut Records,
 ) -> Result<(), GridFull> {
     let line = lines.allocate(class).ok_or(GridFull)?;
     for index in 0..bucket.len {
         let lane = lines.lane(bucket.line * LANES + index);
         lines.set_lane(line * LANES + index, &lane);
-        places[lane.entry].slot = line * LANES + index;
+        records.set_slot(lane.entry, line * LANES + index);
     }
     lines.release(bucket.line, bucket.class());
     bucket.set_run(line, class, bucket.chain());

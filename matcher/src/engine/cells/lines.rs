@@ -1,28 +1,22 @@
 //! Where the filters of a cell lie: lines of four, in runs.
 //!
 //! A line is one cache line with all that the pre-test needs of four filters, as a structure of arrays. A run
-//! is a power of two of lines side by side. Lines live in pages that never move.
+//! is a power of two of lines side by side.
 
 use wide::{f32x4, i32x4, u32x4};
+
+use super::pages::{PAGE_BYTES, Pages};
 
 /// Filters a line.
 pub(super) const LANES: u32 = 4;
 /// The longest run is `LANES << RUN_CLASS_MAX` filters; moving one takes some ten microseconds.
 pub(super) const RUN_CLASS_MAX: u8 = 10;
-/// Lines a page: 2 MiB.
-const PAGE_LINES: usize = 1 << 15;
+const LINE_BYTES: usize = 64;
+const LINES_PER_PAGE: usize = PAGE_BYTES / LINE_BYTES;
 
-/// Four filters: who they are, the mask of their names, where in the cell they are and how far they reach.
-#[repr(align(64))]
-#[derive(Clone, Copy, Debug, Default)]
-struct Line {
-    entry: [u32; 4],
-    mask: [u32; 4],
-    /// x in the low half, y in the high one, in 65,536ths of the cell's side.
-    xy: [u32; 4],
-    /// z and the reach, likewise.
-    z_reach: [u32; 4],
-}
+/// Four filters: who they are, the masks of their names, where in the cell they are (x in the low half and y in the
+/// high one), and z and the reach likewise, in 65,536ths of the cell's side.
+type Line = [[u32; 4]; 4];
 
 /// One filter as it lies in a line.
 #[derive(Clone, Copy, Debug)]
@@ -58,32 +52,31 @@ pub(super) struct Survivor {
 /// All lines, and the free runs among them.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    pages: Vec<Box<[Line]>>,
-    /// Lines of the last page that were never given out start here.
+    pages: Pages,
+    /// Lines given out at least once.
     fresh: usize,
     /// Free runs by class.
     free: [Vec<u32>; RUN_CLASS_MAX as usize + 1],
 }
 
 impl Lines {
-    /// A run of `1 << class` lines: the number of its first; `None` when the numbers are used up.
+    /// A run of `1 << class` lines: the number of its first; `None` when numbers or memory are used up.
     pub(super) fn allocate(&mut self, class: u8) -> Option<u32> {
         if let Some(line) = self.free[class as usize].pop() {
             return Some(line);
         }
         let lines = 1_usize << class;
-        if self.pages.is_empty() || PAGE_LINES - self.fresh < lines {
+        if self.fresh + lines > self.pages.count() * LINES_PER_PAGE {
             self.retire_rest();
             // A slot is four times a line's number and has to fit 32 bits.
-            if (self.pages.len() + 1) * PAGE_LINES > (u32::MAX / LANES) as usize {
+            if (self.pages.count() + 1) * LINES_PER_PAGE > (u32::MAX / LANES) as usize {
                 return None;
             }
-            self.pages.push(vec![Line::default(); PAGE_LINES].into_boxed_slice());
-            self.fresh = 0;
+            self.pages.add()?;
         }
-        let line = (self.pages.len() - 1) * PAGE_LINES + self.fresh;
+        let line = u32::try_from(self.fresh).ok()?;
         self.fresh += lines;
-        u32::try_from(line).ok()
+        Some(line)
     }
 
     pub(super) fn release(&mut self, line: u32, class: u8) {
@@ -92,13 +85,10 @@ impl Lines {
 
     /// What is left of the last page becomes free runs.
     fn retire_rest(&mut self) {
-        if self.pages.is_empty() {
-            return;
-        }
-        let base = (self.pages.len() - 1) * PAGE_LINES;
-        while self.fresh < PAGE_LINES {
-            let class = (PAGE_LINES - self.fresh).ilog2().min(u32::from(RUN_CLASS_MAX));
-            if let Ok(line) = u32::try_from(base + self.fresh) {
+        let end = self.pages.count() * LINES_PER_PAGE;
+        while self.fresh < end {
+            let class = (end - self.fresh).ilog2().min(u32::from(RUN_CLASS_MAX));
+            if let Ok(line) = u32::try_from(self.fresh) {
                 self.free[class as usize].push(line);
             }
             self.fresh += 1 << class;
@@ -106,39 +96,42 @@ impl Lines {
     }
 
     #[inline]
-    fn line(&self, line: u32) -> &Line {
-        &self.pages[line as usize / PAGE_LINES][line as usize % PAGE_LINES]
+    fn run(&self, first: u32, lines_count: usize) -> &[Line] {
+        bytemuck::cast_slice(self.pages.bytes(first as usize * LINE_BYTES, lines_count * LINE_BYTES))
     }
 
     #[inline]
     fn line_mut(&mut self, line: u32) -> &mut Line {
-        &mut self.pages[line as usize / PAGE_LINES][line as usize % PAGE_LINES]
+        bytemuck::from_bytes_mut(self.pages.bytes_mut(line as usize * LINE_BYTES, LINE_BYTES))
+    }
+
+    /// Reads a word of each of a run's first lines and so brings them near; the processor guesses the others.
+    #[inline]
+    pub(super) fn touch(&self, first: u32, len: u32) -> u32 {
+        let run = self.run(first, len.div_ceil(LANES).min(8) as usize);
+        run.iter().fold(0, |sum, line| sum ^ line[0][0])
     }
 
     pub(super) fn lane(&self, slot: u32) -> Lane {
-        let (line, lane) = (self.line(slot / LANES), (slot % LANES) as usize);
-        let (xy, z_reach) = (line.xy[lane], line.z_reach[lane]);
-        Lane {
-            entry: line.entry[lane],
-            mask: line.mask[lane],
-            spot: Spot { xyz: [low(xy), high(xy), low(z_reach)], reach: high(z_reach) },
-        }
+        let [entry, mask, xy, z_reach] =
+            self.run(slot / LANES, 1)[0].map(|word| word[(slot % LANES) as usize]);
+        Lane { entry, mask, spot: Spot { xyz: [low(xy), high(xy), low(z_reach)], reach: high(z_reach) } }
     }
 
     #[inline]
     pub(super) fn set_lane(&mut self, slot: u32, lane: &Lane) {
         let (line, at) = (self.line_mut(slot / LANES), (slot % LANES) as usize);
-        line.entry[at] = lane.entry;
-        line.mask[at] = lane.mask;
-        line.xy[at] = pack(lane.spot.xyz[0], lane.spot.xyz[1]);
-        line.z_reach[at] = pack(lane.spot.xyz[2], lane.spot.reach);
+        line[0][at] = lane.entry;
+        line[1][at] = lane.mask;
+        line[2][at] = pack(lane.spot.xyz[0], lane.spot.xyz[1]);
+        line[3][at] = pack(lane.spot.xyz[2], lane.spot.reach);
     }
 
     #[inline]
     pub(super) fn set_spot(&mut self, slot: u32, spot: &Spot) {
         let (line, at) = (self.line_mut(slot / LANES), (slot % LANES) as usize);
-        line.xy[at] = pack(spot.xyz[0], spot.xyz[1]);
-        line.z_reach[at] = pack(spot.xyz[2], spot.reach);
+        line[2][at] = pack(spot.xyz[0], spot.xyz[1]);
+        line[3][at] = pack(spot.xyz[2], spot.reach);
     }
 
     /// Appends to `survivors` those of the run's first `len` filters that the event may satisfy: each of
@@ -149,15 +142,13 @@ impl Lines {
     /// nobody within reach is missed; whoever passes with four units to spare is inside for certain.
     #[inline]
     pub(super) fn pre_test(&self, first: u32, len: u32, probe: &Probe, survivors: &mut Vec<Survivor>) {
-        let first_index = first as usize % PAGE_LINES;
-        let lines_count = len.div_ceil(LANES) as usize;
-        let lines = &self.pages[first as usize / PAGE_LINES][first_index..first_index + lines_count];
+        let lines = self.run(first, len.div_ceil(LANES) as usize);
         let [x, y, z] = probe.local.map(f32x4::splat);
         let absent = u32x4::splat(!probe.mask);
         let mut left = len;
-        for line in lines {
-            let xy = i32x4::new(line.xy.map(u32::cast_signed));
-            let z_reach = i32x4::new(line.z_reach.map(u32::cast_signed));
+        for [entries, masks, xy, z_reach] in lines {
+            let xy = i32x4::new(xy.map(u32::cast_signed));
+            let z_reach = i32x4::new(z_reach.map(u32::cast_signed));
             let half = i32x4::splat(0xffff);
             let dx = f32x4::from_i32x4(xy & half) - x;
             let dy = f32x4::from_i32x4((xy >> 16) & half) - y;
@@ -166,7 +157,7 @@ impl Lines {
             let square = dx * dx + dy * dy + dz * dz;
             let surely = (reach - f32x4::splat(4.0)).max(f32x4::splat(-1.0));
             let near = square.simd_le(reach * reach).to_bitmask();
-            let named = i32x4::new((u32x4::new(line.mask) & absent).to_array().map(u32::cast_signed));
+            let named = i32x4::new((u32x4::new(*masks) & absent).to_array().map(u32::cast_signed));
             let named = named.simd_eq(i32x4::splat(0)).to_bitmask();
             let valid = if left >= LANES { 0b1111 } else { (1 << left) - 1 };
             let mut hits = near & named & valid;
@@ -175,10 +166,8 @@ impl Lines {
                 let certain = square.simd_lt(surely * surely.max(f32x4::splat(0.0))).to_bitmask();
                 while hits != 0 {
                     let lane = hits.trailing_zeros();
-                    survivors.push(Survivor {
-                        entry: line.entry[lane as usize],
-                        inside: certain >> lane & 1 == 1,
-                    });
+                    survivors
+                        .push(Survivor { entry: entries[lane as usize], inside: certain >> lane & 1 == 1 });
                     hits &= hits - 1;
                 }
             }
@@ -188,7 +177,7 @@ impl Lines {
 
     pub(super) fn bytes(&self) -> usize {
         let free: usize = self.free.iter().map(|runs| runs.capacity() * size_of::<u32>()).sum();
-        self.pages.len() * PAGE_LINES * size_of::<Line>() + free
+        self.fresh * LINE_BYTES + free
     }
 }
 

@@ -4,23 +4,28 @@
 //! changes in constant time. An event goes through four steps: its attributes get the numbers of the names that
 //! filters use (`view`); the grid gives the runs of filters in the cells around it, under the access keys that it has
 //! (`grid`, `access`); four filters at a time are tested for names and distance (`lines`); those that are left are
-//! decided exactly, first by their constraints (`program`), then by their area where the pre-test left a doubt.
+//! decided exactly, first by their constraints (`records`, `constraints`), then by their area where the pre-test left a doubt.
 
 mod access;
+mod constraints;
 mod grid;
 mod lines;
 mod paged;
-mod program;
+mod pages;
+mod records;
 mod shapes;
 mod symbols;
 mod table;
 mod view;
 
+use std::hint::black_box;
+
 use access::{Accesses, required_mask};
+use constraints::Constraints;
 use grid::{Grid, Landing, Run};
 use lines::{Probe, Survivor};
 use paged::Slab;
-use program::Programs;
+use records::{Header, NONE, Records};
 use shapes::{Shapes, following};
 use symbols::Symbols;
 use view::{View, ViewedAttribute, append_attributes};
@@ -31,8 +36,6 @@ use crate::event::Event;
 use crate::geo::{Position, World};
 use crate::subscription::{ClientId, Subscription, SubscriptionId};
 
-/// No entry, no subscription.
-const NONE: u32 = u32::MAX;
 /// Events that go through the steps together, so that the memory waits of one are hidden behind another.
 const GROUP_EVENTS: usize = 16;
 
@@ -45,26 +48,14 @@ pub struct Cells {
     names: Symbols,
     texts: Symbols,
     accesses: Accesses,
-    programs: Programs,
+    constraints: Constraints,
     shapes: Shapes,
     grid: Grid,
-    entries: Slab<Entry>,
+    records: Records,
     subscriptions: Slab<Held>,
     subscriptions_count: usize,
     clients: Slab<Client>,
     scratch: Scratch,
-}
-
-/// One conjunction of one filter.
-#[derive(Clone, Copy, Debug, Default)]
-struct Entry {
-    program: u32,
-    shape: u32,
-    subscription: u32,
-    /// The subscription's next entry.
-    next: u32,
-    access: u32,
-    mask: u32,
 }
 
 /// A subscription, in the list of its client's.
@@ -72,14 +63,15 @@ struct Entry {
 struct Held {
     installed: bool,
     client: u32,
-    first_entry: u32,
+    /// The first of its records: one for each conjunction of each filter.
+    first_record: u32,
     previous: u32,
     next: u32,
 }
 
 impl Default for Held {
     fn default() -> Self {
-        Self { installed: false, client: NONE, first_entry: NONE, previous: NONE, next: NONE }
+        Self { installed: false, client: NONE, first_record: NONE, previous: NONE, next: NONE }
     }
 }
 
@@ -101,11 +93,23 @@ struct Scratch {
     view: View,
     attributes: Vec<ViewedAttribute>,
     accesses: Vec<u32>,
+    /// A cell and its probe have the same index.
+    cells: Vec<u32>,
     probes: Vec<Probe>,
     runs: Vec<Run>,
     survivors: Vec<Survivor>,
-    /// Per event of the group: where its attributes, runs and survivors end.
-    ends: Vec<(usize, usize, usize)>,
+    /// One per event of the group.
+    ends: Vec<Ends>,
+}
+
+/// Where an event's parts of the lists end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    attributes: usize,
+    accesses: usize,
+    cells: usize,
+    runs: usize,
+    survivors: usize,
 }
 
 impl Cells {
@@ -117,10 +121,10 @@ impl Cells {
             names: Symbols::of_names(),
             texts: Symbols::of_texts(),
             accesses: Accesses::new(),
-            programs: Programs::new(),
+            constraints: Constraints::new(),
             shapes: Shapes::new(world),
             grid: Grid::new(world),
-            entries: Slab::new(),
+            records: Records::new(),
             subscriptions: Slab::new(),
             subscriptions_count: 0,
             clients: Slab::new(),
@@ -128,62 +132,58 @@ impl Cells {
         }
     }
 
-    /// Adds the entries of a subscription; those that were made before an error are in its list.
-    fn add_entries(&mut self, id: u32, subscription: &Subscription) -> Option<()> {
+    /// Adds the records of a subscription; those that were made before an error are in its list.
+    fn add_records(&mut self, id: u32, subscription: &Subscription) -> Option<()> {
+        let mut landing = Landing::NOWHERE;
         for filter in &subscription.filters {
             for conjunction in filter.condition.normal().conjunctions() {
                 let shape = self.shapes.acquire(&filter.area, &self.grid)?;
-                let entry = self.entries.insert(Entry { shape, subscription: id, ..Entry::default() });
-                let Some(entry) = entry else {
+                let Some(record) = self.add_record(id, shape, conjunction) else {
                     self.shapes.release(shape);
                     return None;
                 };
-                if self.fill_entry(entry, conjunction).is_none() {
-                    self.shapes.release(shape);
-                    self.entries.remove(entry);
-                    return None;
-                }
-                let held = &mut self.subscriptions[id];
-                self.entries[entry].next = std::mem::replace(&mut held.first_entry, entry);
+                self.subscriptions[id].first_record = record;
                 let position = self.clients[subscription.client.0].position;
                 if let Some(centre) = self.shapes.centre(shape, position.as_ref()) {
-                    let mut landing = Landing::NOWHERE;
-                    self.place(entry, &centre, &mut landing)?;
+                    let extent = self.shapes.extent(shape);
+                    self.grid.put(&mut self.records, record, extent, &centre, &mut landing).ok()?;
                 }
             }
         }
         Some(())
     }
 
-    fn fill_entry(&mut self, entry: u32, conjunction: &[Literal]) -> Option<()> {
-        let program = self.programs.acquire(conjunction, &mut self.names, &mut self.texts)?;
-        let Some(access) = self.accesses.acquire(conjunction, &self.names, &self.texts) else {
-            self.programs.release(program, &mut self.names, &mut self.texts);
-            return None;
-        };
-        let mask = required_mask(conjunction, &self.names);
-        let held = &mut self.entries[entry];
-        (held.program, held.access, held.mask) = (program, access, mask);
-        Some(())
-    }
-
-    fn place(&mut self, entry: u32, centre: &[f64; 3], landing: &mut Landing) -> Option<()> {
-        let held = self.entries[entry];
-        let extent = self.shapes.extent(held.shape);
-        self.grid.put(entry, (held.access, held.mask), extent, centre, landing).ok()
+    fn add_record(&mut self, subscription: u32, shape: u32, conjunction: &[Literal]) -> Option<u32> {
+        let words = self.constraints.acquire(conjunction, &mut self.names, &mut self.texts)?;
+        let access = self.accesses.acquire(conjunction, &self.names, &self.texts);
+        let record = access.and_then(|access| {
+            let mask = required_mask(conjunction, &self.names);
+            let next = self.subscriptions[subscription].first_record;
+            let header = Header { cell: NONE, slot: 0, access, mask, next, subscription, shape, words: 0 };
+            self.records.insert(header, &words)
+        });
+        if record.is_none() {
+            if let Some(access) = access {
+                self.accesses.release(access);
+            }
+            self.constraints.release(&words, &mut self.names, &mut self.texts);
+        }
+        record
     }
 
     fn remove_held(&mut self, id: u32) {
         let held = std::mem::take(&mut self.subscriptions[id]);
-        let mut entry = held.first_entry;
-        while entry != NONE {
-            self.grid.take(entry);
-            let removed = self.entries.remove(entry);
-            // The key refers to names and texts that the program keeps alive.
-            self.accesses.release(removed.access);
-            self.programs.release(removed.program, &mut self.names, &mut self.texts);
-            self.shapes.release(removed.shape);
-            entry = removed.next;
+        let mut record = held.first_record;
+        while record != NONE {
+            self.grid.take(&mut self.records, record);
+            let header = self.records.header(record);
+            // The key refers to names and texts that the constraints keep alive.
+            self.accesses.release(header.access);
+            let words = self.records.constraints(record, &header);
+            self.constraints.release(words, &mut self.names, &mut self.texts);
+            self.shapes.release(header.shape);
+            self.records.remove(record);
+            record = header.next;
         }
         match held.previous {
             NONE => self.clients[held.client].first_subscription = held.next,
@@ -196,60 +196,96 @@ impl Cells {
     }
 
     /// Finds and pre-tests the filters near each event of a group.
+    ///
+    /// Each step first reads, without a branch in between, what it will look at: the waits for memory, which are most
+    /// of the time, then overlap.
     fn gather(&self, events: &[&Event], scratch: &mut Scratch) {
-        scratch.attributes.clear();
-        scratch.probes.clear();
-        scratch.runs.clear();
-        scratch.survivors.clear();
-        scratch.ends.clear();
+        scratch.clear();
         for event in events {
-            let start = scratch.attributes.len();
+            let start = scratch.ends.last().copied().unwrap_or_default();
             let mask = append_attributes(event, &self.names, &self.texts, &mut scratch.attributes);
-            scratch.accesses.clear();
-            let attributes = &scratch.attributes[start..];
+            let attributes = &scratch.attributes[start.attributes..];
             self.accesses.append_keys(event, attributes, &self.texts, &mut scratch.accesses);
-            let point = event.position.point();
-            self.grid.find(point, mask, &scratch.accesses, &mut scratch.probes, &mut scratch.runs);
-            scratch.ends.push((scratch.attributes.len(), scratch.runs.len(), 0));
+            self.grid.find(event.position.point(), mask, &mut scratch.cells, &mut scratch.probes);
+            scratch.ends.push(Ends {
+                attributes: scratch.attributes.len(),
+                accesses: scratch.accesses.len(),
+                cells: scratch.cells.len(),
+                ..Ends::default()
+            });
         }
+        let mut touched = 0;
+        let mut start = Ends::default();
+        for ends in &scratch.ends {
+            let accesses = &scratch.accesses[start.accesses..ends.accesses];
+            for cell in &scratch.cells[start.cells..ends.cells] {
+                touched ^= self.grid.touch_buckets(*cell, accesses);
+            }
+            start = *ends;
+        }
+        black_box(touched);
+        let mut start = Ends::default();
+        for ends in &mut scratch.ends {
+            let accesses = &scratch.accesses[start.accesses..ends.accesses];
+            for (probe, cell) in (0..).zip(&scratch.cells).skip(start.cells).take(ends.cells - start.cells) {
+                self.grid.collect(*cell, accesses, probe, &mut scratch.runs);
+            }
+            ends.runs = scratch.runs.len();
+            start = *ends;
+        }
+        black_box(scratch.runs.iter().fold(0, |sum, run| sum ^ self.grid.touch_lines(run)));
         let mut run = 0;
         for ends in &mut scratch.ends {
-            while run < ends.1 {
+            while run < ends.runs {
                 self.grid.pre_test(&scratch.runs[run], &scratch.probes, &mut scratch.survivors);
                 run += 1;
             }
-            ends.2 = scratch.survivors.len();
+            ends.survivors = scratch.survivors.len();
         }
+        black_box(scratch.survivors.iter().fold(0, |sum, survivor| sum ^ self.records.touch(survivor.entry)));
     }
 
     /// Appends the subscriptions of those survivors that the event, which `view` shows, satisfies.
     fn decide(&self, event: &Event, view: &View, survivors: &[Survivor], ids: &mut Vec<SubscriptionId>) {
         for survivor in survivors {
-            let entry = &self.entries[survivor.entry];
-            if self.programs.satisfied(entry.program, view, event, &self.texts)
-                && (survivor.inside && self.shapes.is_circle(entry.shape) || self.area_holds(entry, event))
-                && self.reaches(entry, event)
+            let header = self.records.header(survivor.entry);
+            let words = self.records.constraints(survivor.entry, &header);
+            if self.constraints.satisfied(words, view, event, &self.texts)
+                && (survivor.inside && self.shapes.is_circle(header.shape) || self.area_holds(&header, event))
+                && self.reaches(&header, event)
             {
-                ids.push(SubscriptionId(entry.subscription));
+                ids.push(SubscriptionId(header.subscription));
             }
         }
     }
 
-    fn client_position(&self, entry: &Entry) -> Option<&Position> {
-        self.clients[self.subscriptions[entry.subscription].client].position.as_ref()
+    fn client_position(&self, header: &Header) -> Option<&Position> {
+        self.clients[self.subscriptions[header.subscription].client].position.as_ref()
     }
 
-    fn area_holds(&self, entry: &Entry, event: &Event) -> bool {
-        let area = self.shapes.area(entry.shape);
-        let client = if following(area) { self.client_position(entry) } else { None };
+    fn area_holds(&self, header: &Header, event: &Event) -> bool {
+        let area = self.shapes.area(header.shape);
+        let client = if following(area) { self.client_position(header) } else { None };
         area.holds(self.world, client, &event.position)
     }
 
-    fn reaches(&self, entry: &Entry, event: &Event) -> bool {
-        match (&event.reach, event.reach.and_then(|_| self.client_position(entry))) {
+    fn reaches(&self, header: &Header, event: &Event) -> bool {
+        match (&event.reach, event.reach.and_then(|_| self.client_position(header))) {
             (Some(reach), Some(client)) => reach.holds(self.world, &event.position, client),
             _ => true,
         }
+    }
+}
+
+impl Scratch {
+    fn clear(&mut self) {
+        self.attributes.clear();
+        self.accesses.clear();
+        self.cells.clear();
+        self.probes.clear();
+        self.runs.clear();
+        self.survivors.clear();
+        self.ends.clear();
     }
 }
 
@@ -269,11 +305,11 @@ impl Engine for Cells {
         if next != NONE {
             self.subscriptions[next].previous = id;
         }
-        self.subscriptions[id] = Held { installed: true, client, first_entry: NONE, previous: NONE, next };
+        self.subscriptions[id] = Held { installed: true, client, first_record: NONE, previous: NONE, next };
         self.subscriptions_count += 1;
-        if self.add_entries(id, subscription).is_none() {
+        if self.add_records(id, subscription).is_none() {
             self.remove_held(id);
-            return Err(InstallError::Full { held: self.entries.used() as u64 });
+            return Err(InstallError::Full { held: self.records.used() as u64 });
         }
         Ok(())
     }
@@ -293,20 +329,23 @@ impl Engine for Cells {
         let mut landing = Landing::NOWHERE;
         while subscription != NONE {
             let held = self.subscriptions[subscription];
-            let mut entry = held.first_entry;
-            while entry != NONE {
-                let (shape, next) = (self.entries[entry].shape, self.entries[entry].next);
-                if following(self.shapes.area(shape)) {
+            let mut record = held.first_record;
+            while record != NONE {
+                let header = self.records.header(record);
+                if following(self.shapes.area(header.shape)) {
                     match &position {
                         Some(position) => {
-                            let placed = self.place(entry, position.point(), &mut landing);
+                            let extent = self.shapes.extent(header.shape);
+                            let centre = position.point();
+                            let placed =
+                                self.grid.put(&mut self.records, record, extent, centre, &mut landing);
                             // A move takes a lane before it gives one back; 2^32 lanes are 64 GiB of lines.
-                            debug_assert!(placed.is_some(), "lines outnumber entries");
+                            debug_assert!(placed.is_ok(), "lines outnumber records");
                         }
-                        None => self.grid.take(entry),
+                        None => self.grid.take(&mut self.records, record),
                     }
                 }
-                entry = next;
+                record = header.next;
             }
             subscription = held.next;
         }
@@ -316,17 +355,17 @@ impl Engine for Cells {
         let mut scratch = std::mem::take(&mut self.scratch);
         for group in events.chunks(GROUP_EVENTS) {
             self.gather(group, &mut scratch);
-            let (mut attributes_start, mut survivors_start) = (0, 0);
-            for (event, (attributes_end, _, survivors_end)) in group.iter().zip(&scratch.ends) {
-                let survivors = &scratch.survivors[survivors_start..*survivors_end];
+            let mut start = Ends::default();
+            for (event, ends) in group.iter().zip(&scratch.ends) {
+                let survivors = &scratch.survivors[start.survivors..ends.survivors];
                 rows.push_with(|ids| {
                     if !survivors.is_empty() {
-                        let attributes = &scratch.attributes[attributes_start..*attributes_end];
+                        let attributes = &scratch.attributes[start.attributes..ends.attributes];
                         scratch.view.show(attributes, self.names.numbers_end());
                         self.decide(event, &scratch.view, survivors, ids);
                     }
                 });
-                (attributes_start, survivors_start) = (*attributes_end, *survivors_end);
+                start = *ends;
             }
         }
         self.scratch = scratch;
@@ -336,14 +375,14 @@ impl Engine for Cells {
     fn footprint(&self) -> Footprint {
         Footprint {
             subscriptions: self.subscriptions_count,
-            filters: self.entries.used(),
+            filters: self.records.used(),
             bytes: self.names.bytes()
                 + self.texts.bytes()
                 + self.accesses.bytes()
-                + self.programs.bytes()
+                + self.constraints.bytes()
                 + self.shapes.bytes()
                 + self.grid.bytes()
-                + self.entries.bytes()
+                + self.records.bytes()
                 + self.subscriptions.bytes()
                 + self.clients.bytes(),
         }

@@ -66,11 +66,6 @@ impl<T: Default> Slab<T> {
         self.len
     }
 
-    /// Values in use.
-    pub(super) fn used(&self) -> usize {
-        self.len as usize - self.free.len()
-    }
-
     /// Bytes allocated, what the values own aside.
     pub(super) fn bytes(&self) -> usize {
         let places: usize = self.pages.iter().map(Vec::capacity).sum();

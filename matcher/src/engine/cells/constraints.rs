@@ -1,7 +1,8 @@
-//! Conjunctions compiled to words, each held once however many filters share it.
+//! Constraints compiled to words, as they stand in records.
 //!
 //! A constraint is one word with the attribute's name, the operator and whether it is negated, and then its
-//! values, one word each. The common operators are tested here; the others refer to the constraint as it was written.
+//! values, one word each. The common operators are tested here; the others refer to the constraint as it was written,
+//! held once however many filters share it.
 
 use super::paged::Slab;
 use super::symbols::Symbols;
@@ -10,11 +11,6 @@ use super::view::{Kind, View};
 use crate::condition::expression::{Comparison, Constraint, Test, Truth};
 use crate::condition::normal::Literal;
 use crate::event::{Event, Scalar, Value};
-
-/// Words a page: half a mebibyte.
-const PAGE_WORDS: usize = 1 << 16;
-/// A header, and 32 constraints of at most three words.
-const WORDS_MAX: usize = 1 + 32 * 3;
 
 const NEGATED: u64 = 1 << 40;
 
@@ -64,19 +60,11 @@ impl Op {
     }
 }
 
-/// All programs. A program's number is where its header is; the header holds the count of its uses in the low half
-/// and of its words, itself included, in the high one.
+/// Compiles and tests constraints.
 #[derive(Debug)]
-pub(super) struct Programs {
-    pages: Vec<Box<[u64]>>,
-    /// Words of the last page that were never given out start here.
-    fresh: usize,
-    /// Free places by length in words.
-    free: Vec<Vec<u32>>,
-    by_words: NumberTable,
+pub(super) struct Constraints {
     written: Slab<Option<Written>>,
     written_by_hash: NumberTable,
-    used: usize,
 }
 
 #[derive(Debug)]
@@ -85,72 +73,32 @@ struct Written {
     uses: u32,
 }
 
-impl Programs {
+impl Constraints {
     pub(super) fn new() -> Self {
-        Self {
-            pages: Vec::new(),
-            fresh: PAGE_WORDS,
-            free: vec![Vec::new(); WORDS_MAX + 1],
-            by_words: NumberTable::new(),
-            written: Slab::new(),
-            written_by_hash: NumberTable::new(),
-            used: 0,
-        }
+        Self { written: Slab::new(), written_by_hash: NumberTable::new() }
     }
 
-    /// The program of a conjunction, new if it has to be, with one more use; `None` when numbers are used up.
+    /// The words of a conjunction, with a use of each of its names and texts; `None` when numbers are used up.
     pub(super) fn acquire(
         &mut self,
         conjunction: &[Literal],
         names: &mut Symbols,
         texts: &mut Symbols,
-    ) -> Option<u32> {
-        let mut words = vec![0_u64];
+    ) -> Option<Vec<u64>> {
+        let mut words = Vec::with_capacity(conjunction.len() * 2);
         for literal in conjunction {
             if self.compile(literal, names, texts, &mut words).is_none() {
-                self.let_go(&words, names, texts);
+                self.release(&words, names, texts);
                 return None;
             }
         }
-        let hash = hash_words(&words[1..]);
-        let found = self.by_words.find(hash, |program| self.words(*program)[1..] == words[1..]);
-        if let Some(program) = found {
-            self.let_go(&words, names, texts);
-            *self.header_mut(program) += 1;
-            return Some(program);
-        }
-        words[0] = (words.len() as u64) << 32 | 1;
-        let Some(program) = self.allocate(words.len()) else {
-            self.let_go(&words, names, texts);
-            return None;
-        };
-        let (page, start) = locate(program);
-        self.pages[page][start..start + words.len()].copy_from_slice(&words);
-        let pages = &self.pages;
-        self.by_words.insert(hash, program, |program| hash_words(&words_at(pages, *program)[1..]));
-        self.used += 1;
-        Some(program)
-    }
-
-    /// One use less; without any, the program and its names and texts are let go.
-    pub(super) fn release(&mut self, program: u32, names: &mut Symbols, texts: &mut Symbols) {
-        let header = self.header_mut(program);
-        *header -= 1;
-        if *header & u64::from(u32::MAX) != 0 {
-            return;
-        }
-        let words = self.words(program).to_vec();
-        self.by_words.remove(hash_words(&words[1..]), program);
-        self.let_go(&words, names, texts);
-        self.free[words.len()].push(program);
-        self.used -= 1;
+        Some(words)
     }
 
     /// Whether the event satisfies every constraint.
     #[inline]
-    pub(super) fn satisfied(&self, program: u32, view: &View, event: &Event, texts: &Symbols) -> bool {
-        let words = self.words(program);
-        let mut at = 1;
+    pub(super) fn satisfied(&self, words: &[u64], view: &View, event: &Event, texts: &Symbols) -> bool {
+        let mut at = 0;
         while at < words.len() {
             let word = words[at];
             let op = Op::of(word);
@@ -258,7 +206,7 @@ impl Programs {
         };
         let negated = if literal.negated { NEGATED } else { 0 };
         let Some(name) = names.acquire(&constraint.name) else {
-            self.let_go_values(op, &values, texts);
+            self.release_values(op, &values, texts);
             return None;
         };
         words.push(u64::from(name) | op.code() | negated);
@@ -266,18 +214,18 @@ impl Programs {
         Some(())
     }
 
-    /// One use less of each name, text and written constraint of a program.
-    fn let_go(&mut self, words: &[u64], names: &mut Symbols, texts: &mut Symbols) {
-        let mut at = 1;
+    /// One use less of each name, text and written constraint.
+    pub(super) fn release(&mut self, words: &[u64], names: &mut Symbols, texts: &mut Symbols) {
+        let mut at = 0;
         while at < words.len() {
             let op = Op::of(words[at]);
             names.release(name_of(words[at]));
-            self.let_go_values(op, &words[at + 1..at + 1 + op.values_count()], texts);
+            self.release_values(op, &words[at + 1..at + 1 + op.values_count()], texts);
             at += 1 + op.values_count();
         }
     }
 
-    fn let_go_values(&mut self, op: Op, values: &[u64], texts: &mut Symbols) {
+    fn release_values(&mut self, op: Op, values: &[u64], texts: &mut Symbols) {
         match op {
             Op::TextEqual | Op::TextNotEqual => texts.release(low_half(values[0])),
             Op::Written => self.release_written(low_half(values[0])),
@@ -286,7 +234,10 @@ impl Programs {
     }
 
     fn written(&self, number: u64) -> &Constraint {
-        &self.written[low_half(number)].as_ref().expect("a program's constraints are held").constraint
+        &self.written[low_half(number)]
+            .as_ref()
+            .expect("a written constraint is held while words refer to it")
+            .constraint
     }
 
     fn acquire_written(&mut self, constraint: &Constraint) -> Option<u32> {
@@ -317,37 +268,8 @@ impl Programs {
         }
     }
 
-    fn allocate(&mut self, words: usize) -> Option<u32> {
-        if let Some(program) = self.free[words].pop() {
-            return Some(program);
-        }
-        if PAGE_WORDS - self.fresh < words {
-            // The rest of the page, less than a hundred words of 65,536, is left.
-            self.pages.push(vec![0; PAGE_WORDS].into_boxed_slice());
-            self.fresh = 0;
-        }
-        let program = (self.pages.len() - 1) * PAGE_WORDS + self.fresh;
-        self.fresh += words;
-        u32::try_from(program).ok()
-    }
-
-    #[inline]
-    fn words(&self, program: u32) -> &[u64] {
-        words_at(&self.pages, program)
-    }
-
-    fn header_mut(&mut self, program: u32) -> &mut u64 {
-        let (page, start) = locate(program);
-        &mut self.pages[page][start]
-    }
-
     pub(super) fn bytes(&self) -> usize {
-        let free: usize = self.free.iter().map(|places| places.capacity() * size_of::<u32>()).sum();
-        self.pages.len() * PAGE_WORDS * size_of::<u64>()
-            + free
-            + self.by_words.bytes()
-            + self.written.bytes()
-            + self.written_by_hash.bytes()
+        self.written.bytes() + self.written_by_hash.bytes()
     }
 }
 
@@ -364,18 +286,6 @@ fn compare_numbers(comparison: Comparison, a: f64, b: f64) -> bool {
 }
 
 #[inline]
-fn locate(program: u32) -> (usize, usize) {
-    (program as usize / PAGE_WORDS, program as usize % PAGE_WORDS)
-}
-
-#[inline]
-fn words_at(pages: &[Box<[u64]>], program: u32) -> &[u64] {
-    let (page, start) = locate(program);
-    let rest = &pages[page][start..];
-    &rest[..(rest[0] >> 32) as usize]
-}
-
-#[inline]
 fn name_of(word: u64) -> u32 {
     low_half(word)
 }
@@ -386,11 +296,7 @@ fn low_half(word: u64) -> u32 {
     word as u32
 }
 
-/// Programs are made by the filters' owners, so whoever finds collisions slows down installs, not matching.
-fn hash_words(words: &[u64]) -> u64 {
-    words.iter().fold(0x243f_6a88_85a3_08d3, |hash, word| mix(hash ^ word))
-}
-
+/// Constraints come from the filters' owners, so whoever finds collisions slows down installs, not matching.
 fn mix(word: u64) -> u64 {
     let product = u128::from(word) * 0x9e37_79b9_7f4a_7c15;
     #[expect(clippy::cast_possible_truncation, reason = "the two halves are folded")]

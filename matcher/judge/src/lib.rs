@@ -1,1 +1,0 @@
-//! Nothing but its tests: `cargo test --manifest-path matcher/judge/Cargo.toml`.

@@ -1,0 +1,188 @@
+//! What is known of each filter, side by side: where it lies, what it belongs to, and its constraints.
+//!
+//! A record is a header of 32 bytes and the words of the constraints; the number of an entry is where its record is.
+//! A filter that passed the pre-test costs one place in memory to decide.
+
+use super::pages::{PAGE_BYTES, Pages};
+
+/// Records start at multiples of this.
+const BLOCK_BYTES: usize = 32;
+const BLOCKS_PER_PAGE: usize = PAGE_BYTES / BLOCK_BYTES;
+/// Words of 32 constraints of at most three words.
+const CONSTRAINT_WORDS_MAX: usize = 32 * 3;
+const BLOCKS_MAX: usize = 1 + CONSTRAINT_WORDS_MAX / 4;
+
+/// No record, no cell.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The fixed part of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The cell and the slot of the grid, `NONE` and 0 while the filter is nowhere.
+    pub(super) cell: u32,
+    pub(super) slot: u32,
+    pub(super) access: u32,
+    pub(super) mask: u32,
+    /// The next record of the same subscription.
+    pub(super) next: u32,
+    pub(super) subscription: u32,
+    pub(super) shape: u32,
+    /// Words of the constraints.
+    pub(super) words: u32,
+}
+
+/// All records.
+#[derive(Debug)]
+pub(super) struct Records {
+    pages: Pages,
+    /// Blocks given out at least once.
+    fresh: usize,
+    /// Free places by length in blocks.
+    free: Vec<Vec<u32>>,
+    used: usize,
+}
+
+impl Records {
+    pub(super) fn new() -> Self {
+        Self { pages: Pages::default(), fresh: 0, free: vec![Vec::new(); BLOCKS_MAX + 1], used: 0 }
+    }
+
+    /// A new record; `None` when numbers or memory are used up. The header's `words` is set here.
+    pub(super) fn insert(&mut self, mut header: Header, constraints: &[u64]) -> Option<u32> {
+        header.words = u32::try_from(constraints.len()).ok()?;
+        let record = self.allocate(blocks(constraints.len()))?;
+        self.set_header(record, header);
+        let words = self.pages.bytes_mut((record as usize + 1) * BLOCK_BYTES, size_of_val(constraints));
+        words.copy_from_slice(bytemuck::cast_slice(constraints));
+        self.used += 1;
+        Some(record)
+    }
+
+    pub(super) fn remove(&mut self, record: u32) {
+        let words = self.header(record).words;
+        self.free[blocks(words as usize)].push(record);
+        self.used -= 1;
+    }
+
+    /// Records in use.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    #[inline]
+    pub(super) fn header(&self, record: u32) -> Header {
+        let [cell, slot, access, mask, next, subscription, shape, words] = *self.fields(record);
+        Header { cell, slot, access, mask, next, subscription, shape, words }
+    }
+
+    /// Reads one word of the record's start and one of the next cache line, and so brings both near.
+    #[inline]
+    pub(super) fn touch(&self, record: u32) -> u32 {
+        let next = record as usize + 2;
+        let ahead = if next % BLOCKS_PER_PAGE < 2 { record as usize } else { next };
+        self.fields(record)[7] ^ u32::from(self.pages.bytes(ahead * BLOCK_BYTES, BLOCK_BYTES)[0])
+    }
+
+    #[inline]
+    pub(super) fn constraints(&self, record: u32, header: &Header) -> &[u64] {
+        let bytes = header.words as usize * size_of::<u64>();
+        bytemuck::cast_slice(self.pages.bytes((record as usize + 1) * BLOCK_BYTES, bytes))
+    }
+
+    #[inline]
+    pub(super) fn set_place(&mut self, record: u32, cell: u32, slot: u32) {
+        let fields = self.fields_mut(record);
+        (fields[0], fields[1]) = (cell, slot);
+    }
+
+    #[inline]
+    pub(super) fn set_slot(&mut self, record: u32, slot: u32) {
+        self.fields_mut(record)[1] = slot;
+    }
+
+    fn set_header(&mut self, record: u32, header: Header) {
+        let Header { cell, slot, access, mask, next, subscription, shape, words } = header;
+        *self.fields_mut(record) = [cell, slot, access, mask, next, subscription, shape, words];
+    }
+
+    fn fields(&self, record: u32) -> &[u32; 8] {
+        bytemuck::from_bytes(self.pages.bytes(record as usize * BLOCK_BYTES, BLOCK_BYTES))
+    }
+
+    fn fields_mut(&mut self, record: u32) -> &mut [u32; 8] {
+        bytemuck::from_bytes_mut(self.pages.bytes_mut(record as usize * BLOCK_BYTES, BLOCK_BYTES))
+    }
+
+    fn allocate(&mut self, blocks: usize) -> Option<u32> {
+        if let Some(record) = self.free[blocks].pop() {
+            return Some(record);
+        }
+        if self.fresh + blocks > self.pages.count() * BLOCKS_PER_PAGE {
+            self.retire_rest();
+            // The last number stands for none.
+            if (self.pages.count() + 1) * BLOCKS_PER_PAGE >= NONE as usize {
+                return None;
+            }
+            self.pages.add()?;
+        }
+        let record = u32::try_from(self.fresh).ok()?;
+        self.fresh += blocks;
+        Some(record)
+    }
+
+    /// What is left of the last page becomes a free place.
+    fn retire_rest(&mut self) {
+        let end = self.pages.count() * BLOCKS_PER_PAGE;
+        if let Ok(rest) = u32::try_from(self.fresh)
+            && end > self.fresh
+        {
+            self.free[end - self.fresh].push(rest);
+        }
+        self.fresh = end;
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let free: usize = self.free.iter().map(|places| places.capacity() * size_of::<u32>()).sum();
+        self.fresh * BLOCK_BYTES + free
+    }
+}
+
+fn blocks(words: usize) -> usize {
+    1 + words.div_ceil(BLOCK_BYTES / size_of::<u64>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(next: u32) -> Header {
+        Header { cell: NONE, slot: 0, access: 1, mask: 2, next, subscription: 3, shape: 4, words: 0 }
+    }
+
+    #[test]
+    fn records_keep_what_they_are_given_and_places_come_back() {
+        let mut records = Records::new();
+        let long = records.insert(header(7), &[9; CONSTRAINT_WORDS_MAX]).unwrap();
+        let short = records.insert(header(8), &[]).unwrap();
+        records.set_place(long, 5, 6);
+        let held = records.header(long);
+        assert_eq!((held.cell, held.slot, held.next, held.words), (5, 6, 7, 96));
+        assert_eq!(records.constraints(long, &held), [9; CONSTRAINT_WORDS_MAX]);
+        assert!(records.constraints(short, &records.header(short)).is_empty());
+        records.remove(long);
+        assert_eq!(records.insert(header(1), &[1; 95]), Some(long));
+        assert_eq!(records.used(), 2);
+    }
+
+    #[test]
+    fn records_do_not_straddle_pages() {
+        let mut records = Records::new();
+        let per_page = BLOCKS_PER_PAGE / BLOCKS_MAX;
+        for _ in 0..per_page {
+            records.insert(header(0), &[1; CONSTRAINT_WORDS_MAX]).unwrap();
+        }
+        let next = records.insert(header(0), &[2; CONSTRAINT_WORDS_MAX]).unwrap();
+        assert_eq!(next as usize, BLOCKS_PER_PAGE);
+        assert_eq!(records.constraints(next, &records.header(next)), [2; CONSTRAINT_WORDS_MAX]);
+    }
+}
