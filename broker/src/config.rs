@@ -303,7 +303,9 @@ impl Config {
         missing(!self.store.data.is_empty(), "store.data", "this build keeps nothing on disk");
         missing(self.store.fsync != Fsync::Always, "store.fsync", "this build keeps nothing on disk");
         if matches!(self.server.engine, EngineName::Gpu | EngineName::Clcb) {
-            faults.push("server.engine gpu and clcb are not there yet: this build has no GPU engine".to_owned());
+            faults.push(
+                "server.engine gpu and clcb are not there yet: this build has no GPU engine".to_owned(),
+            );
         }
     }
 
@@ -357,7 +359,11 @@ impl Config {
     /// Whether only this machine can reach the broker.
     #[must_use]
     pub fn on_loopback(&self) -> bool {
-        self.server.listen.parse::<SocketAddr>().map(|address| address.ip()).is_ok_and(|ip: IpAddr| ip.is_loopback())
+        self.server
+            .listen
+            .parse::<SocketAddr>()
+            .map(|address| address.ip())
+            .is_ok_and(|ip: IpAddr| ip.is_loopback())
     }
 
     /// How many engine threads: as set, or one per core.
@@ -389,9 +395,10 @@ impl Provider for Single {
     }
 
     fn data(&self) -> Result<Map<Profile, Dict>, figment::Error> {
-        let nested = self.key.rsplit('.').fold(self.value.clone(), |value, key| {
-            Value::from(Dict::from([(key.to_owned(), value)]))
-        });
+        let nested = self
+            .key
+            .rsplit('.')
+            .fold(self.value.clone(), |value, key| Value::from(Dict::from([(key.to_owned(), value)])));
         let dict = nested.into_dict().unwrap_or_default();
         Ok(Map::from([(Profile::Default, dict)]))
     }
@@ -414,7 +421,11 @@ fn assemble(sources: &Sources) -> Result<Figment, ConfigError> {
         figment = figment.merge(Single { origin: format!("environment variable {name}"), key, value });
     }
     for (key, value) in flags {
-        figment = figment.merge(Single { origin: "command line".to_owned(), key: (*key).to_owned(), value: value.clone() });
+        figment = figment.merge(Single {
+            origin: "command line".to_owned(),
+            key: (*key).to_owned(),
+            value: value.clone(),
+        });
     }
     let faults = unknown_and_mistyped(&figment);
     if faults.is_empty() { Ok(figment) } else { Err(ConfigError { faults }) }
@@ -467,7 +478,8 @@ fn defaults() -> Figment {
 
 /// Compares what was put together with the defaults, whose keys are all there are. serde would stop at the first.
 fn unknown_and_mistyped(figment: &Figment) -> Vec<String> {
-    let known = defaults().data().ok().and_then(|mut data| data.remove(&Profile::Default)).unwrap_or_default();
+    let known =
+        defaults().data().ok().and_then(|mut data| data.remove(&Profile::Default)).unwrap_or_default();
     let given = match figment.data() {
         Ok(mut data) => data.remove(&Profile::Default).unwrap_or_default(),
         Err(error) => return error.into_iter().map(|one| one.to_string()).collect(),
@@ -580,7 +592,10 @@ mod tests {
         assert_eq!((config.server.shards, config.limits.body_bytes), (5, 77));
         sources.environment.push(owned(&("BROKER__SERVER__LISTN", "x")));
         let error = load_with(toml, sources).unwrap_err();
-        assert_eq!(error.faults, ["server.listn is not a setting (in environment variable BROKER__SERVER__LISTN)"]);
+        assert_eq!(
+            error.faults,
+            ["server.listn is not a setting (in environment variable BROKER__SERVER__LISTN)"]
+        );
     }
 
     #[test]
@@ -588,7 +603,8 @@ mod tests {
         let toml = "[server]\nshard = 3\nlisten = 5\n[limit]\na = 1\n[limits]\ndepth = -1\n";
         let faults = load(toml, Vec::new()).unwrap_err().faults;
         assert_eq!(faults.len(), 4, "{faults:?}");
-        let toml = "[server]\nlisten = \"0.0.0.0:1\"\nengine = \"gpu\"\n[limits]\ndepth = 0\n[tls]\ncert = \"x\"\n";
+        let toml =
+            "[server]\nlisten = \"0.0.0.0:1\"\nengine = \"gpu\"\n[limits]\ndepth = 0\n[tls]\ncert = \"x\"\n";
         let faults = load(toml, Vec::new()).unwrap_err().faults;
         assert_eq!(faults.len(), 4, "{faults:?}");
     }

@@ -26,7 +26,8 @@ fn main() -> ExitCode {
 
 fn sources(settings: &Settings) -> Sources {
     // A variable that is not UTF-8 is none of ours.
-    let variable = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let variable =
+        |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment = std::env::vars_os().filter_map(variable).collect();
     Sources { file: settings.config.clone(), environment, flags: settings.flags() }
 }
@@ -42,7 +43,8 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let address = config.address();
-        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let listener =
+            TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         println!("nearcast listens on http://{}", listener.local_addr()?);
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(shutdown.clone()));

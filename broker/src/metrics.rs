@@ -101,8 +101,8 @@ impl Drop for Raised {
 
 /// Upper ends of the buckets of times, in seconds: from a microsecond to ten seconds.
 const SECONDS_BUCKETS: [f64; 22] = [
-    1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0,
-    2.0, 5.0, 10.0,
+    1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5,
+    1.0, 2.0, 5.0, 10.0,
 ];
 
 /// Upper ends of the buckets of batch sizes.
@@ -122,7 +122,8 @@ impl Metrics {
         let dropped = "Deliveries lost, by cause.";
         let cut_off = "Connections that the broker ended, by cause.";
         let queue = "Commands that wait for an engine.";
-        let depth = |shard: usize| names.gauge("nearcast_queue_depth", queue, &[("shard", shard.to_string())]);
+        let depth =
+            |shard: usize| names.gauge("nearcast_queue_depth", queue, &[("shard", shard.to_string())]);
         Self {
             handle: recorder.handle(),
             started: Instant::now(),
@@ -152,8 +153,10 @@ impl Metrics {
             match_batch: names.seconds("nearcast_match_seconds", "Matching and dealing out a batch."),
             batch_events: names.histogram("nearcast_batch_events", "Events matched in a batch."),
             write: names.seconds("nearcast_write_seconds", "Writing what waits for a connection."),
-            publish_to_write: names
-                .seconds("nearcast_publish_to_write_seconds", "From an event being read to its being written."),
+            publish_to_write: names.seconds(
+                "nearcast_publish_to_write_seconds",
+                "From an event being read to its being written.",
+            ),
         }
     }
 
@@ -175,11 +178,17 @@ const METADATA: Metadata<'static> = Metadata::new("nearcast", Level::INFO, None)
 
 impl Names<'_> {
     fn key(name: &'static str, labels: &[(&'static str, impl AsRef<str>)]) -> Key {
-        let label = |(name, value): &(&'static str, _)| Label::new(*name, AsRef::<str>::as_ref(value).to_owned());
+        let label =
+            |(name, value): &(&'static str, _)| Label::new(*name, AsRef::<str>::as_ref(value).to_owned());
         Key::from_parts(name, labels.iter().map(label).collect::<Vec<_>>())
     }
 
-    fn tally(&self, name: &'static str, text: &'static str, labels: &[(&'static str, &'static str)]) -> Tally {
+    fn tally(
+        &self,
+        name: &'static str,
+        text: &'static str,
+        labels: &[(&'static str, &'static str)],
+    ) -> Tally {
         self.0.describe_counter(KeyName::from_const_str(name), None, text.into());
         let counter = self.0.register_counter(&Self::key(name, labels), &METADATA);
         counter.increment(0);

@@ -107,7 +107,9 @@ impl Refusal {
             Self::BadRequest(_) => ("bad-request", "bad request", 400),
             Self::NotFound(_) => ("not-found", "not found", 404),
             Self::MethodNotAllowed => ("method-not-allowed", "method not allowed", 405),
-            Self::ForeignOrigin(_) => ("foreign-origin", "pages of this origin may not talk to the broker", 403),
+            Self::ForeignOrigin(_) => {
+                ("foreign-origin", "pages of this origin may not talk to the broker", 403)
+            }
             Self::Internal(_) => ("internal", "the broker is broken", 500),
         }
     }
@@ -134,7 +136,9 @@ impl Refusal {
             Self::Interrupted => "the connection ended within the body".to_owned(),
             Self::MediaType { found } => format!("{found} is not understood here"),
             Self::BadRequest(detail) | Self::NotFound(detail) => detail.clone(),
-            Self::ForeignOrigin(origin) => format!("{origin} is not a loopback origin and not in server.allowed_origins"),
+            Self::ForeignOrigin(origin) => {
+                format!("{origin} is not a loopback origin and not in server.allowed_origins")
+            }
             Self::Internal(detail) => (*detail).to_owned(),
         })
     }

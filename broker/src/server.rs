@@ -46,7 +46,8 @@ pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationTo
     // A task that panicked has said so itself.
     let _ = upkeep.await;
     if app.shards.ended() {
-        let joined = tokio::task::spawn_blocking(move || threads.into_iter().all(|thread| thread.join().is_ok()));
+        let joined =
+            tokio::task::spawn_blocking(move || threads.into_iter().all(|thread| thread.join().is_ok()));
         anyhow::ensure!(joined.await?, "an engine's thread panicked");
     }
     tracing::info!("stopped");

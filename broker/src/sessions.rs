@@ -204,13 +204,22 @@ impl Sessions {
         installed
     }
 
-    fn install_for(&mut self, client_id: u32, prepared: Prepared, owner: Option<u64>) -> Result<Installed, Refusal> {
+    fn install_for(
+        &mut self,
+        client_id: u32,
+        prepared: Prepared,
+        owner: Option<u64>,
+    ) -> Result<Installed, Refusal> {
         let client = self.clients.get_mut(client_id).ok_or(Refusal::Internal("the client is gone"))?;
         let limit = self.limits.subscriptions_per_client;
         let previous = client.subscriptions.get(&prepared.id).copied();
         if previous.is_none() && client.subscriptions.len() >= limit {
             let setting = "limits.subscriptions_per_client";
-            return Err(Refusal::Limit { what: "subscriptions for one client", limit: limit as u64, setting });
+            return Err(Refusal::Limit {
+                what: "subscriptions for one client",
+                limit: limit as u64,
+                setting,
+            });
         }
         let Prepared { id, filters, overflow, document } = prepared;
         let held = Held {
@@ -221,7 +230,11 @@ impl Sessions {
             owner,
         };
         let subscription = Subscription { client: ClientId(client_id), filters };
-        let full = Refusal::Limit { what: "filters in one engine", limit: u32::MAX.into(), setting: "server.shards" };
+        let full = Refusal::Limit {
+            what: "filters in one engine",
+            limit: u32::MAX.into(),
+            setting: "server.shards",
+        };
         let number = previous.or_else(|| self.subscriptions.reserve()).ok_or(full.clone())?;
         if let Err(InstallError::Full { .. }) = self.engine.install(SubscriptionId(number), &subscription) {
             if previous.is_none() {
@@ -282,7 +295,11 @@ impl Sessions {
         let client = self.clients.get_mut(id).ok_or(Refusal::Internal("the client is gone"))?;
         if client.readers.len() >= limit {
             let setting = "limits.readers_per_client";
-            return Err(Refusal::Limit { what: "connections that read for one client", limit: limit as u64, setting });
+            return Err(Refusal::Limit {
+                what: "connections that read for one client",
+                limit: limit as u64,
+                setting,
+            });
         }
         let attached = Attached { epoch: Arc::clone(&client.epoch), offset: client.offset };
         match resume {

@@ -47,7 +47,12 @@ pub(crate) enum Command {
     /// The documents of all subscriptions of a client, by id.
     List { client: Arc<str>, reply: oneshot::Sender<Vec<Arc<str>>> },
     /// A connection reads for a client from now on.
-    Attach { client: Arc<str>, outbox: Arc<Outbox>, resume: Resume, reply: oneshot::Sender<Result<Attached, Refusal>> },
+    Attach {
+        client: Arc<str>,
+        outbox: Arc<Outbox>,
+        resume: Resume,
+        reply: oneshot::Sender<Result<Attached, Refusal>>,
+    },
     /// A connection reads no more; its subscriptions end.
     Detach { client: Arc<str>, connection: u64 },
     /// Everything of a client is gone.
@@ -208,7 +213,10 @@ async fn send(sender: &mpsc::Sender<Command>, command: Command, wait: Duration) 
     }
 }
 
-async fn reserve(sender: &mpsc::Sender<Command>, wait: Duration) -> Result<mpsc::Permit<'_, Command>, Refusal> {
+async fn reserve(
+    sender: &mpsc::Sender<Command>,
+    wait: Duration,
+) -> Result<mpsc::Permit<'_, Command>, Refusal> {
     match tokio::time::timeout(wait, sender.reserve()).await {
         Ok(Ok(permit)) => Ok(permit),
         Ok(Err(_)) => Err(Refusal::Stopping),
@@ -220,7 +228,9 @@ fn engine(name: EngineName, world: World) -> Box<dyn Engine> {
     match name {
         EngineName::Scan => Box::new(Scan::new(world)),
         // The settings are refused where a GPU engine is asked for.
-        EngineName::Auto | EngineName::Cells | EngineName::Gpu | EngineName::Clcb => Box::new(Cells::new(world)),
+        EngineName::Auto | EngineName::Cells | EngineName::Gpu | EngineName::Clcb => {
+            Box::new(Cells::new(world))
+        }
     }
 }
 

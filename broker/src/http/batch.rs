@@ -38,7 +38,10 @@ impl Tally {
         match outcome {
             Ok(()) => self.done += 1,
             Err(
-                refusal @ (Refusal::Overloaded | Refusal::Stopping | Refusal::TooFast { .. } | Refusal::Internal(_)),
+                refusal @ (Refusal::Overloaded
+                | Refusal::Stopping
+                | Refusal::TooFast { .. }
+                | Refusal::Internal(_)),
             ) => return Err(refusal),
             Err(_) if self.rejected.len() >= app.config.limits.rejected_listed => self.rejected_unlisted += 1,
             Err(refusal) => self.rejected.push(Rejected { index: self.index, problem: refusal.problem() }),

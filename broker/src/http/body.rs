@@ -24,7 +24,8 @@ pub(crate) enum Format {
 impl Format {
     /// What the headers say; nothing counts as JSON.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
-        let foreign = |found: &[u8]| Refusal::MediaType { found: String::from_utf8_lossy(found).into_owned() };
+        let foreign =
+            |found: &[u8]| Refusal::MediaType { found: String::from_utf8_lossy(found).into_owned() };
         if let Some(encoding) = headers.get(CONTENT_ENCODING)
             && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
         {
@@ -34,9 +35,10 @@ impl Format {
         let media_type = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
         match media_type.trim_ascii().to_ascii_lowercase().as_slice() {
             b"application/json" | b"application/geo+json" | b"text/json" => Ok(Self::Json),
-            b"application/x-ndjson" | b"application/ndjson" | b"application/jsonl" | b"application/x-jsonlines" => {
-                Ok(Self::Lines)
-            }
+            b"application/x-ndjson"
+            | b"application/ndjson"
+            | b"application/jsonl"
+            | b"application/x-jsonlines" => Ok(Self::Lines),
             b"application/geo+json-seq" | b"application/json-seq" => Ok(Self::Sequence),
             _ => Err(foreign(value.as_bytes())),
         }
@@ -46,7 +48,9 @@ impl Format {
     pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Refusal> {
         match Self::of(headers)? {
             Self::Json => Ok(()),
-            Self::Lines | Self::Sequence => Err(Refusal::MediaType { found: "a sequence of documents".to_owned() }),
+            Self::Lines | Self::Sequence => {
+                Err(Refusal::MediaType { found: "a sequence of documents".to_owned() })
+            }
         }
     }
 }
@@ -75,7 +79,8 @@ impl Parts {
     ) -> Result<Self, Refusal> {
         let pause = Duration::from_millis(app.config.connection.body_timeout_ms);
         let parts = Self { stream: body.into_data_stream(), left: limit, limit, setting, pause };
-        let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let announced =
+            headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if announced.is_some_and(|length| length > limit) {
             return Err(parts.too_large());
         }

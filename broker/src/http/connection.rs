@@ -76,7 +76,11 @@ impl<S> Stream<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
-    fn poll_read(mut self: Pin<&mut Self>, ctx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        ctx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_read(ctx, buf)
     }
 }

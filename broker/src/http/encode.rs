@@ -14,7 +14,8 @@ pub(crate) fn frame(entry: Entry) -> String {
     match entry {
         Entry::Answer(text) => text.into_string(),
         Entry::Delivery(delivery) => {
-            let mut text = String::with_capacity(DELIVERY_BYTES + names_bytes(&delivery) + delivery.body.text.len());
+            let mut text =
+                String::with_capacity(DELIVERY_BYTES + names_bytes(&delivery) + delivery.body.text.len());
             push_delivery(&mut text, &delivery);
             text
         }

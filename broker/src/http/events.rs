@@ -142,7 +142,9 @@ async fn collection(
     let members = Members::parse(body::text(elements.skeleton())?)?;
     match (members.get("type"), members.get("features")) {
         (Some("\"FeatureCollection\""), Some("[]")) => Ok(()),
-        (Some("\"FeatureCollection\""), _) => Err(Refusal::invalid("/features", "must be an array of Features")),
+        (Some("\"FeatureCollection\""), _) => {
+            Err(Refusal::invalid("/features", "must be an array of Features"))
+        }
         (Some("\"Feature\""), _) => Err(app.features.too_large()),
         _ => Err(Refusal::invalid("/type", "must be \"Feature\" or \"FeatureCollection\"")),
     }

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::batch::Work as _;
 use super::events::Publish;
 use super::{App, Pace, encode, positions};
-use super::batch::Work as _;
 use crate::ingest::json::{self, Members};
 use crate::ingest::position;
 use crate::outbox::Outbox;
@@ -110,7 +110,9 @@ impl Asker {
                 }
                 Refusal::Invalid(faults)
             }
-            Refusal::NotYet { pointer, what } => Refusal::NotYet { pointer: format!("/event{pointer}"), what },
+            Refusal::NotYet { pointer, what } => {
+                Refusal::NotYet { pointer: format!("/event{pointer}"), what }
+            }
             other => other,
         })?;
         Ok(Answer::Ok)
@@ -141,6 +143,9 @@ fn check_reference(text: &str) -> Result<&str, Refusal> {
     if readable && text.len() <= REFERENCE_BYTES {
         Ok(text)
     } else {
-        Err(Refusal::invalid("/ref", format!("must be a number or a text of at most {REFERENCE_BYTES} bytes")))
+        Err(Refusal::invalid(
+            "/ref",
+            format!("must be a number or a text of at most {REFERENCE_BYTES} bytes"),
+        ))
     }
 }

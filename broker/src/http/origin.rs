@@ -23,7 +23,8 @@ pub(crate) struct Allowed(HeaderValue);
 
 impl Origins {
     pub(crate) fn new(config: &Config) -> Self {
-        let listed = config.server.allowed_origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
+        let listed =
+            config.server.allowed_origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
         let allowed = listed.map(|origin| origin.trim_end_matches('/').to_owned()).collect();
         Self { allowed, own: config.server.insecure }
     }

@@ -33,7 +33,8 @@ impl FromRequestParts<Arc<App>> for ClientPath {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
-        let Path(name) = Path::<String>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
+        let Path(name) =
+            Path::<String>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
         Ok(Self(client_name(app, &name)?))
     }
 }
@@ -42,8 +43,9 @@ impl FromRequestParts<Arc<App>> for SubscriptionPath {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
-        let Path((client, id)) =
-            Path::<(String, String)>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
+        let Path((client, id)) = Path::<(String, String)>::from_request_parts(parts, app)
+            .await
+            .map_err(|error| unreadable(&error))?;
         app.subscriptions.check_id(&id, "").map_err(|fault| Refusal::BadRequest(fault.detail))?;
         Ok(Self(client_name(app, &client)?, id.into()))
     }

@@ -117,7 +117,8 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let (app, client, connection) = (Arc::clone(&self.app), Arc::clone(&self.client), self.outbox.connection);
+        let (app, client, connection) =
+            (Arc::clone(&self.app), Arc::clone(&self.client), self.outbox.connection);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             app.tasks.clone().spawn_on(async move { app.shards.detach(&client, connection).await }, &runtime);
         }

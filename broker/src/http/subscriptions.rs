@@ -34,8 +34,7 @@ pub(crate) async fn put(
     let limit = app.config.limits.subscription_bytes;
     let body = body::document(&app, &headers, body, limit, "limits.subscription_bytes").await?;
     let subscription = Box::new(app.subscriptions.parse(&id, body::text(&body)?)?);
-    let install =
-        |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
+    let install = |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
     let installed = app.shards.ask(&client, install).await??;
     let status = if installed.replaced { StatusCode::OK } else { StatusCode::CREATED };
     Ok(error::json(status, &*installed.document))
@@ -90,7 +89,8 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
     let asked = Arc::clone(&id);
-    let removed = app.shards.ask(&client, |client, reply| Command::Remove { client, id: asked, reply }).await?;
+    let removed =
+        app.shards.ask(&client, |client, reply| Command::Remove { client, id: asked, reply }).await?;
     if removed { Ok(StatusCode::NO_CONTENT) } else { Err(none(&client, &id)) }
 }
 

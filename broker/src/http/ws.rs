@@ -81,12 +81,8 @@ async fn serve(socket: WebSocket, app: Arc<App>, client: Arc<str>, pace: Pace) {
 async fn converse(socket: WebSocket, asker: Asker) {
     let (mut sink, mut stream) = socket.split();
     let (app, outbox) = (Arc::clone(&asker.app), Arc::clone(&asker.outbox));
-    let attach = |client, reply| Command::Attach {
-        client,
-        outbox: Arc::clone(&outbox),
-        resume: Resume::Ready,
-        reply,
-    };
+    let attach =
+        |client, reply| Command::Attach { client, outbox: Arc::clone(&outbox), resume: Resume::Ready, reply };
     let attached = app.shards.ask(&asker.client, attach).await;
     if let Err(refusal) = attached.and_then(|attached| attached) {
         outbox.push_answer(encode::problem(None, &refusal));
@@ -172,7 +168,11 @@ fn read_error(outbox: &Outbox, error: axum::Error) -> Read {
 
 /// Writes what waits, all that there is before each flush, and pings. Ends with a close frame; an error says that
 /// the connection is broken.
-async fn write(sink: &mut SplitSink<WebSocket, Message>, app: &App, outbox: &Outbox) -> Result<(), axum::Error> {
+async fn write(
+    sink: &mut SplitSink<WebSocket, Message>,
+    app: &App,
+    outbox: &Outbox,
+) -> Result<(), axum::Error> {
     let settings = &app.config.connection;
     let interval = Duration::from_millis(settings.ping_interval_ms);
     let silence = Duration::from_millis(settings.silence_timeout_ms);

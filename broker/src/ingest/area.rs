@@ -116,7 +116,10 @@ fn corridor(world: World, text: &str, radius: Radius, bounds: AreaBounds) -> Res
 fn check_vertices(count: usize, place: &str, bounds: AreaBounds) -> Result<(), Fault> {
     if count > bounds.vertices {
         let limit = bounds.vertices;
-        return Err(fault(place, format!("has {count} positions, at most {limit} (limits.vertices_per_area)")));
+        return Err(fault(
+            place,
+            format!("has {count} positions, at most {limit} (limits.vertices_per_area)"),
+        ));
     }
     Ok(())
 }
@@ -166,9 +169,18 @@ mod tests {
         check(r#"{"radius_m":1,"radius_km":1}"#, "/radius_km");
         check(r#"{"radius_m":1,"center":[1]}"#, "/center");
         check(r#"{"polygon":{"type":"Point","coordinates":[1,2]}}"#, "/polygon/type");
-        check(r#"{"polygon":{"type":"Polygon","coordinates":[[[0,0],[1,0],[0,0]]]}}"#, "/polygon/coordinates");
-        check(r#"{"polygon":{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,91],[0,0]]]}}"#, "/polygon/coordinates/0/2");
-        check(r#"{"corridor":{"type":"LineString","coordinates":[[0,0]]},"radius_m":3}"#, "/corridor/coordinates");
+        check(
+            r#"{"polygon":{"type":"Polygon","coordinates":[[[0,0],[1,0],[0,0]]]}}"#,
+            "/polygon/coordinates",
+        );
+        check(
+            r#"{"polygon":{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,91],[0,0]]]}}"#,
+            "/polygon/coordinates/0/2",
+        );
+        check(
+            r#"{"corridor":{"type":"LineString","coordinates":[[0,0]]},"radius_m":3}"#,
+            "/corridor/coordinates",
+        );
         check(
             r#"{"corridor":{"type":"LineString","coordinates":[[0,0],[1,1],[2,2],[3,3],[4,4],[5,5]]},"radius_m":3}"#,
             "/corridor/coordinates",

@@ -124,7 +124,8 @@ impl<'w> Walk<'w> {
             // Told once; the rest is read only for its syntax.
             self.flattens = false;
             let limit = self.bounds.attributes;
-            return self.fault(format!("an event has at most {limit} attributes (limits.attributes_per_event)"));
+            return self
+                .fault(format!("an event has at most {limit} attributes (limits.attributes_per_event)"));
         }
         if self.scope == 0 {
             self.push(Value::Scalar(scalar));
@@ -335,10 +336,7 @@ mod tests {
         check_flat(r#"{"a":[{"b":1},{"b":[2,3]}]}"#, &[("a.b", numbers(&[1.0, 2.0, 3.0]))]);
         check_flat(r#"{"a":[]}"#, &[("a", numbers(&[]))]);
         check_flat(r#"{"a":[null]}"#, &[("a", numbers(&[]))]);
-        check_flat(
-            r#"{"a":[1,{"b":2}]}"#,
-            &[("a", numbers(&[1.0])), ("a.b", numbers(&[2.0]))],
-        );
+        check_flat(r#"{"a":[1,{"b":2}]}"#, &[("a", numbers(&[1.0])), ("a.b", numbers(&[2.0]))]);
     }
 
     #[track_caller]

@@ -98,7 +98,10 @@ impl FeatureReader {
         match position {
             Some(position) if faults.is_empty() => Ok(Published {
                 event: Event { position, attributes, reach },
-                body: Arc::new(Body { text: self.complete(text, has_id, has_time), received: Instant::now() }),
+                body: Arc::new(Body {
+                    text: self.complete(text, has_id, has_time),
+                    received: Instant::now(),
+                }),
             }),
             _ => Err(Refusal::Invalid(faults)),
         }
@@ -109,7 +112,9 @@ impl FeatureReader {
             faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_owned() });
             None
         };
-        let Some(text) = members.take("geometry") else { return fault("/geometry", "must be a GeoJSON Point") };
+        let Some(text) = members.take("geometry") else {
+            return fault("/geometry", "must be a GeoJSON Point");
+        };
         let mut geometry = match Members::parse(text) {
             Ok(geometry) => geometry,
             Err(Refusal::Invalid(found)) => {
@@ -173,7 +178,9 @@ impl FeatureReader {
 
 /// Members that the protocol has and this build has not: told by name, so that nobody waits for their effect.
 fn refuse_what_is_not_there_yet(members: &Members<'_>) -> Result<(), Refusal> {
-    for (name, what) in [("ttl_s", "an event that stays live (ttl_s)"), ("key", "an object that lives on (key)")] {
+    for (name, what) in
+        [("ttl_s", "an event that stays live (ttl_s)"), ("key", "an object that lives on (key)")]
+    {
         if members.get(name).is_some() {
             return Err(Refusal::not_yet(json::pointer("", name), what));
         }
@@ -266,7 +273,8 @@ mod tests {
 
     #[test]
     fn a_delivered_event_is_the_published_one_with_id_and_time() {
-        let text = feature(r#","id":"a","time":"2026-03-01T07:30:00Z","properties":{"a":1},"bbox":[1,2,3,4]"#);
+        let text =
+            feature(r#","id":"a","time":"2026-03-01T07:30:00Z","properties":{"a":1},"bbox":[1,2,3,4]"#);
         assert_eq!(&*parse(&text).unwrap().body.text, text);
         let made = parse(&feature(r#","id":null,"properties":{}"#)).unwrap().body;
         let made: serde_json::Value = serde_json::from_str(&made.text).unwrap();
@@ -278,7 +286,11 @@ mod tests {
     fn a_delivered_event_is_one_line() {
         let text = feature(",\n \"id\": 7,\r\n\"time\":\"2026-03-01T07:30:00Z\", \"note\": \"a \\\" b\"");
         let body = parse(&text).unwrap().body;
-        assert!(body.text.ends_with(r#","id":7,"time":"2026-03-01T07:30:00Z","note":"a \" b"}"#), "{}", body.text);
+        assert!(
+            body.text.ends_with(r#","id":7,"time":"2026-03-01T07:30:00Z","note":"a \" b"}"#),
+            "{}",
+            body.text
+        );
     }
 
     #[test]
@@ -306,7 +318,9 @@ mod tests {
         for (members, pointer) in
             [(r#","ttl_s":3"#, "/ttl_s"), (r#","key":"k""#, "/key"), (r#","priority":"alarm""#, "/priority")]
         {
-            let Err(Refusal::NotYet { pointer: found, .. }) = parse(&feature(members)) else { panic!("{members}") };
+            let Err(Refusal::NotYet { pointer: found, .. }) = parse(&feature(members)) else {
+                panic!("{members}")
+            };
             assert_eq!(found, pointer);
         }
     }

@@ -277,7 +277,9 @@ impl Elements {
                 b']' | b',' | b'}' | b':' => return Err(self.malformed("expected an element")),
                 _ => self.open(byte, closing),
             },
-            Place::Inside { depth, text, kind, closing } => return self.inside(depth, text, kind, closing, byte),
+            Place::Inside { depth, text, kind, closing } => {
+                return self.inside(depth, text, kind, closing, byte);
+            }
             Place::Between { closing } => match byte {
                 _ if space => {}
                 b',' => self.place = Place::Expecting { after_comma: true, closing },
@@ -346,7 +348,8 @@ impl Elements {
         closing: Closing,
         byte: u8,
     ) -> Result<(bool, bool), Refusal> {
-        let ends_before = kind == Kind::Bare && matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
+        let ends_before =
+            kind == Kind::Bare && matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
         if ends_before {
             self.place = Place::Between { closing };
             return Ok((true, false));
@@ -363,7 +366,8 @@ impl Elements {
             Kind::Quoted => text == Text::Out,
             Kind::Bare => false,
         };
-        self.place = if ended { Place::Between { closing } } else { Place::Inside { depth, text, kind, closing } };
+        self.place =
+            if ended { Place::Between { closing } } else { Place::Inside { depth, text, kind, closing } };
         Ok((ended, true))
     }
 
@@ -410,16 +414,22 @@ mod tests {
     #[track_caller]
     fn check(new: fn(usize) -> Elements, text: &str, expected: &[&str]) {
         for part_bytes in [1, 2, 3, 7, 1_000] {
-            assert_eq!(elements(new(40), text, part_bytes).unwrap(), expected, "{text} in parts of {part_bytes}");
+            assert_eq!(
+                elements(new(40), text, part_bytes).unwrap(),
+                expected,
+                "{text} in parts of {part_bytes}"
+            );
         }
     }
 
     #[test]
     fn elements_of_arrays_are_found_however_the_body_is_cut() {
         check(Elements::of_array, " [ ] ", &[""]);
-        check(Elements::of_array, r#"[{"a":"]}\""},[1,[2]] , "x,]" ,7, null]"#, &[
-            r#"{"a":"]}\""}"#, "[1,[2]]", r#""x,]""#, "7", "null", "",
-        ]);
+        check(
+            Elements::of_array,
+            r#"[{"a":"]}\""},[1,[2]] , "x,]" ,7, null]"#,
+            &[r#"{"a":"]}\""}"#, "[1,[2]]", r#""x,]""#, "7", "null", ""],
+        );
         let large = format!("[{{\"a\":\"{}\"}},1]", "x".repeat(50));
         check(Elements::of_array, &large, &["!", "1", ""]);
     }
@@ -431,7 +441,11 @@ mod tests {
             r#"{"a":{"features":[9]},"features" : [{"b":1}, {}],"type":"x"}"#,
             &[r#"{"b":1}"#, "{}", r#"{"a":{"features":[9]},"features" : [],"type":"x"}"#],
         );
-        check(Elements::of_collection, r#"{"x":"features","features":3}"#, &[r#"{"x":"features","features":3}"#]);
+        check(
+            Elements::of_collection,
+            r#"{"x":"features","features":3}"#,
+            &[r#"{"x":"features","features":3}"#],
+        );
         check(Elements::of_collection, r#"{"featuresx":[1]}"#, &[r#"{"featuresx":[1]}"#]);
         check(Elements::of_collection, r#"{"a":"\"features\":[1]"}"#, &[r#"{"a":"\"features\":[1]"}"#]);
     }
@@ -445,7 +459,10 @@ mod tests {
             }
         }
         assert!(matches!(elements(Elements::of_array(40), "{}", 9), Err(Refusal::Invalid(_))));
-        assert!(matches!(elements(Elements::of_collection(9), "{\"type\":\"x\"}", 9), Err(Refusal::TooLarge { .. })));
+        assert!(matches!(
+            elements(Elements::of_collection(9), "{\"type\":\"x\"}", 9),
+            Err(Refusal::TooLarge { .. })
+        ));
     }
 
     #[test]

@@ -154,7 +154,11 @@ pub(crate) fn push_name(pointer: &mut String, name: &str) {
 }
 
 /// Reads a text as a value of some type; the fault says what serde_json found.
-pub(crate) fn read<'a, T: serde::Deserialize<'a>>(text: &'a str, pointer: &str, expected: &str) -> Result<T, Fault> {
+pub(crate) fn read<'a, T: serde::Deserialize<'a>>(
+    text: &'a str,
+    pointer: &str,
+    expected: &str,
+) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
         let detail = if error.is_data() {
             format!("must be {expected}")

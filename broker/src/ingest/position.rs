@@ -9,9 +9,7 @@ use crate::refusal::Refusal;
 /// Reads `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
 pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Position, Fault> {
     let numbers: Vec<f64> = json::read(text, pointer, "an array of two or three numbers")?;
-    world
-        .position(&numbers)
-        .map_err(|error| Fault { pointer: pointer.to_owned(), detail: error.to_string() })
+    world.position(&numbers).map_err(|error| Fault { pointer: pointer.to_owned(), detail: error.to_string() })
 }
 
 /// Reads `{"coordinates", "accuracy_m", "time"}`. Other members may be there: positions come from devices that

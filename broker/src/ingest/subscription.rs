@@ -90,7 +90,9 @@ impl SubscriptionReader {
                     filters.push(filter);
                     documents.push(document);
                 }
-                None if faults.is_empty() => return Err(Refusal::Internal("a filter is neither right nor wrong")),
+                None if faults.is_empty() => {
+                    return Err(Refusal::Internal("a filter is neither right nor wrong"));
+                }
                 None => {}
             }
         }
@@ -191,11 +193,15 @@ impl SubscriptionReader {
 fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
     match refusal {
         Refusal::Invalid(found) => {
-            let below = found.into_iter().map(|fault| Fault { pointer: format!("{parent}{}", fault.pointer), ..fault });
+            let below = found
+                .into_iter()
+                .map(|fault| Fault { pointer: format!("{parent}{}", fault.pointer), ..fault });
             faults.extend(below);
             Ok(())
         }
-        Refusal::NotYet { pointer, what } => Err(Refusal::NotYet { pointer: format!("{parent}{pointer}"), what }),
+        Refusal::NotYet { pointer, what } => {
+            Err(Refusal::NotYet { pointer: format!("{parent}{pointer}"), what })
+        }
         other => Err(other),
     }
 }
@@ -208,7 +214,9 @@ fn refuse_what_is_not_there_yet(members: &mut Members<'_>, faults: &mut Vec<Faul
             Ok(on) if on.iter().any(|one| one == "enter" || one == "exit") => {
                 return Err(Refusal::not_yet("/on", "transitions (enter, exit)"));
             }
-            Ok(_) => faults.push(Fault { pointer: "/on".to_owned(), detail: "must be [\"event\"]".to_owned() }),
+            Ok(_) => {
+                faults.push(Fault { pointer: "/on".to_owned(), detail: "must be [\"event\"]".to_owned() })
+            }
             Err(fault) => faults.push(fault),
         }
     }
@@ -216,10 +224,8 @@ fn refuse_what_is_not_there_yet(members: &mut Members<'_>, faults: &mut Vec<Faul
         match members.take(name) {
             None | Some("false") => {}
             Some("true") => return Err(Refusal::not_yet(json::pointer("", name), what)),
-            Some(_) => faults.push(Fault {
-                pointer: json::pointer("", name),
-                detail: "must be true or false".to_owned(),
-            }),
+            Some(_) => faults
+                .push(Fault { pointer: json::pointer("", name), detail: "must be true or false".to_owned() }),
         }
     }
     for name in ["dwell_s", "hysteresis_m"] {
@@ -235,7 +241,9 @@ fn overflow(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<Option
         None => Ok(None),
         Some("\"drop-oldest\"") => Ok(Some(OverflowName::DropOldest)),
         Some("\"disconnect\"") => Ok(Some(OverflowName::Disconnect)),
-        Some("\"keep-latest\"") => Err(Refusal::not_yet("/overflow", "overflow keep-latest, which needs keys,")),
+        Some("\"keep-latest\"") => {
+            Err(Refusal::not_yet("/overflow", "overflow keep-latest, which needs keys,"))
+        }
         Some(_) => {
             let detail = "must be \"drop-oldest\", \"keep-latest\" or \"disconnect\"".to_owned();
             faults.push(Fault { pointer: "/overflow".to_owned(), detail });

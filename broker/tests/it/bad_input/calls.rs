@@ -350,7 +350,13 @@ async fn calls_that_there_are_not() {
     ] {
         let answer = http.send(method, path, content_type, event.clone()).await;
         answer.problem(status);
-        assert_eq!(answer.headers.contains_key("allow"), status == 405, "{}: {:?}", answer.call, answer.headers);
+        assert_eq!(
+            answer.headers.contains_key("allow"),
+            status == 405,
+            "{}: {:?}",
+            answer.call,
+            answer.headers
+        );
     }
     // A WebSocket path that is asked for a document.
     let answer = http.get("/v1/clients/car/ws").await;

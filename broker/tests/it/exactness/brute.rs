@@ -55,15 +55,16 @@ pub(crate) struct Expected {
 pub(crate) fn start(clients_count: usize) -> (mpsc::Sender<Step>, JoinHandle<Expected>) {
     let (tx, rx) = mpsc::channel();
     let thread = thread::spawn(move || {
-        let mut clients = (0..clients_count).map(|_| Client::default()).collect::<Vec<_>>();
+        let mut state =
+            State { clients: (0..clients_count).map(|_| Client::default()).collect(), rows: Vec::new() };
         let mut expected = Expected::default();
         for step in rx {
             match step {
-                Step::Move { client_idx, place } => clients[client_idx].move_to(place),
-                Step::Subscribe { client_idx, id, subscription } => clients[client_idx].put(id, subscription),
-                Step::Unsubscribe { client_idx, id } => clients[client_idx].remove(&id),
+                Step::Move { client_idx, place } => state.move_to(client_idx, place),
+                Step::Subscribe { client_idx, id, subscription } => state.put(client_idx, id, subscription),
+                Step::Unsubscribe { client_idx, id } => state.remove(client_idx, &id),
                 Step::Publish { id, place, reach_m, properties } => {
-                    publish(&clients, &id, place, reach_m, &properties, &mut expected);
+                    state.publish(&id, place, reach_m, &properties, &mut expected);
                 }
             }
         }
@@ -72,77 +73,93 @@ pub(crate) fn start(clients_count: usize) -> (mpsc::Sender<Step>, JoinHandle<Exp
     (tx, thread)
 }
 
+struct State {
+    clients: Vec<Client>,
+    /// All filters that there ever were, in one list: most time goes into running over it.
+    rows: Vec<Row>,
+}
+
 #[derive(Default)]
 struct Client {
     place: Option<Place>,
-    /// Each filter beside the box that its area lies in.
-    subscriptions: BTreeMap<String, Vec<(Frame, Filter)>>,
+    /// The rows of each subscription.
+    subscriptions: HashMap<String, Vec<usize>>,
 }
 
-impl Client {
-    fn move_to(&mut self, place: Place) {
-        self.place = Some(place);
-        for (frame, filter) in self.subscriptions.values_mut().flatten() {
-            *frame = filter.area.frame(Some(place));
+struct Row {
+    /// A box that the area lies in; of a filter that is gone, nothing.
+    frame: Frame,
+    filter: Filter,
+    client_idx: usize,
+    id: String,
+}
+
+impl State {
+    fn move_to(&mut self, client_idx: usize, place: Place) {
+        let client = &mut self.clients[client_idx];
+        client.place = Some(place);
+        for row_idx in client.subscriptions.values().flatten() {
+            let row = &mut self.rows[*row_idx];
+            row.frame = row.filter.area.frame(Some(place));
         }
     }
 
-    fn put(&mut self, id: String, subscription: Subscription) {
-        let framed = subscription.into_iter().map(|filter| (filter.area.frame(self.place), filter)).collect();
-        self.subscriptions.insert(id, framed);
-    }
-
-    fn remove(&mut self, id: &str) {
-        assert!(self.subscriptions.remove(id).is_some(), "the plan removes what is not there: {id}");
-    }
-}
-
-fn publish(
-    clients: &[Client],
-    id: &str,
-    place: Place,
-    reach_m: Option<f64>,
-    properties: &Value,
-    expected: &mut Expected,
-) {
-    let truths = CONDITIONS.iter().map(|condition| (condition.holds)(properties)).collect::<Vec<_>>();
-    for (client_idx, client) in clients.iter().enumerate() {
-        let reached = match (reach_m, client.place) {
-            (Some(reach_m), Some(position)) => within(distance_m(position, place), reach_m),
-            (None, _) | (_, None) => Side::Inside,
-        };
-        if reached == Side::Outside {
-            continue;
+    fn put(&mut self, client_idx: usize, id: String, subscription: Subscription) {
+        self.retire(client_idx, &id);
+        let first = self.rows.len();
+        for filter in subscription {
+            let frame = filter.area.frame(self.clients[client_idx].place);
+            self.rows.push(Row { frame, filter, client_idx, id: id.clone() });
         }
-        let mut ids = Vec::new();
-        let mut undecided = false;
-        for (id, filters) in &client.subscriptions {
-            match side(filters, &truths, client.place, place) {
-                Side::Inside => ids.push(id.clone()),
-                Side::Border => undecided = true,
-                Side::Outside => {}
+        self.clients[client_idx].subscriptions.insert(id, (first..self.rows.len()).collect());
+    }
+
+    fn remove(&mut self, client_idx: usize, id: &str) {
+        assert!(self.retire(client_idx, id), "the plan removes what is not there: {id}");
+    }
+
+    fn retire(&mut self, client_idx: usize, id: &str) -> bool {
+        let rows = self.clients[client_idx].subscriptions.remove(id);
+        for row_idx in rows.iter().flatten() {
+            self.rows[*row_idx].frame = Frame::NOTHING;
+        }
+        rows.is_some()
+    }
+
+    fn publish(
+        &self,
+        event: &str,
+        place: Place,
+        reach_m: Option<f64>,
+        properties: &Value,
+        expected: &mut Expected,
+    ) {
+        let truths = CONDITIONS.iter().map(|condition| (condition.holds)(properties)).collect::<Vec<_>>();
+        let mut found = BTreeMap::<usize, BTreeMap<&str, Side>>::new();
+        for row in &self.rows {
+            if !row.frame.holds(place) || !truths[row.filter.condition_idx] {
+                continue;
+            }
+            let side = row.filter.area.side(self.clients[row.client_idx].place, place);
+            if side == Side::Outside {
+                continue;
+            }
+            let known = found.entry(row.client_idx).or_default().entry(&row.id).or_insert(side);
+            if side == Side::Inside {
+                *known = side;
             }
         }
-        undecided |= reached == Side::Border && !ids.is_empty();
-        if undecided {
-            expected.undecided.insert((client_idx, id.to_owned()));
-        } else if !ids.is_empty() {
-            expected.deliveries.insert((client_idx, id.to_owned()), ids);
+        for (client_idx, subscriptions) in found {
+            let reached = match (reach_m, self.clients[client_idx].place) {
+                (Some(reach_m), Some(position)) => within(distance_m(position, place), reach_m),
+                (None, _) | (_, None) => Side::Inside,
+            };
+            let pair = (client_idx, event.to_owned());
+            if reached == Side::Border || subscriptions.values().any(|side| *side == Side::Border) {
+                expected.undecided.insert(pair);
+            } else if reached == Side::Inside {
+                expected.deliveries.insert(pair, subscriptions.into_keys().map(str::to_owned).collect());
+            }
         }
     }
-}
-
-fn side(filters: &[(Frame, Filter)], truths: &[bool], client: Option<Place>, place: Place) -> Side {
-    let mut best = Side::Outside;
-    for (frame, filter) in filters {
-        if !truths[filter.condition_idx] || !frame.holds(place) {
-            continue;
-        }
-        match filter.area.side(client, place) {
-            Side::Inside => return Side::Inside,
-            Side::Border => best = Side::Border,
-            Side::Outside => {}
-        }
-    }
-    best
 }

@@ -55,7 +55,8 @@ pub(crate) struct Frame {
 
 impl Frame {
     const ALL: Self = Self { west: -180.0, south: -90.0, east: 180.0, north: 90.0 };
-    const NOTHING: Self = Self { west: 1.0, south: 1.0, east: -1.0, north: -1.0 };
+    /// Holds nothing.
+    pub(crate) const NOTHING: Self = Self { west: 1.0, south: 1.0, east: -1.0, north: -1.0 };
 
     /// Whether a place is in the box.
     pub(crate) fn holds(&self, place: Place) -> bool {

@@ -25,29 +25,25 @@ use traffic::Traffic;
 const CALLS_AT_A_TIME: usize = 32;
 
 /// How much of everything.
-struct Scale {
-    clients_count: usize,
-    subscriptions_count: usize,
-    events_count: usize,
-}
-
-const FULL: Scale = Scale { clients_count: 2_000, subscriptions_count: 5_000, events_count: 20_000 };
-const TENTH: Scale = Scale { clients_count: 200, subscriptions_count: 500, events_count: 2_000 };
+const CLIENTS_COUNT: usize = 2_000;
+const SUBSCRIPTIONS_COUNT: usize = 5_000;
+const EVENTS_COUNT: usize = 20_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_are_exactly_those_of_a_brute_force() {
-    let scale = if soak() { FULL } else { TENTH };
-    let reports = taxis::reports(scale.events_count);
+    // Wide areas bring about a million deliveries.
+    let width = if soak() { 4.0 } else { 1.0 };
+    let reports = taxis::reports(EVENTS_COUNT);
     let published = reports.iter().map(|report| (report.id(), report.event())).collect::<HashMap<_, _>>();
     let published = Arc::new(published);
     let program = Serve::new().args(&["--shards", "3"]).start().await;
 
-    let (steps, brute) = brute::start(scale.clients_count);
-    let connect = (0..scale.clients_count).map(|idx| Client::connect(&program, idx, Arc::clone(&published)));
+    let (steps, brute) = brute::start(CLIENTS_COUNT);
+    let connect = (0..CLIENTS_COUNT).map(|idx| Client::connect(&program, idx, Arc::clone(&published)));
     let clients = stream::iter(connect).buffered(CALLS_AT_A_TIME).collect::<Vec<_>>().await;
-    let plan = Plan::new(20_071_026, &reports);
+    let plan = Plan::new(20_071_026, width, &reports);
     let mut traffic = Traffic::new(&program, &clients, plan, steps, &reports).await;
-    traffic.set_the_scene(scale.subscriptions_count).await;
+    traffic.set_the_scene(SUBSCRIPTIONS_COUNT).await;
     traffic.replay(&reports).await;
     let rounds_count = traffic.finish();
 

@@ -136,7 +136,10 @@ fn assert_no_foreign_loads(path: &str, text: &str) {
     }
     if path.ends_with("initializer.js") {
         assert!(!text.contains("://"), "{path} names another host: {text}");
-        assert!(text.contains("\"validatorUrl\": \"none\""), "{path} leaves the outside validator on: {text}");
+        assert!(
+            text.contains("\"validatorUrl\": \"none\""),
+            "{path} leaves the outside validator on: {text}"
+        );
     }
 }
 
