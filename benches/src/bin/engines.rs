@@ -9,7 +9,7 @@ use matcher::event::Event;
 use matcher::fixtures::workload::{Config, Workload};
 
 use benches::baseline::rtree::{Circles, NODE_SIZE};
-use benches::engines::contender::{Baselines, ENGINES, OneByOne, engine, fill};
+use benches::engines::contender::{Baselines, ENGINES, OneByOne, TreeOnly, engine, fill};
 use benches::engines::moves::{Travel, Travellers, rtree_move_ns};
 use benches::engines::oracle::{Oracle, Tally, check};
 use benches::engines::process;
@@ -231,10 +231,10 @@ fn in_batches(args: &Args, report: &mut Report) -> anyhow::Result<()> {
     }
     let rates = batches(&mut engine, &events, BATCH, args.rounds());
     report.paragraph(&format!(
-        "In batches of {BATCH}, default scenario: {} events/s on one core ({} to {}), {} ns an event.",
-        thousands(rates[rates.len() / 2] as u64),
-        thousands(rates[0] as u64),
-        thousands(rates[rates.len() - 1] as u64),
+        "In batches of {BATCH}, default scenario: {} M events/s on one core ({} to {}), {} ns an event.",
+        digits(rates[rates.len() / 2] / 1e6),
+        digits(rates[0] / 1e6),
+        digits(rates[rates.len() - 1] / 1e6),
         digits(1e9 / rates[rates.len() / 2]),
     ));
     Ok(())
@@ -347,24 +347,27 @@ fn tune(args: &Args) -> anyhow::Result<()> {
     let workload = Workload::new(Config { subscriptions: config.subscriptions / args.divisor(), ..config })?;
     let circles = benches::baseline::circles(&workload)?;
     let events = Events::new(&workload, EVENTS)?;
-    println!("node size in use: {NODE_SIZE}");
-    macro_rules! time {
-        ($($size:literal)*) => {$(
-            let tree = Circles::<$size>::new(&circles);
-            let mut passes: Vec<f64> = (0..=args.rounds()).map(|_| {
-                let start = std::time::Instant::now();
-                let mut found = Vec::new();
-                for event in &events.timed {
-                    found.clear();
-                    tree.visit(event.at, |filter| found.push(filter));
-                    std::hint::black_box(&found);
-                }
-                start.elapsed().as_secs_f64() * 1e6 / EVENTS as f64
-            }).skip(1).collect();
-            passes.sort_by(f64::total_cmp);
-            println!("node size {}: {} us", $size, digits(passes[passes.len() / 2]));
-        )*};
-    }
-    time!(6 8 12 16 24 32 64);
+    let trees = (
+        Circles::<6>::new(&circles),
+        Circles::<12>::new(&circles),
+        Circles::<16>::new(&circles),
+        Circles::<24>::new(&circles),
+        Circles::<32>::new(&circles),
+        Circles::<64>::new(&circles),
+    );
+    let mut entrants = [
+        Entrant::new("6", TreeOnly::new(&trees.0), &events),
+        Entrant::new("12", TreeOnly::new(&trees.1), &events),
+        Entrant::new("16", TreeOnly::new(&trees.2), &events),
+        Entrant::new("24", TreeOnly::new(&trees.3), &events),
+        Entrant::new("32", TreeOnly::new(&trees.4), &events),
+        Entrant::new("64", TreeOnly::new(&trees.5), &events),
+    ];
+    let timings = race(&mut entrants, args.rounds())?;
+    let in_use = timings.iter().find(|timing| timing.label == NODE_SIZE.to_string()).map(Timing::median_us);
+    let rows: Vec<_> = timings.iter().map(|timing| timing_row("node size", timing, in_use)).collect();
+    let mut heading = TIMING_HEADING;
+    heading[5] = "times the size in use";
+    Report::default().table(&heading, &rows);
     Ok(())
 }

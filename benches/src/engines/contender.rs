@@ -136,7 +136,7 @@ impl Baselines {
     /// The R*-tree alone.
     #[must_use]
     pub fn rtree(&self) -> impl Contender + '_ {
-        TreeOnly { tree: &self.tree, found: Vec::new() }
+        TreeOnly::new(&self.tree)
     }
 
     /// The R*-tree, and the content of what it finds.
@@ -157,12 +157,21 @@ impl Baselines {
     }
 }
 
-struct TreeOnly<'a> {
-    tree: &'a Circles,
+/// An R*-tree alone.
+pub struct TreeOnly<'a, const MAX: usize> {
+    tree: &'a Circles<MAX>,
     found: Vec<u32>,
 }
 
-impl Contender for TreeOnly<'_> {
+impl<'a, const MAX: usize> TreeOnly<'a, MAX> {
+    /// Looks into this tree.
+    #[must_use]
+    pub fn new(tree: &'a Circles<MAX>) -> Self {
+        Self { tree, found: Vec::new() }
+    }
+}
+
+impl<const MAX: usize> Contender for TreeOnly<'_, MAX> {
     fn name(&self) -> &str {
         "rtree"
     }

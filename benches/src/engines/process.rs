@@ -33,24 +33,25 @@ pub fn resident_bytes() -> Option<usize> {
 /// machine the wait says nothing about the code.
 #[derive(Debug)]
 pub struct Stopwatch {
+    outer: Instant,
     waited: Duration,
-    start: Instant,
+    inner: Instant,
 }
 
 impl Stopwatch {
     /// Starts.
     #[must_use]
     pub fn start() -> Self {
-        // The order keeps the reading of the file out of the time.
-        let waited = waited();
-        Self { waited, start: Instant::now() }
+        Self { outer: Instant::now(), waited: waited(), inner: Instant::now() }
     }
 
-    /// Stops; how long this thread was running.
+    /// Stops; how long this thread was running. Never less than it was, for a wait may also fall into the
+    /// reading of the waits: some ten microseconds more, where there was one.
     #[must_use]
     pub fn stop(self) -> Duration {
-        let elapsed = self.start.elapsed();
-        elapsed.saturating_sub(waited().saturating_sub(self.waited))
+        let inner = self.inner.elapsed();
+        let waited = waited().saturating_sub(self.waited);
+        inner.min(self.outer.elapsed().saturating_sub(waited))
     }
 }
 

@@ -3,9 +3,11 @@
 //! Every conjunction lies under one key: the equality that the fewest filters share, else its rarest name, else
 //! "any event". An event looks only under the keys that it has.
 
+use super::names::Names;
 use super::paged::Slab;
-use super::symbols::Symbols;
+use super::records::NONE;
 use super::table::NumberTable;
+use super::texts::Texts;
 use super::view::{Kind, ViewedAttribute, scalar_bits};
 use crate::condition::expression::{Comparison, Test};
 use crate::condition::normal::Literal;
@@ -13,14 +15,12 @@ use crate::event::{Event, Scalar};
 
 /// The key of filters that every event may satisfy.
 const ANY: u32 = 0;
-const NONE: u32 = u32::MAX;
 
-/// Keys by number, and what is known of names.
+/// Keys by number.
 #[derive(Debug)]
 pub(super) struct Accesses {
     held: Slab<Access>,
     values: NumberTable,
-    names: Vec<Name>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,47 +38,39 @@ struct Access {
     filters: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Name {
-    /// The key of the bare name.
-    access: u32,
-    /// Keys of values of this name.
-    values: u32,
-}
-
 impl Accesses {
     pub(super) fn new() -> Self {
         let mut held = Slab::new();
         // Held once for itself, so that it stays.
         held.insert(Access { key: Key::Any, filters: 1 });
-        Self { held, values: NumberTable::new(), names: Vec::new() }
+        Self { held, values: NumberTable::new() }
     }
 
     /// The key for a conjunction whose names and texts are in use, with one more filter under it.
     pub(super) fn acquire(
         &mut self,
         conjunction: &[Literal],
-        names: &Symbols,
-        texts: &Symbols,
+        names: &mut Names,
+        texts: &Texts,
     ) -> Option<u32> {
         let by_value = conjunction.iter().filter_map(|literal| value_key(literal, names, texts));
         let rarest_value =
-            by_value.min_by_key(|key| self.find(key).map_or(0, |access| self.held[access].filters));
+            by_value.min_by_key(|key| self.find(key, names).map_or(0, |access| self.held[access].filters));
         let by_name = conjunction.iter().filter(|literal| requires_presence(literal));
         let rarest_name = by_name
             .filter_map(|literal| names.find(&literal.constraint.name))
-            .min_by_key(|number| (names.uses(*number), *number));
+            .min_by_key(|number| (names.name(*number).uses, *number));
         let key = rarest_value.or(rarest_name.map(Key::Name)).unwrap_or(Key::Any);
-        let access = match self.find(&key) {
+        let access = match self.find(&key, names) {
             Some(access) => access,
-            None => self.add(key)?,
+            None => self.add(key, names)?,
         };
         self.held[access].filters += 1;
         Some(access)
     }
 
     /// One filter less under the key.
-    pub(super) fn release(&mut self, access: u32) {
+    pub(super) fn release(&mut self, access: u32, names: &mut Names) {
         let held = &mut self.held[access];
         held.filters -= 1;
         if held.filters > 0 {
@@ -86,9 +78,9 @@ impl Accesses {
         }
         match held.key {
             Key::Any => {}
-            Key::Name(name) => self.names[name as usize].access = NONE,
+            Key::Name(name) => names.name_mut(name).access = NONE,
             Key::Value(name, ..) => {
-                self.names[name as usize].values -= 1;
+                names.name_mut(name).value_accesses -= 1;
                 let hash = hash(&held.key);
                 self.values.remove(hash, access);
             }
@@ -101,7 +93,8 @@ impl Accesses {
         &self,
         event: &Event,
         attributes: &[ViewedAttribute],
-        texts: &Symbols,
+        names: &Names,
+        texts: &Texts,
         keys: &mut Vec<u32>,
     ) {
         let start = keys.len();
@@ -109,20 +102,20 @@ impl Accesses {
             keys.push(ANY);
         }
         for attribute in attributes {
-            let Some(name) = self.names.get(attribute.name as usize) else { continue };
+            let name = names.name(attribute.name);
             if name.access != NONE {
                 keys.push(name.access);
             }
-            if name.values == 0 {
+            if name.value_accesses == 0 {
                 continue;
             }
             if attribute.kind == Kind::Array {
                 for element in event.attributes[attribute.source as usize].value.elements() {
                     let (kind, bits) = scalar_bits(element, texts);
-                    keys.extend(self.find(&Key::Value(attribute.name, kind, bits)));
+                    keys.extend(self.find_value(&Key::Value(attribute.name, kind, bits)));
                 }
             } else {
-                keys.extend(self.find(&Key::Value(attribute.name, attribute.kind, attribute.bits)));
+                keys.extend(self.find_value(&Key::Value(attribute.name, attribute.kind, attribute.bits)));
             }
         }
         // An array may hold a value twice.
@@ -140,31 +133,28 @@ impl Accesses {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.held.bytes() + self.values.bytes() + self.names.capacity() * size_of::<Name>()
+        self.held.bytes() + self.values.bytes()
     }
 
-    fn find(&self, key: &Key) -> Option<u32> {
+    fn find(&self, key: &Key, names: &Names) -> Option<u32> {
         match *key {
             Key::Any => Some(ANY),
-            Key::Name(name) => {
-                self.names.get(name as usize).map(|name| name.access).filter(|access| *access != NONE)
-            }
-            Key::Value(..) => self.values.find(hash(key), |access| self.held[*access].key == *key),
+            Key::Name(name) => Some(names.name(name).access).filter(|access| *access != NONE),
+            Key::Value(..) => self.find_value(key),
         }
     }
 
-    fn add(&mut self, key: Key) -> Option<u32> {
+    fn find_value(&self, key: &Key) -> Option<u32> {
+        self.values.find(hash(key), |access| self.held[*access].key == *key)
+    }
+
+    fn add(&mut self, key: Key, names: &mut Names) -> Option<u32> {
         let access = self.held.insert(Access { key, filters: 0 })?;
-        if let Key::Name(name) | Key::Value(name, ..) = key
-            && name as usize >= self.names.len()
-        {
-            self.names.resize(name as usize + 1, Name { access: NONE, values: 0 });
-        }
         match key {
             Key::Any => {}
-            Key::Name(name) => self.names[name as usize].access = access,
+            Key::Name(name) => names.name_mut(name).access = access,
             Key::Value(name, ..) => {
-                self.names[name as usize].values += 1;
+                names.name_mut(name).value_accesses += 1;
                 let held = &self.held;
                 self.values.insert(hash(&key), access, |access| hash(&held[*access].key));
             }
@@ -174,11 +164,11 @@ impl Accesses {
 }
 
 /// The mask of the names that an event must have to satisfy a conjunction, whose names are in use.
-pub(super) fn required_mask(conjunction: &[Literal], names: &Symbols) -> u32 {
+pub(super) fn required_mask(conjunction: &[Literal], names: &Names) -> u32 {
     let required = conjunction.iter().filter(|literal| requires_presence(literal));
     required
         .filter_map(|literal| names.find(&literal.constraint.name))
-        .fold(0, |mask, name| mask | names.mask(name))
+        .fold(0, |mask, name| mask | names.name(name).mask)
 }
 
 /// Whether the literal is true only of events that have the attribute: all but `IS NULL`.
@@ -187,7 +177,7 @@ fn requires_presence(literal: &Literal) -> bool {
 }
 
 /// The key of a plain equality. Truth values divide events too little for a key of their own.
-fn value_key(literal: &Literal, names: &Symbols, texts: &Symbols) -> Option<Key> {
+fn value_key(literal: &Literal, names: &Names, texts: &Texts) -> Option<Key> {
     match &literal.constraint.test {
         Test::Compare(Comparison::Equal, scalar @ (Scalar::Number(_) | Scalar::Text(_)))
             if !(literal.negated || literal.constraint.casei && matches!(scalar, Scalar::Text(_))) =>

@@ -4,60 +4,81 @@
 //! values, one word each. The common operators are tested here; the others refer to the constraint as it was written,
 //! held once however many filters share it.
 
+use std::cmp::Ordering;
+
+use super::names::Names;
 use super::paged::Slab;
-use super::symbols::Symbols;
 use super::table::NumberTable;
-use super::view::{Kind, View};
+use super::texts::Texts;
+use super::view::{Kind, View, ViewedAttribute};
 use crate::condition::expression::{Comparison, Constraint, Test, Truth};
 use crate::condition::normal::Literal;
 use crate::event::{Event, Scalar, Value};
 
+/// Set when the negation of the constraint has to be true.
 const NEGATED: u64 = 1 << 40;
+/// From this bit on: whether a number that is less, equal or greater is accepted.
+const ACCEPTS_BIT: u32 = 41;
 
-/// What a constraint's word says to do; the words that follow it are `values` of its `Op::values_count`.
+/// What a constraint's word says to do; `Op::values_count` words follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Op {
-    Number(Comparison),
+    /// Compares with a number; the word tells which outcomes are accepted.
+    Number,
     NumberBetween,
     TextEqual,
     TextNotEqual,
     IsNull,
-    /// Anything else: the word holds the number of the written constraint.
+    /// Anything else: the value is the number of the written constraint.
     Written,
 }
 
-const OPS: [Op; 11] = [
-    Op::Number(Comparison::Equal),
-    Op::Number(Comparison::NotEqual),
-    Op::Number(Comparison::Less),
-    Op::Number(Comparison::LessOrEqual),
-    Op::Number(Comparison::Greater),
-    Op::Number(Comparison::GreaterOrEqual),
+/// By code, so many that the bounds need no check.
+const OPS: [Op; 8] = [
+    Op::Number,
     Op::NumberBetween,
     Op::TextEqual,
     Op::TextNotEqual,
     Op::IsNull,
     Op::Written,
+    Op::Written,
+    Op::Written,
 ];
 
 impl Op {
-    fn code(self) -> u64 {
+    fn bits(self) -> u64 {
         OPS.iter().position(|op| *op == self).map_or(0, |code| code as u64) << 32
     }
 
     #[inline]
     fn of(word: u64) -> Self {
-        OPS[(word >> 32 & 0xff) as usize % OPS.len()]
+        OPS[(word >> 32 & 7) as usize]
     }
 
     #[inline]
     fn values_count(self) -> usize {
         match self {
             Self::IsNull => 0,
-            Self::Number(_) | Self::TextEqual | Self::TextNotEqual | Self::Written => 1,
+            Self::Number | Self::TextEqual | Self::TextNotEqual | Self::Written => 1,
             Self::NumberBetween => 2,
         }
     }
+}
+
+/// The outcomes that a comparison accepts.
+fn accepts(comparison: Comparison) -> u64 {
+    let outcomes = [Ordering::Less, Ordering::Equal, Ordering::Greater];
+    let accepted = (0..).zip(outcomes).filter(|(_, outcome)| comparison.accepts(*outcome));
+    accepted.fold(0, |bits, (index, _)| bits | 1 << (ACCEPTS_BIT + index))
+}
+
+/// Whether a word's comparison accepts the outcome for these finite numbers; without a branch.
+#[inline]
+fn accepted(word: u64, number: f64, value: u64) -> bool {
+    let value = f64::from_bits(value);
+    let outcome =
+        u64::from(number < value) | u64::from(number == value) << 1 | u64::from(number > value) << 2;
+    word >> ACCEPTS_BIT & outcome != 0
 }
 
 /// Compiles and tests constraints.
@@ -82,8 +103,8 @@ impl Constraints {
     pub(super) fn acquire(
         &mut self,
         conjunction: &[Literal],
-        names: &mut Symbols,
-        texts: &mut Symbols,
+        names: &mut Names,
+        texts: &mut Texts,
     ) -> Option<Vec<u64>> {
         let mut words = Vec::with_capacity(conjunction.len() * 2);
         for literal in conjunction {
@@ -97,73 +118,71 @@ impl Constraints {
 
     /// Whether the event satisfies every constraint.
     #[inline]
-    pub(super) fn satisfied(&self, words: &[u64], view: &View, event: &Event, texts: &Symbols) -> bool {
-        let mut at = 0;
-        while at < words.len() {
-            let word = words[at];
-            let op = Op::of(word);
-            let values = &words[at + 1..at + 1 + op.values_count()];
-            at += 1 + values.len();
-            if !self.literal_satisfied(word, op, values, view, event, texts) {
+    pub(super) fn satisfied(&self, mut words: &[u64], view: &View, event: &Event, texts: &Texts) -> bool {
+        while let [word, rest @ ..] = words {
+            let op = Op::of(*word);
+            let attribute = view.attribute(name_of(*word));
+            // By far the most frequent, and it needs no more than this.
+            if let (Op::Number, Some(attribute), [value, rest @ ..]) = (op, attribute, rest)
+                && attribute.kind == Kind::Number
+            {
+                if accepted(*word, attribute.number(), *value) == (word & NEGATED != 0) {
+                    return false;
+                }
+                words = rest;
+                continue;
+            }
+            let (values, rest) = rest.split_at(op.values_count());
+            if !self.literal_satisfied(*word, op, values, attribute, event, texts) {
                 return false;
             }
+            words = rest;
         }
         true
     }
 
-    #[inline]
+    #[inline(never)]
     fn literal_satisfied(
         &self,
         word: u64,
         op: Op,
         values: &[u64],
-        view: &View,
+        attribute: Option<&ViewedAttribute>,
         event: &Event,
-        texts: &Symbols,
+        texts: &Texts,
     ) -> bool {
         let negated = word & NEGATED != 0;
-        let Some(attribute) = view.attribute(name_of(word)) else {
+        let Some(attribute) = attribute else {
             return op == Op::IsNull && !negated;
         };
+        let value = || &event.attributes[attribute.source as usize].value;
         let truth = match (op, attribute.kind) {
             (Op::IsNull, _) => return negated,
-            (Op::Number(comparison), Kind::Number) => {
-                compare_numbers(comparison, attribute.number(), f64::from_bits(values[0]))
-            }
-            (Op::NumberBetween, Kind::Number) => {
-                let number = attribute.number();
-                number >= f64::from_bits(values[0]) && number <= f64::from_bits(values[1])
-            }
+            (Op::Number, Kind::Number) => accepted(word, attribute.number(), values[0]),
+            (Op::NumberBetween, Kind::Number) => between(attribute.number(), values),
             (Op::TextEqual, Kind::Text) => attribute.bits == values[0],
             (Op::TextNotEqual, Kind::Text) => attribute.bits != values[0],
             (Op::Written, Kind::Number | Kind::Text | Kind::Bool) => {
-                let constraint = self.written(values[0]);
-                match constraint.truth(Some(&event.attributes[attribute.source as usize].value)) {
+                match self.written(values[0]).truth(Some(value())) {
                     Truth::True => true,
                     Truth::False => false,
                     Truth::Unknown => return false,
                 }
             }
-            (_, Kind::Array) => {
-                self.any_element(op, values, &event.attributes[attribute.source as usize].value, texts)
-            }
-            (Op::Number(_) | Op::NumberBetween | Op::TextEqual | Op::TextNotEqual, _) => return false,
+            (_, Kind::Array) => self.any_element(word, op, values, value(), texts),
+            (Op::Number | Op::NumberBetween | Op::TextEqual | Op::TextNotEqual, _) => return false,
         };
         truth != negated
     }
 
     /// Whether one element of an array makes the constraint true.
-    fn any_element(&self, op: Op, values: &[u64], array: &Value, texts: &Symbols) -> bool {
+    fn any_element(&self, word: u64, op: Op, values: &[u64], array: &Value, texts: &Texts) -> bool {
         if op == Op::Written {
             return self.written(values[0]).truth(Some(array)) == Truth::True;
         }
         array.elements().iter().any(|element| match (op, element) {
-            (Op::Number(comparison), Scalar::Number(number)) => {
-                compare_numbers(comparison, *number, f64::from_bits(values[0]))
-            }
-            (Op::NumberBetween, Scalar::Number(number)) => {
-                *number >= f64::from_bits(values[0]) && *number <= f64::from_bits(values[1])
-            }
+            (Op::Number, Scalar::Number(number)) => accepted(word, *number, values[0]),
+            (Op::NumberBetween, Scalar::Number(number)) => between(*number, values),
             (Op::TextEqual, Scalar::Text(text)) => *text == *texts.symbol(low_half(values[0])),
             (Op::TextNotEqual, Scalar::Text(text)) => *text != *texts.symbol(low_half(values[0])),
             _ => false,
@@ -175,16 +194,18 @@ impl Constraints {
     fn compile(
         &mut self,
         literal: &Literal,
-        names: &mut Symbols,
-        texts: &mut Symbols,
+        names: &mut Names,
+        texts: &mut Texts,
         words: &mut Vec<u64>,
     ) -> Option<()> {
         let constraint = &literal.constraint;
         let mut values = [0; 2];
+        let mut bits = 0;
         let op = match &constraint.test {
             Test::Compare(comparison, Scalar::Number(number)) => {
                 values[0] = number.to_bits();
-                Op::Number(*comparison)
+                bits = accepts(*comparison);
+                Op::Number
             }
             Test::Compare(Comparison::Equal, Scalar::Text(text)) if !constraint.casei => {
                 values[0] = u64::from(texts.acquire(text)?);
@@ -204,18 +225,18 @@ impl Constraints {
                 Op::Written
             }
         };
-        let negated = if literal.negated { NEGATED } else { 0 };
+        bits |= if literal.negated { NEGATED } else { 0 };
         let Some(name) = names.acquire(&constraint.name) else {
             self.release_values(op, &values, texts);
             return None;
         };
-        words.push(u64::from(name) | op.code() | negated);
+        words.push(u64::from(name) | op.bits() | bits);
         words.extend(&values[..op.values_count()]);
         Some(())
     }
 
     /// One use less of each name, text and written constraint.
-    pub(super) fn release(&mut self, words: &[u64], names: &mut Symbols, texts: &mut Symbols) {
+    pub(super) fn release(&mut self, words: &[u64], names: &mut Names, texts: &mut Texts) {
         let mut at = 0;
         while at < words.len() {
             let op = Op::of(words[at]);
@@ -225,11 +246,11 @@ impl Constraints {
         }
     }
 
-    fn release_values(&mut self, op: Op, values: &[u64], texts: &mut Symbols) {
+    fn release_values(&mut self, op: Op, values: &[u64], texts: &mut Texts) {
         match op {
             Op::TextEqual | Op::TextNotEqual => texts.release(low_half(values[0])),
             Op::Written => self.release_written(low_half(values[0])),
-            Op::Number(_) | Op::NumberBetween | Op::IsNull => {}
+            Op::Number | Op::NumberBetween | Op::IsNull => {}
         }
     }
 
@@ -273,16 +294,8 @@ impl Constraints {
     }
 }
 
-#[inline]
-fn compare_numbers(comparison: Comparison, a: f64, b: f64) -> bool {
-    match comparison {
-        Comparison::Equal => a == b,
-        Comparison::NotEqual => a != b,
-        Comparison::Less => a < b,
-        Comparison::LessOrEqual => a <= b,
-        Comparison::Greater => a > b,
-        Comparison::GreaterOrEqual => a >= b,
-    }
+fn between(number: f64, values: &[u64]) -> bool {
+    number >= f64::from_bits(values[0]) && number <= f64::from_bits(values[1])
 }
 
 #[inline]

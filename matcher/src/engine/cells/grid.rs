@@ -6,26 +6,32 @@
 //! sphere, which has no seams. Inside a cube filters lie in buckets by *access key* (see `access`): an event
 //! looks only into those whose key it has.
 
-use super::lines::{LANES, Lane, Lines, Probe, RUN_CLASS_MAX, Spot, Survivor};
+use wide::i32x4;
+
+use super::lines::{
+    LANES, Lane, Lines, Probe, RUN_CLASS_MAX, Spot, Survivor, UNBOUNDED, UNITS, padded_reach,
+};
 use super::paged::Slab;
 use super::records::{Header, NONE, Records};
-use super::table::NumberTable;
+use super::table::CellTable;
 use crate::geo::World;
 
 /// A cell of up to so many filters is one bucket: reading all its lines costs no more than finding the right ones.
 const MIXED_MAX: u32 = 32;
-/// A filter's place in its cell is counted in this many parts of the cell's side.
-const UNITS: f64 = 65_536.0;
+/// `UNITS` as they are subtracted.
+const UNITS_WHOLE: i32 = 16_384;
 /// Most levels that a world has, the one for unbounded areas included.
-const LEVELS_MAX: usize = 34;
+const LEVELS_MAX: usize = 32;
 
 /// Where filters are, by number, and how to find those near a point.
 #[derive(Debug)]
 pub(super) struct Grid {
     scale: Scale,
     levels: [Level; LEVELS_MAX],
+    /// The levels that have filters, as bits.
+    occupied: u64,
     cells: Slab<Cell>,
-    cell_numbers: NumberTable,
+    cell_numbers: CellTable,
     lines: Lines,
     full_runs: Slab<FullRun>,
 }
@@ -37,6 +43,8 @@ struct Scale {
     shift: [f64; 3],
     /// Level 0 has cubes of side 2 to this power.
     side_exponent_min: i32,
+    /// Bits of a cube's number on one axis at level 0.
+    cube_bits: u32,
     /// Bounded levels; the number of the one for unbounded areas.
     unbounded: u8,
     /// More than all roundings of coordinates, cells and chords together.
@@ -50,8 +58,8 @@ struct Level {
     reach_max: f64,
 }
 
-/// Level and cube.
-type CellKey = [u32; 4];
+/// Level and cube in one word: six bits and 58 for the cube's numbers, two or three.
+type CellKey = u64;
 
 #[derive(Debug, Default)]
 struct Cell {
@@ -65,9 +73,48 @@ struct Cell {
     split_keys: u32,
 }
 
+/// Four buckets as a structure of arrays, so that their keys are compared at once.
 #[repr(align(64))]
-#[derive(Clone, Copy, Debug, Default)]
-struct BucketGroup([Bucket; 4]);
+#[derive(Clone, Copy, Debug)]
+struct BucketGroup {
+    access: [u32; 4],
+    line: [u32; 4],
+    len: [u32; 4],
+    class_chain: [u32; 4],
+}
+
+impl Default for BucketGroup {
+    fn default() -> Self {
+        Self { access: [NONE; 4], line: [NONE; 4], len: [0; 4], class_chain: [CHAIN_NONE; 4] }
+    }
+}
+
+impl BucketGroup {
+    #[inline]
+    fn bucket(&self, lane: usize) -> Bucket {
+        Bucket {
+            access: self.access[lane],
+            line: self.line[lane],
+            len: self.len[lane],
+            class_chain: self.class_chain[lane],
+        }
+    }
+
+    fn set_bucket(&mut self, lane: usize, bucket: &Bucket) {
+        self.access[lane] = bucket.access;
+        self.line[lane] = bucket.line;
+        self.len[lane] = bucket.len;
+        self.class_chain[lane] = bucket.class_chain;
+    }
+
+    /// The lane of a key.
+    #[inline]
+    fn lane(&self, access: u32) -> Option<usize> {
+        let same = i32x4::new(self.access.map(u32::cast_signed)).simd_eq(i32x4::splat(access.cast_signed()));
+        let same = same.to_bitmask();
+        (same != 0).then_some(same.trailing_zeros() as usize)
+    }
+}
 
 /// Filters of one access key in one cell.
 #[derive(Clone, Copy, Debug)]
@@ -123,15 +170,15 @@ struct FullRun {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extent {
     level: u8,
-    /// In units of the level, rounded up, and one more for the places that were rounded down.
-    reach_units: u16,
+    /// In units of the level, with what rounding may hide.
+    reach_units: i16,
     reach: f64,
 }
 
 impl Extent {
     /// Whether the grid knows where the area ends.
     pub(super) fn is_bounded(&self) -> bool {
-        self.reach_units < u16::MAX
+        self.reach_units < UNBOUNDED
     }
 }
 
@@ -143,7 +190,7 @@ pub(super) struct Landing {
 }
 
 impl Landing {
-    pub(super) const NOWHERE: Self = Self { key: [u32::MAX; 4], cell: NONE };
+    pub(super) const NOWHERE: Self = Self { key: u64::MAX, cell: NONE };
 }
 
 /// Lines to be pre-tested with one of the probes.
@@ -151,7 +198,7 @@ impl Landing {
 pub(super) struct Run {
     line: u32,
     len: u32,
-    probe: u32,
+    probe: usize,
 }
 
 /// The 32-bit numbers of lines or cells are used up.
@@ -161,21 +208,29 @@ pub(super) struct GridFull;
 impl Grid {
     pub(super) fn new(world: World) -> Self {
         let scale = match world {
-            // Cubes of 6 m to four times the sphere's radius.
-            World::Geodetic => Scale { shift: [2.0; 3], side_exponent_min: -20, unbounded: 23, slack: 1e-12 },
-            // Squares of 1 m to 4 million km.
+            // Cubes of 49 m to four times the sphere's radius.
+            World::Geodetic => Scale {
+                shift: [1.0 + 1e-9; 3],
+                side_exponent_min: -17,
+                cube_bits: 19,
+                unbounded: 20,
+                slack: 1e-12,
+            },
+            // Squares of 4 m to 4 million km.
             World::Planar => Scale {
                 shift: [1_073_741_824.0, 1_073_741_824.0, 0.0],
-                side_exponent_min: 0,
-                unbounded: 33,
+                side_exponent_min: 2,
+                cube_bits: 29,
+                unbounded: 31,
                 slack: 1e-5,
             },
         };
         Self {
             scale,
             levels: [Level::default(); LEVELS_MAX],
+            occupied: 0,
             cells: Slab::new(),
-            cell_numbers: NumberTable::new(),
+            cell_numbers: CellTable::new(),
             lines: Lines::default(),
             full_runs: Slab::new(),
         }
@@ -186,16 +241,10 @@ impl Grid {
         let bounded = (0..self.scale.unbounded).find(|level| self.scale.side(*level) >= 2.0 * reach);
         match bounded {
             Some(level) => {
-                let units = (reach / self.scale.side(level) * UNITS).ceil() + 1.0;
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "at most half of 65,536 and one"
-                )]
-                let reach_units = units as u16;
+                let reach_units = padded_reach(reach / self.scale.side(level) * UNITS);
                 Extent { level, reach_units, reach }
             }
-            None => Extent { level: self.scale.unbounded, reach_units: u16::MAX, reach: 0.0 },
+            None => Extent { level: self.scale.unbounded, reach_units: UNBOUNDED, reach: 0.0 },
         }
     }
 
@@ -227,6 +276,7 @@ impl Grid {
         let level = &mut self.levels[extent.level as usize];
         level.filters += 1;
         level.reach_max = level.reach_max.max(extent.reach);
+        self.occupied |= 1 << extent.level;
         Ok(())
     }
 
@@ -241,24 +291,23 @@ impl Grid {
 
     /// Finds the cells in which filters may hold `point`: appends each with a probe for it.
     pub(super) fn find(&self, point: &[f64; 3], mask: u32, cells: &mut Vec<u32>, probes: &mut Vec<Probe>) {
-        for level in 0..=self.scale.unbounded {
-            let held = &self.levels[level as usize];
-            if held.filters == 0 {
-                continue;
-            }
-            let mut visit = |key: CellKey, local: [f32; 3]| {
-                let cell = self.cell_numbers.find(hash(&key), |cell| self.cells[*cell].key == key);
-                if let Some(cell) = cell {
+        let mut occupied = self.occupied;
+        while occupied != 0 {
+            #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
+            let level = occupied.trailing_zeros() as u8;
+            occupied &= occupied - 1;
+            let mut visit = |key: CellKey, local: [i16; 3]| {
+                if let Some(cell) = self.cell_numbers.find(key) {
                     cells.push(cell);
                     probes.push(Probe { local, mask });
                 }
             };
             if level == self.scale.unbounded {
-                visit([u32::from(level), 0, 0, 0], [0.0; 3]);
+                visit(self.scale.key(level, [0; 3]), [0; 3]);
                 continue;
             }
             let per_side = self.scale.per_side(level);
-            let reach = (held.reach_max + self.scale.slack) * per_side;
+            let reach = (self.levels[level as usize].reach_max + self.scale.slack) * per_side;
             let at: [f64; 3] = std::array::from_fn(|axis| (point[axis] + self.scale.shift[axis]) * per_side);
             let low = at.map(|value| cube(value - reach));
             let high = at.map(|value| cube(value + reach));
@@ -270,7 +319,7 @@ impl Grid {
                         let beyond_z = beyond(at[2], z);
                         if beyond_x * beyond_x + beyond_y * beyond_y + beyond_z * beyond_z <= reach * reach {
                             visit(
-                                [u32::from(level), x, y, z],
+                                self.scale.key(level, [x, y, z]),
                                 [local(at[0], x), local(at[1], y), local(at[2], z)],
                             );
                         }
@@ -280,16 +329,6 @@ impl Grid {
         }
     }
 
-    /// Reads where `collect` will look and so brings it near.
-    #[inline]
-    pub(super) fn touch_buckets(&self, cell: u32, accesses: &[u32]) -> u32 {
-        let split = &self.cells[cell].split;
-        if split.is_empty() {
-            return 0;
-        }
-        accesses.iter().fold(0, |sum, access| sum ^ split[first_group(*access, split.len())].0[0].line)
-    }
-
     /// Reads where `pre_test` will look.
     #[inline]
     pub(super) fn touch_lines(&self, run: &Run) -> u32 {
@@ -297,19 +336,19 @@ impl Grid {
     }
 
     /// Appends the runs of a cell in which filters under these access keys lie.
-    pub(super) fn collect(&self, cell: u32, accesses: &[u32], probe: u32, runs: &mut Vec<Run>) {
+    pub(super) fn collect(&self, cell: u32, accesses: &[u32], probe: usize, runs: &mut Vec<Run>) {
         let cell = &self.cells[cell];
         if cell.split.is_empty() {
             self.collect_bucket(&cell.mixed, probe, runs);
         } else if cell.split_keys as usize <= accesses.len() {
             // Fewer buckets than keys: reading all is cheaper, the masks tell which are meant.
-            for bucket in cell.split.iter().flat_map(|group| &group.0) {
-                self.collect_bucket(bucket, probe, runs);
+            for (group, lane) in cell.split.iter().flat_map(|group| (0..4).map(move |lane| (group, lane))) {
+                self.collect_bucket(&group.bucket(lane), probe, runs);
             }
         } else {
             for access in accesses {
                 if let Some((group, lane)) = find_bucket(&cell.split, *access) {
-                    self.collect_bucket(&cell.split[group].0[lane], probe, runs);
+                    self.collect_bucket(&cell.split[group].bucket(lane), probe, runs);
                 }
             }
         }
@@ -317,7 +356,7 @@ impl Grid {
 
     /// Pre-tests the runs; the survivors of each probe follow each other.
     pub(super) fn pre_test(&self, run: &Run, probes: &[Probe], survivors: &mut Vec<Survivor>) {
-        self.lines.pre_test(run.line, run.len, &probes[run.probe as usize], survivors);
+        self.lines.pre_test(run.line, run.len, &probes[run.probe], survivors);
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -325,7 +364,8 @@ impl Grid {
         self.cells.bytes() + split + self.cell_numbers.bytes() + self.lines.bytes() + self.full_runs.bytes()
     }
 
-    fn collect_bucket(&self, bucket: &Bucket, probe: u32, runs: &mut Vec<Run>) {
+    #[inline]
+    fn collect_bucket(&self, bucket: &Bucket, probe: usize, runs: &mut Vec<Run>) {
         if bucket.line == NONE {
             return;
         }
@@ -340,13 +380,11 @@ impl Grid {
 
     /// The cell of a key, new if it has to be.
     fn cell_of(&mut self, key: CellKey) -> Result<u32, GridFull> {
-        let hash_of_key = hash(&key);
-        if let Some(cell) = self.cell_numbers.find(hash_of_key, |cell| self.cells[*cell].key == key) {
+        if let Some(cell) = self.cell_numbers.find(key) {
             return Ok(cell);
         }
         let cell = self.cells.insert(Cell { key, ..Cell::default() }).ok_or(GridFull)?;
-        let cells = &self.cells;
-        self.cell_numbers.insert(hash_of_key, cell, |cell| hash(&cells[*cell].key));
+        self.cell_numbers.insert(key, cell);
         Ok(cell)
     }
 
@@ -363,8 +401,9 @@ impl Grid {
             self.split(records, cell_number)?;
         }
         let cell = &mut self.cells[cell_number];
-        let bucket = if cell.split.is_empty() { &mut cell.mixed } else { cell.bucket_mut(access) };
-        let slot = push_lane(bucket, lane, &mut self.lines, &mut self.full_runs, records)?;
+        let slot = cell.with_bucket(access, |bucket| {
+            push_lane(bucket, lane, &mut self.lines, &mut self.full_runs, records)
+        })?;
         cell.filters += 1;
         Ok(slot)
     }
@@ -376,8 +415,10 @@ impl Grid {
         cell.split = vec![BucketGroup::default(); 4].into_boxed_slice();
         for slot in mixed.line * LANES..mixed.line * LANES + mixed.len {
             let lane = self.lines.lane(slot);
-            let bucket = cell.bucket_mut(records.header(lane.entry).access);
-            let new = push_lane(bucket, lane, &mut self.lines, &mut self.full_runs, records)?;
+            let access = records.header(lane.entry).access;
+            let new = cell.with_bucket(access, |bucket| {
+                push_lane(bucket, lane, &mut self.lines, &mut self.full_runs, records)
+            })?;
             records.set_slot(lane.entry, new);
         }
         self.lines.release(mixed.line, mixed.class());
@@ -387,17 +428,19 @@ impl Grid {
     /// Takes a filter out of its cell; the cell goes with its last one.
     fn leave(&mut self, records: &mut Records, held: &Header) {
         let cell = &mut self.cells[held.cell];
-        let level = &mut self.levels[cell.key[0] as usize];
+        let level_number = cell.key & 0x3f;
+        let level = &mut self.levels[level_number as usize];
         level.filters -= 1;
         if level.filters == 0 {
             level.reach_max = 0.0;
+            self.occupied &= !(1 << level_number);
         }
         cell.filters -= 1;
-        let bucket = if cell.split.is_empty() { &mut cell.mixed } else { cell.bucket_mut(held.access) };
-        remove_lane(bucket, held.slot, &mut self.lines, &mut self.full_runs, records);
+        cell.with_bucket(held.access, |bucket| {
+            remove_lane(bucket, held.slot, &mut self.lines, &mut self.full_runs, records);
+        });
         if cell.filters == 0 {
-            let key = cell.key;
-            self.cell_numbers.remove(hash(&key), held.cell);
+            self.cell_numbers.remove(cell.key);
             self.cells.remove(held.cell);
         }
     }
@@ -414,24 +457,21 @@ impl Scale {
         f64::from_bits((exponent.unsigned_abs()) << 52)
     }
 
+    #[inline]
+    fn key(&self, level: u8, [x, y, z]: [u32; 3]) -> CellKey {
+        let cube = u64::from(x) | u64::from(y) << self.cube_bits | u64::from(z) << (2 * self.cube_bits);
+        u64::from(level) | cube << 6
+    }
+
     /// The cube of a point and where in it the point is, rounded down to whole units.
-    fn place(&self, level: u8, point: &[f64; 3]) -> (CellKey, [u16; 3]) {
+    fn place(&self, level: u8, point: &[f64; 3]) -> (CellKey, [i16; 3]) {
         if level == self.unbounded {
-            return ([u32::from(level), 0, 0, 0], [0; 3]);
+            return (self.key(level, [0; 3]), [0; 3]);
         }
         let per_side = self.per_side(level);
         let at: [f64; 3] = std::array::from_fn(|axis| (point[axis] + self.shift[axis]) * per_side);
         let [x, y, z] = at.map(cube);
-        let xyz = at.map(|value| {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a fraction of 65,536, saturating"
-            )]
-            let units = ((value - value.floor()) * UNITS) as u16;
-            units
-        });
-        ([u32::from(level), x, y, z], xyz)
+        (self.key(level, [x, y, z]), [local(at[0], x), local(at[1], y), local(at[2], z)])
     }
 }
 
@@ -450,25 +490,16 @@ fn beyond(value: f64, cube: u32) -> f64 {
     (f64::from(cube) - value).max(value - f64::from(cube) - 1.0).max(0.0)
 }
 
-/// A coordinate seen from a cube's corner, in units, less the half unit by which places are rounded down in the mean.
+/// A coordinate seen from a cube's corner, in units, rounded down.
 #[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "at most two sides, and single precision is what the pre-test reckons with"
-)]
-fn local(value: f64, cube: u32) -> f32 {
-    ((value - f64::from(cube)) * UNITS - 0.5) as f32
-}
-
-#[inline]
-fn hash(key: &CellKey) -> u64 {
-    let a = u64::from(key[1]) << 32 | u64::from(key[2]);
-    let b = u64::from(key[3]) << 32 | u64::from(key[0]);
-    let mixed =
-        u128::from(a ^ 0x9e37_79b9_7f4a_7c15) * u128::from(b ^ 0xd6e8_feb8_6659_fd93 ^ a.rotate_left(29));
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves are folded")]
-    let folded = (mixed >> 64) as u64 ^ mixed as u64;
-    folded
+fn local(value: f64, cube: u32) -> i16 {
+    // Conversion rounds towards zero; a side more makes all of them positive first.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "between half a side before the cube and one behind it"
+    )]
+    let units = (((value - f64::from(cube) + 1.0) * UNITS) as i32 - UNITS_WHOLE) as i16;
+    units
 }
 
 /// In which group a key is looked for first. Four keys of consecutive numbers share a group: names that came in
@@ -483,13 +514,11 @@ fn first_group(access: u32, groups_count: usize) -> usize {
 fn find_bucket(split: &[BucketGroup], access: u32) -> Option<(usize, usize)> {
     let mut group = first_group(access, split.len());
     loop {
-        for (lane, bucket) in split[group].0.iter().enumerate() {
-            if bucket.access == access {
-                return Some((group, lane));
-            }
+        if let Some(lane) = split[group].lane(access) {
+            return Some((group, lane));
         }
         // Lanes fill from the left, and keys never leave: a free lane ends the search.
-        if split[group].0[3].access == NONE {
+        if split[group].access[3] == NONE {
             return None;
         }
         group = (group + 1) & (split.len() - 1);
@@ -497,13 +526,19 @@ fn find_bucket(split: &[BucketGroup], access: u32) -> Option<(usize, usize)> {
 }
 
 impl Cell {
-    /// The bucket of a key, new if it has to be; only for a cell that is split.
-    fn bucket_mut(&mut self, access: u32) -> &mut Bucket {
+    /// Changes the bucket of a key, which is new if it has to be; or the only bucket, while there is but one.
+    fn with_bucket<T>(&mut self, access: u32, change: impl FnOnce(&mut Bucket) -> T) -> T {
+        if self.split.is_empty() {
+            return change(&mut self.mixed);
+        }
         let (group, lane) = match find_bucket(&self.split, access) {
             Some(found) => found,
             None => self.add_bucket(access),
         };
-        &mut self.split[group].0[lane]
+        let mut bucket = self.split[group].bucket(lane);
+        let result = change(&mut bucket);
+        self.split[group].set_bucket(lane, &bucket);
+        result
     }
 
     fn add_bucket(&mut self, access: u32) -> (usize, usize) {
@@ -517,8 +552,12 @@ impl Cell {
 
     /// Doubles the table, or only drops the empty buckets when these are many.
     fn rebuild_split(&mut self) {
-        let kept: Vec<Bucket> =
-            self.split.iter().flat_map(|group| group.0).filter(|bucket| bucket.line != NONE).collect();
+        let kept: Vec<Bucket> = self
+            .split
+            .iter()
+            .flat_map(|group| (0..4).map(|lane| group.bucket(lane)))
+            .filter(|bucket| bucket.line != NONE)
+            .collect();
         let groups = (kept.len() * 2).div_ceil(4).next_power_of_two().max(4);
         self.split = vec![BucketGroup::default(); groups].into_boxed_slice();
         self.split_keys = 0;
@@ -532,8 +571,8 @@ impl Cell {
 fn place_bucket(split: &mut [BucketGroup], bucket: Bucket) -> (usize, usize) {
     let mut group = first_group(bucket.access, split.len());
     loop {
-        if let Some(lane) = split[group].0.iter().position(|held| held.access == NONE) {
-            split[group].0[lane] = bucket;
+        if let Some(lane) = split[group].lane(NONE) {
+            split[group].set_bucket(lane, &bucket);
             return (group, lane);
         }
         group = (group + 1) & (split.len() - 1);

@@ -3,7 +3,7 @@
 //! A line is one cache line with all that the pre-test needs of four filters, as a structure of arrays. A run
 //! is a power of two of lines side by side.
 
-use wide::{f32x4, i32x4, u32x4};
+use wide::{i16x8, i32x4};
 
 use super::pages::{PAGE_BYTES, Pages};
 
@@ -15,7 +15,7 @@ const LINE_BYTES: usize = 64;
 const LINES_PER_PAGE: usize = PAGE_BYTES / LINE_BYTES;
 
 /// Four filters: who they are, the masks of their names, where in the cell they are (x in the low half and y in the
-/// high one), and z and the reach likewise, in 65,536ths of the cell's side.
+/// high one), and z and the reach likewise, in units of the cell.
 type Line = [[u32; 4]; 4];
 
 /// One filter as it lies in a line.
@@ -26,18 +26,25 @@ pub(super) struct Lane {
     pub(super) spot: Spot,
 }
 
-/// Where in its cell a filter is and how far it reaches, in 65,536ths of the cell's side; see `grid`.
+/// Units of a cell's side. With so many, an event up to half a side outside of the cell is less than 24,600 units from
+/// any filter in it on each axis: differences fit 16 bits and the sum of their squares fits 31.
+pub(super) const UNITS: f64 = 16_384.0;
+
+/// The reach of what is everywhere.
+pub(super) const UNBOUNDED: i16 = i16::MAX;
+
+/// Where in its cell a filter is, rounded down to units, and how far it reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Spot {
-    pub(super) xyz: [u16; 3],
-    pub(super) reach: u16,
+    pub(super) xyz: [i16; 3],
+    pub(super) reach: i16,
 }
 
-/// What the pre-test compares lines with: where the event is, seen from the cell's corner in the cell's units, less
-/// the half unit that rounding down took from the filters; and the names that it has.
+/// What the pre-test compares lines with: where the event is, in units from the cell's corner, rounded down; and the
+/// names that it has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
-    pub(super) local: [f32; 3],
+    pub(super) local: [i16; 3],
     pub(super) mask: u32,
 }
 
@@ -105,11 +112,10 @@ impl Lines {
         bytemuck::from_bytes_mut(self.pages.bytes_mut(line as usize * LINE_BYTES, LINE_BYTES))
     }
 
-    /// Reads a word of each of a run's first lines and so brings them near; the processor guesses the others.
+    /// Reads a word of a run's first and last line and so brings them near; the processor guesses the others.
     #[inline]
     pub(super) fn touch(&self, first: u32, len: u32) -> u32 {
-        let run = self.run(first, len.div_ceil(LANES).min(8) as usize);
-        run.iter().fold(0, |sum, line| sum ^ line[0][0])
+        self.run(first, 1)[0][0][0] ^ self.run(first + (len - 1) / LANES, 1)[0][0][0]
     }
 
     pub(super) fn lane(&self, slot: u32) -> Lane {
@@ -137,33 +143,35 @@ impl Lines {
     /// Appends to `survivors` those of the run's first `len` filters that the event may satisfy: each of
     /// their names may be among the event's, and the event may be within reach.
     ///
-    /// A filter's place was rounded down to whole units, so with the probe's half unit it is off by at most
-    /// `sqrt(3) / 2` units, and single precision adds less than 0.02. `grid` added one unit to each reach, so
-    /// nobody within reach is missed; whoever passes with four units to spare is inside for certain.
+    /// Both places were rounded down to whole units, so their difference is off by less than one unit on each axis and
+    /// their distance by less than `sqrt(3)`. [`padded_reach`] added 1.75 units to the reach and rounded it up, so
+    /// nobody within reach is missed; whoever passes with five units to spare is inside for certain.
     #[inline]
     pub(super) fn pre_test(&self, first: u32, len: u32, probe: &Probe, survivors: &mut Vec<Survivor>) {
-        let lines = self.run(first, len.div_ceil(LANES) as usize);
-        let [x, y, z] = probe.local.map(f32x4::splat);
-        let absent = u32x4::splat(!probe.mask);
+        let [x, y, z] = probe.local;
+        let event_xy = i16x8::new([x, y, x, y, x, y, x, y]);
+        let event_z = i16x8::new([z, 0, z, 0, z, 0, z, 0]);
+        let z_only = i16x8::new([-1, 0, -1, 0, -1, 0, -1, 0]);
+        let reach_only = i16x8::new([0, -1, 0, -1, 0, -1, 0, -1]);
+        let absent = i32x4::splat((!probe.mask).cast_signed());
+        let spare = i16x8::new([0, CERTAIN_SPARE, 0, CERTAIN_SPARE, 0, CERTAIN_SPARE, 0, CERTAIN_SPARE]);
         let mut left = len;
-        for [entries, masks, xy, z_reach] in lines {
-            let xy = i32x4::new(xy.map(u32::cast_signed));
-            let z_reach = i32x4::new(z_reach.map(u32::cast_signed));
-            let half = i32x4::splat(0xffff);
-            let dx = f32x4::from_i32x4(xy & half) - x;
-            let dy = f32x4::from_i32x4((xy >> 16) & half) - y;
-            let dz = f32x4::from_i32x4(z_reach & half) - z;
-            let reach = f32x4::from_i32x4((z_reach >> 16) & half);
-            let square = dx * dx + dy * dy + dz * dz;
-            let surely = (reach - f32x4::splat(4.0)).max(f32x4::splat(-1.0));
-            let near = square.simd_le(reach * reach).to_bitmask();
-            let named = i32x4::new((u32x4::new(*masks) & absent).to_array().map(u32::cast_signed));
-            let named = named.simd_eq(i32x4::splat(0)).to_bitmask();
+        for [entries, masks, xy, z_reach] in self.run(first, len.div_ceil(LANES) as usize) {
+            let z_reach: i16x8 = bytemuck::cast(*z_reach);
+            let difference = bytemuck::cast::<_, i16x8>(*xy) - event_xy;
+            let beside = (z_reach - event_z) & z_only;
+            let square = difference.dot(difference) + beside.dot(beside);
+            let reach = z_reach & reach_only;
+            let far = square.simd_gt(reach.dot(reach));
+            let unnamed = !(bytemuck::cast::<_, i32x4>(*masks) & absent).simd_eq(i32x4::splat(0));
             let valid = if left >= LANES { 0b1111 } else { (1 << left) - 1 };
-            let mut hits = near & named & valid;
+            let mut hits = !(far | unnamed).to_bitmask() & valid;
             if hits != 0 {
-                // A reach below four units has no certain inside: nothing is less than its minus zero.
-                let certain = square.simd_lt(surely * surely.max(f32x4::splat(0.0))).to_bitmask();
+                // Without the spare a reach may be below zero, and its square says nothing.
+                let surely = reach - spare;
+                let certain = surely.dot(surely).simd_gt(square)
+                    & bytemuck::cast::<_, i32x4>(surely).simd_gt(i32x4::splat(0));
+                let certain = certain.to_bitmask();
                 while hits != 0 {
                     let lane = hits.trailing_zeros();
                     survivors
@@ -181,16 +189,26 @@ impl Lines {
     }
 }
 
-fn low(word: u32) -> u16 {
-    (word & 0xffff) as u16
+/// Units that separate a filter that may be reached from one that is for certain.
+const CERTAIN_SPARE: i16 = 5;
+
+/// The reach in units with what rounding may hide; see [`Lines::pre_test`]. At most half a side is asked for.
+pub(super) fn padded_reach(units: f64) -> i16 {
+    #[expect(clippy::cast_possible_truncation, reason = "at most 8,194")]
+    let padded = (units + 1.75).ceil() as i16;
+    padded
 }
 
-fn high(word: u32) -> u16 {
-    (word >> 16) as u16
+fn low(word: u32) -> i16 {
+    bytemuck::cast::<u32, [i16; 2]>(word)[0]
 }
 
-fn pack(low: u16, high: u16) -> u32 {
-    u32::from(low) | u32::from(high) << 16
+fn high(word: u32) -> i16 {
+    bytemuck::cast::<u32, [i16; 2]>(word)[1]
+}
+
+fn pack(low: i16, high: i16) -> u32 {
+    bytemuck::cast([low, high])
 }
 
 #[cfg(test)]
@@ -214,11 +232,11 @@ mod tests {
             (2, 0b100, spot(100, 100, 50)),
             (3, 0b011, spot(100, 160, 50)),
             (4, 0b011, spot(100, 148, 50)),
-            (5, 0b010, spot(65_535, 65_535, 65_535)),
+            (5, 0b010, spot(16_383, 16_383, UNBOUNDED)),
             (6, 0b000, spot(100, 100, 50)),
         ]);
         let mut survivors = Vec::new();
-        let probe = Probe { local: [100.0, 100.0, 0.0], mask: 0b011 };
+        let probe = Probe { local: [100, 100, 0], mask: 0b011 };
         lines.pre_test(first, 5, &probe, &mut survivors);
         assert_eq!(survivors, [Survivor { entry: 1, inside: true }, Survivor { entry: 4, inside: false }],);
         assert_eq!(lines.lane(first * LANES + 3).spot, spot(100, 148, 50));

@@ -10,12 +10,13 @@ mod access;
 mod constraints;
 mod grid;
 mod lines;
+mod names;
 mod paged;
 mod pages;
 mod records;
 mod shapes;
-mod symbols;
 mod table;
+mod texts;
 mod view;
 
 use std::hint::black_box;
@@ -24,10 +25,11 @@ use access::{Accesses, required_mask};
 use constraints::Constraints;
 use grid::{Grid, Landing, Run};
 use lines::{Probe, Survivor};
+use names::Names;
 use paged::Slab;
 use records::{Header, NONE, Records};
 use shapes::{Shapes, following};
-use symbols::Symbols;
+use texts::Texts;
 use view::{View, ViewedAttribute, append_attributes};
 
 use super::{Engine, Footprint, InstallError, MatchError, MatchRows};
@@ -45,8 +47,8 @@ const GROUP_EVENTS: usize = 16;
 #[derive(Debug)]
 pub struct Cells {
     world: World,
-    names: Symbols,
-    texts: Symbols,
+    names: Names,
+    texts: Texts,
     accesses: Accesses,
     constraints: Constraints,
     shapes: Shapes,
@@ -118,8 +120,8 @@ impl Cells {
     pub fn new(world: World) -> Self {
         Self {
             world,
-            names: Symbols::of_names(),
-            texts: Symbols::of_texts(),
+            names: Names::new(),
+            texts: Texts::new(),
             accesses: Accesses::new(),
             constraints: Constraints::new(),
             shapes: Shapes::new(world),
@@ -155,7 +157,7 @@ impl Cells {
 
     fn add_record(&mut self, subscription: u32, shape: u32, conjunction: &[Literal]) -> Option<u32> {
         let words = self.constraints.acquire(conjunction, &mut self.names, &mut self.texts)?;
-        let access = self.accesses.acquire(conjunction, &self.names, &self.texts);
+        let access = self.accesses.acquire(conjunction, &mut self.names, &self.texts);
         let record = access.and_then(|access| {
             let mask = required_mask(conjunction, &self.names);
             let next = self.subscriptions[subscription].first_record;
@@ -164,7 +166,7 @@ impl Cells {
         });
         if record.is_none() {
             if let Some(access) = access {
-                self.accesses.release(access);
+                self.accesses.release(access, &mut self.names);
             }
             self.constraints.release(&words, &mut self.names, &mut self.texts);
         }
@@ -178,7 +180,7 @@ impl Cells {
             self.grid.take(&mut self.records, record);
             let header = self.records.header(record);
             // The key refers to names and texts that the constraints keep alive.
-            self.accesses.release(header.access);
+            self.accesses.release(header.access, &mut self.names);
             let words = self.records.constraints(record, &header);
             self.constraints.release(words, &mut self.names, &mut self.texts);
             self.shapes.release(header.shape);
@@ -205,7 +207,7 @@ impl Cells {
             let start = scratch.ends.last().copied().unwrap_or_default();
             let mask = append_attributes(event, &self.names, &self.texts, &mut scratch.attributes);
             let attributes = &scratch.attributes[start.attributes..];
-            self.accesses.append_keys(event, attributes, &self.texts, &mut scratch.accesses);
+            self.accesses.append_keys(event, attributes, &self.names, &self.texts, &mut scratch.accesses);
             self.grid.find(event.position.point(), mask, &mut scratch.cells, &mut scratch.probes);
             scratch.ends.push(Ends {
                 attributes: scratch.attributes.len(),
@@ -214,21 +216,11 @@ impl Cells {
                 ..Ends::default()
             });
         }
-        let mut touched = 0;
-        let mut start = Ends::default();
-        for ends in &scratch.ends {
-            let accesses = &scratch.accesses[start.accesses..ends.accesses];
-            for cell in &scratch.cells[start.cells..ends.cells] {
-                touched ^= self.grid.touch_buckets(*cell, accesses);
-            }
-            start = *ends;
-        }
-        black_box(touched);
         let mut start = Ends::default();
         for ends in &mut scratch.ends {
             let accesses = &scratch.accesses[start.accesses..ends.accesses];
-            for (probe, cell) in (0..).zip(&scratch.cells).skip(start.cells).take(ends.cells - start.cells) {
-                self.grid.collect(*cell, accesses, probe, &mut scratch.runs);
+            for index in start.cells..ends.cells {
+                self.grid.collect(scratch.cells[index], accesses, index, &mut scratch.runs);
             }
             ends.runs = scratch.runs.len();
             start = *ends;
@@ -361,7 +353,7 @@ impl Engine for Cells {
                 rows.push_with(|ids| {
                     if !survivors.is_empty() {
                         let attributes = &scratch.attributes[start.attributes..ends.attributes];
-                        scratch.view.show(attributes, self.names.numbers_end());
+                        scratch.view.show(attributes, self.names.end());
                         self.decide(event, &scratch.view, survivors, ids);
                     }
                 });

@@ -1,14 +1,14 @@
 //! An event as programs see it: attributes by the numbers of their names.
 
-use super::symbols::Symbols;
+use super::names::Names;
+use super::texts::Texts;
 use crate::event::{Event, Scalar, Value};
 
-/// The attributes of one event that some filter names.
+/// The attributes of one event that some filter names, by the numbers of the names.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// By the number of the name: in which event's time the place was written, and where the attribute is.
-    places: Vec<(u32, u32)>,
-    attributes: Vec<ViewedAttribute>,
+    /// Each with the time of the event that it is of; others are not of this one.
+    places: Vec<(u32, ViewedAttribute)>,
     now: u32,
 }
 
@@ -22,6 +22,9 @@ pub(super) struct ViewedAttribute {
     /// A number's bits, the number of a text (or one past all, when no filter knows it), a truth value.
     pub(super) bits: u64,
 }
+
+const NO_ATTRIBUTE: (u32, ViewedAttribute) =
+    (0, ViewedAttribute { name: 0, source: 0, kind: Kind::Bool, bits: 0 });
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -42,8 +45,8 @@ impl ViewedAttribute {
 /// mask of their names.
 pub(super) fn append_attributes(
     event: &Event,
-    names: &Symbols,
-    texts: &Symbols,
+    names: &Names,
+    texts: &Texts,
     list: &mut Vec<ViewedAttribute>,
 ) -> u32 {
     let mut mask = 0;
@@ -53,14 +56,14 @@ pub(super) fn append_attributes(
             Value::Scalar(scalar) => scalar_bits(scalar, texts),
             Value::Array(_) => (Kind::Array, 0),
         };
-        mask |= names.mask(name);
+        mask |= names.name(name).mask;
         list.push(ViewedAttribute { name, source, kind, bits });
     }
     mask
 }
 
 /// The kind and the bits of a scalar; equal scalars have equal ones.
-pub(super) fn scalar_bits(scalar: &Scalar, texts: &Symbols) -> (Kind, u64) {
+pub(super) fn scalar_bits(scalar: &Scalar, texts: &Texts) -> (Kind, u64) {
     match scalar {
         // Zero equals minus zero, and adding zero makes it plus.
         Scalar::Number(number) => (Kind::Number, (number + 0.0).to_bits()),
@@ -71,28 +74,28 @@ pub(super) fn scalar_bits(scalar: &Scalar, texts: &Symbols) -> (Kind, u64) {
 
 impl View {
     /// Shows these attributes and no others.
-    pub(super) fn show(&mut self, attributes: &[ViewedAttribute], names_end: u32) {
+    pub(super) fn show(&mut self, attributes: &[ViewedAttribute], names_end: usize) {
         self.now = self.now.wrapping_add(1);
         if self.now == 0 {
             // The times have gone round: forget the old ones.
-            self.places.fill((0, 0));
+            self.places.fill(NO_ATTRIBUTE);
             self.now = 1;
         }
-        self.places.resize(self.places.len().max(names_end as usize), (0, 0));
-        self.attributes.clear();
-        self.attributes.extend_from_slice(attributes);
-        for (index, attribute) in (0..).zip(attributes) {
+        if self.places.len() < names_end {
+            self.places.resize(names_end, NO_ATTRIBUTE);
+        }
+        for attribute in attributes {
             let place = &mut self.places[attribute.name as usize];
             // Should a name come twice, the first counts, as in `Event::value`.
             if place.0 != self.now {
-                *place = (self.now, index);
+                *place = (self.now, *attribute);
             }
         }
     }
 
     #[inline]
     pub(super) fn attribute(&self, name: u32) -> Option<&ViewedAttribute> {
-        let (time, index) = *self.places.get(name as usize)?;
-        if time == self.now { self.attributes.get(index as usize) } else { None }
+        let (time, attribute) = self.places.get(name as usize)?;
+        (*time == self.now).then_some(attribute)
     }
 }
