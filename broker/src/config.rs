@@ -7,6 +7,8 @@ use std::time::Duration;
 use figment::providers::{Format, Toml};
 use figment::value::{Dict, Map, Tag, Value};
 use figment::{Figment, Metadata, Profile, Provider};
+use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
+use matcher::condition::text::TEXT_BYTES_MAX;
 use matcher::geo::World;
 use serde::Deserialize;
 
@@ -312,39 +314,47 @@ impl Config {
     fn fault_unless_positive(&self, faults: &mut Vec<String>) {
         let limits = &self.limits;
         let counts = [
-            ("limits.body_bytes", usize::try_from(limits.body_bytes).unwrap_or(usize::MAX)),
-            ("limits.frame_bytes", limits.frame_bytes),
-            ("limits.event_bytes", limits.event_bytes),
-            ("limits.attributes_per_event", limits.attributes_per_event),
-            ("limits.depth", limits.depth),
-            ("limits.name_bytes", limits.name_bytes),
-            ("limits.text_bytes", limits.text_bytes),
-            ("limits.client_name_bytes", limits.client_name_bytes),
-            ("limits.subscription_bytes", limits.subscription_bytes),
-            ("limits.subscriptions_per_client", limits.subscriptions_per_client),
-            ("limits.filters_per_subscription", limits.filters_per_subscription),
-            ("limits.condition_bytes", limits.condition_bytes),
-            ("limits.vertices_per_area", limits.vertices_per_area),
-            ("limits.connections", limits.connections),
-            ("limits.readers_per_client", limits.readers_per_client),
-            ("limits.problems_in_a_row", limits.problems_in_a_row as usize),
-            ("queue.commands", self.queue.commands),
-            ("queue.batch", self.queue.batch),
-            ("outbox.frames", self.outbox.frames),
-            ("outbox.bytes", self.outbox.bytes),
-            ("outbox.answers", self.outbox.answers),
-            ("connection.head_timeout_ms", self.connection.head_timeout_ms as usize),
-            ("connection.body_timeout_ms", self.connection.body_timeout_ms as usize),
-            ("connection.write_timeout_ms", self.connection.write_timeout_ms as usize),
-            ("connection.ping_interval_ms", self.connection.ping_interval_ms as usize),
-            ("connection.read_buffer_bytes", self.connection.read_buffer_bytes),
-            ("connection.write_buffer_bytes", self.connection.write_buffer_bytes),
+            ("limits.body_bytes", limits.body_bytes),
+            ("limits.frame_bytes", limits.frame_bytes as u64),
+            ("limits.event_bytes", limits.event_bytes as u64),
+            ("limits.attributes_per_event", limits.attributes_per_event as u64),
+            ("limits.depth", limits.depth as u64),
+            ("limits.name_bytes", limits.name_bytes as u64),
+            ("limits.text_bytes", limits.text_bytes as u64),
+            ("limits.client_name_bytes", limits.client_name_bytes as u64),
+            ("limits.subscription_bytes", limits.subscription_bytes as u64),
+            ("limits.subscriptions_per_client", limits.subscriptions_per_client as u64),
+            ("limits.filters_per_subscription", limits.filters_per_subscription as u64),
+            ("limits.condition_bytes", limits.condition_bytes as u64),
+            ("limits.vertices_per_area", limits.vertices_per_area as u64),
+            ("limits.connections", limits.connections as u64),
+            ("limits.readers_per_client", limits.readers_per_client as u64),
+            ("limits.problems_in_a_row", limits.problems_in_a_row.into()),
+            ("queue.commands", self.queue.commands as u64),
+            ("queue.batch", self.queue.batch as u64),
+            ("outbox.frames", self.outbox.frames as u64),
+            ("outbox.bytes", self.outbox.bytes as u64),
+            ("outbox.answers", self.outbox.answers as u64),
+            ("connection.head_timeout_ms", self.connection.head_timeout_ms),
+            ("connection.body_timeout_ms", self.connection.body_timeout_ms),
+            ("connection.write_timeout_ms", self.connection.write_timeout_ms),
+            ("connection.ping_interval_ms", self.connection.ping_interval_ms),
+            ("connection.read_buffer_bytes", self.connection.read_buffer_bytes as u64),
+            ("connection.write_buffer_bytes", self.connection.write_buffer_bytes as u64),
         ];
         let zeros = counts.iter().filter(|(_, count)| *count == 0);
         faults.extend(zeros.map(|(key, _)| format!("{key} must be 1 or more")));
-        if limits.depth > 100 {
-            faults.push(format!("limits.depth {} is more than 100", limits.depth));
-        }
+        let ceilings = [
+            ("limits.depth", limits.depth, 100),
+            (
+                "limits.vertices_per_area",
+                limits.vertices_per_area,
+                POLYGON_POSITIONS_MAX.min(CORRIDOR_POSITIONS_MAX),
+            ),
+            ("limits.condition_bytes", limits.condition_bytes, TEXT_BYTES_MAX),
+        ];
+        let high = ceilings.iter().filter(|(_, value, most)| value > most);
+        faults.extend(high.map(|(key, value, most)| format!("{key} {value} is more than {most}")));
     }
 
     /// Where to listen.

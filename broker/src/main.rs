@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -54,7 +55,10 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
 
 fn log(config: &Config) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&config.log.filter).context("log.filter")?;
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     match config.log.format {
         LogFormat::Text => subscriber.init(),
         LogFormat::Json => subscriber.json().init(),

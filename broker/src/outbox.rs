@@ -238,6 +238,11 @@ impl Outbox {
         self.answered.notify_one();
     }
 
+    /// Whether the connection is being ended.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.state().close.is_some()
+    }
+
     /// Waits for something to write and takes up to `bytes_max` of it, at least one entry, into `batch`, which
     /// is empty. An empty batch says that the connection ends, and why.
     pub(crate) async fn next_batch(&self, batch: &mut Vec<Entry>, bytes_max: usize) -> Option<Close> {
@@ -354,7 +359,7 @@ mod tests {
     async fn drain(outbox: &Outbox) -> Vec<String> {
         let mut shown = Vec::new();
         let mut batch = Vec::new();
-        while { outbox.state().entries.front().is_some() } {
+        while !outbox.state().entries.is_empty() {
             assert_eq!(outbox.next_batch(&mut batch, 1).await, None);
             for entry in batch.drain(..) {
                 shown.push(match entry {

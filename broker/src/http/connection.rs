@@ -23,6 +23,7 @@ pub(crate) struct Stream<S> {
     write_timeout: Duration,
     /// Runs while a write is stuck. Boxed, so that a connection that is well does not carry it.
     stuck: Option<Pin<Box<Sleep>>>,
+    cut_off: bool,
     metrics: Arc<Metrics>,
     _permit: OwnedSemaphorePermit,
     _counted: Raised,
@@ -51,6 +52,7 @@ impl Stream<TcpStream> {
             inner,
             write_timeout: Duration::from_millis(settings.write_timeout_ms),
             stuck: None,
+            cut_off: false,
             metrics: Arc::clone(metrics),
             _permit: permit,
             _counted: Raised::new(metrics, |metrics| &metrics.connections),
@@ -70,7 +72,8 @@ impl<S> Stream<S> {
         if stuck.as_mut().poll(ctx).is_pending() {
             return Poll::Pending;
         }
-        self.metrics.stuck.add(1);
+        // Goodbyes are tried after the error, too; the connection counts once.
+        self.metrics.stuck.add(u64::from(!std::mem::replace(&mut self.cut_off, true)));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "a write was stuck")))
     }
 }

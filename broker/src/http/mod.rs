@@ -115,6 +115,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/readyz", get(figures::readyz))
         .route("/openapi.json", get(openapi::document))
         .route("/docs", get(openapi::docs_index))
+        .route("/docs/", get(openapi::docs_page))
         .route("/docs/{*file}", get(openapi::docs))
         .route("/", get(figures::front_page))
         .fallback(not_found)

@@ -59,14 +59,22 @@ pub(crate) async fn document() -> Response {
     error::json(StatusCode::OK, DOCUMENT.as_str())
 }
 
-/// The page's address without its slash.
+/// The page's address without its slash, from which its files would not be found.
 pub(crate) async fn docs_index() -> Redirect {
-    Redirect::permanent("/docs/index.html")
+    Redirect::permanent("/docs/")
+}
+
+/// The page.
+pub(crate) async fn docs_page() -> Result<Response, Refusal> {
+    page("index.html")
 }
 
 /// A file of the page.
 pub(crate) async fn docs(Path(file): Path<String>) -> Result<Response, Refusal> {
-    let file = if file.is_empty() { "index.html" } else { file.as_str() };
+    page(&file)
+}
+
+fn page(file: &str) -> Result<Response, Refusal> {
     match utoipa_swagger_ui::serve(file, Arc::clone(&PAGE)) {
         Ok(Some(found)) => {
             let kind = HeaderValue::from_str(&found.content_type)

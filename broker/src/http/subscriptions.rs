@@ -63,15 +63,14 @@ pub(crate) async fn get(
 #[utoipa::path(
     get, path = "/v1/clients/{client}/subscriptions", tag = "subscriptions",
     params(("client" = String, Path, description = "The client")),
-    responses((status = 200, description = "All of them, by id", body = wire::Subscriptions)),
+    responses((status = 200, description = "All of them, by id", body = Vec<wire::Subscription>)),
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     ClientPath(client): ClientPath,
 ) -> Result<Response, Refusal> {
     let documents = app.shards.ask(&client, |client, reply| Command::List { client, reply }).await?;
-    let text = format!("{{\"subscriptions\":[{}]}}", documents.join(","));
-    Ok(error::json(StatusCode::OK, text))
+    Ok(error::json(StatusCode::OK, format!("[{}]", documents.join(","))))
 }
 
 /// Ends a subscription.

@@ -129,6 +129,10 @@ async fn read(stream: &mut SplitStream<WebSocket>, asker: &Asker) -> Read {
             Some(Err(error)) => return read_error(outbox, error),
         };
         outbox.hear();
+        if outbox.is_closing() {
+            // What comes after the end was decided has no effect.
+            return Read::Refused;
+        }
         match message {
             Message::Text(text) => {
                 let token = app.requests.token();

@@ -415,7 +415,7 @@ mod tests {
     fn check(new: fn(usize) -> Elements, text: &str, expected: &[&str]) {
         for part_bytes in [1, 2, 3, 7, 1_000] {
             assert_eq!(
-                elements(new(40), text, part_bytes).unwrap(),
+                elements(new(80), text, part_bytes).unwrap(),
                 expected,
                 "{text} in parts of {part_bytes}"
             );
@@ -430,7 +430,7 @@ mod tests {
             r#"[{"a":"]}\""},[1,[2]] , "x,]" ,7, null]"#,
             &[r#"{"a":"]}\""}"#, "[1,[2]]", r#""x,]""#, "7", "null", ""],
         );
-        let large = format!("[{{\"a\":\"{}\"}},1]", "x".repeat(50));
+        let large = format!("[{{\"a\":\"{}\"}},1]", "x".repeat(90));
         check(Elements::of_array, &large, &["!", "1", ""]);
     }
 

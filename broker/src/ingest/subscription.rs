@@ -256,3 +256,73 @@ fn overflow(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<Option
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn parse(text: &str) -> Result<Prepared, Refusal> {
+        let limits = Limits { filters_per_subscription: 2, condition_bytes: 40, ..Config::default().limits };
+        SubscriptionReader::new(World::Geodetic, limits, OverflowName::DropOldest).parse("s1", text)
+    }
+
+    #[track_caller]
+    fn check_fault(text: &str, expected: &[&str]) {
+        let Err(Refusal::Invalid(faults)) = parse(text) else { panic!("{text} must be refused") };
+        let pointers: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+        assert_eq!(pointers, expected, "{text}: {faults:?}");
+    }
+
+    #[test]
+    fn the_normalised_form_is_a_subscription_again() {
+        let text = r#"{"filters":[{"area":{"radius_m":5},"where":"NOT (a = 1 OR b = 2)"},{}],"overflow":"disconnect"}"#;
+        let prepared = parse(text).unwrap();
+        assert_eq!(prepared.filters.len(), 2);
+        assert_eq!(prepared.overflow, Some(OverflowName::Disconnect));
+        let document: wire::Subscription = serde_json::from_str(&prepared.document).unwrap();
+        assert_eq!(document.id.as_deref(), Some("s1"));
+        assert_eq!(document.filters[0].condition, Some("NOT a = 1 AND NOT b = 2".into()));
+        assert_eq!(&*parse(&prepared.document).unwrap().document, &*prepared.document);
+    }
+
+    #[test]
+    fn every_fault_is_told_with_its_pointer() {
+        check_fault("{}", &["/filters"]);
+        check_fault(r#"{"filters":[]}"#, &["/filters"]);
+        check_fault(r#"{"filters":[{},{},{}]}"#, &["/filters"]);
+        check_fault(r#"{"filters":{}}"#, &["/filters"]);
+        check_fault(r#"{"filters":[{"were":"a = 1"}],"extra":1}"#, &["/extra", "/filters/0/were"]);
+        check_fault(
+            r#"{"filters":[{"where":"a ="},{"where":5,"area":{"radius_m":-1}}]}"#,
+            &["/filters/0/where", "/filters/1/area/radius_m", "/filters/1/where"],
+        );
+        check_fault(
+            r#"{"filters":[{"where":{"op":"=","args":[{"property":"a"}]}}]}"#,
+            &["/filters/0/where/args"],
+        );
+        check_fault(r#"{"filters":[7]}"#, &["/filters/0"]);
+        check_fault(r#"{"id":"s2","filters":[{}]}"#, &["/id"]);
+        check_fault(r#"{"filters":[{}],"on":["evnt"]}"#, &["/on"]);
+        check_fault(r#"{"filters":[{}],"overflow":"explode"}"#, &["/overflow"]);
+        check_fault(r#"{"filters":[{}],"durable":"yes"}"#, &["/durable"]);
+        let long = format!(r#"{{"filters":[{{"where":"a = '{}'"}}]}}"#, "x".repeat(40));
+        check_fault(&long, &["/filters/0/where"]);
+    }
+
+    #[test]
+    fn what_is_not_there_yet_is_told_by_name() {
+        for (text, pointer) in [
+            (r#"{"filters":[{}],"durable":true}"#, "/durable"),
+            (r#"{"filters":[{}],"on":["event","enter"]}"#, "/on"),
+            (r#"{"filters":[{}],"overflow":"keep-latest"}"#, "/overflow"),
+            (r#"{"filters":[{}],"dwell_s":3}"#, "/dwell_s"),
+            (r#"{"filters":[{},{"area":{"radius_m":1,"nearest":3}}]}"#, "/filters/1/area/nearest"),
+        ] {
+            let Err(Refusal::NotYet { pointer: found, .. }) = parse(text) else { panic!("{text}") };
+            assert_eq!(found, pointer);
+        }
+        let harmless = r#"{"filters":[{}],"durable":false,"initial":false,"on":["event"],"dwell_s":null}"#;
+        assert!(parse(harmless).is_ok());
+    }
+}

@@ -103,14 +103,6 @@ pub enum Overflow {
     Disconnect,
 }
 
-/// The subscriptions of a client.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Subscriptions {
-    /// All of them, by id.
-    pub subscriptions: Vec<Subscription>,
-}
-
 /// Where a client is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

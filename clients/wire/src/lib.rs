@@ -11,7 +11,7 @@ mod problem;
 
 pub use document::{
     Accepted, Area, Filter, Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats,
-    Subscription, Subscriptions,
+    Subscription,
 };
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
 pub use frame::{Cause, ClientFrame, GapReason, ServerFrame};
