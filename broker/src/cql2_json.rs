@@ -91,10 +91,8 @@ impl<'a> Node<'a> {
 
     /// The elements of an array of at least one.
     fn elements(self, what: &str) -> Result<&'a [Value], JsonConditionError> {
-        match self.value {
-            Value::Array(elements) if !elements.is_empty() => Ok(elements),
-            _ => Err(self.expected(what)),
-        }
+        let elements = self.value.as_array().filter(|elements| !elements.is_empty());
+        elements.map(Vec::as_slice).ok_or_else(|| self.expected(what))
     }
 }
 
@@ -289,19 +287,17 @@ fn casei(node: Node<'_>) -> Result<Operand, JsonConditionError> {
             Operand::Attribute { name, .. } => Ok(Operand::Attribute { name, casei: true }),
             value @ Operand::Value(_) => Ok(value),
         },
-        _ => Err(inner.expected("a text or {\"property\": ..}")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err(inner.expected("a text or {\"property\": ..}"))
+        }
     }
 }
 
 /// Exactly as many arguments as the operator takes.
 fn fixed<const COUNT: usize>(args: Node<'_>) -> Result<&[Value; COUNT], JsonConditionError> {
-    match args.value {
-        Value::Array(elements) => elements
-            .as_slice()
-            .try_into()
-            .map_err(|_| args.wrong(format!("expected {COUNT} arguments, found {}", elements.len()))),
-        _ => Err(args.expected("an array of arguments")),
-    }
+    let elements = args.value.as_array().ok_or_else(|| args.expected("an array of arguments"))?;
+    let wrong = || args.wrong(format!("expected {COUNT} arguments, found {}", elements.len()));
+    elements.as_slice().try_into().map_err(|_| wrong())
 }
 
 /// How much of a document's own words a message repeats, in characters.

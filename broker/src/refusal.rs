@@ -53,11 +53,20 @@ impl Refusal {
 
     /// When it makes sense to try again, in seconds.
     pub(crate) fn retry_after_s(&self) -> Option<u32> {
-        match self {
-            Self::TooFast { .. } | Self::Overloaded => Some(1),
-            Self::Stopping => Some(5),
-            _ => None,
+        if matches!(self, Self::TooFast { .. } | Self::Overloaded) {
+            return Some(1);
         }
+        matches!(self, Self::Stopping).then_some(5)
+    }
+
+    /// The same for a document that is a part of another one, at `parent`.
+    pub(crate) fn below(mut self, parent: &str) -> Self {
+        if let Self::Invalid(faults) = &mut self {
+            faults.iter_mut().for_each(|fault| fault.pointer.insert_str(0, parent));
+        } else if let Self::NotYet { pointer, .. } = &mut self {
+            pointer.insert_str(0, parent);
+        }
+        self
     }
 
     /// The document that tells it.
@@ -71,22 +80,23 @@ impl Refusal {
             errors: Vec::new(),
             facts: Default::default(),
         };
-        match self {
-            Self::Malformed { line, column, .. } => {
-                problem.facts.insert("line".to_owned(), Value::from(*line));
-                problem.facts.insert("column".to_owned(), Value::from(*column));
-            }
-            Self::Invalid(faults) => problem.errors.clone_from(faults),
-            Self::NotYet { pointer, what } if !pointer.is_empty() => {
-                problem.errors = vec![Fault { pointer: pointer.clone(), detail: (*what).to_owned() }];
-            }
-            Self::TooLarge { limit, setting, .. }
-            | Self::Limit { limit, setting, .. }
-            | Self::TooFast { limit, setting } => {
-                problem.facts.insert("limit".to_owned(), Value::from(*limit));
-                problem.facts.insert("setting".to_owned(), Value::from(*setting));
-            }
-            _ => {}
+        let mut fact = |name: &str, value: Value| problem.facts.insert(name.to_owned(), value);
+        if let Self::Malformed { line, column, .. } = self {
+            fact("line", Value::from(*line));
+            fact("column", Value::from(*column));
+        } else if let Self::TooLarge { limit, setting, .. }
+        | Self::Limit { limit, setting, .. }
+        | Self::TooFast { limit, setting } = self
+        {
+            fact("limit", Value::from(*limit));
+            fact("setting", Value::from(*setting));
+        } else if let Self::Invalid(faults) = self {
+            problem.errors.clone_from(faults);
+        } else if let Self::NotYet { pointer, what } = self
+            && !pointer.is_empty()
+        {
+            problem.errors =
+                vec![Fault { pointer: pointer.clone(), detail: format!("{what} is not there yet") }];
         }
         problem
     }

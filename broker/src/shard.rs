@@ -4,6 +4,7 @@
 //! was acknowledged after it was queued is seen by every event that is published afterwards.
 
 use std::hash::BuildHasher;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -247,18 +248,13 @@ impl Shard {
         let mut events = Vec::new();
         while receiver.blocking_recv_many(&mut commands, self.batch) > 0 {
             for command in commands.drain(..) {
-                match command {
-                    Command::Match(event) => events.push(event),
-                    Command::Stop => {
-                        self.match_run(&mut events);
-                        self.sessions.say_goodbye();
-                        // What was queued behind is refused: its senders see the answer's channel closed.
-                        return;
-                    }
-                    other => {
-                        self.match_run(&mut events);
-                        self.apply(other);
-                    }
+                if let Command::Match(event) = command {
+                    events.push(event);
+                    continue;
+                }
+                self.match_run(&mut events);
+                if self.apply(command).is_break() {
+                    return;
                 }
             }
             self.match_run(&mut events);
@@ -286,11 +282,17 @@ impl Shard {
         events.clear();
     }
 
-    /// Who asked may be gone by now; then nobody needs the reply.
-    fn apply(&mut self, command: Command) {
+    /// Carries a command out; says whether it was the last. Who asked may be gone by now: then nobody needs the
+    /// reply.
+    fn apply(&mut self, command: Command) -> ControlFlow<()> {
         let sessions = &mut self.sessions;
         match command {
-            Command::Match(_) | Command::Stop => unreachable!("handled by the caller"),
+            Command::Match(event) => self.match_run(&mut vec![event]),
+            Command::Stop => {
+                // What was queued behind is refused: its senders see the channel closed.
+                sessions.say_goodbye();
+                return ControlFlow::Break(());
+            }
             Command::Move { client, position } => sessions.move_client(&client, position),
             Command::Knows { client, reply } => drop(reply.send(sessions.knows(&client))),
             Command::Install { client, subscription, owner, answer, reply } => {
@@ -316,5 +318,6 @@ impl Shard {
             Command::Forget { client, reply } => drop(reply.send(sessions.forget(&client))),
             Command::Footprint { reply } => drop(reply.send(sessions.footprint())),
         }
+        ControlFlow::Continue(())
     }
 }

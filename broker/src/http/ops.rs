@@ -103,18 +103,7 @@ impl Asker {
     async fn publish(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
         let event = members.take("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
         let mut work = Publish { app: &self.app, pace: &self.pace };
-        work.element(event).await.map_err(|refusal| match refusal {
-            Refusal::Invalid(mut faults) => {
-                for fault in &mut faults {
-                    fault.pointer.insert_str(0, "/event");
-                }
-                Refusal::Invalid(faults)
-            }
-            Refusal::NotYet { pointer, what } => {
-                Refusal::NotYet { pointer: format!("/event{pointer}"), what }
-            }
-            other => other,
-        })?;
+        work.element(event).await.map_err(|refusal| refusal.below("/event"))?;
         Ok(Answer::Ok)
     }
 }

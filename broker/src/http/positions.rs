@@ -119,9 +119,13 @@ impl Work for MoveMany<'_> {
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
         let (client, position) = position::parse_named(self.app.world, text)?;
-        let client = path::client_name(self.app, &client).map_err(|refusal| match refusal {
-            Refusal::BadRequest(detail) => Refusal::invalid("/client", detail),
-            other => other,
+        let client = path::client_name(self.app, &client).map_err(|refusal| {
+            // Here the name stands in the document and not in the address.
+            if let Refusal::BadRequest(detail) = refusal {
+                Refusal::invalid("/client", detail)
+            } else {
+                refusal
+            }
         })?;
         move_client(self.app, &client, position).await
     }

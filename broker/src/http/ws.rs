@@ -158,14 +158,16 @@ async fn read(stream: &mut SplitStream<WebSocket>, asker: &Asker) -> Read {
 /// What cannot be read is told by the code of the close.
 fn read_error(outbox: &Outbox, error: axum::Error) -> Read {
     let Ok(error) = error.into_inner().downcast::<tungstenite::Error>() else { return Read::Gone };
-    match *error {
-        tungstenite::Error::Utf8(_) => outbox.close(1007, "not UTF-8"),
-        tungstenite::Error::Capacity(_) => outbox.close(1009, "a message is too large (limits.frame_bytes)"),
-        tungstenite::Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
-            return Read::Gone;
-        }
-        tungstenite::Error::Protocol(_) => outbox.close(1002, "not the WebSocket protocol"),
-        _ => return Read::Gone,
+    use tungstenite::error::{Error, ProtocolError};
+    let broken = matches!(*error, Error::Protocol(ProtocolError::ResetWithoutClosingHandshake));
+    if matches!(*error, Error::Utf8(_)) {
+        outbox.close(1007, "not UTF-8");
+    } else if matches!(*error, Error::Capacity(_)) {
+        outbox.close(1009, "a message is too large (limits.frame_bytes)");
+    } else if matches!(*error, Error::Protocol(_)) && !broken {
+        outbox.close(1002, "not the WebSocket protocol");
+    } else {
+        return Read::Gone;
     }
     Read::Refused
 }

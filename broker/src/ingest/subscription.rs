@@ -191,19 +191,12 @@ impl SubscriptionReader {
 
 /// Puts the faults of a part under the part's pointer.
 fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
-    match refusal {
-        Refusal::Invalid(found) => {
-            let below = found
-                .into_iter()
-                .map(|fault| Fault { pointer: format!("{parent}{}", fault.pointer), ..fault });
-            faults.extend(below);
-            Ok(())
-        }
-        Refusal::NotYet { pointer, what } => {
-            Err(Refusal::NotYet { pointer: format!("{parent}{pointer}"), what })
-        }
-        other => Err(other),
+    let refusal = refusal.below(parent);
+    if let Refusal::Invalid(found) = refusal {
+        faults.extend(found);
+        return Ok(());
     }
+    Err(refusal)
 }
 
 /// Members that the protocol has and this build has not; with the values that change nothing they are fine.
