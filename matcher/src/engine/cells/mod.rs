@@ -7,6 +7,7 @@
 //! decided exactly, first by their constraints (`records`, `constraints`), then by their area where the pre-test left a doubt.
 
 mod access;
+mod buckets;
 mod constraints;
 mod grid;
 mod lines;
@@ -23,7 +24,7 @@ use std::hint::black_box;
 
 use access::{Accesses, required_mask};
 use constraints::Constraints;
-use grid::{Grid, Landing, Run};
+use grid::{AccessGroup, Grid, ProbedRun};
 use lines::{Probe, Survivor};
 use names::Names;
 use paged::Slab;
@@ -94,11 +95,11 @@ impl Default for Client {
 struct Scratch {
     view: View,
     attributes: Vec<ViewedAttribute>,
+    /// Of one event at a time, as the next.
     accesses: Vec<u32>,
-    /// A cell and its probe have the same index.
-    cells: Vec<u32>,
+    access_groups: Vec<AccessGroup>,
     probes: Vec<Probe>,
-    runs: Vec<Run>,
+    runs: Vec<ProbedRun>,
     survivors: Vec<Survivor>,
     /// One per event of the group.
     ends: Vec<Ends>,
@@ -108,8 +109,6 @@ struct Scratch {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
     attributes: usize,
-    accesses: usize,
-    cells: usize,
     runs: usize,
     survivors: usize,
 }
@@ -136,7 +135,6 @@ impl Cells {
 
     /// Adds the records of a subscription; those that were made before an error are in its list.
     fn add_records(&mut self, id: u32, subscription: &Subscription) -> Option<()> {
-        let mut landing = Landing::NOWHERE;
         for filter in &subscription.filters {
             for conjunction in filter.condition.normal().conjunctions() {
                 let shape = self.shapes.acquire(&filter.area, &self.grid)?;
@@ -148,7 +146,7 @@ impl Cells {
                 let position = self.clients[subscription.client.0].position;
                 if let Some(centre) = self.shapes.centre(shape, position.as_ref()) {
                     let extent = self.shapes.extent(shape);
-                    self.grid.put(&mut self.records, record, extent, &centre, &mut landing).ok()?;
+                    self.grid.put(&mut self.records, record, extent, None, &centre).ok()?;
                 }
             }
         }
@@ -161,7 +159,7 @@ impl Cells {
         let record = access.and_then(|access| {
             let mask = required_mask(conjunction, &self.names);
             let next = self.subscriptions[subscription].first_record;
-            let header = Header { cell: NONE, slot: 0, access, mask, next, subscription, shape, words: 0 };
+            let header = Header { slot: NONE, access, mask, next, subscription, shape, words: 0 };
             self.records.insert(header, &words)
         });
         if record.is_none() {
@@ -175,10 +173,13 @@ impl Cells {
 
     fn remove_held(&mut self, id: u32) {
         let held = std::mem::take(&mut self.subscriptions[id]);
+        let position = self.clients[held.client].position;
         let mut record = held.first_record;
         while record != NONE {
-            self.grid.take(&mut self.records, record);
             let header = self.records.header(record);
+            if let Some(centre) = self.shapes.centre(header.shape, position.as_ref()) {
+                self.grid.take(&mut self.records, record, self.shapes.extent(header.shape), &centre);
+            }
             // The key refers to names and texts that the constraints keep alive.
             self.accesses.release(header.access, &mut self.names);
             let words = self.records.constraints(record, &header);
@@ -207,25 +208,18 @@ impl Cells {
             let start = scratch.ends.last().copied().unwrap_or_default();
             let mask = append_attributes(event, &self.names, &self.texts, &mut scratch.attributes);
             let attributes = &scratch.attributes[start.attributes..];
+            scratch.accesses.clear();
             self.accesses.append_keys(event, attributes, &self.names, &self.texts, &mut scratch.accesses);
-            self.grid.find(event.position.point(), mask, &mut scratch.cells, &mut scratch.probes);
+            group_accesses(&scratch.accesses, &mut scratch.access_groups);
+            let (point, groups) = (event.position.point(), &scratch.access_groups);
+            self.grid.find(point, mask, groups, &mut scratch.probes, &mut scratch.runs);
             scratch.ends.push(Ends {
                 attributes: scratch.attributes.len(),
-                accesses: scratch.accesses.len(),
-                cells: scratch.cells.len(),
-                ..Ends::default()
+                runs: scratch.runs.len(),
+                survivors: 0,
             });
         }
-        let mut start = Ends::default();
-        for ends in &mut scratch.ends {
-            let accesses = &scratch.accesses[start.accesses..ends.accesses];
-            for index in start.cells..ends.cells {
-                self.grid.collect(scratch.cells[index], accesses, index, &mut scratch.runs);
-            }
-            ends.runs = scratch.runs.len();
-            start = *ends;
-        }
-        black_box(scratch.runs.iter().fold(0, |sum, run| sum ^ self.grid.touch_lines(run)));
+        black_box(scratch.runs.iter().fold(0, |sum, run| sum ^ self.grid.touch(run)));
         let mut run = 0;
         for ends in &mut scratch.ends {
             while run < ends.runs {
@@ -269,11 +263,22 @@ impl Cells {
     }
 }
 
+/// The groups of four that access keys fall into.
+fn group_accesses(accesses: &[u32], groups: &mut Vec<AccessGroup>) {
+    groups.clear();
+    for access in accesses {
+        let bit = 1 << (access & 3);
+        match groups.iter_mut().find(|group| group.accesses == access >> 2) {
+            Some(group) => group.lanes |= bit,
+            None => groups.push(AccessGroup { accesses: access >> 2, lanes: bit }),
+        }
+    }
+}
+
 impl Scratch {
     fn clear(&mut self) {
         self.attributes.clear();
         self.accesses.clear();
-        self.cells.clear();
         self.probes.clear();
         self.runs.clear();
         self.survivors.clear();
@@ -316,25 +321,23 @@ impl Engine for Cells {
 
     fn move_client(&mut self, client: ClientId, position: Option<Position>) {
         self.clients.grow_to(client.0);
-        self.clients[client.0].position = position;
+        let before = std::mem::replace(&mut self.clients[client.0].position, position);
         let mut subscription = self.clients[client.0].first_subscription;
-        let mut landing = Landing::NOWHERE;
         while subscription != NONE {
             let held = self.subscriptions[subscription];
             let mut record = held.first_record;
             while record != NONE {
                 let header = self.records.header(record);
                 if following(self.shapes.area(header.shape)) {
-                    match &position {
-                        Some(position) => {
-                            let extent = self.shapes.extent(header.shape);
-                            let centre = position.point();
-                            let placed =
-                                self.grid.put(&mut self.records, record, extent, centre, &mut landing);
+                    let extent = self.shapes.extent(header.shape);
+                    match (before.as_ref().map(Position::point), position.as_ref().map(Position::point)) {
+                        (from, Some(to)) => {
+                            let put = self.grid.put(&mut self.records, record, extent, from, to);
                             // A move takes a lane before it gives one back; 2^32 lanes are 64 GiB of lines.
-                            debug_assert!(placed.is_ok(), "lines outnumber records");
+                            debug_assert!(put.is_ok(), "lines outnumber records");
                         }
-                        None => self.grid.take(&mut self.records, record),
+                        (Some(from), None) => self.grid.take(&mut self.records, record, extent, from),
+                        (None, None) => {}
                     }
                 }
                 record = header.next;

@@ -61,11 +61,6 @@ impl<T: Default> Slab<T> {
         self.pages.get(index as usize / PAGE_LEN)?.get(index as usize % PAGE_LEN)
     }
 
-    /// Places in use or free.
-    pub(super) fn len(&self) -> u32 {
-        self.len
-    }
-
     /// Bytes allocated, what the values own aside.
     pub(super) fn bytes(&self) -> usize {
         let places: usize = self.pages.iter().map(Vec::capacity).sum();

@@ -12,14 +12,13 @@ const BLOCKS_PER_PAGE: usize = PAGE_BYTES / BLOCK_BYTES;
 const CONSTRAINT_WORDS_MAX: usize = 32 * 3;
 const BLOCKS_MAX: usize = 1 + CONSTRAINT_WORDS_MAX / 4;
 
-/// No record, no cell.
+/// No record, no slot.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The fixed part of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// The cell and the slot of the grid, `NONE` and 0 while the filter is nowhere.
-    pub(super) cell: u32,
+    /// Where it lies in the grid's lines; `NONE` while it is nowhere.
     pub(super) slot: u32,
     pub(super) access: u32,
     pub(super) mask: u32,
@@ -71,8 +70,8 @@ impl Records {
 
     #[inline]
     pub(super) fn header(&self, record: u32) -> Header {
-        let [cell, slot, access, mask, next, subscription, shape, words] = *self.fields(record);
-        Header { cell, slot, access, mask, next, subscription, shape, words }
+        let [slot, access, mask, next, subscription, shape, words, _] = *self.fields(record);
+        Header { slot, access, mask, next, subscription, shape, words }
     }
 
     /// Reads one word of the record's start and one of the next cache line, and so brings both near.
@@ -90,19 +89,13 @@ impl Records {
     }
 
     #[inline]
-    pub(super) fn set_place(&mut self, record: u32, cell: u32, slot: u32) {
-        let fields = self.fields_mut(record);
-        (fields[0], fields[1]) = (cell, slot);
-    }
-
-    #[inline]
     pub(super) fn set_slot(&mut self, record: u32, slot: u32) {
-        self.fields_mut(record)[1] = slot;
+        self.fields_mut(record)[0] = slot;
     }
 
     fn set_header(&mut self, record: u32, header: Header) {
-        let Header { cell, slot, access, mask, next, subscription, shape, words } = header;
-        *self.fields_mut(record) = [cell, slot, access, mask, next, subscription, shape, words];
+        let Header { slot, access, mask, next, subscription, shape, words } = header;
+        *self.fields_mut(record) = [slot, access, mask, next, subscription, shape, words, 0];
     }
 
     fn fields(&self, record: u32) -> &[u32; 8] {
@@ -156,7 +149,7 @@ mod tests {
     use super::*;
 
     fn header(next: u32) -> Header {
-        Header { cell: NONE, slot: 0, access: 1, mask: 2, next, subscription: 3, shape: 4, words: 0 }
+        Header { slot: NONE, access: 1, mask: 2, next, subscription: 3, shape: 4, words: 0 }
     }
 
     #[test]
@@ -164,9 +157,9 @@ mod tests {
         let mut records = Records::new();
         let long = records.insert(header(7), &[9; CONSTRAINT_WORDS_MAX]).unwrap();
         let short = records.insert(header(8), &[]).unwrap();
-        records.set_place(long, 5, 6);
+        records.set_slot(long, 6);
         let held = records.header(long);
-        assert_eq!((held.cell, held.slot, held.next, held.words), (5, 6, 7, 96));
+        assert_eq!((held.slot, held.next, held.words), (6, 7, 96));
         assert_eq!(records.constraints(long, &held), [9; CONSTRAINT_WORDS_MAX]);
         assert!(records.constraints(short, &records.header(short)).is_empty());
         records.remove(long);
