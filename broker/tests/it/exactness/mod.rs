@@ -1,0 +1,101 @@
+//! The set of deliveries equals what an independent brute force computes, over WebSocket and over SSE.
+
+mod brute;
+mod clients;
+mod conditions;
+mod geometry;
+mod plan;
+mod seams;
+mod taxis;
+mod traffic;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use serde_json::json;
+
+use crate::harness::{Form, Serve, encode, feature, soak, within};
+use brute::Expected;
+use clients::{Client, Got, LAST};
+use plan::Plan;
+use traffic::Traffic;
+
+/// How many calls are under way at a time while the scene is set.
+const CALLS_AT_A_TIME: usize = 32;
+
+/// How much of everything.
+const CLIENTS_COUNT: usize = 2_000;
+const SUBSCRIPTIONS_COUNT: usize = 5_000;
+const EVENTS_COUNT: usize = 20_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_are_exactly_those_of_a_brute_force() {
+    // Wide areas bring about a million deliveries.
+    let width = if soak() { 4.0 } else { 1.0 };
+    let reports = taxis::reports(EVENTS_COUNT);
+    let published = reports.iter().map(|report| (report.id(), report.event())).collect::<HashMap<_, _>>();
+    let published = Arc::new(published);
+    let program = Serve::new().args(&["--shards", "3"]).start().await;
+
+    let (steps, brute) = brute::start(CLIENTS_COUNT);
+    let connect = (0..CLIENTS_COUNT).map(|idx| Client::connect(&program, idx, Arc::clone(&published)));
+    let clients = stream::iter(connect).buffered(CALLS_AT_A_TIME).collect::<Vec<_>>().await;
+    let plan = Plan::new(20_071_026, width, &reports);
+    let mut traffic = Traffic::new(&program, &clients, plan, steps, &reports).await;
+    traffic.set_the_scene(SUBSCRIPTIONS_COUNT).await;
+    traffic.replay(&reports).await;
+    let rounds_count = traffic.finish();
+
+    let last = feature(LAST, [0.0, 0.0], json!({"kind": "last"}));
+    let (content_type, body) = encode(Form::Feature, &[last]);
+    program.http().post("/v1/events", content_type, body).await.expect(202);
+    let mut got = Vec::new();
+    for client in clients {
+        got.push(within("every client gets the last event", client.finish()).await);
+    }
+    let expected = brute.join().expect("the brute force did not fail");
+    println!("{} reports in {rounds_count} rounds", reports.len());
+    compare(&expected, &got, reports.len());
+    program.finish().await;
+}
+
+/// Demands equality of what was delivered and what had to be.
+fn compare(expected: &Expected, got: &[Got], events_count: usize) {
+    let mut missing = Vec::new();
+    for ((client_idx, event), ids) in &expected.deliveries {
+        if got[*client_idx].get(event) != Some(ids) {
+            missing.push((*client_idx, event, ids, got[*client_idx].get(event)));
+        }
+    }
+    let mut spurious = Vec::new();
+    for (client_idx, events) in got.iter().enumerate() {
+        for (event, ids) in events {
+            let pair = (client_idx, event.clone());
+            if !expected.deliveries.contains_key(&pair) && !expected.undecided.contains(&pair) {
+                spurious.push((client_idx, event, ids));
+            }
+        }
+    }
+    println!(
+        "deliveries {}, missing or different {}, spurious {}, too near to a border to tell {}",
+        expected.deliveries.len(),
+        missing.len(),
+        spurious.len(),
+        expected.undecided.len()
+    );
+    assert!(
+        missing.is_empty(),
+        "{} missing or different, such as {:?}",
+        missing.len(),
+        &missing[..missing.len().min(5)]
+    );
+    assert!(
+        spurious.is_empty(),
+        "{} spurious, such as {:?}",
+        spurious.len(),
+        &spurious[..spurious.len().min(5)]
+    );
+    assert!(expected.deliveries.len() > 2 * events_count, "too few deliveries to mean anything");
+    assert!(expected.undecided.len() * 10_000 <= expected.deliveries.len(), "too much left undecided");
+}

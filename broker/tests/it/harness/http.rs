@@ -1,0 +1,139 @@
+//! Plain HTTP, and the shape of an error.
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+
+use super::within;
+
+/// Makes calls to one broker.
+#[derive(Clone)]
+pub(crate) struct Http {
+    client: reqwest::Client,
+    base: String,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The call, for messages.
+    pub(crate) call: String,
+    /// The status code.
+    pub(crate) status: u16,
+    /// The content type, empty where there is none.
+    pub(crate) content_type: String,
+    /// The headers.
+    pub(crate) headers: reqwest::header::HeaderMap,
+    /// The body, whole.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Http {
+    /// Calls to the broker at an address.
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+        Self { client: client.build().expect("a client without TLS"), base: format!("http://{address}") }
+    }
+
+    /// Any call.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: Option<&str>,
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
+        let call = format!("{method} {path}");
+        let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
+        let mut request = self.client.request(method, format!("{}{path}", self.base)).body(body);
+        if let Some(content_type) = content_type {
+            request = request.header("content-type", content_type);
+        }
+        within(&call, async {
+            let response = request.send().await.unwrap_or_else(|fault| panic!("{call}: {fault:?}"));
+            let status = response.status().as_u16();
+            let headers = response.headers().clone();
+            let content_type = headers.get("content-type").and_then(|value| value.to_str().ok());
+            let content_type = content_type.unwrap_or_default().to_owned();
+            let body = response.bytes().await.unwrap_or_else(|fault| panic!("{call}: {fault:?}")).to_vec();
+            Answer { call: call.clone(), status, content_type, headers, body }
+        })
+        .await
+    }
+
+    /// `GET`.
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, None, "").await
+    }
+
+    /// `PUT` of a JSON document.
+    pub(crate) async fn put(&self, path: &str, document: &Value) -> Answer {
+        self.send("PUT", path, Some("application/json"), document.to_string()).await
+    }
+
+    /// `POST` of a text.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        content_type: &str,
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
+        self.send("POST", path, Some(content_type), body).await
+    }
+
+    /// `DELETE`.
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.send("DELETE", path, None, "").await
+    }
+}
+
+impl Answer {
+    /// The body as text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        match serde_json::from_slice(&self.body) {
+            Ok(value) => value,
+            Err(fault) => panic!("{}: {} {fault}: {}", self.call, self.status, self.text()),
+        }
+    }
+
+    /// Demands a status.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}: {}", self.call, self.text());
+        self
+    }
+
+    /// Demands a problem document with this status, and returns it.
+    #[track_caller]
+    pub(crate) fn problem(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}: {}", self.call, self.text());
+        let media_type = self.content_type.split(';').next().unwrap_or_default().trim();
+        assert_eq!(media_type, "application/problem+json", "{}: {}", self.call, self.text());
+        let problem = with_problem_shape(&self.call, self.json());
+        assert_eq!(problem["status"], status, "{}: {problem}", self.call);
+        problem
+    }
+}
+
+/// Checks that a value is an RFC 9457 problem that says something, and returns it.
+#[track_caller]
+pub(crate) fn with_problem_shape(call: &str, problem: Value) -> Value {
+    for member in ["type", "title", "detail"] {
+        let text = problem[member].as_str().unwrap_or_default();
+        assert!(!text.is_empty(), "{call}: no `{member}` in {problem}");
+    }
+    let status = problem["status"].as_u64().unwrap_or_default();
+    assert!((400..600).contains(&status), "{call}: status {status} in {problem}");
+    for error in problem["errors"].as_array().into_iter().flatten() {
+        let pointer = error["pointer"].as_str();
+        assert!(pointer.is_some_and(|p| p.is_empty() || p.starts_with(['/', '#'])), "{call}: {problem}");
+        assert!(error["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{call}: {problem}");
+    }
+    problem
+}

@@ -1,0 +1,199 @@
+//! The built program as a child process, so that signals, exit codes, panics and memory are the real ones.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use tempfile::TempDir;
+
+use super::{Http, Sse, Ws, eventually};
+
+/// How to start `nearcast serve`; every test says only what it needs.
+pub(crate) struct Serve {
+    listen: String,
+    args: Vec<String>,
+    config: String,
+    env: Vec<(String, String)>,
+}
+
+impl Serve {
+    /// A broker with default settings on a free loopback port.
+    pub(crate) fn new() -> Self {
+        Self { listen: "127.0.0.1:0".to_owned(), args: Vec::new(), config: String::new(), env: Vec::new() }
+    }
+
+    /// Listens elsewhere.
+    pub(crate) fn listen(mut self, address: &str) -> Self {
+        address.clone_into(&mut self.listen);
+        self
+    }
+
+    /// Adds flags.
+    pub(crate) fn args(mut self, args: &[&str]) -> Self {
+        self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
+        self
+    }
+
+    /// Sets the text of the configuration file.
+    pub(crate) fn config(mut self, toml: &str) -> Self {
+        toml.clone_into(&mut self.config);
+        self
+    }
+
+    /// Adds an environment variable.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Starts it and waits until it is ready.
+    pub(crate) async fn start(self) -> Program {
+        let folder = TempDir::new().expect("a folder for the configuration");
+        let file = folder.path().join("nearcast.toml");
+        std::fs::write(&file, &self.config).expect("the configuration is written");
+        let mut command = command(folder.path());
+        command.args(["serve", "--listen", &self.listen, "--config"]).arg(&file).args(&self.args);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        let mut child = command.spawn().expect("the program starts");
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        collect(child.stdout.take().expect("stdout is a pipe"), &lines);
+        collect(child.stderr.take().expect("stderr is a pipe"), &lines);
+        let mut program = Program { child, lines, address: ([127, 0, 0, 1], 0).into(), _folder: folder };
+        program.address = eventually("the program says where it listens", async || {
+            let exited = program.child.try_wait().expect("the child can be asked");
+            assert!(exited.is_none(), "the program ended at once: {exited:?}\n{}", program.log());
+            program.lines.lock().expect("no reader panicked").iter().find_map(|line| address_in(line))
+        })
+        .await;
+        let http = program.http();
+        eventually("the broker is ready", async || (http.get("/readyz").await.status == 200).then_some(()))
+            .await;
+        program
+    }
+}
+
+/// A started broker. It is killed when dropped, and ended properly by [`Program::finish`].
+pub(crate) struct Program {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+    address: SocketAddr,
+    _folder: TempDir,
+}
+
+impl Program {
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A client for its HTTP calls.
+    pub(crate) fn http(&self) -> Http {
+        Http::new(self.address)
+    }
+
+    /// A WebSocket session, past its `ready`.
+    pub(crate) async fn ws(&self, client: &str) -> Ws {
+        Ws::connect(self.address, client).await
+    }
+
+    /// An event stream.
+    pub(crate) async fn sse(&self, client: &str) -> Sse {
+        Sse::connect(self.address, client).await
+    }
+
+    /// All that it has printed.
+    pub(crate) fn log(&self) -> String {
+        self.lines.lock().expect("no reader panicked").join("\n")
+    }
+
+    /// Its resident memory, from the kernel.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).expect("the child is alive");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("the kernel tells VmRSS");
+        let kib = line.split_whitespace().nth(1).and_then(|text| text.parse::<u64>().ok());
+        kib.expect("a number of KiB") * 1024
+    }
+
+    /// Sends a signal by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()), "kill -{name} failed");
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn exit_status(&mut self) -> ExitStatus {
+        eventually("the program ends", async || self.child.try_wait().expect("the child can be asked")).await
+    }
+
+    /// Fails if anything in it has panicked, or if it is gone.
+    #[track_caller]
+    pub(crate) fn assert_healthy(&mut self) {
+        let exited = self.child.try_wait().expect("the child can be asked");
+        assert!(exited.is_none(), "the broker is gone: {exited:?}\n{}", self.log());
+        let log = self.log();
+        assert!(!log.contains("panicked"), "the broker panicked:\n{log}");
+    }
+
+    /// Asks it to end, and checks that it does so cleanly.
+    pub(crate) async fn finish(mut self) {
+        self.assert_healthy();
+        self.signal("TERM");
+        let status = self.exit_status().await;
+        let log = self.log();
+        assert!(status.success(), "exit {status}\n{log}");
+        assert!(!log.contains("panicked"), "the broker panicked:\n{log}");
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Already gone is fine; a child must never outlive its test.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the program with the given arguments in an empty folder until it ends by itself.
+pub(crate) fn run_to_end(args: &[&str], env: &[(&str, &str)], folder: &Path) -> Output {
+    let mut command = command(folder);
+    command.args(args).envs(env.iter().copied());
+    command.output().expect("the program starts")
+}
+
+/// The program with a clean environment: nothing that a developer has set may change what the tests see.
+fn command(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nearcast"));
+    command.current_dir(folder).env_clear();
+    for name in ["PATH", "HOME", "LLVM_PROFILE_FILE"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.env("RUST_BACKTRACE", "1").env("NO_COLOR", "1");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn collect(pipe: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<String>>>) {
+    let lines = Arc::clone(lines);
+    thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            lines.lock().expect("no reader panicked").push(line);
+        }
+    });
+}
+
+/// The first address with a port in a line of the log, as a client on this machine reaches it.
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let words = line.split(|c: char| !(c.is_ascii_hexdigit() || ".:[]".contains(c)));
+    let mut addresses = words.filter_map(|word| word.trim_end_matches(['.', ':']).parse::<SocketAddr>().ok());
+    let mut address = addresses.find(|address| address.port() != 0)?;
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    Some(address)
+}

@@ -1,0 +1,152 @@
+//! The API's description and its page, which works where there is no other network.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde_json::Value;
+
+use crate::harness::{Answer, Http, Serve};
+
+/// The paths and methods of PROTOCOL's table that this build has.
+const CALLS: &[(&str, &str)] = &[
+    ("/v1/events", "post"),
+    ("/v1/clients/{client}/subscriptions/{id}", "put"),
+    ("/v1/clients/{client}/subscriptions/{id}", "get"),
+    ("/v1/clients/{client}/subscriptions/{id}", "delete"),
+    ("/v1/clients/{client}/subscriptions", "get"),
+    ("/v1/clients/{client}/position", "put"),
+    ("/v1/clients/{client}", "delete"),
+    ("/v1/positions", "post"),
+    ("/v1/clients/{client}/events", "get"),
+    ("/v1/clients/{client}/ws", "get"),
+    ("/v1/stats", "get"),
+    ("/healthz", "get"),
+    ("/readyz", "get"),
+    ("/metrics", "get"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn openapi_has_every_call() {
+    let program = Serve::new().start().await;
+    let answer = program.http().get("/openapi.json").await.expect(200);
+    assert!(answer.content_type.starts_with("application/json"), "{}", answer.content_type);
+    let document = answer.json();
+    assert!(
+        document["openapi"].as_str().is_some_and(|version| version.starts_with("3.")),
+        "{}",
+        document["openapi"]
+    );
+    for (path, method) in CALLS {
+        let call = &document["paths"][path][method];
+        assert!(call["responses"].as_object().is_some_and(|map| !map.is_empty()), "{method} {path}: {call}");
+    }
+    let mut references = BTreeSet::new();
+    collect_references(&document, &mut references);
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference} is elsewhere"));
+        assert!(document.pointer(pointer).is_some(), "{reference} points to nothing");
+    }
+    program.finish().await;
+}
+
+fn collect_references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|member| collect_references(member, found));
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect_references(element, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_need_no_other_host() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let (mut waiting, mut seen) = (VecDeque::from(["/docs".to_owned(), "/".to_owned()]), BTreeSet::new());
+    while let Some(path) = waiting.pop_front() {
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        let (answer, path) = follow(&http, path).await;
+        seen.insert(path.clone());
+        let is_page = answer.content_type.starts_with("text/html");
+        if !is_page {
+            assert_no_foreign_loads(&path, &answer.text());
+            continue;
+        }
+        for reference in references(&answer.text()) {
+            assert!(!reference.contains("//"), "{path} needs {reference}");
+            let base =
+                seen.iter().rfind(|known| path.starts_with(known.trim_end_matches('/'))).unwrap_or(&path);
+            waiting.push_back(resolve(base, &reference));
+        }
+    }
+    assert!(seen.iter().any(|path| path.ends_with(".js")), "the page has scripts: {seen:?}");
+    program.finish().await;
+}
+
+/// Gets a path, following redirections, all of which must stay here; says where it ended up.
+async fn follow(http: &Http, mut path: String) -> (Answer, String) {
+    for _ in 0..5 {
+        let answer = http.get(&path).await;
+        if !(300..400).contains(&answer.status) {
+            return (answer.expect(200), path);
+        }
+        let target = answer.headers["location"].to_str().unwrap_or_default().to_owned();
+        assert!(!target.contains("//"), "{path} leads to {target}");
+        path = resolve(&path, &target);
+    }
+    panic!("{path} leads in circles");
+}
+
+/// What a page loads: scripts, styles and pictures. Links that a person may follow are no loads.
+fn references(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for tag in page.split('<').filter_map(|rest| rest.split('>').next()) {
+        let name = tag.split_whitespace().next().unwrap_or_default();
+        let attribute = match name {
+            "script" | "img" | "iframe" | "source" => "src=",
+            "link" => "href=",
+            _ => continue,
+        };
+        let Some(at) = tag.find(attribute) else { continue };
+        let value = tag[at + attribute.len()..].trim_start_matches(['"', '\'']);
+        let value = value.split(['"', '\'', ' ']).next().unwrap_or_default();
+        if !value.starts_with("data:") {
+            found.push(value.to_owned());
+        }
+    }
+    found
+}
+
+/// The ways in which a script or a style fetches from elsewhere, and the one outside service that the API page calls
+/// unless it is told not to.
+fn assert_no_foreign_loads(path: &str, text: &str) {
+    for load in [
+        "import(\"http",
+        "import('http",
+        "@import url(http",
+        "url(http",
+        "url(\"http",
+        "fetch(\"http",
+        "importScripts(",
+    ] {
+        assert!(!text.contains(load), "{path} has {load}");
+    }
+    if path.ends_with("initializer.js") {
+        assert!(!text.contains("://"), "{path} names another host: {text}");
+        assert!(
+            text.contains("\"validatorUrl\": \"none\""),
+            "{path} leaves the outside validator on: {text}"
+        );
+    }
+}
+
+fn resolve(base: &str, reference: &str) -> String {
+    if reference.starts_with('/') {
+        return reference.to_owned();
+    }
+    let folder = &base[..=base.rfind('/').unwrap_or_default()];
+    format!("{folder}{}", reference.trim_start_matches("./"))
+}

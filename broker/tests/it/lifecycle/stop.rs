@@ -1,0 +1,94 @@
+//! A stop drains, tells the sockets and exits 0.
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::{Form, Program, Raw, Serve, Sse, Ws, encode, feature};
+
+const EVENTS_COUNT: usize = 300;
+
+/// Two readers with a subscription to everything.
+async fn readers(program: &Program) -> (Ws, Sse) {
+    let mut ws = program.ws("socket").await;
+    ws.subscribe("s", json!({"filters": [{}]})).await;
+    let sse = program.sse("stream").await;
+    program.http().put("/v1/clients/stream/subscriptions/s", &json!({"filters": [{}]})).await.expect(201);
+    (ws, sse)
+}
+
+fn events() -> Vec<Value> {
+    (0..EVENTS_COUNT).map(|idx| feature(&format!("e{idx}"), [9.0, 45.0], json!({"n": idx}))).collect()
+}
+
+async fn drains_after(signal: &str) {
+    let mut program = Serve::new().args(&["--shards", "2"]).start().await;
+    let (mut ws, mut sse) = readers(&program).await;
+    let mut idle = Raw::connect(program.address()).await;
+    let (content_type, body) = encode(Form::Lines, &events());
+    let http = program.http();
+    let answer = http.post("/v1/events", content_type, body).await.expect(202).json();
+    assert_eq!(answer["accepted"], EVENTS_COUNT);
+    program.signal(signal);
+    // What was acknowledged before the signal is delivered before the end.
+    for idx in 0..EVENTS_COUNT {
+        assert_eq!(ws.event().await["event"]["id"], format!("e{idx}"), "{signal}");
+        assert_eq!(sse.next().await.frame()["event"]["id"], format!("e{idx}"), "{signal}");
+    }
+    let (code, reason) = ws.closed().await;
+    assert_eq!(code, 1001, "{signal}: {reason:?}");
+    assert!(!reason.is_empty(), "{signal}: a close without a reason");
+    assert!(sse.receive().await.is_none(), "{signal}: the stream ends");
+    idle.rest("an idle connection").await;
+    let status = program.exit_status().await;
+    assert_eq!(status.code(), Some(0), "{signal}: {status}\n{}", program.log());
+    assert!(tokio::net::TcpStream::connect(program.address()).await.is_err(), "{signal}: it still listens");
+    assert!(!program.log().contains("panicked"), "{}", program.log());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sigterm_drains_and_exits_0() {
+    drains_after("TERM").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sigint_drains_and_exits_0() {
+    drains_after("INT").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_does_not_read_cannot_hold_up_the_end() {
+    let config = "[server]\nshutdown_grace_ms = 500\n[connection]\nwrite_timeout_ms = 600000\n";
+    let mut program = Serve::new().config(config).start().await;
+    let (ws, sse) = readers(&program).await;
+    let http = program.http();
+    for _ in 0..20 {
+        let ballast =
+            (0..100).map(|idx| feature(&format!("e{idx}"), [9.0, 45.0], json!({"x": "x".repeat(10_000)})));
+        let (content_type, body) = encode(Form::Lines, &ballast.collect::<Vec<_>>());
+        http.post("/v1/events", content_type, body).await.expect(202);
+    }
+    let mut unfinished = Raw::connect(program.address()).await;
+    unfinished.send(b"POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\ncontent-type: application/json\r\n\r\n{").await;
+    program.signal("TERM");
+    let status = program.exit_status().await;
+    assert_eq!(status.code(), Some(0), "{status}\n{}", program.log());
+    drop((ws, sse));
+}
+
+/// The whole server is a function, which other programs (and the demo) may call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_runs_inside_another_program() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let shutdown = CancellationToken::new();
+    let broker = tokio::spawn(broker::run(listener, broker::Config::default(), shutdown.clone()));
+    let mut client = Ws::connect(address, "car").await;
+    client.subscribe("s", json!({"filters": [{}]})).await;
+    client.publish(&feature("e", [9.0, 45.0], json!({}))).await;
+    assert_eq!(client.event().await["event"]["id"], "e");
+    shutdown.cancel();
+    let (code, _) = client.closed().await;
+    assert_eq!(code, 1001);
+    let ended = crate::harness::within("the broker ends", broker).await;
+    assert!(ended.expect("no panic").is_ok());
+}

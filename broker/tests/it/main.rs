@@ -1,0 +1,14 @@
+//! nearcast from outside: everything here talks to the built program over real sockets, with the protocol in hand and
+//! nothing else. Where an answer can be computed, the tests compute it themselves.
+
+#![forbid(unsafe_code)]
+
+mod harness;
+
+mod bad_input;
+mod exactness;
+mod lifecycle;
+mod meaning;
+mod not_yet;
+mod slow_reader;
+mod visibility;
