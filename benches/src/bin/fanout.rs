@@ -48,9 +48,11 @@ struct Arguments {
     /// Events of an HTTP request.
     #[arg(long, default_value_t = 1_000)]
     batch: usize,
-    /// Events per second of the phase that measures latency; half of what the pipelined phase reached when absent.
-    #[arg(long)]
-    rate: Option<f64>,
+    /// Events per second of the phases that measure latency, comma-separated. A broker that has time to write each
+    /// delivery at once saves nothing by writing several together, so it is full long before the rate that
+    /// the pipelined phase reaches.
+    #[arg(long, value_delimiter = ',', default_values_t = [1_000.0, 2_000.0, 4_000.0, 8_000.0])]
+    rates: Vec<f64>,
     /// The broker's program; the one beside this program when absent.
     #[arg(long)]
     broker: Option<PathBuf>,
@@ -125,30 +127,33 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let batches = Manner::Batches { size: arguments.batch };
     let pipelined = bench.saturate(pipelined, arguments.seconds, arguments.runs).await?;
     let batches = bench.saturate(batches, arguments.seconds, arguments.runs).await?;
-    let rate = arguments.rate.unwrap_or_else(|| (median(&pipelined, Phase::events_per_s) / 2.0).round());
-    let mut open_loop = Vec::new();
-    for _ in 0..arguments.runs {
-        let events = events_in(arguments.seconds, rate);
-        open_loop.push(bench.phase(Manner::OpenLoop { rate }, events).await?);
+    let deliveries_per_event = pipelined[0].deliveries as f64 / pipelined[0].events as f64;
+    let mut rows = vec![
+        (format!("WebSocket, {} under way", arguments.window), pipelined),
+        (format!("HTTP, {} a request", arguments.batch), batches),
+    ];
+    for rate in arguments.rates {
+        let mut open_loop = Vec::new();
+        for _ in 0..arguments.runs {
+            let events = events_in(arguments.seconds, rate);
+            open_loop.push(bench.phase(Manner::OpenLoop { rate }, events).await?);
+        }
+        rows.push((format!("WebSocket, {rate} a second whatever comes"), open_loop));
     }
     let loaded_bytes = settled_bytes(&bench.broker).await?;
 
     let count = arguments.subscribers as f64;
     let each = |after: u64, before: u64| (after as f64 - before as f64) / count;
     let heading = format!(
-        "{} subscribers, a socket each; {:.0} m around each; {:.2} deliveries an event; {} cores; runs: {}",
+        "{} subscribers, a socket each; {:.0} m around each; {:.1} deliveries an event; {} cores; runs: {}",
         arguments.subscribers,
         bench.scenario.radius_m,
-        pipelined[0].deliveries as f64 / pipelined[0].events as f64,
+        deliveries_per_event,
         std::thread::available_parallelism()?,
         arguments.runs,
     );
     println!("{heading}\n");
-    print_phases(&[
-        (format!("WebSocket, {} under way", arguments.window), pipelined),
-        (format!("HTTP, {} a request", arguments.batch), batches),
-        (format!("WebSocket, {rate:.0} a second whatever comes"), open_loop),
-    ]);
+    print_phases(&rows);
     println!("\n| resident memory of the broker | MB | bytes for each of the sockets |\n| --- | --- | --- |");
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     println!("| started | {:.1} | |", megabytes(bare_bytes));

@@ -1,0 +1,49 @@
+//! The demo, as one starts it: real vehicles, and a check of its own that decides how it exits.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::harness::run_to_end;
+
+/// The number of deliveries, where the summary says that all were right.
+#[track_caller]
+fn deliveries_if_exact(output: &str) -> u64 {
+    let line = output.lines().last().expect("there is a summary");
+    let count = line.strip_prefix("deliveries ").and_then(|rest| rest.strip_suffix(", missing 0, spurious 0"));
+    let count = count.and_then(|count| count.parse().ok());
+    assert!(output.contains("gaps 0, duplicates 0"), "{output}");
+    count.unwrap_or_else(|| panic!("not exact: {output}"))
+}
+
+#[test]
+fn a_finite_replay_ends_by_itself_and_every_delivery_was_right() {
+    let folder = TempDir::new().expect("an empty folder, since the data is in the program");
+    let output = run_to_end(&["demo", "--for", "2s"], &[], folder.path());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}\n{text}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    assert!(deliveries_if_exact(&text) > 0, "{text}");
+}
+
+#[test]
+fn an_interrupt_ends_the_replay_with_a_summary() {
+    // Should the interrupt do nothing, the replay ends all the same, and the summary shows how long it took.
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_nearcast"))
+        .args(["demo", "--for", "60s"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let mut lines = BufReader::new(demo.stdout.take().expect("stdout is a pipe")).lines();
+    let live = lines.by_ref().map_while(Result::ok).find(|line| line.contains(" moves/s"));
+    assert!(live.is_some(), "there was no live line");
+    let killed = Command::new("kill").args(["-INT", &demo.id().to_string()]).status();
+    assert!(killed.is_ok_and(|status| status.success()), "kill -INT failed");
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    let output = rest.join("\n");
+    assert!(demo.wait().expect("the child can be waited for").success(), "{output}");
+    assert!(deliveries_if_exact(&output) > 0, "{output}");
+    assert!(!output.contains("replayed 60.0 s"), "it did not stop when told to: {output}");
+}
