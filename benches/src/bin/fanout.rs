@@ -128,7 +128,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let rate = arguments.rate.unwrap_or_else(|| (median(&pipelined, Phase::events_per_s) / 2.0).round());
     let mut open_loop = Vec::new();
     for _ in 0..arguments.runs {
-        let events = (rate * arguments.seconds).round() as u64;
+        let events = events_in(arguments.seconds, rate);
         open_loop.push(bench.phase(Manner::OpenLoop { rate }, events).await?);
     }
     let loaded_bytes = settled_bytes(&bench.broker).await?;
@@ -159,6 +159,13 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// How many events that time takes, as many as one phase can count.
+fn events_in(seconds: f64, per_s: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, reason = "a float that is clamped to some millions fits")]
+    let events = (seconds * per_s).round().clamp(1.0, EVENTS_MAX as f64) as u64;
+    events
+}
+
 /// Resident memory, once it stands still.
 async fn settled_bytes(broker: &Broker) -> anyhow::Result<u64> {
     let mut last = broker.resident_bytes()?;
@@ -177,17 +184,17 @@ impl Bench {
     /// As many events as go in about that time, after a probe that also warms everything up.
     async fn saturate(&mut self, manner: Manner, seconds: f64, runs: usize) -> anyhow::Result<Vec<Phase>> {
         let mut probe = self.phase(manner, PROBE_EVENTS).await?;
-        probe = self.phase(manner, (probe.events_per_s() * seconds / 5.0) as u64).await?;
+        probe = self.phase(manner, events_in(seconds / 5.0, probe.events_per_s())).await?;
         let mut phases = Vec::new();
         for _ in 0..runs {
-            phases.push(self.phase(manner, (probe.events_per_s() * seconds) as u64).await?);
+            phases.push(self.phase(manner, events_in(seconds, probe.events_per_s())).await?);
         }
         Ok(phases)
     }
 
     /// Publishes events, waits for their deliveries, and checks them.
     async fn phase(&mut self, manner: Manner, events: u64) -> anyhow::Result<Phase> {
-        let events: Range<u64> = self.next_event..self.next_event + events.clamp(1, EVENTS_MAX as u64);
+        let events: Range<u64> = self.next_event..self.next_event + events;
         self.next_event = events.end;
         self.tally.begin(&events);
         let (broker_before, load_before) = (self.broker.cpu()?, process::own_cpu()?);
