@@ -3,3 +3,4 @@
 
 pub mod baseline;
 pub mod engines;
+pub mod fanout;

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use figment::value::Value;
 
 use crate::config::{AuthMode, EngineName, Fsync, WorldName};
+use crate::demo::DemoArguments;
 
 /// A location-aware, content-based publish/subscribe broker.
 #[derive(Debug, Parser)]
@@ -21,6 +22,8 @@ pub struct Cli {
 pub enum Command {
     /// Run the broker until SIGTERM or ctrl-C.
     Serve(Settings),
+    /// Replay real vehicles against a broker on loopback and check every delivery.
+    Demo(DemoArguments),
     /// Show the settings that are in force, with an explanation of each.
     PrintConfig(Settings),
 }

@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod demo;
 
 mod cql2_json;
 mod http;

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use broker::Config;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
+use broker::demo::{self, DemoArguments};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,7 @@ use tracing_subscriber::EnvFilter;
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(settings) => serve(&settings).map(|()| ExitCode::SUCCESS),
+        Command::Demo(arguments) => demo(arguments),
         Command::PrintConfig(settings) => print_config(&settings).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
@@ -51,6 +53,14 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
         tokio::spawn(stop_on_signal(shutdown.clone()));
         broker::run(listener, config, shutdown).await
     })
+}
+
+/// The demo has a display of its own; of the log only what went wrong belongs beside it.
+fn demo(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
+    let mut config = Config::default();
+    "warn".clone_into(&mut config.log.filter);
+    log(&config)?;
+    tokio::runtime::Runtime::new()?.block_on(demo::run(arguments))
 }
 
 fn log(config: &Config) -> anyhow::Result<()> {

@@ -1,0 +1,32 @@
+# What one types here. `make help` lists it.
+
+CARGO ?= cargo
+# Passed on to the program that a target runs: make demo ARGS="--for 20s"
+ARGS ?=
+
+.PHONY: help demo test check bench soak
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+demo: ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"
+	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
+
+test: ## Run every test
+	$(CARGO) test --workspace --locked
+
+check: ## Formatting, lints and documentation, warnings refused
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+
+bench: ## Run the bench programs, some minutes; ARGS="--quick" for a look
+	$(CARGO) build --locked --release --package broker --package benches
+	@for source in benches/src/bin/*.rs; do \
+		program=$$(basename $$source .rs); \
+		echo "== $$program"; \
+		$(CARGO) run --locked --release --quiet --package benches --bin $$program -- $(ARGS) || exit 1; \
+	done
+
+soak: ## The long form of the randomised tests: 10^9 event and filter pairs
+	NEARCAST_SOAK=1 $(CARGO) test --workspace --locked --release

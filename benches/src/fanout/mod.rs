@@ -1,0 +1,8 @@
+//! What the bench `fanout` is made of: a broker process, subscribers, a publisher, and what they should have got.
+
+pub mod process;
+pub mod publisher;
+pub mod scenario;
+pub mod socket;
+pub mod subscribers;
+pub mod tally;

@@ -1,0 +1,138 @@
+//! The broker as a child process, seen from outside.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+/// What `/proc/PID/stat` counts in: Linux shows every process hundredths of a second, whatever the kernel's own clock does.
+const TICKS_PER_S: f64 = 100.0;
+
+/// How long the broker may take to start and to stop.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running broker; killed when dropped.
+#[derive(Debug)]
+pub struct Broker {
+    child: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+/// Processor time that a process has used.
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu {
+    /// In its own code.
+    pub user_s: f64,
+    /// In the kernel on its behalf.
+    pub system_s: f64,
+}
+
+impl Broker {
+    /// Starts `nearcast serve` on a free port and waits until it takes connections.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start(program: &Path, arguments: &[String]) -> anyhow::Result<Self> {
+        // Another process could take the port in between; the broker would then say so and the run would end.
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let child = Command::new(program)
+            .args(["serve", "--listen", &address.to_string()])
+            .args(arguments)
+            .env("BROKER__LOG__FILTER", "warn")
+            .stdin(Stdio::null())
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        let mut broker = Self { child, address };
+        let started = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if let Some(status) = broker.child.try_wait()? {
+                bail!("the broker ended with {status}");
+            }
+            anyhow::ensure!(started.elapsed() < PATIENCE, "the broker takes no connections");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(broker)
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Processor time so far.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn cpu(&self) -> anyhow::Result<Cpu> {
+        cpu(&self.pid().to_string())
+    }
+
+    /// Resident memory now, in bytes. What the kernel holds for sockets is not in it.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn resident_bytes(&self) -> anyhow::Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kilobytes * 1024)
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to kill.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Processor time of this process so far.
+///
+/// # Errors
+/// On a machine without `/proc`.
+pub fn own_cpu() -> anyhow::Result<Cpu> {
+    cpu("self")
+}
+
+fn cpu(process: &str) -> anyhow::Result<Cpu> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
+    let (_, fields) = stat.rsplit_once(')').context("/proc/PID/stat without a name")?;
+    let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<f64>);
+    let mut next = || anyhow::Ok(ticks.next().context("/proc/PID/stat is short")?? / TICKS_PER_S);
+    Ok(Cpu { user_s: next()?, system_s: next()? })
+}
+
+impl Cpu {
+    /// What was used since then.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self { user_s: self.user_s - earlier.user_s, system_s: self.system_s - earlier.system_s }
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn total_s(self) -> f64 {
+        self.user_s + self.system_s
+    }
+}
+
+/// How many files this process may open.
+///
+/// # Errors
+/// On a machine without `/proc`.
+pub fn open_files_max() -> anyhow::Result<u64> {
+    let limits = fs::read_to_string("/proc/self/limits")?;
+    let line =
+        limits.lines().find_map(|line| line.strip_prefix("Max open files")).context("no such limit")?;
+    match line.split_whitespace().next() {
+        Some("unlimited") => Ok(u64::MAX),
+        soft => Ok(soft.context("an empty limit")?.parse()?),
+    }
+}

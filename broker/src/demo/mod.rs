@@ -1,0 +1,277 @@
+//! `nearcast demo`: real vehicles against a real broker, with every delivery checked.
+//!
+//! The broker runs in the same process, but all that the demo knows of it goes through sockets: each taxi has a
+//! WebSocket of its own, over which it subscribes, says where it is, and gets what is near. A publisher sends the
+//! reports as events. Meanwhile the oracle (`scan`) sees the same moves and events and says who should have got what.
+//!
+//! Order is what makes that possible: a report first moves its taxi, then, once the broker has answered, it is
+//! published, and only once that is answered comes the next.
+
+mod display;
+mod fleet;
+mod oracle;
+mod replay;
+mod socket;
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use matcher::event::Event;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use display::Behind;
+use fleet::{Role, WORLD};
+use oracle::{FACTS_MAX, Fact, Figures, Oracle};
+use replay::{Recording, Report};
+use socket::Client;
+
+/// Where the broker listens, unless somebody else does.
+const LISTEN: &str = "127.0.0.1:7070";
+
+/// How long an answer, the last deliveries, and then the goodbyes of the broker may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the demo can be told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoArguments {
+    /// How long to replay, such as 20s or 2m; over and over until ctrl-C when absent.
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
+    pub duration: Option<Duration>,
+    /// How many times faster than it happened.
+    #[arg(long, value_name = "N", default_value_t = 30.0, value_parser = parse_speed)]
+    pub speed: f64,
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let time: jiff::SignedDuration =
+        text.parse().map_err(|_| "a time is a number and a unit, such as 20s or 2m")?;
+    Duration::try_from(time).map_err(|_| "a time is not negative".to_owned())
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(speed) if speed > 0.0 && f64::is_finite(speed) => Ok(speed),
+        Ok(_) | Err(_) => Err("a speed is a number above 0".to_owned()),
+    }
+}
+
+/// Runs the demo until its time is up or somebody stops it. The exit code says whether every delivery was right.
+///
+/// # Errors
+/// When the broker cannot be started or gives an answer that no client would accept.
+pub async fn run(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
+    let recording = Recording::embedded()?;
+    let listener = listen().await?;
+    let broker = listener.local_addr()?;
+    let mut config = Config::default();
+    config.server.listen = broker.to_string();
+    let shutdown = CancellationToken::new();
+    let mut server = tokio::spawn(crate::run(listener, config, shutdown.clone()));
+
+    let (facts, inbox) = mpsc::channel(FACTS_MAX);
+    let cast = Cast::of(&recording);
+    let oracle = Oracle::new(&cast.roles, cast.operator_idx)?;
+    let oracle = tokio::task::spawn_blocking(move || oracle.watch(inbox));
+    println!("nearcast listens on {broker}; {} clients connect", cast.roles.len());
+    let mut sockets = JoinSet::new();
+    let clients = tokio::select! {
+        clients = cast.connect(broker, &facts, &mut sockets) => clients?,
+        ended = &mut server => anyhow::bail!("the broker stopped: {ended:?}"),
+    };
+    display::links(broker);
+
+    let behind = Behind::default();
+    let done = CancellationToken::new();
+    let display = tokio::spawn(display::show(facts.clone(), behind.clone(), done.clone()));
+    let started = Instant::now();
+    let mut stage = Stage { recording: &recording, clients, facts: facts.clone(), behind: behind.clone() };
+    tokio::select! {
+        played = stage.play(arguments.speed, started, arguments.duration) => played?,
+        ended = &mut server => anyhow::bail!("the broker stopped: {ended:?}"),
+        Some(broken) = sockets.join_next() => anyhow::bail!("a client was cut off: {broken:?}"),
+    }
+    let elapsed = started.elapsed();
+    done.cancel();
+    display.await?;
+    settle(&facts).await;
+    // The broker says goodbye once all is written, so nothing that it might still send is missed.
+    shutdown.cancel();
+    drop((stage, facts));
+    server.await?.context("the broker")?;
+    let figures =
+        tokio::time::timeout(PATIENCE, farewell(sockets, oracle)).await.context("the goodbyes")??;
+    let summary =
+        display::Summary { figures: &figures, elapsed, speed: arguments.speed, behind: behind.get() };
+    println!("{summary}");
+    Ok(if figures.exact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The usual port, or another one if that is taken.
+async fn listen() -> anyhow::Result<TcpListener> {
+    match TcpListener::bind(LISTEN).await {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            println!("{LISTEN} is taken, another port has to do");
+            Ok(TcpListener::bind("127.0.0.1:0").await?)
+        }
+        listener => listener.with_context(|| format!("listening on {LISTEN}")),
+    }
+}
+
+/// Waits for ctrl-C or SIGTERM.
+async fn stop() -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted?,
+            _ = terminate.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await?;
+    Ok(())
+}
+
+/// Waits until every expected delivery has come, as long as there is hope.
+async fn settle(facts: &mpsc::Sender<Fact>) {
+    let (settled, all_came) = oneshot::channel();
+    if facts.send(Fact::Ended { settled }).await.is_ok() {
+        // What has not come by then is counted as missing.
+        let _ = tokio::time::timeout(PATIENCE, all_came).await;
+    }
+}
+
+/// Waits for the sockets to be closed and the check to end.
+async fn farewell(
+    mut sockets: JoinSet<anyhow::Result<()>>,
+    oracle: tokio::task::JoinHandle<anyhow::Result<Figures>>,
+) -> anyhow::Result<Figures> {
+    while let Some(ended) = sockets.join_next().await {
+        ended??;
+    }
+    oracle.await?
+}
+
+/// Everybody who takes part. A role's index is its client's number: taxis come first, as in the recording.
+struct Cast {
+    roles: Vec<Arc<Role>>,
+    operator_idx: u32,
+}
+
+impl Cast {
+    fn of(recording: &Recording) -> Self {
+        let taxis = recording.taxis.iter().map(|number| fleet::taxi(*number));
+        let others = [fleet::operator(), fleet::publisher()].into_iter().chain(fleet::places());
+        let roles: Vec<_> = taxis.chain(others).map(Arc::new).collect();
+        let operator_idx = u32::try_from(recording.taxis.len()).expect("a recording has a few hundred taxis");
+        Self { roles, operator_idx }
+    }
+
+    /// Connects everybody. All who only listen are left to their tasks; the taxis and, after the operator, the
+    /// publisher are kept to speak.
+    async fn connect(
+        &self,
+        broker: SocketAddr,
+        facts: &mpsc::Sender<Fact>,
+        tasks: &mut JoinSet<anyhow::Result<()>>,
+    ) -> anyhow::Result<Speakers> {
+        let mut clients = Vec::with_capacity(self.roles.len());
+        for (client_idx, role) in (0_u32..).zip(&self.roles) {
+            clients.push(Client::connect(broker, Arc::clone(role), client_idx, facts.clone(), tasks).await?);
+        }
+        let publisher = clients.swap_remove(self.operator_idx as usize + 1);
+        clients.truncate(self.operator_idx as usize);
+        Ok(Speakers { taxis: clients, publisher })
+    }
+}
+
+/// The clients that say something.
+struct Speakers {
+    taxis: Vec<Client>,
+    publisher: Client,
+}
+
+/// What the replay works with.
+struct Stage<'a> {
+    recording: &'a Recording,
+    clients: Speakers,
+    facts: mpsc::Sender<Fact>,
+    behind: Behind,
+}
+
+impl Stage<'_> {
+    /// Replays, round after round, until the time is up or somebody stops it. It ends between two reports, so
+    /// that the oracle knows of all that was sent.
+    async fn play(&mut self, speed: f64, started: Instant, duration: Option<Duration>) -> anyhow::Result<()> {
+        let recording = self.recording;
+        let end = duration.unwrap_or(Duration::MAX);
+        let mut stopped = std::pin::pin!(stop());
+        for (number, (due, report)) in (1_u64..).zip(recording.rounds(speed)) {
+            let wait = due.min(end).saturating_sub(started.elapsed());
+            tokio::select! {
+                biased;
+                stopped = &mut stopped => return stopped,
+                () = tokio::time::sleep(wait) => {}
+            }
+            let elapsed = started.elapsed();
+            if elapsed >= end {
+                break;
+            }
+            self.behind.set(elapsed.saturating_sub(due));
+            self.report(number, report).await?;
+        }
+        Ok(())
+    }
+
+    /// Moves the taxi, then publishes what it reported.
+    async fn report(&mut self, number: u64, report: &Report) -> anyhow::Result<()> {
+        let Report { taxi_idx, lon, lat, speed_kmh, status, .. } = *report;
+        let position = WORLD.position(&[lon, lat])?;
+        let taxi = &mut self.clients.taxis[taxi_idx];
+        taxi.ask(|reference| wire::ClientFrame::Move { reference, coordinates: vec![lon, lat] }).await?;
+        let client_idx = u32::try_from(taxi_idx)?;
+        self.facts.send(Fact::Moved { client_idx, position }).await.ok().context("the check is over")?;
+
+        let taxi_id = self.recording.taxis[taxi_idx];
+        let mut properties = serde_json::Map::new();
+        properties.insert("taxi_id".to_owned(), json!(taxi_id));
+        properties.insert("speed_kmh".to_owned(), json!(speed_kmh));
+        properties.insert("status".to_owned(), json!(status));
+        let mut feature = wire::Feature::at([lon, lat], properties);
+        feature.id = Some(number.into());
+        let sent_at = Instant::now();
+        let publish = |reference| wire::ClientFrame::Publish { reference, event: Box::new(feature) };
+        self.clients.publisher.ask(publish).await?;
+        let event = Event::at(position)
+            .with("taxi_id", f64::from(taxi_id))
+            .with("speed_kmh", f64::from(speed_kmh))
+            .with("status", f64::from(status));
+        let published = Fact::Published { number, event: Box::new(event), sent_at };
+        self.facts.send(published).await.ok().context("the check is over")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_speeds_are_read_or_refused() {
+        assert_eq!(parse_time("20s"), Ok(Duration::from_secs(20)));
+        assert_eq!(parse_time("2m"), Ok(Duration::from_secs(120)));
+        assert!(parse_time("20").is_err());
+        assert!(parse_time("-5s").is_err());
+        assert_eq!(parse_speed("0.5"), Ok(0.5));
+        assert!(["0", "-1", "inf", "NaN", "fast"].iter().all(|text| parse_speed(text).is_err()));
+    }
+}

@@ -1,0 +1,153 @@
+//! A client of the demo: a WebSocket, as anybody's would be, and a task that owns it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use wire::{ClientFrame, ServerFrame};
+
+use super::PATIENCE;
+use super::fleet::Role;
+use super::oracle::Fact;
+
+/// Frames of the demo are a few hundred bytes; the library's own 128 KiB for each of hundreds of sockets would be a waste.
+const READ_BUFFER_BYTES: usize = 4 * 1024;
+
+/// The way to a client's socket. Dropped, the socket stays open until the broker closes it.
+pub(super) struct Client {
+    requests: mpsc::Sender<Request>,
+    next_ref: u64,
+}
+
+/// A frame that wants an answer.
+struct Request {
+    reference: u64,
+    text: String,
+    answer: oneshot::Sender<Result<(), String>>,
+}
+
+type Socket = WebSocketStream<TcpStream>;
+
+impl Client {
+    /// Connects, waits for `ready`, and makes the role's subscriptions. What then arrives is told to `facts`.
+    pub(super) async fn connect(
+        broker: SocketAddr,
+        role: Arc<Role>,
+        client_idx: u32,
+        facts: mpsc::Sender<Fact>,
+        tasks: &mut JoinSet<anyhow::Result<()>>,
+    ) -> anyhow::Result<Self> {
+        let mut socket =
+            open(broker, &role.client).await.with_context(|| format!("client {}", role.client))?;
+        match read(&mut socket).await? {
+            Some(ServerFrame::Ready { .. }) => {}
+            other => bail!("{} was told {other:?} instead of `ready`", role.client),
+        }
+        // A client has one request open at a time, so a queue of one is never full.
+        let (requests, inbox) = mpsc::channel(1);
+        let wishes = role.wishes.clone();
+        tasks.spawn(attend(socket, role, client_idx, inbox, facts));
+        let mut client = Self { requests, next_ref: 1 };
+        for wish in wishes {
+            let subscription = wish.document();
+            client.ask(|reference| ClientFrame::Subscribe { reference, subscription }).await?;
+        }
+        Ok(client)
+    }
+
+    /// Sends a request and waits until the broker has answered it.
+    pub(super) async fn ask(
+        &mut self,
+        frame: impl FnOnce(Option<serde_json::Value>) -> ClientFrame,
+    ) -> anyhow::Result<()> {
+        let reference = self.next_ref;
+        self.next_ref += 1;
+        let text = serde_json::to_string(&frame(Some(reference.into())))?;
+        let (answer, answered) = oneshot::channel();
+        let request = Request { reference, text, answer };
+        self.requests.send(request).await.ok().context("the connection is closed")?;
+        let answered = tokio::time::timeout(PATIENCE, answered).await.context("no answer from the broker")?;
+        answered.context("the connection closed before the answer")?.map_err(anyhow::Error::msg)
+    }
+}
+
+async fn open(broker: SocketAddr, client: &str) -> anyhow::Result<Socket> {
+    let stream = TcpStream::connect(broker).await?;
+    stream.set_nodelay(true)?;
+    let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER_BYTES);
+    let url = format!("ws://{broker}/v1/clients/{client}/ws");
+    let (socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await?;
+    Ok(socket)
+}
+
+/// The next frame; `None` once the broker has closed the connection.
+async fn read(socket: &mut Socket) -> anyhow::Result<Option<ServerFrame>> {
+    while let Some(message) = socket.next().await {
+        match message? {
+            Message::Text(text) => return Ok(Some(serde_json::from_str(&text)?)),
+            Message::Binary(_) => bail!("a binary frame"),
+            Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Owns the socket until the broker closes it.
+async fn attend(
+    mut socket: Socket,
+    role: Arc<Role>,
+    client_idx: u32,
+    mut inbox: mpsc::Receiver<Request>,
+    facts: mpsc::Sender<Fact>,
+) -> anyhow::Result<()> {
+    let mut open_request: Option<(u64, oneshot::Sender<Result<(), String>>)> = None;
+    loop {
+        let frame = tokio::select! {
+            Some(request) = inbox.recv(), if open_request.is_none() => {
+                socket.send(Message::text(request.text)).await?;
+                open_request = Some((request.reference, request.answer));
+                continue;
+            }
+            frame = read(&mut socket) => frame.with_context(|| format!("client {}", role.client))?,
+        };
+        let received_at = Instant::now();
+        let mut answer = |reference: Option<serde_json::Value>, result| match open_request.take() {
+            Some((open, sender)) if reference == Some(open.into()) => {
+                // Nobody waits any more where the demo is being stopped.
+                let _ = sender.send(result);
+                Ok(())
+            }
+            open => {
+                bail!("{} was answered {reference:?}, open is {:?}", role.client, open.map(|open| open.0))
+            }
+        };
+        let fact = match frame {
+            None => return Ok(()),
+            Some(ServerFrame::Ok { reference }) => {
+                answer(reference, Ok(()))?;
+                continue;
+            }
+            Some(ServerFrame::Problem { reference, problem }) => {
+                answer(reference, Err(format!("{problem:?}")))?;
+                continue;
+            }
+            Some(ServerFrame::Event { offset, subscriptions, event, .. }) => {
+                let subscriptions = subscriptions.iter().fold(0, |set, id| set | role.bit(id));
+                let number = event.id.as_ref().and_then(serde_json::Value::as_u64);
+                let number = number.context("an event without the number that the publisher gave it")?;
+                Fact::Delivered { client_idx, number, offset, subscriptions, received_at }
+            }
+            Some(ServerFrame::Gap { count, .. }) => Fact::Lost { count },
+            Some(ServerFrame::Ready { .. } | ServerFrame::Pong) => continue,
+        };
+        facts.send(fact).await.context("the check is over")?;
+    }
+}
