@@ -110,16 +110,28 @@ impl Parts {
     /// Reads on until more than `enough` bytes are there or the body ends; says whether it has ended. A body that
     /// came in one part is not copied.
     pub(crate) async fn gather(&mut self, enough: usize) -> Result<(Bytes, bool), Refusal> {
-        let mut gathered = Bytes::new();
-        while gathered.len() <= enough {
+        let mut first = Bytes::new();
+        // What came in several parts. It grows in place: a body of very many small parts must not cost their square.
+        let mut gathered = Vec::new();
+        while first.len().max(gathered.len()) <= enough {
             match self.next().await? {
-                None => return Ok((gathered, true)),
-                Some(part) if gathered.is_empty() => gathered = part,
-                Some(part) => gathered = [gathered, part].concat().into(),
+                None => return Ok((joined(first, gathered), true)),
+                Some(part) if first.is_empty() => first = part,
+                Some(part) => {
+                    if gathered.is_empty() {
+                        gathered.extend_from_slice(&first);
+                    }
+                    gathered.extend_from_slice(&part);
+                }
             }
         }
-        Ok((gathered, false))
+        Ok((joined(first, gathered), false))
     }
+}
+
+/// `gathered` begins with `first`, where there is more than that.
+fn joined(first: Bytes, gathered: Vec<u8>) -> Bytes {
+    if gathered.is_empty() { first } else { gathered.into() }
 }
 
 /// Reads a body that is one small document.

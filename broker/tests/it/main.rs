@@ -6,6 +6,7 @@
 mod harness;
 
 mod bad_input;
+mod delivery;
 mod demo;
 mod exactness;
 mod lifecycle;

@@ -201,6 +201,50 @@ async fn sessions_that_break_off_leave_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frame_in_parts_is_one_frame() {
+    let program = Serve::new().start().await;
+    let mut client = program.ws("car").await;
+    let part = |text: &str, opcode, last| {
+        Message::Frame(Frame::message(text.to_owned(), OpCode::Data(opcode), last))
+    };
+    client.send_message(part("{\"op\":", Data::Text, false)).await;
+    // Control frames may stand between the parts.
+    client.send_message(Message::Ping(vec![1, 2, 3].into())).await;
+    client.send_message(part("\"move\",\"ref\":1,", Data::Continue, false)).await;
+    client.send_message(part("\"coordinates\":[9,45]}", Data::Continue, true)).await;
+    assert_eq!(client.next().await, json!({"op": "ok", "ref": 1}));
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_socket_that_stays_silent_is_taken_for_dead() {
+    let config = "[connection]\nping_interval_ms = 100\nsilence_timeout_ms = 300\n";
+    let program = Serve::new().config(config).start().await;
+    let http = program.http();
+    let mut living = program.ws("living").await;
+    // This one never reads, so it never answers a ping; the other one answers while it waits.
+    let dead = program.ws("dead").await;
+    let waits = tokio::spawn(async move {
+        let frame = living.event().await;
+        assert_eq!(frame["event"]["id"], "late");
+        living
+    });
+    let living = json!({"filters": [{}]});
+    http.put("/v1/clients/living/subscriptions/s", &living).await.expect(201);
+    eventually("the dead one is gone", async || {
+        let stats = http.get("/v1/stats").await.expect(200).json();
+        (stats["websockets"] == 1).then_some(())
+    })
+    .await;
+    let event = crate::harness::feature("late", [9.0, 45.0], json!({}));
+    http.post("/v1/events", "application/geo+json", event.to_string()).await.expect(202);
+    let mut living = waits.await.expect("the living one lives");
+    living.assert_quiet().await;
+    drop(dead);
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ref_comes_back_as_it_was() {
     let program = Serve::new().start().await;
     let mut client: Ws = program.ws("car").await;

@@ -21,7 +21,7 @@ impl Witness {
     async fn new(program: &Program) -> Self {
         let mut ws = program.ws("witness").await;
         ws.subscribe("everything", json!({"filters": [{}]})).await;
-        Self { http: program.http(), ws, probes_count: 0 }
+        Self { http: Http::without_keeping(program.address()), ws, probes_count: 0 }
     }
 
     /// Publishes over a connection that may have seen bad input, and gets that over another one, and nothing else.

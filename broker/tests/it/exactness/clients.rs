@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::geometry::Place;
 use crate::harness::{Program, Received, Sse, Ws};
@@ -25,7 +25,8 @@ pub(crate) struct Client {
     pub(crate) name: String,
     /// Its socket, where it has one that takes frames.
     socket: Option<mpsc::Sender<(Value, oneshot::Sender<Value>)>>,
-    reader: JoinHandle<Got>,
+    /// Ends with the test, so that one failure is not followed by one of each client.
+    reader: AbortOnDropHandle<Got>,
 }
 
 impl Client {
@@ -35,9 +36,11 @@ impl Client {
         if idx.is_multiple_of(2) {
             let (tx, rx) = mpsc::channel(64);
             let reader = tokio::spawn(read_ws(program.ws(&name).await, rx, published));
+            let reader = AbortOnDropHandle::new(reader);
             Self { name, socket: Some(tx), reader }
         } else {
             let reader = tokio::spawn(read_sse(program.sse(&name).await, published));
+            let reader = AbortOnDropHandle::new(reader);
             Self { name, socket: None, reader }
         }
     }

@@ -29,9 +29,21 @@ pub(crate) struct Answer {
 }
 
 impl Http {
-    /// Calls to the broker at an address.
+    /// Calls to the broker at an address, over connections that are kept.
     pub(crate) fn new(address: SocketAddr) -> Self {
-        let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+        Self::keeping(address, usize::MAX)
+    }
+
+    /// Calls that take a connection each.
+    pub(crate) fn without_keeping(address: SocketAddr) -> Self {
+        Self::keeping(address, 0)
+    }
+
+    fn keeping(address: SocketAddr, connections_count: usize) -> Self {
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .pool_max_idle_per_host(connections_count);
         Self { client: client.build().expect("a client without TLS"), base: format!("http://{address}") }
     }
 

@@ -41,10 +41,18 @@ impl Message {
 impl Sse {
     /// Opens a client's stream; from its status line on the client is connected.
     pub(crate) async fn connect(address: SocketAddr, client: &str) -> Self {
+        Self::resume(address, client, "").await
+    }
+
+    /// Opens it again after the message with an id.
+    pub(crate) async fn resume(address: SocketAddr, client: &str, last_event_id: &str) -> Self {
         // A pool of its own: a stream keeps its connection for good, and pools are for those that come back.
         let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build();
         let url = format!("http://{address}/v1/clients/{client}/events");
-        let request = http.expect("a client without TLS").get(&url).header("accept", "text/event-stream");
+        let mut request = http.expect("a client without TLS").get(&url).header("accept", "text/event-stream");
+        if !last_event_id.is_empty() {
+            request = request.header("last-event-id", last_event_id);
+        }
         let response = within(&url, request.send()).await.unwrap_or_else(|fault| panic!("{url}: {fault:?}"));
         assert_eq!(response.status(), 200, "{url}");
         let content_type = response.headers()["content-type"].to_str().unwrap_or_default().to_owned();

@@ -118,6 +118,14 @@ impl Buckets {
         }
     }
 
+    /// Reads where a change of this bucket will look first and so brings it near.
+    #[inline]
+    pub(super) fn touch(&self, cell: u64, access: u32) -> u32 {
+        let hash = hash(cell, access >> 2);
+        let groups = &self.parts[part_of(hash)].groups;
+        groups.len().checked_sub(1).map_or(0, |last| groups[start(hash, last)].accesses)
+    }
+
     /// Adds a filter to a bucket; answers the slot it got.
     pub(super) fn push(
         &mut self,

@@ -7,8 +7,8 @@
 //! looks only into those whose key it has.
 
 use super::buckets::{Buckets, Full, Run};
-use super::lines::{Lane, Probe, Spot, Survivor, UNBOUNDED, UNITS, padded_reach};
-use super::records::{NONE, Records};
+use super::lines::{LANES, Lane, Probe, Spot, Survivor, UNBOUNDED, UNITS, padded_reach};
+use super::records::{Header, NONE, Records};
 use crate::geo::World;
 
 /// `UNITS` as they are subtracted.
@@ -49,7 +49,7 @@ struct Level {
 }
 
 /// Level and cube in one word: six bits and 58 for the cube's numbers, two or three.
-type CellKey = u64;
+pub(super) type CellKey = u64;
 
 /// How far a filter reaches, in the terms of its level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,6 +146,24 @@ impl Grid {
         Ok(())
     }
 
+    /// Reads where `put` will look and so brings it near.
+    #[inline]
+    pub(super) fn touch_put(
+        &self,
+        held: &Header,
+        extent: &Extent,
+        from: Option<&[f64; 3]>,
+        to: &[f64; 3],
+    ) -> u32 {
+        let landing = self.scale.place(extent.level, to).0;
+        let mut touched = self.buckets.touch(landing, held.access);
+        if let Some(from) = from.filter(|_| held.slot != NONE) {
+            touched ^= self.buckets.touch(self.scale.place(extent.level, from).0, held.access);
+            touched ^= self.buckets.lines().touch(held.slot / LANES, 1);
+        }
+        touched
+    }
+
     /// Takes a filter out of where it was put; it may be nowhere.
     pub(super) fn take(&mut self, records: &mut Records, record: u32, extent: &Extent, from: &[f64; 3]) {
         let held = records.header(record);
@@ -166,14 +184,14 @@ impl Grid {
         }
     }
 
-    /// Finds the runs in which filters may hold `point`, in the cells around it and under the event's access keys.
+    /// Finds the cells in which filters may hold `point`; appends each with a probe for it.
+    #[inline]
     pub(super) fn find(
         &self,
         point: &[f64; 3],
         mask: u32,
-        groups: &[AccessGroup],
+        cells: &mut Vec<CellKey>,
         probes: &mut Vec<Probe>,
-        runs: &mut Vec<ProbedRun>,
     ) {
         let mut occupied = self.occupied;
         while occupied != 0 {
@@ -181,13 +199,8 @@ impl Grid {
             let level = occupied.trailing_zeros() as u8;
             occupied &= occupied - 1;
             let mut visit = |cell: CellKey, local: [i16; 3]| {
-                let probe = probes.len();
+                cells.push(cell);
                 probes.push(Probe { local, mask });
-                for group in groups {
-                    self.buckets.visit(cell, group.accesses, group.lanes, |run| {
-                        runs.push(ProbedRun { run, probe });
-                    });
-                }
             };
             if level == self.scale.unbounded {
                 visit(self.scale.key(level, [0; 3]), [0; 3]);
@@ -216,9 +229,29 @@ impl Grid {
         }
     }
 
+    /// Reads where `collect` will look and so brings it near.
+    #[inline]
+    pub(super) fn touch_cell(&self, cell: CellKey, groups: &[AccessGroup]) -> u32 {
+        groups.iter().fold(0, |sum, group| sum ^ self.buckets.touch(cell, group.accesses << 2))
+    }
+
+    /// Appends the runs of a cell under the event's access keys.
+    #[inline]
+    pub(super) fn collect(
+        &self,
+        cell: CellKey,
+        groups: &[AccessGroup],
+        probe: usize,
+        runs: &mut Vec<ProbedRun>,
+    ) {
+        for group in groups {
+            self.buckets.visit(cell, group.accesses, group.lanes, |run| runs.push(ProbedRun { run, probe }));
+        }
+    }
+
     /// Reads where `pre_test` will look and so brings it near.
     #[inline]
-    pub(super) fn touch(&self, probed: &ProbedRun) -> u32 {
+    pub(super) fn touch_lines(&self, probed: &ProbedRun) -> u32 {
         self.buckets.lines().touch(probed.run.line, probed.run.len)
     }
 

@@ -155,31 +155,37 @@ impl Lines {
         let reach_only = i16x8::new([0, -1, 0, -1, 0, -1, 0, -1]);
         let absent = i32x4::splat((!probe.mask).cast_signed());
         let spare = i16x8::new([0, CERTAIN_SPARE, 0, CERTAIN_SPARE, 0, CERTAIN_SPARE, 0, CERTAIN_SPARE]);
-        let mut left = len;
-        for [entries, masks, xy, z_reach] in self.run(first, len.div_ceil(LANES) as usize) {
+        let mut test = |[entries, masks, xy, z_reach]: &Line, valid: u32| {
             let z_reach: i16x8 = bytemuck::cast(*z_reach);
             let difference = bytemuck::cast::<_, i16x8>(*xy) - event_xy;
             let beside = (z_reach - event_z) & z_only;
             let square = difference.dot(difference) + beside.dot(beside);
             let reach = z_reach & reach_only;
             let far = square.simd_gt(reach.dot(reach));
-            let unnamed = !(bytemuck::cast::<_, i32x4>(*masks) & absent).simd_eq(i32x4::splat(0));
-            let valid = if left >= LANES { 0b1111 } else { (1 << left) - 1 };
-            let mut hits = !(far | unnamed).to_bitmask() & valid;
-            if hits != 0 {
-                // Without the spare a reach may be below zero, and its square says nothing.
-                let surely = reach - spare;
-                let certain = surely.dot(surely).simd_gt(square)
-                    & bytemuck::cast::<_, i32x4>(surely).simd_gt(i32x4::splat(0));
-                let certain = certain.to_bitmask();
-                while hits != 0 {
-                    let lane = hits.trailing_zeros();
-                    survivors
-                        .push(Survivor { entry: entries[lane as usize], inside: certain >> lane & 1 == 1 });
-                    hits &= hits - 1;
-                }
+            let named = (bytemuck::cast::<_, i32x4>(*masks) & absent).simd_eq(i32x4::splat(0));
+            let mut hits = named.to_bitmask() & !far.to_bitmask() & valid;
+            if hits == 0 {
+                return;
             }
-            left = left.saturating_sub(LANES);
+            // Without the spare a reach may be below zero, and its square says nothing.
+            let surely = reach - spare;
+            let certain = surely.dot(surely).simd_gt(square)
+                & bytemuck::cast::<_, i32x4>(surely).simd_gt(i32x4::splat(0));
+            let certain = certain.to_bitmask();
+            while hits != 0 {
+                let lane = hits.trailing_zeros();
+                survivors
+                    .push(Survivor { entry: entries[lane as usize & 3], inside: certain >> lane & 1 == 1 });
+                hits &= hits - 1;
+            }
+        };
+        let lines = self.run(first, len.div_ceil(LANES) as usize);
+        let (whole, rest) = lines.split_at(lines.len().min((len / LANES) as usize));
+        for line in whole {
+            test(line, 0b1111);
+        }
+        for line in rest {
+            test(line, (1 << (len % LANES)) - 1);
         }
     }
 

@@ -24,7 +24,7 @@ use std::hint::black_box;
 
 use access::{Accesses, required_mask};
 use constraints::Constraints;
-use grid::{AccessGroup, Grid, ProbedRun};
+use grid::{AccessGroup, CellKey, Grid, ProbedRun};
 use lines::{Probe, Survivor};
 use names::Names;
 use paged::Slab;
@@ -95,9 +95,11 @@ impl Default for Client {
 struct Scratch {
     view: View,
     attributes: Vec<ViewedAttribute>,
-    /// Of one event at a time, as the next.
+    /// Of one event at a time.
     accesses: Vec<u32>,
     access_groups: Vec<AccessGroup>,
+    /// A cell and its probe have the same index.
+    cells: Vec<CellKey>,
     probes: Vec<Probe>,
     runs: Vec<ProbedRun>,
     survivors: Vec<Survivor>,
@@ -109,6 +111,8 @@ struct Scratch {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
     attributes: usize,
+    access_groups: usize,
+    cells: usize,
     runs: usize,
     survivors: usize,
 }
@@ -171,6 +175,25 @@ impl Cells {
         record
     }
 
+    /// Reads what a move of a client will look at, so that the waits for memory of all its filters overlap.
+    fn touch_following(&self, client: u32, from: Option<&[f64; 3]>, to: &[f64; 3]) {
+        let mut touched = 0;
+        let mut subscription = self.clients[client].first_subscription;
+        while subscription != NONE {
+            let held = self.subscriptions[subscription];
+            let mut record = held.first_record;
+            while record != NONE {
+                let header = self.records.header(record);
+                if following(self.shapes.area(header.shape)) {
+                    touched ^= self.grid.touch_put(&header, self.shapes.extent(header.shape), from, to);
+                }
+                record = header.next;
+            }
+            subscription = held.next;
+        }
+        black_box(touched);
+    }
+
     fn remove_held(&mut self, id: u32) {
         let held = std::mem::take(&mut self.subscriptions[id]);
         let position = self.clients[held.client].position;
@@ -210,16 +233,35 @@ impl Cells {
             let attributes = &scratch.attributes[start.attributes..];
             scratch.accesses.clear();
             self.accesses.append_keys(event, attributes, &self.names, &self.texts, &mut scratch.accesses);
-            group_accesses(&scratch.accesses, &mut scratch.access_groups);
-            let (point, groups) = (event.position.point(), &scratch.access_groups);
-            self.grid.find(point, mask, groups, &mut scratch.probes, &mut scratch.runs);
+            group_accesses(&scratch.accesses, start.access_groups, &mut scratch.access_groups);
+            self.grid.find(event.position.point(), mask, &mut scratch.cells, &mut scratch.probes);
             scratch.ends.push(Ends {
                 attributes: scratch.attributes.len(),
-                runs: scratch.runs.len(),
-                survivors: 0,
+                access_groups: scratch.access_groups.len(),
+                cells: scratch.cells.len(),
+                ..Ends::default()
             });
         }
-        black_box(scratch.runs.iter().fold(0, |sum, run| sum ^ self.grid.touch(run)));
+        let mut touched = 0;
+        let mut start = Ends::default();
+        for ends in &scratch.ends {
+            let groups = &scratch.access_groups[start.access_groups..ends.access_groups];
+            for cell in &scratch.cells[start.cells..ends.cells] {
+                touched ^= self.grid.touch_cell(*cell, groups);
+            }
+            start = *ends;
+        }
+        black_box(touched);
+        let mut start = Ends::default();
+        for ends in &mut scratch.ends {
+            let groups = &scratch.access_groups[start.access_groups..ends.access_groups];
+            for probe in start.cells..ends.cells {
+                self.grid.collect(scratch.cells[probe], groups, probe, &mut scratch.runs);
+            }
+            ends.runs = scratch.runs.len();
+            start = *ends;
+        }
+        black_box(scratch.runs.iter().fold(0, |sum, run| sum ^ self.grid.touch_lines(run)));
         let mut run = 0;
         for ends in &mut scratch.ends {
             while run < ends.runs {
@@ -263,12 +305,11 @@ impl Cells {
     }
 }
 
-/// The groups of four that access keys fall into.
-fn group_accesses(accesses: &[u32], groups: &mut Vec<AccessGroup>) {
-    groups.clear();
+/// Appends the groups of four that access keys fall into, to those of other events before `start`.
+fn group_accesses(accesses: &[u32], start: usize, groups: &mut Vec<AccessGroup>) {
     for access in accesses {
         let bit = 1 << (access & 3);
-        match groups.iter_mut().find(|group| group.accesses == access >> 2) {
+        match groups[start..].iter_mut().find(|group| group.accesses == access >> 2) {
             Some(group) => group.lanes |= bit,
             None => groups.push(AccessGroup { accesses: access >> 2, lanes: bit }),
         }
@@ -279,6 +320,8 @@ impl Scratch {
     fn clear(&mut self) {
         self.attributes.clear();
         self.accesses.clear();
+        self.access_groups.clear();
+        self.cells.clear();
         self.probes.clear();
         self.runs.clear();
         self.survivors.clear();
@@ -322,6 +365,11 @@ impl Engine for Cells {
     fn move_client(&mut self, client: ClientId, position: Option<Position>) {
         self.clients.grow_to(client.0);
         let before = std::mem::replace(&mut self.clients[client.0].position, position);
+        let (before, position) =
+            (before.as_ref().map(Position::point), position.as_ref().map(Position::point));
+        if let Some(to) = position {
+            self.touch_following(client.0, before, to);
+        }
         let mut subscription = self.clients[client.0].first_subscription;
         while subscription != NONE {
             let held = self.subscriptions[subscription];
@@ -330,7 +378,7 @@ impl Engine for Cells {
                 let header = self.records.header(record);
                 if following(self.shapes.area(header.shape)) {
                     let extent = self.shapes.extent(header.shape);
-                    match (before.as_ref().map(Position::point), position.as_ref().map(Position::point)) {
+                    match (before, position) {
                         (from, Some(to)) => {
                             let put = self.grid.put(&mut self.records, record, extent, from, to);
                             // A move takes a lane before it gives one back; 2^32 lanes are 64 GiB of lines.
