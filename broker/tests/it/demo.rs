@@ -11,7 +11,8 @@ use crate::harness::run_to_end;
 #[track_caller]
 fn deliveries_if_exact(output: &str) -> u64 {
     let line = output.lines().last().expect("there is a summary");
-    let count = line.strip_prefix("deliveries ").and_then(|rest| rest.strip_suffix(", missing 0, spurious 0"));
+    let count =
+        line.strip_prefix("deliveries ").and_then(|rest| rest.strip_suffix(", missing 0, spurious 0"));
     let count = count.and_then(|count| count.parse().ok());
     assert!(output.contains("gaps 0, duplicates 0"), "{output}");
     count.unwrap_or_else(|| panic!("not exact: {output}"))
@@ -22,7 +23,12 @@ fn a_finite_replay_ends_by_itself_and_every_delivery_was_right() {
     let folder = TempDir::new().expect("an empty folder, since the data is in the program");
     let output = run_to_end(&["demo", "--for", "2s"], &[], folder.path());
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}\n{text}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}\n{text}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(deliveries_if_exact(&text) > 0, "{text}");
 }
 
