@@ -57,7 +57,10 @@ fn push_delivery(text: &mut String, delivery: &Delivery) {
         Names::One(name) => std::slice::from_ref(name),
         Names::Many(names) => names,
     };
-    write!(text, "{{\"op\":\"event\",\"offset\":{offset},\"subscriptions\":[").expect("a text grows");
+    // Once for each delivery: the formatting machinery was a tenth of the broker's time here.
+    text.push_str("{\"op\":\"event\",\"offset\":");
+    text.push_str(itoa::Buffer::new().format(*offset));
+    text.push_str(",\"subscriptions\":[");
     for (index, name) in names.iter().enumerate() {
         if index > 0 {
             text.push(',');
