@@ -103,6 +103,8 @@ struct Scratch {
     probes: Vec<Probe>,
     runs: Vec<ProbedRun>,
     survivors: Vec<Survivor>,
+    /// Of one move at a time.
+    moving: Vec<u32>,
     /// One per event of the group.
     ends: Vec<Ends>,
 }
@@ -175,9 +177,8 @@ impl Cells {
         record
     }
 
-    /// Reads what a move of a client will look at, so that the waits for memory of all its filters overlap.
-    fn touch_following(&self, client: u32, from: Option<&[f64; 3]>, to: &[f64; 3]) {
-        let mut touched = 0;
+    /// Appends the records whose areas follow a client.
+    fn append_following(&self, client: u32, records: &mut Vec<u32>) {
         let mut subscription = self.clients[client].first_subscription;
         while subscription != NONE {
             let held = self.subscriptions[subscription];
@@ -185,13 +186,20 @@ impl Cells {
             while record != NONE {
                 let header = self.records.header(record);
                 if following(self.shapes.area(header.shape)) {
-                    touched ^= self.grid.touch_put(&header, self.shapes.extent(header.shape), from, to);
+                    records.push(record);
                 }
                 record = header.next;
             }
             subscription = held.next;
         }
-        black_box(touched);
+    }
+
+    /// Reads what a move of these records will look at, so that the waits for memory of all of them overlap.
+    fn touch_moves(&self, records: &[u32], from: Option<&[f64; 3]>, to: &[f64; 3]) {
+        black_box(records.iter().fold(0, |touched, record| {
+            let header = self.records.header(*record);
+            touched ^ self.grid.touch_put(&header, self.shapes.extent(header.shape), from, to)
+        }));
     }
 
     fn remove_held(&mut self, id: u32) {
@@ -367,31 +375,25 @@ impl Engine for Cells {
         let before = std::mem::replace(&mut self.clients[client.0].position, position);
         let (before, position) =
             (before.as_ref().map(Position::point), position.as_ref().map(Position::point));
+        let mut moving = std::mem::take(&mut self.scratch.moving);
+        moving.clear();
+        self.append_following(client.0, &mut moving);
         if let Some(to) = position {
-            self.touch_following(client.0, before, to);
+            self.touch_moves(&moving, before, to);
         }
-        let mut subscription = self.clients[client.0].first_subscription;
-        while subscription != NONE {
-            let held = self.subscriptions[subscription];
-            let mut record = held.first_record;
-            while record != NONE {
-                let header = self.records.header(record);
-                if following(self.shapes.area(header.shape)) {
-                    let extent = self.shapes.extent(header.shape);
-                    match (before, position) {
-                        (from, Some(to)) => {
-                            let put = self.grid.put(&mut self.records, record, extent, from, to);
-                            // A move takes a lane before it gives one back; 2^32 lanes are 64 GiB of lines.
-                            debug_assert!(put.is_ok(), "lines outnumber records");
-                        }
-                        (Some(from), None) => self.grid.take(&mut self.records, record, extent, from),
-                        (None, None) => {}
-                    }
+        for record in &moving {
+            let extent = self.shapes.extent(self.records.header(*record).shape);
+            match (before, position) {
+                (from, Some(to)) => {
+                    let put = self.grid.put(&mut self.records, *record, extent, from, to);
+                    // A move takes a lane before it gives one back; 2^32 lanes are 64 GiB of lines.
+                    debug_assert!(put.is_ok(), "lines outnumber records");
                 }
-                record = header.next;
+                (Some(from), None) => self.grid.take(&mut self.records, *record, extent, from),
+                (None, None) => {}
             }
-            subscription = held.next;
         }
+        self.scratch.moving = moving;
     }
 
     fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError> {
