@@ -6,11 +6,12 @@
 
 use std::cmp::Ordering;
 
+use super::codes::Interval;
 use super::names::Names;
 use super::paged::Slab;
 use super::table::NumberTable;
 use super::texts::Texts;
-use super::view::{Kind, View, ViewedAttribute};
+use super::view::{Kind, Viewed, ViewedAttribute};
 use crate::condition::expression::{Comparison, Constraint, Test, Truth};
 use crate::condition::normal::Literal;
 use crate::event::{Event, Scalar, Value};
@@ -81,6 +82,59 @@ fn accepted(word: u64, number: f64, value: u64) -> bool {
     word >> ACCEPTS_BIT & outcome != 0
 }
 
+/// What is known of a value that satisfies a constraint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub(super) name: u32,
+    /// Whether the attribute has to be there: for all but `IS NULL`.
+    pub(super) requires_presence: bool,
+    /// Where the codes of satisfying scalars are.
+    pub(super) interval: Interval,
+    /// Whether a scalar strictly inside of the interval satisfies it.
+    pub(super) complete: bool,
+    /// The only scalar that satisfies it.
+    pub(super) equal: Option<(Kind, u64)>,
+}
+
+/// The bounds of compiled constraints, one by one.
+pub(super) fn bounds(mut words: &[u64]) -> impl Iterator<Item = Bound> + '_ {
+    std::iter::from_fn(move || {
+        let [word, rest @ ..] = words else { return None };
+        let op = Op::of(*word);
+        let (values, rest) = rest.split_at(op.values_count());
+        words = rest;
+        Some(bound(*word, op, values))
+    })
+}
+
+fn bound(word: u64, op: Op, values: &[u64]) -> Bound {
+    let negated = word & NEGATED != 0;
+    let (interval, complete, equal) = match op {
+        Op::Number => {
+            // For a scalar, the negation accepts the other outcomes.
+            let outcomes = word >> ACCEPTS_BIT & 0b111 ^ if negated { 0b111 } else { 0 };
+            let number = f64::from_bits(values[0]);
+            match outcomes {
+                0b001 | 0b011 => (Interval::at_most(number), true, None),
+                0b100 | 0b110 => (Interval::at_least(number), true, None),
+                0b010 => {
+                    let equal = (!negated).then_some((Kind::Number, (number + 0.0).to_bits()));
+                    (Interval::between(number, number), true, equal)
+                }
+                _ => (Interval::NUMBERS, false, None),
+            }
+        }
+        Op::NumberBetween if !negated => {
+            (Interval::between(f64::from_bits(values[0]), f64::from_bits(values[1])), true, None)
+        }
+        Op::NumberBetween => (Interval::NUMBERS, false, None),
+        Op::TextEqual if !negated => (Interval::text(values[0]), false, Some((Kind::Text, values[0]))),
+        Op::IsNull => (Interval::VALUES, negated, None),
+        Op::TextEqual | Op::TextNotEqual | Op::Written => (Interval::VALUES, false, None),
+    };
+    Bound { name: name_of(word), requires_presence: op != Op::IsNull || negated, interval, complete, equal }
+}
+
 /// Compiles and tests constraints.
 #[derive(Debug)]
 pub(super) struct Constraints {
@@ -118,10 +172,10 @@ impl Constraints {
 
     /// Whether the event satisfies every constraint.
     #[inline]
-    pub(super) fn satisfied(&self, mut words: &[u64], view: &View, event: &Event, texts: &Texts) -> bool {
+    pub(super) fn satisfied(&self, mut words: &[u64], viewed: &Viewed<'_>, texts: &Texts) -> bool {
         while let [word, rest @ ..] = words {
             let op = Op::of(*word);
-            let attribute = view.attribute(name_of(*word));
+            let attribute = viewed.attribute(name_of(*word));
             // By far the most frequent, and it needs no more than this.
             if let (Op::Number, Some(attribute), [value, rest @ ..]) = (op, attribute, rest)
                 && attribute.kind == Kind::Number
@@ -133,7 +187,7 @@ impl Constraints {
                 continue;
             }
             let (values, rest) = rest.split_at(op.values_count());
-            if !self.literal_satisfied(*word, op, values, attribute, event, texts) {
+            if !self.literal_satisfied(*word, op, values, attribute, viewed.event, texts) {
                 return false;
             }
             words = rest;

@@ -3,16 +3,16 @@
 //! Space is cut into cubes. A filter lies in one cube, the one that holds its centre, of the level whose side is
 //! at least twice its reach; so an event finds every filter that may hold it in the few cubes around it, and a
 //! move takes a filter out of one cube and puts it into another. The plane is the slice z = 0, the globe the unit
-//! sphere, which has no seams. Inside a cube filters lie in buckets by *access key* (see `access`): an event
-//! looks only into those whose key it has.
+//! sphere, which has no seams. Inside a cube filters lie in buckets by *cluster* (see `clusters`): an event looks only
+//! into those that its names and values lead to.
 
-use super::buckets::{Buckets, Full, Run};
-use super::lines::{LANES, Lane, Probe, Spot, Survivor, UNBOUNDED, UNITS, padded_reach};
-use super::records::{Header, NONE, Records};
+use super::buckets::{Buckets, Full};
+use super::records::{Header, Records};
+use super::runs::{Lane, Local, Spot, UNBOUNDED, UNITS, padded_reach};
 use crate::geo::World;
 
 /// `UNITS` as they are subtracted.
-const UNITS_WHOLE: i32 = 16_384;
+const UNITS_WHOLE: i32 = 256;
 /// Most levels that a world has, the one for unbounded areas included.
 const LEVELS_MAX: usize = 32;
 
@@ -56,7 +56,7 @@ pub(super) type CellKey = u64;
 pub(super) struct Extent {
     level: u8,
     /// In units of the level, with what rounding may hide.
-    reach_units: i16,
+    reach_units: u8,
     reach: f64,
 }
 
@@ -67,18 +67,12 @@ impl Extent {
     }
 }
 
-/// Lines to be pre-tested with one of the probes.
+/// A filter, as the grid sees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ProbedRun {
-    run: Run,
-    probe: usize,
-}
-
-/// Four consecutive access keys, and the bits of those that an event has.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AccessGroup {
-    pub(super) accesses: u32,
-    pub(super) lanes: u32,
+pub(super) struct GridFilter<'a> {
+    pub(super) record: u32,
+    pub(super) cluster: u32,
+    pub(super) extent: &'a Extent,
 }
 
 impl Grid {
@@ -116,33 +110,35 @@ impl Grid {
         }
     }
 
-    /// Puts a filter where its centre is, or moves it there from the centre where it was put before.
+    /// Puts a filter where its centre is, or moves it there from the centre where it was put before. `lane` gives its
+    /// lane when it is put for the first time.
     pub(super) fn put(
         &mut self,
         records: &mut Records,
-        record: u32,
-        extent: &Extent,
+        filter: &GridFilter<'_>,
         from: Option<&[f64; 3]>,
         to: &[f64; 3],
+        lane: impl FnOnce(Spot) -> Lane,
     ) -> Result<(), Full> {
+        let GridFilter { record, cluster, extent } = *filter;
         let (cell, xyz) = self.scale.place(extent.level, to);
         let spot = Spot { xyz, reach: extent.reach_units };
-        let held = records.header(record);
-        let left = from.filter(|_| held.slot != NONE).map(|from| self.scale.place(extent.level, from).0);
-        if left == Some(cell) {
-            self.buckets.lines_mut().set_spot(held.slot, &spot);
+        let held = records.slot(record).zip(from);
+        let Some((slot, from)) = held else {
+            let slot = self.buckets.push(records, cell, cluster, &lane(spot))?;
+            self.enter(extent);
+            records.set_slot(record, Some(&slot));
+            return Ok(());
+        };
+        let left = self.scale.place(extent.level, from).0;
+        if left == cell {
+            self.buckets.runs_mut().set_spot(&slot, spot);
             return Ok(());
         }
-        let lane = Lane { entry: record, mask: held.mask, spot };
-        let slot = self.buckets.push(records, cell, held.access, &lane)?;
-        let level = &mut self.levels[extent.level as usize];
-        level.filters += 1;
-        level.reach_max = level.reach_max.max(extent.reach);
-        self.occupied |= 1 << extent.level;
-        if let Some(left) = left {
-            self.leave(records, left, held.access, held.slot, extent.level);
-        }
-        records.set_slot(record, slot);
+        let lane = Lane { spot, ..self.buckets.runs().lane(&slot) };
+        let landed = self.buckets.push(records, cell, cluster, &lane)?;
+        self.buckets.remove(records, left, cluster, &slot);
+        records.set_slot(record, Some(&landed));
         Ok(())
     }
 
@@ -151,59 +147,59 @@ impl Grid {
     pub(super) fn touch_put(
         &self,
         held: &Header,
-        extent: &Extent,
+        filter: &GridFilter<'_>,
         from: Option<&[f64; 3]>,
         to: &[f64; 3],
     ) -> u32 {
+        let GridFilter { cluster, extent, .. } = *filter;
+        let touch = |cell| self.buckets.locate(cell, cluster).1;
         let landing = self.scale.place(extent.level, to).0;
-        let mut touched = self.buckets.touch(landing, held.access);
-        if let Some(from) = from.filter(|_| held.slot != NONE) {
-            touched ^= self.buckets.touch(self.scale.place(extent.level, from).0, held.access);
-            touched ^= self.buckets.lines().touch(held.slot / LANES, 1);
+        let Some((slot, from)) = held.slot.zip(from) else { return touch(landing) };
+        let left = self.scale.place(extent.level, from).0;
+        let touched = u32::from(self.buckets.runs().touch_slot(&slot));
+        if left == landing {
+            return touched;
         }
-        touched
+        touched ^ touch(landing) ^ touch(left)
     }
 
     /// Takes a filter out of where it was put; it may be nowhere.
-    pub(super) fn take(&mut self, records: &mut Records, record: u32, extent: &Extent, from: &[f64; 3]) {
-        let held = records.header(record);
-        if held.slot != NONE {
+    pub(super) fn take(&mut self, records: &mut Records, filter: &GridFilter<'_>, from: &[f64; 3]) {
+        let GridFilter { record, cluster, extent } = *filter;
+        if let Some(slot) = records.slot(record) {
             let (cell, _) = self.scale.place(extent.level, from);
-            self.leave(records, cell, held.access, held.slot, extent.level);
-            records.set_slot(record, NONE);
+            self.buckets.remove(records, cell, cluster, &slot);
+            self.leave(extent);
+            records.set_slot(record, None);
         }
     }
 
-    fn leave(&mut self, records: &mut Records, cell: CellKey, access: u32, slot: u32, level: u8) {
-        self.buckets.remove(records, cell, access, slot);
-        let held = &mut self.levels[level as usize];
-        held.filters -= 1;
-        if held.filters == 0 {
-            held.reach_max = 0.0;
-            self.occupied &= !(1 << level);
+    fn enter(&mut self, extent: &Extent) {
+        let level = &mut self.levels[extent.level as usize];
+        level.filters += 1;
+        level.reach_max = level.reach_max.max(extent.reach);
+        self.occupied |= 1 << extent.level;
+    }
+
+    fn leave(&mut self, extent: &Extent) {
+        let level = &mut self.levels[extent.level as usize];
+        level.filters -= 1;
+        if level.filters == 0 {
+            level.reach_max = 0.0;
+            self.occupied &= !(1 << extent.level);
         }
     }
 
-    /// Finds the cells in which filters may hold `point`; appends each with a probe for it.
+    /// Appends the cells in which filters may hold `point`, each with where the point is, seen from it.
     #[inline]
-    pub(super) fn find(
-        &self,
-        point: &[f64; 3],
-        mask: u32,
-        cells: &mut Vec<CellKey>,
-        probes: &mut Vec<Probe>,
-    ) {
+    pub(super) fn find(&self, point: &[f64; 3], cells: &mut Vec<(CellKey, Local)>) {
         let mut occupied = self.occupied;
         while occupied != 0 {
             #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
             let level = occupied.trailing_zeros() as u8;
             occupied &= occupied - 1;
-            let mut visit = |cell: CellKey, local: [i16; 3]| {
-                cells.push(cell);
-                probes.push(Probe { local, mask });
-            };
             if level == self.scale.unbounded {
-                visit(self.scale.key(level, [0; 3]), [0; 3]);
+                cells.push((self.scale.key(level, [0; 3]), [0; 3]));
                 continue;
             }
             let per_side = self.scale.per_side(level);
@@ -218,10 +214,8 @@ impl Grid {
                     for z in low[2]..=high[2] {
                         let beyond_z = beyond(at[2], z);
                         if beyond_x * beyond_x + beyond_y * beyond_y + beyond_z * beyond_z <= reach * reach {
-                            visit(
-                                self.scale.key(level, [x, y, z]),
-                                [local(at[0], x), local(at[1], y), local(at[2], z)],
-                            );
+                            let local = [local(at[0], x), local(at[1], y), local(at[2], z)];
+                            cells.push((self.scale.key(level, [x, y, z]), local));
                         }
                     }
                 }
@@ -229,36 +223,10 @@ impl Grid {
         }
     }
 
-    /// Reads where `collect` will look and so brings it near.
+    /// The buckets of all cells.
     #[inline]
-    pub(super) fn touch_cell(&self, cell: CellKey, groups: &[AccessGroup]) -> u32 {
-        groups.iter().fold(0, |sum, group| sum ^ self.buckets.touch(cell, group.accesses << 2))
-    }
-
-    /// Appends the runs of a cell under the event's access keys.
-    #[inline]
-    pub(super) fn collect(
-        &self,
-        cell: CellKey,
-        groups: &[AccessGroup],
-        probe: usize,
-        runs: &mut Vec<ProbedRun>,
-    ) {
-        for group in groups {
-            self.buckets.visit(cell, group.accesses, group.lanes, |run| runs.push(ProbedRun { run, probe }));
-        }
-    }
-
-    /// Reads where `pre_test` will look and so brings it near.
-    #[inline]
-    pub(super) fn touch_lines(&self, probed: &ProbedRun) -> u32 {
-        self.buckets.lines().touch(probed.run.line, probed.run.len)
-    }
-
-    /// Appends those of the filters of a run that the event may satisfy.
-    pub(super) fn pre_test(&self, probed: &ProbedRun, probes: &[Probe], survivors: &mut Vec<Survivor>) {
-        let Run { line, len } = probed.run;
-        self.buckets.lines().pre_test(line, len, &probes[probed.probe], survivors);
+    pub(super) fn buckets(&self) -> &Buckets {
+        &self.buckets
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -284,14 +252,14 @@ impl Scale {
     }
 
     /// The cube of a point and where in it the point is, rounded down to whole units.
-    fn place(&self, level: u8, point: &[f64; 3]) -> (CellKey, [i16; 3]) {
+    fn place(&self, level: u8, point: &[f64; 3]) -> (CellKey, [u8; 3]) {
         if level == self.unbounded {
             return (self.key(level, [0; 3]), [0; 3]);
         }
         let per_side = self.per_side(level);
         let at: [f64; 3] = std::array::from_fn(|axis| (point[axis] + self.shift[axis]) * per_side);
         let [x, y, z] = at.map(cube);
-        (self.key(level, [x, y, z]), [local(at[0], x), local(at[1], y), local(at[2], z)])
+        (self.key(level, [x, y, z]), [inner(at[0], x), inner(at[1], y), inner(at[2], z)])
     }
 }
 
@@ -308,6 +276,14 @@ fn cube(value: f64) -> u32 {
 #[inline]
 fn beyond(value: f64, cube: u32) -> f64 {
     (f64::from(cube) - value).max(value - f64::from(cube) - 1.0).max(0.0)
+}
+
+/// A coordinate seen from the corner of the cube that it is in, in units, rounded down.
+#[inline]
+fn inner(value: f64, cube: u32) -> u8 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 255")]
+    let units = ((value - f64::from(cube)) * UNITS) as u8;
+    units
 }
 
 /// A coordinate seen from a cube's corner, in units, rounded down.

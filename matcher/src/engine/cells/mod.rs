@@ -2,19 +2,22 @@
 //!
 //! It is CLCB's order of tests (section 4.2: names, then distance, then constraints) behind an index that a move
 //! changes in constant time. An event goes through four steps: its attributes get the numbers of the names that
-//! filters use (`view`); the grid gives the runs of filters in the cells around it, under the access keys that it has
-//! (`grid`, `access`); four filters at a time are tested for names and distance (`lines`); those that are left are
-//! decided exactly, first by their constraints (`records`, `constraints`), then by their area where the pre-test left a doubt.
+//! filters use (`view`) and lead to clusters of filters that use them together (`clusters`); the grid gives the cells
+//! around it, and a table the runs of those clusters there (`grid`, `buckets`); eight filters at a time are tested
+//! for names and distance, and those that are left for values, coarsely (`runs`, `codes`); the few that stay in doubt
+//! are decided exactly (`records`, `constraints`, `shapes`).
 
-mod access;
+mod arena;
 mod buckets;
+mod clusters;
+mod codes;
 mod constraints;
 mod grid;
-mod lines;
 mod names;
 mod paged;
 mod pages;
 mod records;
+mod runs;
 mod shapes;
 mod table;
 mod texts;
@@ -22,16 +25,18 @@ mod view;
 
 use std::hint::black_box;
 
-use access::{Accesses, required_mask};
-use constraints::Constraints;
-use grid::{AccessGroup, CellKey, Grid, ProbedRun};
-use lines::{Probe, Survivor};
+use buckets::Place;
+use clusters::{ClusterProbe, Clusters, Fence};
+use codes::ValueCode;
+use constraints::{Constraints, bounds};
+use grid::{CellKey, Grid, GridFilter};
 use names::Names;
 use paged::Slab;
 use records::{Header, NONE, Records};
+use runs::{Candidate, Lane, Local, Owner, Run};
 use shapes::{Shapes, following};
 use texts::Texts;
-use view::{View, ViewedAttribute, append_attributes};
+use view::{Kind, View, Viewed, ViewedAttribute, append_attributes};
 
 use super::{Engine, Footprint, InstallError, MatchError, MatchRows};
 use crate::condition::normal::Literal;
@@ -47,10 +52,17 @@ const GROUP_EVENTS: usize = 16;
 /// Ids of clients and subscriptions should be small numbers: memory grows with the largest.
 #[derive(Debug)]
 pub struct Cells {
+    index: Index,
+    scratch: Scratch,
+}
+
+/// What is installed, and where everybody is.
+#[derive(Debug)]
+struct Index {
     world: World,
     names: Names,
     texts: Texts,
-    accesses: Accesses,
+    clusters: Clusters,
     constraints: Constraints,
     shapes: Shapes,
     grid: Grid,
@@ -58,7 +70,6 @@ pub struct Cells {
     subscriptions: Slab<Held>,
     subscriptions_count: usize,
     clients: Slab<Client>,
-    scratch: Scratch,
 }
 
 /// A subscription, in the list of its client's.
@@ -95,39 +106,54 @@ impl Default for Client {
 struct Scratch {
     view: View,
     attributes: Vec<ViewedAttribute>,
-    /// Of one event at a time.
-    accesses: Vec<u32>,
-    access_groups: Vec<AccessGroup>,
-    /// A cell and its probe have the same index.
-    cells: Vec<CellKey>,
-    probes: Vec<Probe>,
+    /// Of the attributes.
+    codes: Vec<ValueCode>,
+    probes: Vec<ClusterProbe>,
+    cells: Vec<(CellKey, Local)>,
+    /// For each cell of an event, for each of its clusters.
+    places: Vec<Place>,
     runs: Vec<ProbedRun>,
-    survivors: Vec<Survivor>,
+    candidates: Vec<Candidate>,
+    /// Records of one event that the tests leave in doubt.
+    doubtful: Vec<u32>,
     /// Of one move at a time.
     moving: Vec<u32>,
     /// One per event of the group.
     ends: Vec<Ends>,
 }
 
-/// Where an event's parts of the lists end.
+/// A run and what it is to be compared with.
+#[derive(Clone, Copy, Debug)]
+struct ProbedRun {
+    run: Run,
+    cell: usize,
+    probe: usize,
+}
+
+/// Where an event's parts of the lists end, and the mask of its names.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
+    mask: u32,
     attributes: usize,
-    access_groups: usize,
+    probes: usize,
     cells: usize,
-    runs: usize,
-    survivors: usize,
 }
 
 impl Cells {
     /// An empty engine.
     #[must_use]
     pub fn new(world: World) -> Self {
+        Self { index: Index::new(world), scratch: Scratch::default() }
+    }
+}
+
+impl Index {
+    fn new(world: World) -> Self {
         Self {
             world,
             names: Names::new(),
             texts: Texts::new(),
-            accesses: Accesses::new(),
+            clusters: Clusters::new(),
             constraints: Constraints::new(),
             shapes: Shapes::new(world),
             grid: Grid::new(world),
@@ -135,7 +161,6 @@ impl Cells {
             subscriptions: Slab::new(),
             subscriptions_count: 0,
             clients: Slab::new(),
-            scratch: Scratch::default(),
         }
     }
 
@@ -151,8 +176,7 @@ impl Cells {
                 self.subscriptions[id].first_record = record;
                 let position = self.clients[subscription.client.0].position;
                 if let Some(centre) = self.shapes.centre(shape, position.as_ref()) {
-                    let extent = self.shapes.extent(shape);
-                    self.grid.put(&mut self.records, record, extent, None, &centre).ok()?;
+                    self.put(record, None, &centre)?;
                 }
             }
         }
@@ -161,20 +185,47 @@ impl Cells {
 
     fn add_record(&mut self, subscription: u32, shape: u32, conjunction: &[Literal]) -> Option<u32> {
         let words = self.constraints.acquire(conjunction, &mut self.names, &mut self.texts)?;
-        let access = self.accesses.acquire(conjunction, &mut self.names, &self.texts);
-        let record = access.and_then(|access| {
-            let mask = required_mask(conjunction, &self.names);
+        let membership = self.clusters.acquire(&words, &mut self.names);
+        let record = membership.and_then(|membership| {
+            let required = bounds(&words).filter(|bound| bound.requires_presence);
+            let mask = required.fold(0, |mask, bound| mask | self.names.name(bound.name).mask);
             let next = self.subscriptions[subscription].first_record;
-            let header = Header { slot: NONE, access, mask, next, subscription, shape, words: 0 };
+            let header = Header { slot: None, membership, mask, next, subscription, shape, words: 0 };
             self.records.insert(header, &words)
         });
         if record.is_none() {
-            if let Some(access) = access {
-                self.accesses.release(access, &mut self.names);
+            if let Some(membership) = membership {
+                self.clusters.release(membership, &mut self.names);
             }
             self.constraints.release(&words, &mut self.names, &mut self.texts);
         }
         record
+    }
+
+    /// Puts a record's filter into the grid, or moves it there.
+    fn put(&mut self, record: u32, from: Option<&[f64; 3]>, to: &[f64; 3]) -> Option<()> {
+        let Self { grid, records, shapes, clusters, .. } = self;
+        let header = records.header(record);
+        let Header { membership, shape, .. } = header;
+        let filter = GridFilter { record, cluster: membership.cluster, extent: shapes.extent(shape) };
+        // What stands in a lane is worked out from the constraints once; then it is copied.
+        let fence = match header.slot {
+            None => clusters.fence(membership, records.constraints(record, &header), header.mask),
+            Some(_) => Fence::OPEN,
+        };
+        let lane = |spot| {
+            let complete = fence.complete && shapes.is_circle(shape);
+            let owner = Owner { record, subscription: header.subscription, complete };
+            Lane { spot, required: membership.required, owner, fence: fence.fields }
+        };
+        grid.put(records, &filter, from, to, lane).ok()
+    }
+
+    fn take(&mut self, record: u32, from: &[f64; 3]) {
+        let Self { grid, records, shapes, .. } = self;
+        let Header { membership, shape, .. } = records.header(record);
+        let filter = GridFilter { record, cluster: membership.cluster, extent: shapes.extent(shape) };
+        grid.take(records, &filter, from);
     }
 
     /// Appends the records whose areas follow a client.
@@ -198,7 +249,9 @@ impl Cells {
     fn touch_moves(&self, records: &[u32], from: Option<&[f64; 3]>, to: &[f64; 3]) {
         black_box(records.iter().fold(0, |touched, record| {
             let header = self.records.header(*record);
-            touched ^ self.grid.touch_put(&header, self.shapes.extent(header.shape), from, to)
+            let (cluster, extent) = (header.membership.cluster, self.shapes.extent(header.shape));
+            let filter = GridFilter { record: *record, cluster, extent };
+            touched ^ self.grid.touch_put(&header, &filter, from, to)
         }));
     }
 
@@ -209,10 +262,10 @@ impl Cells {
         while record != NONE {
             let header = self.records.header(record);
             if let Some(centre) = self.shapes.centre(header.shape, position.as_ref()) {
-                self.grid.take(&mut self.records, record, self.shapes.extent(header.shape), &centre);
+                self.take(record, &centre);
             }
-            // The key refers to names and texts that the constraints keep alive.
-            self.accesses.release(header.access, &mut self.names);
+            // The cluster refers to names and texts that the constraints keep alive.
+            self.clusters.release(header.membership, &mut self.names);
             let words = self.records.constraints(record, &header);
             self.constraints.release(words, &mut self.names, &mut self.texts);
             self.shapes.release(header.shape);
@@ -229,7 +282,7 @@ impl Cells {
         self.subscriptions_count -= 1;
     }
 
-    /// Finds and pre-tests the filters near each event of a group.
+    /// Finds the runs of filters that each event of a group may satisfy.
     ///
     /// Each step first reads, without a branch in between, what it will look at: the waits for memory, which are most
     /// of the time, then overlap.
@@ -237,58 +290,93 @@ impl Cells {
         scratch.clear();
         for event in events {
             let start = scratch.ends.last().copied().unwrap_or_default();
-            let mask = append_attributes(event, &self.names, &self.texts, &mut scratch.attributes);
+            let (list, codes) = (&mut scratch.attributes, &mut scratch.codes);
+            let mask = append_attributes(event, &self.names, &self.texts, list, codes);
             let attributes = &scratch.attributes[start.attributes..];
-            scratch.accesses.clear();
-            self.accesses.append_keys(event, attributes, &self.names, &self.texts, &mut scratch.accesses);
-            group_accesses(&scratch.accesses, start.access_groups, &mut scratch.access_groups);
-            self.grid.find(event.position.point(), mask, &mut scratch.cells, &mut scratch.probes);
+            let codes = &scratch.codes[start.attributes..];
+            scratch.view.show(attributes, self.names.end());
+            let viewed = Viewed { event, attributes, codes, view: &scratch.view, mask };
+            self.clusters.append_probes(&viewed, &self.names, &self.texts, &mut scratch.probes);
+            self.grid.find(event.position.point(), &mut scratch.cells);
             scratch.ends.push(Ends {
+                mask,
                 attributes: scratch.attributes.len(),
-                access_groups: scratch.access_groups.len(),
+                probes: scratch.probes.len(),
                 cells: scratch.cells.len(),
-                ..Ends::default()
             });
         }
-        let mut touched = 0;
+        let buckets = self.grid.buckets();
         let mut start = Ends::default();
+        let mut touched = 0;
         for ends in &scratch.ends {
-            let groups = &scratch.access_groups[start.access_groups..ends.access_groups];
-            for cell in &scratch.cells[start.cells..ends.cells] {
-                touched ^= self.grid.touch_cell(*cell, groups);
+            for (cell, _) in &scratch.cells[start.cells..ends.cells] {
+                for probe in &scratch.probes[start.probes..ends.probes] {
+                    let (place, word) = buckets.locate(*cell, probe.cluster);
+                    touched ^= word;
+                    scratch.places.push(place);
+                }
             }
             start = *ends;
         }
         black_box(touched);
+        let mut places = scratch.places.iter();
         let mut start = Ends::default();
-        for ends in &mut scratch.ends {
-            let groups = &scratch.access_groups[start.access_groups..ends.access_groups];
-            for probe in start.cells..ends.cells {
-                self.grid.collect(scratch.cells[probe], groups, probe, &mut scratch.runs);
+        for ends in &scratch.ends {
+            for (cell, (key, _)) in (start.cells..).zip(&scratch.cells[start.cells..ends.cells]) {
+                for probe in start.probes..ends.probes {
+                    let Some(place) = places.next() else { break };
+                    buckets.visit(*place, *key, scratch.probes[probe].cluster, |run| {
+                        scratch.runs.push(ProbedRun { run, cell, probe });
+                    });
+                }
             }
-            ends.runs = scratch.runs.len();
             start = *ends;
         }
-        black_box(scratch.runs.iter().fold(0, |sum, run| sum ^ self.grid.touch_lines(run)));
-        let mut run = 0;
-        for ends in &mut scratch.ends {
-            while run < ends.runs {
-                self.grid.pre_test(&scratch.runs[run], &scratch.probes, &mut scratch.survivors);
-                run += 1;
-            }
-            ends.survivors = scratch.survivors.len();
+        let runs = buckets.runs();
+        black_box(scratch.runs.iter().fold(0, |touched, probed| touched ^ runs.touch(&probed.run)));
+        for ProbedRun { run, cell, probe } in &scratch.runs {
+            let (local, absent) = (&scratch.cells[*cell].1, scratch.probes[*probe].absent);
+            #[expect(clippy::cast_possible_truncation, reason = "a group of events has few probes")]
+            runs.append_candidates(run, local, absent, *probe as u32, &mut scratch.candidates);
         }
-        black_box(scratch.survivors.iter().fold(0, |sum, survivor| sum ^ self.records.touch(survivor.entry)));
+        let touch = |touched, candidate| touched ^ runs.touch_fence(candidate);
+        black_box(scratch.candidates.iter().fold(0, touch));
     }
 
-    /// Appends the subscriptions of those survivors that the event, which `view` shows, satisfies.
-    fn decide(&self, event: &Event, view: &View, survivors: &[Survivor], ids: &mut Vec<SubscriptionId>) {
-        for survivor in survivors {
-            let header = self.records.header(survivor.entry);
-            let words = self.records.constraints(survivor.entry, &header);
-            if self.constraints.satisfied(words, view, event, &self.texts)
-                && (survivor.inside && self.shapes.is_circle(header.shape) || self.area_holds(&header, event))
-                && self.reaches(&header, event)
+    /// Tests an event against its candidates; appends the subscriptions that it satisfies for certain, and to `doubtful`
+    /// the records that have to be decided.
+    fn test(
+        &self,
+        viewed: &Viewed<'_>,
+        candidates: &[Candidate],
+        probes: &[ClusterProbe],
+        doubtful: &mut Vec<u32>,
+        ids: &mut Vec<SubscriptionId>,
+    ) {
+        // The code of an array says nothing for certain.
+        let certain = viewed.event.reach.is_none()
+            && viewed.attributes.iter().all(|attribute| attribute.kind != Kind::Array);
+        let runs = self.grid.buckets().runs();
+        for candidate in candidates {
+            match runs.test(candidate, &probes[candidate.probe as usize], viewed.mask) {
+                Some(hit) if hit.certain && hit.owner.complete && certain => {
+                    ids.push(SubscriptionId(hit.owner.subscription));
+                }
+                Some(hit) => doubtful.push(hit.owner.record),
+                None => {}
+            }
+        }
+    }
+
+    /// Appends the subscriptions of those records that the event satisfies.
+    fn decide(&self, viewed: &Viewed<'_>, doubtful: &[u32], ids: &mut Vec<SubscriptionId>) {
+        black_box(doubtful.iter().fold(0, |touched, record| touched ^ self.records.touch(*record)));
+        for record in doubtful {
+            let header = self.records.header(*record);
+            let words = self.records.constraints(*record, &header);
+            if self.constraints.satisfied(words, viewed, &self.texts)
+                && self.area_holds(&header, viewed.event)
+                && self.reaches(&header, viewed.event)
             {
                 ids.push(SubscriptionId(header.subscription));
             }
@@ -313,26 +401,15 @@ impl Cells {
     }
 }
 
-/// Appends the groups of four that access keys fall into, to those of other events before `start`.
-fn group_accesses(accesses: &[u32], start: usize, groups: &mut Vec<AccessGroup>) {
-    for access in accesses {
-        let bit = 1 << (access & 3);
-        match groups[start..].iter_mut().find(|group| group.accesses == access >> 2) {
-            Some(group) => group.lanes |= bit,
-            None => groups.push(AccessGroup { accesses: access >> 2, lanes: bit }),
-        }
-    }
-}
-
 impl Scratch {
     fn clear(&mut self) {
         self.attributes.clear();
-        self.accesses.clear();
-        self.access_groups.clear();
-        self.cells.clear();
+        self.codes.clear();
         self.probes.clear();
+        self.cells.clear();
+        self.places.clear();
         self.runs.clear();
-        self.survivors.clear();
+        self.candidates.clear();
         self.ends.clear();
     }
 }
@@ -343,93 +420,99 @@ impl Engine for Cells {
     }
 
     fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
+        let Self { index, .. } = self;
         let (id, client) = (id.0, subscription.client.0);
-        self.subscriptions.grow_to(id);
-        self.clients.grow_to(client);
-        if self.subscriptions[id].installed {
-            self.remove_held(id);
+        index.subscriptions.grow_to(id);
+        index.clients.grow_to(client);
+        if index.subscriptions[id].installed {
+            index.remove_held(id);
         }
-        let next = std::mem::replace(&mut self.clients[client].first_subscription, id);
+        let next = std::mem::replace(&mut index.clients[client].first_subscription, id);
         if next != NONE {
-            self.subscriptions[next].previous = id;
+            index.subscriptions[next].previous = id;
         }
-        self.subscriptions[id] = Held { installed: true, client, first_record: NONE, previous: NONE, next };
-        self.subscriptions_count += 1;
-        if self.add_records(id, subscription).is_none() {
-            self.remove_held(id);
-            return Err(InstallError::Full { held: self.records.used() as u64 });
+        index.subscriptions[id] = Held { installed: true, client, first_record: NONE, previous: NONE, next };
+        index.subscriptions_count += 1;
+        if index.add_records(id, subscription).is_none() {
+            index.remove_held(id);
+            return Err(InstallError::Full { held: index.records.used() as u64 });
         }
         Ok(())
     }
 
     fn remove(&mut self, id: SubscriptionId) -> bool {
-        let installed = self.subscriptions.get(id.0).is_some_and(|held| held.installed);
+        let Self { index, .. } = self;
+        let installed = index.subscriptions.get(id.0).is_some_and(|held| held.installed);
         if installed {
-            self.remove_held(id.0);
+            index.remove_held(id.0);
         }
         installed
     }
 
     fn move_client(&mut self, client: ClientId, position: Option<Position>) {
-        self.clients.grow_to(client.0);
-        let before = std::mem::replace(&mut self.clients[client.0].position, position);
+        let Self { index, scratch: Scratch { moving, .. } } = self;
+        index.clients.grow_to(client.0);
+        let before = std::mem::replace(&mut index.clients[client.0].position, position);
         let (before, position) =
             (before.as_ref().map(Position::point), position.as_ref().map(Position::point));
-        let mut moving = std::mem::take(&mut self.scratch.moving);
         moving.clear();
-        self.append_following(client.0, &mut moving);
+        index.append_following(client.0, moving);
         if let Some(to) = position {
-            self.touch_moves(&moving, before, to);
+            index.touch_moves(moving, before, to);
         }
-        for record in &moving {
-            let extent = self.shapes.extent(self.records.header(*record).shape);
+        for record in moving {
             match (before, position) {
                 (from, Some(to)) => {
-                    let put = self.grid.put(&mut self.records, *record, extent, from, to);
-                    // A move takes a lane before it gives one back; 2^32 lanes are 64 GiB of lines.
-                    debug_assert!(put.is_ok(), "lines outnumber records");
+                    let put = index.put(*record, from, to);
+                    // A move takes a lane before it gives one back; the numbers of lines are 256 GiB of them.
+                    debug_assert!(put.is_some(), "lines outnumber records");
                 }
-                (Some(from), None) => self.grid.take(&mut self.records, *record, extent, from),
+                (Some(from), None) => index.take(*record, from),
                 (None, None) => {}
             }
         }
-        self.scratch.moving = moving;
     }
 
     fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError> {
-        let mut scratch = std::mem::take(&mut self.scratch);
+        let Self { index, scratch } = self;
         for group in events.chunks(GROUP_EVENTS) {
-            self.gather(group, &mut scratch);
+            index.gather(group, scratch);
+            let mut left = &*scratch.candidates;
             let mut start = Ends::default();
             for (event, ends) in group.iter().zip(&scratch.ends) {
-                let survivors = &scratch.survivors[start.survivors..ends.survivors];
+                let attributes = &scratch.attributes[start.attributes..ends.attributes];
+                let codes = &scratch.codes[start.attributes..ends.attributes];
+                scratch.view.show(attributes, index.names.end());
+                let viewed = Viewed { event, attributes, codes, view: &scratch.view, mask: ends.mask };
+                let doubtful = &mut scratch.doubtful;
+                doubtful.clear();
+                let of_event = |candidate: &Candidate| (candidate.probe as usize) < ends.probes;
+                let candidates;
+                (candidates, left) = left.split_at(left.partition_point(of_event));
                 rows.push_with(|ids| {
-                    if !survivors.is_empty() {
-                        let attributes = &scratch.attributes[start.attributes..ends.attributes];
-                        scratch.view.show(attributes, self.names.end());
-                        self.decide(event, &scratch.view, survivors, ids);
-                    }
+                    index.test(&viewed, candidates, &scratch.probes, doubtful, ids);
+                    index.decide(&viewed, doubtful, ids);
                 });
                 start = *ends;
             }
         }
-        self.scratch = scratch;
         Ok(())
     }
 
     fn footprint(&self) -> Footprint {
+        let Self { index, .. } = self;
         Footprint {
-            subscriptions: self.subscriptions_count,
-            filters: self.records.used(),
-            bytes: self.names.bytes()
-                + self.texts.bytes()
-                + self.accesses.bytes()
-                + self.constraints.bytes()
-                + self.shapes.bytes()
-                + self.grid.bytes()
-                + self.records.bytes()
-                + self.subscriptions.bytes()
-                + self.clients.bytes(),
+            subscriptions: index.subscriptions_count,
+            filters: index.records.used(),
+            bytes: index.names.bytes()
+                + index.texts.bytes()
+                + index.clusters.bytes()
+                + index.constraints.bytes()
+                + index.shapes.bytes()
+                + index.grid.bytes()
+                + index.records.bytes()
+                + index.subscriptions.bytes()
+                + index.clients.bytes(),
         }
     }
 }

@@ -3,7 +3,6 @@
 use bloomfilter::Bloom;
 use hashbrown::HashTable;
 
-use super::records::NONE;
 use crate::event::Symbol;
 
 /// Names by number. There are thousands of them at most, so they need not grow in parts.
@@ -23,10 +22,10 @@ pub(super) struct Name {
     pub(super) uses: u32,
     /// Its bits in the masks.
     pub(super) mask: u32,
-    /// The access key of the bare name, `NONE` without.
-    pub(super) access: u32,
-    /// Access keys of values of this name.
-    pub(super) value_accesses: u32,
+    /// The clusters that have it among their names, those of values aside.
+    pub(super) clusters: Vec<u32>,
+    /// How many clusters are of one of its values.
+    pub(super) value_clusters: u32,
 }
 
 impl Names {
@@ -53,8 +52,8 @@ impl Names {
             symbol: symbol.clone(),
             uses: 1,
             mask: name_mask(symbol.as_str()),
-            access: NONE,
-            value_accesses: 0,
+            clusters: Vec::new(),
+            value_clusters: 0,
         };
         let number = match self.free.pop() {
             Some(number) => {

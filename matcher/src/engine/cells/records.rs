@@ -3,7 +3,9 @@
 //! A record is a header of 32 bytes and the words of the constraints; the number of an entry is where its record is.
 //! A filter that passed the pre-test costs one place in memory to decide.
 
+use super::clusters::Membership;
 use super::pages::{PAGE_BYTES, Pages};
+use super::runs::Slot;
 
 /// Records start at multiples of this.
 const BLOCK_BYTES: usize = 32;
@@ -12,15 +14,18 @@ const BLOCKS_PER_PAGE: usize = PAGE_BYTES / BLOCK_BYTES;
 const CONSTRAINT_WORDS_MAX: usize = 32 * 3;
 const BLOCKS_MAX: usize = 1 + CONSTRAINT_WORDS_MAX / 4;
 
-/// No record, no slot.
+/// No record, no chunk, no line.
 pub(super) const NONE: u32 = u32::MAX;
+/// Numbers of records are below this: their owners in the runs keep a bit for themselves.
+const RECORDS_END: usize = 1 << 31;
 
 /// The fixed part of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Where it lies in the grid's lines; `NONE` while it is nowhere.
-    pub(super) slot: u32,
-    pub(super) access: u32,
+    /// Where it lies in the grid's runs; `None` while it is nowhere.
+    pub(super) slot: Option<Slot>,
+    pub(super) membership: Membership,
+    /// Of the names that it requires.
     pub(super) mask: u32,
     /// The next record of the same subscription.
     pub(super) next: u32,
@@ -70,16 +75,24 @@ impl Records {
 
     #[inline]
     pub(super) fn header(&self, record: u32) -> Header {
-        let [slot, access, mask, next, subscription, shape, words, _] = *self.fields(record);
-        Header { slot, access, mask, next, subscription, shape, words }
+        let [first_line, cluster, mask, next, subscription, shape, lane, words_required] =
+            *self.fields(record);
+        let (words, required) = (words_required >> 8, (words_required & 0xff) as u8);
+        let membership = Membership { cluster, required };
+        Header { slot: slot(first_line, lane), membership, mask, next, subscription, shape, words }
     }
 
-    /// Reads one word of the record's start and one of the next cache line, and so brings both near.
+    /// Where the record's filter lies; `None` while it is nowhere.
+    #[inline]
+    pub(super) fn slot(&self, record: u32) -> Option<Slot> {
+        let fields = self.fields(record);
+        slot(fields[0], fields[6])
+    }
+
+    /// Reads one word of the record and so brings it near.
     #[inline]
     pub(super) fn touch(&self, record: u32) -> u32 {
-        let next = record as usize + 2;
-        let ahead = if next % BLOCKS_PER_PAGE < 2 { record as usize } else { next };
-        self.fields(record)[7] ^ u32::from(self.pages.bytes(ahead * BLOCK_BYTES, BLOCK_BYTES)[0])
+        self.fields(record)[0]
     }
 
     #[inline]
@@ -89,13 +102,18 @@ impl Records {
     }
 
     #[inline]
-    pub(super) fn set_slot(&mut self, record: u32, slot: u32) {
-        self.fields_mut(record)[0] = slot;
+    pub(super) fn set_slot(&mut self, record: u32, slot: Option<&Slot>) {
+        let fields = self.fields_mut(record);
+        (fields[0], fields[6]) = slot_fields(slot);
     }
 
     fn set_header(&mut self, record: u32, header: Header) {
-        let Header { slot, access, mask, next, subscription, shape, words } = header;
-        *self.fields_mut(record) = [slot, access, mask, next, subscription, shape, words, 0];
+        let Header { slot, membership, mask, next, subscription, shape, words } = header;
+        let Membership { cluster, required } = membership;
+        let (first_line, lane) = slot_fields(slot.as_ref());
+        let words_required = words << 8 | u32::from(required);
+        *self.fields_mut(record) =
+            [first_line, cluster, mask, next, subscription, shape, lane, words_required];
     }
 
     fn fields(&self, record: u32) -> &[u32; 8] {
@@ -112,8 +130,7 @@ impl Records {
         }
         if self.fresh + blocks > self.pages.count() * BLOCKS_PER_PAGE {
             self.retire_rest();
-            // The last number stands for none.
-            if (self.pages.count() + 1) * BLOCKS_PER_PAGE >= NONE as usize {
+            if (self.pages.count() + 1) * BLOCKS_PER_PAGE > RECORDS_END {
                 return None;
             }
             self.pages.add()?;
@@ -140,6 +157,17 @@ impl Records {
     }
 }
 
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "two halves")]
+fn slot(first_line: u32, lane: u32) -> Option<Slot> {
+    (first_line != NONE).then_some(Slot { first_line, class: (lane >> 16) as u8, lane: lane as u16 })
+}
+
+#[inline]
+fn slot_fields(slot: Option<&Slot>) -> (u32, u32) {
+    slot.map_or((NONE, 0), |slot| (slot.first_line, u32::from(slot.class) << 16 | u32::from(slot.lane)))
+}
+
 fn blocks(words: usize) -> usize {
     1 + words.div_ceil(BLOCK_BYTES / size_of::<u64>())
 }
@@ -149,7 +177,15 @@ mod tests {
     use super::*;
 
     fn header(next: u32) -> Header {
-        Header { slot: NONE, access: 1, mask: 2, next, subscription: 3, shape: 4, words: 0 }
+        Header {
+            slot: None,
+            membership: Membership { cluster: 1, required: 255 },
+            mask: 2,
+            next,
+            subscription: 3,
+            shape: 4,
+            words: 0,
+        }
     }
 
     #[test]
@@ -157,9 +193,10 @@ mod tests {
         let mut records = Records::new();
         let long = records.insert(header(7), &[9; CONSTRAINT_WORDS_MAX]).unwrap();
         let short = records.insert(header(8), &[]).unwrap();
-        records.set_slot(long, 6);
+        let slot = Slot { first_line: 6, class: 9, lane: 63 };
+        records.set_slot(long, Some(&slot));
         let held = records.header(long);
-        assert_eq!((held.slot, held.next, held.words), (6, 7, 96));
+        assert_eq!((held.slot, held.next, held.words), (Some(slot), 7, 96));
         assert_eq!(records.constraints(long, &held), [9; CONSTRAINT_WORDS_MAX]);
         assert!(records.constraints(short, &records.header(short)).is_empty());
         records.remove(long);

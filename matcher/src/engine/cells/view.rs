@@ -1,18 +1,19 @@
-//! An event as programs see it: attributes by the numbers of their names.
+//! An event as engines see it: attributes by the numbers of their names.
 
+use super::codes::ValueCode;
 use super::names::Names;
 use super::texts::Texts;
 use crate::event::{Event, Scalar, Value};
 
-/// The attributes of one event that some filter names, by the numbers of the names.
+/// Which attributes one event has, by the numbers of their names.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// Each with the time of the event that it is of; others are not of this one.
-    places: Vec<(u32, ViewedAttribute)>,
+    /// By the number of the name: when it was shown, and where it stands in the list of attributes.
+    places: Vec<(u32, u32)>,
     now: u32,
 }
 
-/// One attribute.
+/// One attribute that some filter names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ViewedAttribute {
     pub(super) name: u32,
@@ -23,11 +24,9 @@ pub(super) struct ViewedAttribute {
     pub(super) bits: u64,
 }
 
-const NO_ATTRIBUTE: (u32, ViewedAttribute) =
-    (0, ViewedAttribute { name: 0, source: 0, kind: Kind::Bool, bits: 0 });
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
+    #[default]
     Number,
     Text,
     Bool,
@@ -41,13 +40,14 @@ impl ViewedAttribute {
     }
 }
 
-/// Appends the attributes of an event that filters name to a list that the events of a batch share; answers the
-/// mask of their names.
+/// Appends the attributes of an event that filters name to a list that the events of a batch share, and their codes
+/// to another; answers the mask of their names.
 pub(super) fn append_attributes(
     event: &Event,
     names: &Names,
     texts: &Texts,
     list: &mut Vec<ViewedAttribute>,
+    codes: &mut Vec<ValueCode>,
 ) -> u32 {
     let mut mask = 0;
     for (source, attribute) in (0..).zip(&event.attributes) {
@@ -58,11 +58,13 @@ pub(super) fn append_attributes(
         };
         mask |= names.name(name).mask;
         list.push(ViewedAttribute { name, source, kind, bits });
+        codes.push(ValueCode::of(kind, bits));
     }
     mask
 }
 
 /// The kind and the bits of a scalar; equal scalars have equal ones.
+#[inline]
 pub(super) fn scalar_bits(scalar: &Scalar, texts: &Texts) -> (Kind, u64) {
     match scalar {
         // Zero equals minus zero, and adding zero makes it plus.
@@ -74,28 +76,55 @@ pub(super) fn scalar_bits(scalar: &Scalar, texts: &Texts) -> (Kind, u64) {
 
 impl View {
     /// Shows these attributes and no others.
+    #[inline]
     pub(super) fn show(&mut self, attributes: &[ViewedAttribute], names_end: usize) {
         self.now = self.now.wrapping_add(1);
         if self.now == 0 {
             // The times have gone round: forget the old ones.
-            self.places.fill(NO_ATTRIBUTE);
+            self.places.fill((0, 0));
             self.now = 1;
         }
         if self.places.len() < names_end {
-            self.places.resize(names_end, NO_ATTRIBUTE);
+            self.places.resize(names_end, (0, 0));
         }
-        for attribute in attributes {
+        for (index, attribute) in (0..).zip(attributes) {
             let place = &mut self.places[attribute.name as usize];
             // Should a name come twice, the first counts, as in `Event::value`.
             if place.0 != self.now {
-                *place = (self.now, *attribute);
+                *place = (self.now, index);
             }
         }
     }
+}
 
+/// One event, its attributes that filters name, and the view that shows them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Viewed<'a> {
+    pub(super) event: &'a Event,
+    pub(super) attributes: &'a [ViewedAttribute],
+    pub(super) codes: &'a [ValueCode],
+    pub(super) view: &'a View,
+    /// Of the names of the attributes.
+    pub(super) mask: u32,
+}
+
+impl<'a> Viewed<'a> {
+    /// Where the attribute of a name stands in the list of attributes.
     #[inline]
-    pub(super) fn attribute(&self, name: u32) -> Option<&ViewedAttribute> {
-        let (time, attribute) = self.places.get(name as usize)?;
-        (*time == self.now).then_some(attribute)
+    pub(super) fn index(&self, name: u32) -> Option<usize> {
+        let (time, index) = self.view.places.get(name as usize)?;
+        (*time == self.view.now).then_some(*index as usize)
+    }
+
+    /// The code of the attribute of a name.
+    #[inline]
+    pub(super) fn code(&self, name: u32) -> Option<&'a ValueCode> {
+        self.codes.get(self.index(name)?)
+    }
+
+    /// The attribute of a name.
+    #[inline]
+    pub(super) fn attribute(&self, name: u32) -> Option<&'a ViewedAttribute> {
+        self.attributes.get(self.index(name)?)
     }
 }

@@ -1,0 +1,458 @@
+//! Where the filters of a cell lie: runs of lanes, all of one cluster.
+//!
+//! A run is a structure of arrays, some cache lines long. First comes what most filters fail at, for many lanes a line:
+//! where they are (x and y of all lanes, then z and the reach of all lanes, a byte each in units of the cell) and the
+//! names that they require, as bits. Then comes the rest for each lane side by side: its fence and whose it is.
+
+use bytemuck::cast;
+use wide::{i16x16, i32x8, u8x16, u16x16};
+
+use super::arena::{Arena, LINE_BYTES};
+use super::clusters::{COLUMNS, ClusterProbe};
+
+/// Lanes that are tested together.
+const BLOCK_LANES: usize = 8;
+/// Bytes of a lane in each array.
+const PLACE_BYTES: usize = 2;
+const REQUIRED_BYTES: usize = 1;
+const FENCE_BYTES: usize = 32;
+
+/// Units of a cell's side.
+pub(super) const UNITS: f64 = 256.0;
+/// The reach of what is everywhere.
+pub(super) const UNBOUNDED: u8 = u8::MAX;
+/// Units that separate a filter that may be reached from one that is for certain.
+const CERTAIN_SPARE: i16 = 5;
+
+/// Set beside the record of a filter whose fence and circle do not say all.
+const INCOMPLETE: u32 = 1 << 31;
+
+/// Lengths of runs in lines, by class.
+const LINES: [u16; CLASS_MAX as usize + 1] =
+    [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
+/// The class of the longest runs, of nearly nine hundred lanes: moving one takes some ten microseconds.
+pub(super) const CLASS_MAX: u8 = 17;
+
+const LAYOUTS: [Layout; CLASS_MAX as usize + 1] = {
+    let mut layouts = [Layout { capacity: 0, fences: 0 }; CLASS_MAX as usize + 1];
+    let mut class = 0;
+    while class < layouts.len() {
+        layouts[class] = Layout::of(LINES[class] as usize * LINE_BYTES);
+        class += 1;
+    }
+    layouts
+};
+
+/// How many lanes a run has, and where its arrays begin.
+#[derive(Clone, Copy)]
+struct Layout {
+    capacity: u16,
+    /// In bytes; so that no fence lies on two cache lines, a multiple of their length.
+    fences: u16,
+}
+
+/// Lanes side by side, the first `len` of them in use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) first_line: u32,
+    pub(super) class: u8,
+    pub(super) len: u16,
+}
+
+/// A lane of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) first_line: u32,
+    pub(super) class: u8,
+    pub(super) lane: u16,
+}
+
+/// Where in its cell a filter is, rounded down to units, and how far it reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) xyz: [u8; 3],
+    pub(super) reach: u8,
+}
+
+/// Whose lane it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    /// Below 2^31.
+    pub(super) record: u32,
+    pub(super) subscription: u32,
+    /// Whether the tests, where they are certain, say all there is to the filter.
+    pub(super) complete: bool,
+}
+
+/// One filter as it lies in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lane {
+    pub(super) spot: Spot,
+    /// The columns of the names that it requires.
+    pub(super) required: u8,
+    pub(super) owner: Owner,
+    pub(super) fence: [u16; 2 * COLUMNS],
+}
+
+/// Where an event is, in units from a cell's corner, rounded down.
+pub(super) type Local = [i16; 3];
+
+/// A lane that the event has the names for and may be in reach of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    /// Where its fence is, in units of fences.
+    fence: u32,
+    /// What the fence is to be compared with, by its number.
+    pub(super) probe: u32,
+    /// Whether the event is in reach for certain, not just perhaps.
+    inside: bool,
+}
+
+/// A filter that passed the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) owner: Owner,
+    /// The event is inside of the circle and of the fence for certain, not just perhaps.
+    pub(super) certain: bool,
+}
+
+/// All runs.
+#[derive(Debug)]
+pub(super) struct Runs {
+    arena: Arena,
+}
+
+impl Layout {
+    /// Of as many lanes as so many bytes hold.
+    #[expect(clippy::cast_possible_truncation, reason = "the longest run has 32 KiB")]
+    const fn of(bytes: usize) -> Self {
+        let mut lanes = bytes / FENCE_BYTES;
+        while Self::fences(lanes) + lanes * FENCE_BYTES > bytes {
+            lanes -= 1;
+        }
+        Self { capacity: lanes as u16, fences: Self::fences(lanes) as u16 }
+    }
+
+    const fn fences(lanes: usize) -> usize {
+        (lanes * (2 * PLACE_BYTES + REQUIRED_BYTES)).next_multiple_of(FENCE_BYTES)
+    }
+
+    #[inline]
+    fn z_reach(&self) -> usize {
+        usize::from(self.capacity) * PLACE_BYTES
+    }
+
+    #[inline]
+    fn required(&self) -> usize {
+        2 * self.z_reach()
+    }
+
+    fn fence(&self, lane: usize) -> usize {
+        usize::from(self.fences) + lane * FENCE_BYTES
+    }
+}
+
+/// The most lanes of a run.
+#[inline]
+pub(super) fn capacity(class: u8) -> u16 {
+    LAYOUTS[usize::from(class)].capacity
+}
+
+fn lines(class: u8) -> usize {
+    usize::from(LINES[usize::from(class)])
+}
+
+impl Run {
+    pub(super) fn slot(&self, lane: u16) -> Slot {
+        Slot { first_line: self.first_line, class: self.class, lane }
+    }
+}
+
+impl Runs {
+    pub(super) fn new() -> Self {
+        Self { arena: Arena::new() }
+    }
+
+    /// The first line of a new run; `None` when numbers or memory are used up.
+    pub(super) fn allocate(&mut self, class: u8) -> Option<u32> {
+        let first_line = self.arena.allocate(lines(class))?;
+        // Two fences a line have to be counted, too.
+        if first_line > u32::MAX / 4 {
+            self.release(first_line, class);
+            return None;
+        }
+        Some(first_line)
+    }
+
+    pub(super) fn release(&mut self, first_line: u32, class: u8) {
+        self.arena.release(first_line, lines(class));
+    }
+
+    /// Reads words of a run's first cache lines and so brings them near; the processor guesses those that follow.
+    #[inline]
+    pub(super) fn touch(&self, run: &Run) -> u8 {
+        let required = LAYOUTS[usize::from(run.class)].required();
+        let bytes = self.arena.bytes(run.first_line, required + 1);
+        bytes[0] ^ bytes[required / 2] ^ bytes[required]
+    }
+
+    /// Reads a lane's place and so brings it near.
+    #[inline]
+    pub(super) fn touch_slot(&self, slot: &Slot) -> u8 {
+        let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
+        let fence = layout.fence(lane);
+        let bytes = self.arena.bytes(slot.first_line, fence + 1);
+        bytes[lane * PLACE_BYTES] ^ bytes[fence]
+    }
+
+    pub(super) fn lane(&self, slot: &Slot) -> Lane {
+        let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
+        let bytes = self.arena.bytes(slot.first_line, layout.fence(lane + 1));
+        let [x, y] = array(bytes, lane * PLACE_BYTES);
+        let [z, reach] = array(bytes, layout.z_reach() + lane * PLACE_BYTES);
+        let fence: [u16; FENCE_BYTES / 2] = cast(array::<FENCE_BYTES>(bytes, layout.fence(lane)));
+        let mut ends = [0; 2 * COLUMNS];
+        ends.copy_from_slice(&fence[..2 * COLUMNS]);
+        Lane {
+            spot: Spot { xyz: [x, y, z], reach },
+            required: bytes[layout.required() + lane],
+            owner: owner(cast(fence)),
+            fence: ends,
+        }
+    }
+
+    pub(super) fn set_lane(&mut self, slot: &Slot, held: &Lane) {
+        let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
+        let bytes = self.arena.bytes_mut(slot.first_line, layout.fence(lane + 1));
+        set_spot(bytes, layout, lane, held.spot);
+        bytes[layout.required() + lane] = held.required;
+        let Owner { record, subscription, complete } = held.owner;
+        let record = record | if complete { 0 } else { INCOMPLETE };
+        let (fence, owner) = bytes[layout.fence(lane)..].split_at_mut(2 * 2 * COLUMNS);
+        fence.copy_from_slice(bytemuck::cast_slice(&held.fence));
+        owner.copy_from_slice(bytemuck::cast_slice(&[record, subscription]));
+    }
+
+    pub(super) fn set_spot(&mut self, slot: &Slot, spot: Spot) {
+        let layout = &LAYOUTS[usize::from(slot.class)];
+        let bytes = self.arena.bytes_mut(slot.first_line, layout.required());
+        set_spot(bytes, layout, usize::from(slot.lane), spot);
+    }
+
+    /// Appends those lanes of a run whose names the event has and that it may be in reach of. `absent` is which columns
+    /// the event has no value for, `probe` the number of what fences are to be compared with.
+    ///
+    /// Both places were rounded down to whole units, so their difference is off by less than one unit on each axis and
+    /// their distance by less than `sqrt(3)`. [`padded_reach`] added 1.75 units to the reach and rounded it up, so
+    /// nobody within reach is missed; whoever passes with five units to spare is inside for certain.
+    #[inline]
+    pub(super) fn append_candidates(
+        &self,
+        run: &Run,
+        local: &Local,
+        absent: u8,
+        probe: u32,
+        candidates: &mut Vec<Candidate>,
+    ) {
+        let layout = &LAYOUTS[usize::from(run.class)];
+        let bytes = self.arena.bytes(run.first_line, lines(run.class) * LINE_BYTES);
+        let blocks = usize::from(run.len).div_ceil(BLOCK_LANES);
+        // Lanes past the end of a short run are whatever lies behind; they do not count.
+        let xy = bytes.as_chunks().0.iter().take(blocks);
+        let z_reach = bytes[layout.z_reach()..].as_chunks().0;
+        let required = bytes[layout.required()..].as_chunks().0;
+        let [x, y, z] = *local;
+        let event_xy: i16x16 = cast(i32x8::splat(cast([x, y])));
+        let event_z: i16x16 = cast(i32x8::splat(cast([z, 0])));
+        let absent = u64::from(absent) * (u64::MAX / 255);
+        let mut fence = run.first_line * 2 + u32::from(layout.fences) / FENCE_BYTES as u32;
+        let mut left = u32::from(run.len);
+        for ((xy, z_reach), required) in xy.zip(z_reach).zip(required) {
+            let beside = pairs(xy) - event_xy;
+            let above = pairs(z_reach) - event_z;
+            let across = beside.dot(beside);
+            // Above zero where the squares of the differences are more than that of the reach.
+            let outside: i32x8 = cast((across + above.dot(above * REACH_SIGN)).simd_gt(i32x8::splat(0)));
+            let mut hits = !outside.to_bitmask() & zero_bytes(u64::from_le_bytes(*required) & absent);
+            if left < BLOCK_LANES as u32 {
+                hits &= (1 << left) - 1;
+            }
+            if hits != 0 {
+                // Without the spare a reach may be below zero, which is none.
+                let surely = (above - REACH_SPARE).max(REACH_LEAST);
+                let inside = (across + surely.dot(surely * REACH_SIGN)).to_bitmask();
+                while hits != 0 {
+                    let lane = hits.trailing_zeros();
+                    hits &= hits - 1;
+                    candidates.push(Candidate {
+                        fence: fence + lane,
+                        probe,
+                        inside: inside >> lane & 1 == 1,
+                    });
+                }
+            }
+            left = left.wrapping_sub(BLOCK_LANES as u32);
+            fence += BLOCK_LANES as u32;
+        }
+    }
+
+    /// Reads a word of a candidate's fence and so brings it near.
+    #[inline]
+    pub(super) fn touch_fence(&self, candidate: &Candidate) -> u8 {
+        self.fence(candidate)[0]
+    }
+
+    /// Whether the event may be inside of a candidate's fence; `mask` is that of its names.
+    #[inline]
+    pub(super) fn test(&self, candidate: &Candidate, probe: &ClusterProbe, mask: u32) -> Option<Hit> {
+        let bytes = array::<FENCE_BYTES>(self.fence(candidate), 0);
+        let owner = owner(cast(bytes));
+        if probe.masked {
+            let required = u32::from_ne_bytes(array(&bytes, 0));
+            return (required & !mask == 0).then_some(Hit { owner, certain: false });
+        }
+        let fence: u16x16 = cast(bytes);
+        let zero = u16x16::splat(0);
+        if !fence.saturating_sub(probe.codes).simd_eq(zero).all() {
+            return None;
+        }
+        let strictly = !probe.codes.saturating_sub(fence).simd_eq(zero).any();
+        Some(Hit { owner, certain: strictly && candidate.inside })
+    }
+
+    #[inline]
+    fn fence(&self, candidate: &Candidate) -> &[u8] {
+        let (line, half) = (candidate.fence / 2, candidate.fence as usize % 2);
+        &self.arena.bytes(line, LINE_BYTES)[half * FENCE_BYTES..][..FENCE_BYTES]
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.arena.footprint()
+    }
+}
+
+fn set_spot(run: &mut [u8], layout: &Layout, lane: usize, spot: Spot) {
+    let ([x, y, z], reach) = (spot.xyz, spot.reach);
+    run[lane * PLACE_BYTES..][..PLACE_BYTES].copy_from_slice(&[x, y]);
+    run[layout.z_reach() + lane * PLACE_BYTES..][..PLACE_BYTES].copy_from_slice(&[z, reach]);
+}
+
+/// Who stands behind a fence.
+#[inline]
+fn owner(fence: [u32; FENCE_BYTES / 4]) -> Owner {
+    let [.., record, subscription] = fence;
+    Owner { record: record & !INCOMPLETE, subscription, complete: record & INCOMPLETE == 0 }
+}
+
+#[inline]
+fn array<const LEN: usize>(run: &[u8], offset: usize) -> [u8; LEN] {
+    let mut array = [0; LEN];
+    array.copy_from_slice(&run[offset..offset + LEN]);
+    array
+}
+
+/// Eight pairs of bytes.
+#[inline]
+fn pairs(bytes: &[u8; 16]) -> i16x16 {
+    i16x16::from(u8x16::new(*bytes))
+}
+
+/// Which of eight bytes are zero, as bits.
+#[inline]
+fn zero_bytes(bytes: u64) -> u32 {
+    let zero = u8x16::new(cast([bytes, u64::MAX])).simd_eq(u8x16::splat(0));
+    zero.to_bitmask() & 0xff
+}
+
+const REACH_SIGN: i16x16 = every_second(1, -1);
+const REACH_SPARE: i16x16 = every_second(0, CERTAIN_SPARE);
+const REACH_LEAST: i16x16 = every_second(i16::MIN, 0);
+
+const fn every_second(a: i16, b: i16) -> i16x16 {
+    i16x16::new([a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b])
+}
+
+/// The reach in units with what rounding may hide; see [`Runs::test`]. At most half a side is asked for.
+pub(super) fn padded_reach(units: f64) -> u8 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 130")]
+    let padded = (units + 1.75).ceil() as u8;
+    padded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clusters::Fence;
+    use super::*;
+
+    fn lane(record: u32, xy: [u8; 2], reach: u8, required: u8) -> Lane {
+        let owner = Owner { record, subscription: record + 100, complete: record % 2 == 0 };
+        let spot = Spot { xyz: [xy[0], xy[1], 0], reach };
+        Lane { spot, required, owner, fence: Fence::OPEN.fields }
+    }
+
+    fn run_with(lanes: &[Lane], class: u8) -> (Runs, Run) {
+        let mut runs = Runs::new();
+        let first_line = runs.allocate(class).unwrap();
+        let run = Run { first_line, class, len: u16::try_from(lanes.len()).unwrap() };
+        for (index, lane) in (0..).zip(lanes) {
+            runs.set_lane(&run.slot(index), lane);
+        }
+        for (index, lane) in (0..).zip(lanes) {
+            assert_eq!(runs.lane(&run.slot(index)), *lane);
+        }
+        (runs, run)
+    }
+
+    fn hits(runs: &Runs, run: &Run, cluster: &ClusterProbe) -> Vec<(u32, bool)> {
+        let mut candidates = Vec::new();
+        runs.append_candidates(run, &[100, 100, 0], cluster.absent, 0, &mut candidates);
+        let hits = candidates.iter().filter_map(|candidate| runs.test(candidate, cluster, 0b011));
+        hits.map(|hit| (hit.owner.record, hit.certain)).collect()
+    }
+
+    const ANY: ClusterProbe =
+        ClusterProbe { cluster: 0, masked: false, absent: 0b100, codes: u16x16::new([9; 16]) };
+
+    #[test]
+    fn tests_look_at_names_place_and_fence() {
+        let mut outside = lane(6, [100, 100], 50, 0b001);
+        outside.fence[3] = 10;
+        let mut on_the_fence = lane(7, [100, 100], 50, 0);
+        on_the_fence.fence[8] = 9;
+        let lanes = [
+            lane(1, [100, 100], 50, 0b001),
+            lane(2, [100, 100], 50, 0b100),
+            lane(3, [100, 160], 50, 0b011),
+            lane(4, [100, 148], 50, 0b011),
+            lane(5, [255, 255], 130, 0b010),
+            outside,
+            on_the_fence,
+            lane(8, [100, 100], 50, 0),
+            lane(9, [99, 99], 50, 0b001),
+            lane(10, [100, 100], 50, 0b111),
+        ];
+        let (runs, run) = run_with(&lanes, 5);
+        let codes = std::array::from_fn(|index| if index < 2 * COLUMNS { 9 } else { u16::MAX });
+        let any = ClusterProbe { codes: u16x16::new(codes), ..ANY };
+        assert_eq!(hits(&runs, &run, &any), [(1, true), (4, false), (7, false), (8, true), (9, true)]);
+    }
+
+    #[test]
+    fn runs_of_every_class_have_their_lanes_and_no_others() {
+        for class in 0..=CLASS_MAX {
+            let count = capacity(class);
+            let lanes: Vec<Lane> = (0..count).map(|index| lane(index.into(), [100, 100], 9, 0)).collect();
+            let (runs, run) = run_with(&lanes, class);
+            let any = ClusterProbe { codes: u16x16::splat(u16::MAX), ..ANY };
+            assert_eq!(hits(&runs, &run, &any).len(), usize::from(count), "class {class}");
+        }
+    }
+
+    #[test]
+    fn masked_runs_look_at_masks() {
+        let mut far = lane(2, [100, 100], 50, 0);
+        far.fence[0] = 0b100;
+        let (runs, run) = run_with(&[lane(1, [100, 100], 50, 0), far], 1);
+        assert_eq!(hits(&runs, &run, &ClusterProbe { masked: true, ..ANY }), [(1, false)]);
+    }
+}
