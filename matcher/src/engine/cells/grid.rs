@@ -8,11 +8,11 @@
 
 use super::buckets::{Buckets, Full};
 use super::records::{Header, Records};
-use super::runs::{Lane, Local, Spot, UNBOUNDED, UNITS, padded_reach};
+use super::runs::{Lane, Local, Spot, EVENT_UNITS, UNBOUNDED, UNITS, padded_reach};
 use crate::geo::World;
 
-/// `UNITS` as they are subtracted.
-const UNITS_WHOLE: i32 = 256;
+/// A cell's side is at least so many times the reach of its filters. More make filters lie in fewer, fuller cells.
+const SIDE_REACHES: f64 = 2.0;
 /// Most levels that a world has, the one for unbounded areas included.
 const LEVELS_MAX: usize = 32;
 
@@ -100,7 +100,7 @@ impl Grid {
 
     /// The extent of an area that reaches so far, in the units of points; infinite for one without a bound.
     pub(super) fn extent(&self, reach: f64) -> Extent {
-        let bounded = (0..self.scale.unbounded).find(|level| self.scale.side(*level) >= 2.0 * reach);
+        let bounded = (0..self.scale.unbounded).find(|level| self.scale.side(*level) >= SIDE_REACHES * reach);
         match bounded {
             Some(level) => {
                 let reach_units = padded_reach(reach / self.scale.side(level) * UNITS);
@@ -286,14 +286,10 @@ fn inner(value: f64, cube: u32) -> u8 {
     units
 }
 
-/// A coordinate seen from a cube's corner, in units, rounded down.
+/// A coordinate seen from a cube's corner, in units of events, rounded down.
 #[inline]
 fn local(value: f64, cube: u32) -> i16 {
-    // Conversion rounds towards zero; a side more makes all of them positive first.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "between half a side before the cube and one behind it"
-    )]
-    let units = (((value - f64::from(cube) + 1.0) * UNITS) as i32 - UNITS_WHOLE) as i16;
+    #[expect(clippy::cast_possible_truncation, reason = "at most a side before the cube or behind it")]
+    let units = ((value - f64::from(cube)) * EVENT_UNITS).floor() as i16;
     units
 }

@@ -33,7 +33,7 @@ use grid::{CellKey, Grid, GridFilter};
 use names::Names;
 use paged::Slab;
 use records::{Header, NONE, Records};
-use runs::{Candidate, Lane, Local, Owner, Run};
+use runs::{Candidate, Hit, Lane, Local, Owner, Run};
 use shapes::{Shapes, following};
 use texts::Texts;
 use view::{Kind, View, Viewed, ViewedAttribute, append_attributes};
@@ -114,8 +114,8 @@ struct Scratch {
     places: Vec<Place>,
     runs: Vec<ProbedRun>,
     candidates: Vec<Candidate>,
-    /// Records of one event that the tests leave in doubt.
-    doubtful: Vec<u32>,
+    /// Filters that the tests of one event leave in doubt.
+    doubtful: Vec<Hit>,
     /// Of one move at a time.
     moving: Vec<u32>,
     /// One per event of the group.
@@ -344,13 +344,13 @@ impl Index {
     }
 
     /// Tests an event against its candidates; appends the subscriptions that it satisfies for certain, and to `doubtful`
-    /// the records that have to be decided.
+    /// the filters that have to be decided.
     fn test(
         &self,
         viewed: &Viewed<'_>,
         candidates: &[Candidate],
         probes: &[ClusterProbe],
-        doubtful: &mut Vec<u32>,
+        doubtful: &mut Vec<Hit>,
         ids: &mut Vec<SubscriptionId>,
     ) {
         // The code of an array says nothing for certain.
@@ -359,23 +359,25 @@ impl Index {
         let runs = self.grid.buckets().runs();
         for candidate in candidates {
             match runs.test(candidate, &probes[candidate.probe as usize], viewed.mask) {
-                Some(hit) if hit.certain && hit.owner.complete && certain => {
+                Some(hit) if hit.in_reach && hit.in_fence && hit.owner.complete && certain => {
                     ids.push(SubscriptionId(hit.owner.subscription));
                 }
-                Some(hit) => doubtful.push(hit.owner.record),
+                Some(hit) => doubtful.push(hit),
                 None => {}
             }
         }
     }
 
-    /// Appends the subscriptions of those records that the event satisfies.
-    fn decide(&self, viewed: &Viewed<'_>, doubtful: &[u32], ids: &mut Vec<SubscriptionId>) {
-        black_box(doubtful.iter().fold(0, |touched, record| touched ^ self.records.touch(*record)));
-        for record in doubtful {
-            let header = self.records.header(*record);
-            let words = self.records.constraints(*record, &header);
+    /// Appends the subscriptions of those filters that the event satisfies.
+    fn decide(&self, viewed: &Viewed<'_>, doubtful: &[Hit], ids: &mut Vec<SubscriptionId>) {
+        black_box(doubtful.iter().fold(0, |touched, hit| {
+            touched ^ self.records.touch(hit.owner.record) ^ self.subscriptions[hit.owner.subscription].client
+        }));
+        for hit in doubtful {
+            let header = self.records.header(hit.owner.record);
+            let words = self.records.constraints(hit.owner.record, &header);
             if self.constraints.satisfied(words, viewed, &self.texts)
-                && self.area_holds(&header, viewed.event)
+                && (hit.in_reach && self.shapes.is_circle(header.shape) || self.area_holds(&header, viewed.event))
                 && self.reaches(&header, viewed.event)
             {
                 ids.push(SubscriptionId(header.subscription));

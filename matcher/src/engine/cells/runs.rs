@@ -1,28 +1,37 @@
 //! Where the filters of a cell lie: runs of lanes, all of one cluster.
 //!
 //! A run is a structure of arrays, some cache lines long. First comes what most filters fail at, for many lanes a line:
-//! where they are (x and y of all lanes, then z and the reach of all lanes, a byte each in units of the cell) and the
-//! names that they require, as bits. Then comes the rest for each lane side by side: its fence and whose it is.
+//! the x of all lanes, then y, z and the reach, a byte each in units of the cell, and the names that they require, as
+//! bits. Then comes the rest for each lane side by side: its fence and whose it is.
 
 use bytemuck::cast;
-use wide::{i16x16, i32x8, u8x16, u16x16};
+use wide::{u8x32, u16x16};
 
 use super::arena::{Arena, LINE_BYTES};
 use super::clusters::{COLUMNS, ClusterProbe};
 
 /// Lanes that are tested together.
-const BLOCK_LANES: usize = 8;
-/// Bytes of a lane in each array.
-const PLACE_BYTES: usize = 2;
-const REQUIRED_BYTES: usize = 1;
+const BLOCK_LANES: usize = 32;
+/// Arrays of a byte a lane.
+const BYTE_ARRAYS: usize = 5;
 const FENCE_BYTES: usize = 32;
+const TOUCHED_LINES: usize = 8;
 
-/// Units of a cell's side.
+/// Units of a cell's side, in which filters are placed.
 pub(super) const UNITS: f64 = 256.0;
+/// Events are placed eight times as finely.
+pub(super) const EVENT_UNITS: f64 = 8.0 * UNITS;
+const EVENT_SCALE: i32 = 8;
+/// The middle of a filter's unit.
+const MIDDLE: i32 = 4;
 /// The reach of what is everywhere.
 pub(super) const UNBOUNDED: u8 = u8::MAX;
-/// Units that separate a filter that may be reached from one that is for certain.
-const CERTAIN_SPARE: i16 = 5;
+const UNBOUNDED_SCALED: i32 = UNBOUNDED as i32 * EVENT_SCALE;
+/// Units added to the reach: `sqrt(3) * 5 / 8`, and more than one.
+const REACH_PADDING: f64 = 1.1;
+/// What separates a filter that may be reached from one that is for certain, in the units of events: the padding and a
+/// whole unit that went into the reach, and the padding once more.
+const CERTAIN_SPARE: i32 = 26;
 
 /// Set beside the record of a filter whose fence and circle do not say all.
 const INCOMPLETE: u32 = 1 << 31;
@@ -94,7 +103,7 @@ pub(super) struct Lane {
     pub(super) fence: [u16; 2 * COLUMNS],
 }
 
-/// Where an event is, in units from a cell's corner, rounded down.
+/// Where an event is, in its units from a cell's corner, rounded down.
 pub(super) type Local = [i16; 3];
 
 /// A lane that the event has the names for and may be in reach of.
@@ -105,15 +114,17 @@ pub(super) struct Candidate {
     /// What the fence is to be compared with, by its number.
     pub(super) probe: u32,
     /// Whether the event is in reach for certain, not just perhaps.
-    inside: bool,
+    in_reach: bool,
 }
 
 /// A filter that passed the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hit {
     pub(super) owner: Owner,
-    /// The event is inside of the circle and of the fence for certain, not just perhaps.
-    pub(super) certain: bool,
+    /// The event is inside of the circle for certain, not just perhaps.
+    pub(super) in_reach: bool,
+    /// Its values are inside of the fence for certain.
+    pub(super) in_fence: bool,
 }
 
 /// All runs.
@@ -134,17 +145,13 @@ impl Layout {
     }
 
     const fn fences(lanes: usize) -> usize {
-        (lanes * (2 * PLACE_BYTES + REQUIRED_BYTES)).next_multiple_of(FENCE_BYTES)
+        (lanes * BYTE_ARRAYS).next_multiple_of(FENCE_BYTES)
     }
 
+    /// Where each array of bytes begins.
     #[inline]
-    fn z_reach(&self) -> usize {
-        usize::from(self.capacity) * PLACE_BYTES
-    }
-
-    #[inline]
-    fn required(&self) -> usize {
-        2 * self.z_reach()
+    fn byte_arrays(&self) -> [usize; BYTE_ARRAYS] {
+        std::array::from_fn(|array| array * usize::from(self.capacity))
     }
 
     fn fence(&self, lane: usize) -> usize {
@@ -188,12 +195,12 @@ impl Runs {
         self.arena.release(first_line, lines(class));
     }
 
-    /// Reads words of a run's first cache lines and so brings them near; the processor guesses those that follow.
+    /// Reads a word of each of a run's first cache lines and so brings them near; the processor guesses those that follow.
     #[inline]
     pub(super) fn touch(&self, run: &Run) -> u8 {
-        let required = LAYOUTS[usize::from(run.class)].required();
-        let bytes = self.arena.bytes(run.first_line, required + 1);
-        bytes[0] ^ bytes[required / 2] ^ bytes[required]
+        let fences = usize::from(LAYOUTS[usize::from(run.class)].fences);
+        let bytes = self.arena.bytes(run.first_line, fences.min(TOUCHED_LINES * LINE_BYTES));
+        bytes.iter().step_by(LINE_BYTES).fold(0, |touched, byte| touched ^ byte)
     }
 
     /// Reads a lane's place and so brings it near.
@@ -202,20 +209,19 @@ impl Runs {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
         let fence = layout.fence(lane);
         let bytes = self.arena.bytes(slot.first_line, fence + 1);
-        bytes[lane * PLACE_BYTES] ^ bytes[fence]
+        bytes[lane] ^ bytes[fence]
     }
 
     pub(super) fn lane(&self, slot: &Slot) -> Lane {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
         let bytes = self.arena.bytes(slot.first_line, layout.fence(lane + 1));
-        let [x, y] = array(bytes, lane * PLACE_BYTES);
-        let [z, reach] = array(bytes, layout.z_reach() + lane * PLACE_BYTES);
+        let [x, y, z, reach, required] = layout.byte_arrays().map(|array| bytes[array + lane]);
         let fence: [u16; FENCE_BYTES / 2] = cast(array::<FENCE_BYTES>(bytes, layout.fence(lane)));
         let mut ends = [0; 2 * COLUMNS];
         ends.copy_from_slice(&fence[..2 * COLUMNS]);
         Lane {
             spot: Spot { xyz: [x, y, z], reach },
-            required: bytes[layout.required() + lane],
+            required,
             owner: owner(cast(fence)),
             fence: ends,
         }
@@ -224,8 +230,10 @@ impl Runs {
     pub(super) fn set_lane(&mut self, slot: &Slot, held: &Lane) {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
         let bytes = self.arena.bytes_mut(slot.first_line, layout.fence(lane + 1));
-        set_spot(bytes, layout, lane, held.spot);
-        bytes[layout.required() + lane] = held.required;
+        let Spot { xyz: [x, y, z], reach } = held.spot;
+        for (array, byte) in layout.byte_arrays().into_iter().zip([x, y, z, reach, held.required]) {
+            bytes[array + lane] = byte;
+        }
         let Owner { record, subscription, complete } = held.owner;
         let record = record | if complete { 0 } else { INCOMPLETE };
         let (fence, owner) = bytes[layout.fence(lane)..].split_at_mut(2 * 2 * COLUMNS);
@@ -234,17 +242,21 @@ impl Runs {
     }
 
     pub(super) fn set_spot(&mut self, slot: &Slot, spot: Spot) {
-        let layout = &LAYOUTS[usize::from(slot.class)];
-        let bytes = self.arena.bytes_mut(slot.first_line, layout.required());
-        set_spot(bytes, layout, usize::from(slot.lane), spot);
+        let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
+        let bytes = self.arena.bytes_mut(slot.first_line, usize::from(layout.fences));
+        let Spot { xyz: [x, y, z], reach } = spot;
+        for (array, byte) in layout.byte_arrays().into_iter().zip([x, y, z, reach]) {
+            bytes[array + lane] = byte;
+        }
     }
 
     /// Appends those lanes of a run whose names the event has and that it may be in reach of. `absent` is which columns
     /// the event has no value for, `probe` the number of what fences are to be compared with.
     ///
-    /// Both places were rounded down to whole units, so their difference is off by less than one unit on each axis and
-    /// their distance by less than `sqrt(3)`. [`padded_reach`] added 1.75 units to the reach and rounded it up, so
-    /// nobody within reach is missed; whoever passes with five units to spare is inside for certain.
+    /// A box of bytes sorts out most lanes, their distance the others. A filter is within half a unit of the middle of
+    /// its unit, an event an eighth at most from where it was rounded down to: their difference is off by less than five
+    /// eighths on each axis, and that of whole units by less than one. [`padded_reach`] took account of that, so
+    /// nobody within reach is missed.
     #[inline]
     pub(super) fn append_candidates(
         &self,
@@ -256,43 +268,33 @@ impl Runs {
     ) {
         let layout = &LAYOUTS[usize::from(run.class)];
         let bytes = self.arena.bytes(run.first_line, lines(run.class) * LINE_BYTES);
-        let blocks = usize::from(run.len).div_ceil(BLOCK_LANES);
-        // Lanes past the end of a short run are whatever lies behind; they do not count.
-        let xy = bytes.as_chunks().0.iter().take(blocks);
-        let z_reach = bytes[layout.z_reach()..].as_chunks().0;
-        let required = bytes[layout.required()..].as_chunks().0;
-        let [x, y, z] = *local;
-        let event_xy: i16x16 = cast(i32x8::splat(cast([x, y])));
-        let event_z: i16x16 = cast(i32x8::splat(cast([z, 0])));
-        let absent = u64::from(absent) * (u64::MAX / 255);
-        let mut fence = run.first_line * 2 + u32::from(layout.fences) / FENCE_BYTES as u32;
-        let mut left = u32::from(run.len);
-        for ((xy, z_reach), required) in xy.zip(z_reach).zip(required) {
-            let beside = pairs(xy) - event_xy;
-            let above = pairs(z_reach) - event_z;
-            let across = beside.dot(beside);
-            // Above zero where the squares of the differences are more than that of the reach.
-            let outside: i32x8 = cast((across + above.dot(above * REACH_SIGN)).simd_gt(i32x8::splat(0)));
-            let mut hits = !outside.to_bitmask() & zero_bytes(u64::from_le_bytes(*required) & absent);
-            if left < BLOCK_LANES as u32 {
-                hits &= (1 << left) - 1;
-            }
-            if hits != 0 {
-                // Without the spare a reach may be below zero, which is none.
-                let surely = (above - REACH_SPARE).max(REACH_LEAST);
-                let inside = (across + surely.dot(surely * REACH_SIGN)).to_bitmask();
-                while hits != 0 {
-                    let lane = hits.trailing_zeros();
-                    hits &= hits - 1;
-                    candidates.push(Candidate {
-                        fence: fence + lane,
-                        probe,
-                        inside: inside >> lane & 1 == 1,
-                    });
+        let arrays = layout.byte_arrays();
+        let sides = local.map(Side::of);
+        let absent = u8x32::splat(absent);
+        #[expect(clippy::cast_possible_truncation, reason = "a run has few fences")]
+        let first_fence = run.first_line * 2 + (usize::from(layout.fences) / FENCE_BYTES) as u32;
+        let len = usize::from(run.len);
+        let mut start = 0;
+        while start < len {
+            let [x, y, z, reach, required] = arrays.map(|at| u8x32::new(array(bytes, at + start)));
+            let beyond = sides[0].distances(x).max(sides[1].distances(y)).max(sides[2].distances(z));
+            let near = beyond.min(reach).simd_eq(beyond) & (required & absent).simd_eq(u8x32::splat(0));
+            // Lanes past the end of a short run are whatever lies behind; they do not count.
+            let valid = u32::MAX >> (BLOCK_LANES - (len - start).min(BLOCK_LANES));
+            let mut hits = near.to_bitmask() & valid;
+            while hits != 0 {
+                let lane = start + hits.trailing_zeros() as usize;
+                hits &= hits - 1;
+                let [x, y, z, reach, _] = arrays.map(|at| i32::from(bytes[at + lane]) * EVENT_SCALE);
+                let square = |place: i32, event: i16| (place + MIDDLE - i32::from(event)).pow(2);
+                let square = square(x, local[0]) + square(y, local[1]) + square(z, local[2]);
+                if square <= reach.pow(2) || reach == UNBOUNDED_SCALED {
+                    let in_reach = square < (reach - CERTAIN_SPARE).max(0).pow(2);
+                    #[expect(clippy::cast_possible_truncation, reason = "a run has few lanes")]
+                    candidates.push(Candidate { fence: first_fence + lane as u32, probe, in_reach });
                 }
             }
-            left = left.wrapping_sub(BLOCK_LANES as u32);
-            fence += BLOCK_LANES as u32;
+            start += BLOCK_LANES;
         }
     }
 
@@ -309,7 +311,7 @@ impl Runs {
         let owner = owner(cast(bytes));
         if probe.masked {
             let required = u32::from_ne_bytes(array(&bytes, 0));
-            return (required & !mask == 0).then_some(Hit { owner, certain: false });
+            return (required & !mask == 0).then_some(Hit { owner, in_reach: candidate.in_reach, in_fence: false });
         }
         let fence: u16x16 = cast(bytes);
         let zero = u16x16::splat(0);
@@ -317,7 +319,7 @@ impl Runs {
             return None;
         }
         let strictly = !probe.codes.saturating_sub(fence).simd_eq(zero).any();
-        Some(Hit { owner, certain: strictly && candidate.inside })
+        Some(Hit { owner, in_reach: candidate.in_reach, in_fence: strictly })
     }
 
     #[inline]
@@ -331,10 +333,28 @@ impl Runs {
     }
 }
 
-fn set_spot(run: &mut [u8], layout: &Layout, lane: usize, spot: Spot) {
-    let ([x, y, z], reach) = (spot.xyz, spot.reach);
-    run[lane * PLACE_BYTES..][..PLACE_BYTES].copy_from_slice(&[x, y]);
-    run[layout.z_reach() + lane * PLACE_BYTES..][..PLACE_BYTES].copy_from_slice(&[z, reach]);
+/// Where an event is on one axis, in whole units: a place in the cell, and how far beyond it.
+struct Side {
+    place: u8x32,
+    beyond: u8x32,
+}
+
+impl Side {
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    fn of(local: i16) -> Self {
+        let units = local.div_euclid(EVENT_SCALE as i16);
+        let place = units.clamp(0, 255);
+        let beyond = units.abs_diff(place).min(255);
+        Self { place: u8x32::splat(place as u8), beyond: u8x32::splat(beyond as u8) }
+    }
+
+    /// How far places are from it, up to 255.
+    #[inline]
+    fn distances(&self, places: u8x32) -> u8x32 {
+        let apart = places.saturating_sub(self.place) | self.place.saturating_sub(places);
+        apart.saturating_add(self.beyond)
+    }
 }
 
 /// Who stands behind a fence.
@@ -351,31 +371,10 @@ fn array<const LEN: usize>(run: &[u8], offset: usize) -> [u8; LEN] {
     array
 }
 
-/// Eight pairs of bytes.
-#[inline]
-fn pairs(bytes: &[u8; 16]) -> i16x16 {
-    i16x16::from(u8x16::new(*bytes))
-}
-
-/// Which of eight bytes are zero, as bits.
-#[inline]
-fn zero_bytes(bytes: u64) -> u32 {
-    let zero = u8x16::new(cast([bytes, u64::MAX])).simd_eq(u8x16::splat(0));
-    zero.to_bitmask() & 0xff
-}
-
-const REACH_SIGN: i16x16 = every_second(1, -1);
-const REACH_SPARE: i16x16 = every_second(0, CERTAIN_SPARE);
-const REACH_LEAST: i16x16 = every_second(i16::MIN, 0);
-
-const fn every_second(a: i16, b: i16) -> i16x16 {
-    i16x16::new([a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b])
-}
-
-/// The reach in units with what rounding may hide; see [`Runs::test`]. At most half a side is asked for.
+/// The reach in units with what rounding may hide; see [`Runs::append_candidates`].
 pub(super) fn padded_reach(units: f64) -> u8 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 130")]
-    let padded = (units + 1.75).ceil() as u8;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "less than a side")]
+    let padded = (units + REACH_PADDING).ceil() as u8;
     padded
 }
 
@@ -405,9 +404,9 @@ mod tests {
 
     fn hits(runs: &Runs, run: &Run, cluster: &ClusterProbe) -> Vec<(u32, bool)> {
         let mut candidates = Vec::new();
-        runs.append_candidates(run, &[100, 100, 0], cluster.absent, 0, &mut candidates);
+        runs.append_candidates(run, &[804, 804, 4], cluster.absent, 0, &mut candidates);
         let hits = candidates.iter().filter_map(|candidate| runs.test(candidate, cluster, 0b011));
-        hits.map(|hit| (hit.owner.record, hit.certain)).collect()
+        hits.map(|hit| (hit.owner.record, hit.in_reach && hit.in_fence)).collect()
     }
 
     const ANY: ClusterProbe =
