@@ -42,6 +42,9 @@ impl Arena {
         }
         let first = u32::try_from(self.fresh).ok()?;
         self.fresh += lines;
+        if self.fresh % LINES_PER_PAGE > LINES_PER_PAGE / 4 {
+            self.pages.prepare();
+        }
         Some(first)
     }
 

@@ -3,7 +3,7 @@
 use super::arena::{Arena, LINE_BYTES};
 use super::paged::Slab;
 use super::records::{NONE, Records};
-use super::runs::{CLASS_MAX, Lane, Run, Runs, Slot, capacity};
+use super::runs::{CLASS_MAX, Lane, Owner, Run, Runs, Slot, capacity};
 
 /// Parts that grow on their own. A part of a table of ten million buckets has ten thousand, which are copied in well
 /// under a millisecond.
@@ -118,6 +118,15 @@ impl Buckets {
         }
     }
 
+    /// Whose the last lane of a bucket is; by reading it, where the next one goes comes near, too.
+    #[inline]
+    pub(super) fn last_owner(&self, cell: u64, cluster: u32) -> Option<Owner> {
+        let (place, _) = self.locate(cell, cluster);
+        let buckets = self.table.buckets(place.part as usize);
+        let bucket = &buckets[find(buckets, place.start as usize, cell, cluster)?];
+        Some(self.store.runs.owner(&self.store.last_slot(bucket)))
+    }
+
     /// Adds a filter to a bucket; answers the slot it got.
     pub(super) fn push(
         &mut self,
@@ -197,8 +206,10 @@ impl Table {
 
     fn add(&mut self, part: usize, hash: u64, cell: u64, cluster: u32) -> Option<usize> {
         let Part { buckets, used, .. } = self.parts[part];
-        // A quarter stays free, so that searches end soon.
-        if (used + 1) * 4 > buckets * 3 {
+        // A quarter or more stays free, so that searches end soon. All parts are equally full; were their limits the same,
+        // all would be copied at about the same time.
+        let limit = buckets as usize * (PARTS_COUNT * 2 + part) / (PARTS_COUNT * 4);
+        if used as usize + 1 > limit {
             self.grow(part)?;
         }
         let buckets = self.buckets_mut(part);

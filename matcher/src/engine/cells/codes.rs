@@ -86,7 +86,6 @@ impl ValueCode {
 #[inline]
 fn number_code(number: f64) -> u16 {
     let magnitude = number.abs().to_bits().saturating_sub(EXPONENT_MIN) >> MANTISSA_SHIFT;
-    #[expect(clippy::cast_possible_truncation, reason = "at most MAGNITUDE_MAX")]
     let magnitude = magnitude.min(MAGNITUDE_MAX) as u16;
     if number < 0.0 { ZERO - magnitude } else { ZERO + magnitude }
 }

@@ -6,9 +6,11 @@
 //! sphere, which has no seams. Inside a cube filters lie in buckets by *cluster* (see `clusters`): an event looks only
 //! into those that its names and values lead to.
 
+use std::hint::black_box;
+
 use super::buckets::{Buckets, Full};
-use super::records::{Header, Records};
-use super::runs::{Lane, Local, Spot, EVENT_UNITS, UNBOUNDED, UNITS, padded_reach};
+use super::records::Records;
+use super::runs::{EVENT_UNITS, Lane, Local, Slot, Spot, UNBOUNDED, UNITS, padded_reach};
 use crate::geo::World;
 
 /// A cell's side is at least so many times the reach of its filters. More make filters lie in fewer, fuller cells.
@@ -142,25 +144,32 @@ impl Grid {
         Ok(())
     }
 
-    /// Reads where `put` will look and so brings it near.
+    /// Reads where `put` will look first and so brings it near.
     #[inline]
-    pub(super) fn touch_put(
+    pub(super) fn touch_buckets(
         &self,
-        held: &Header,
+        slot: Option<&Slot>,
         filter: &GridFilter<'_>,
         from: Option<&[f64; 3]>,
         to: &[f64; 3],
     ) -> u32 {
         let GridFilter { cluster, extent, .. } = *filter;
-        let touch = |cell| self.buckets.locate(cell, cluster).1;
-        let landing = self.scale.place(extent.level, to).0;
-        let Some((slot, from)) = held.slot.zip(from) else { return touch(landing) };
-        let left = self.scale.place(extent.level, from).0;
-        let touched = u32::from(self.buckets.runs().touch_slot(&slot));
-        if left == landing {
-            return touched;
+        let touch = |point| self.buckets.locate(self.scale.place(extent.level, point).0, cluster).1;
+        let left = slot.map_or(0, |slot| u32::from(self.buckets.runs().touch_slot(slot)));
+        left ^ touch(to) ^ from.map_or(0, touch)
+    }
+
+    /// Reads where `put` will look next, when a filter goes from one cell to another; answers the record whose lane fills
+    /// the gap.
+    #[inline]
+    pub(super) fn touch_runs(&self, filter: &GridFilter<'_>, from: &[f64; 3], to: &[f64; 3]) -> Option<u32> {
+        let GridFilter { cluster, extent, .. } = *filter;
+        let [from, to] = [from, to].map(|point| self.scale.place(extent.level, point).0);
+        if from == to {
+            return None;
         }
-        touched ^ touch(landing) ^ touch(left)
+        black_box(self.buckets.last_owner(to, cluster));
+        self.buckets.last_owner(from, cluster).map(|owner| owner.record)
     }
 
     /// Takes a filter out of where it was put; it may be nowhere.

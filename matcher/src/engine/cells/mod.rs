@@ -73,19 +73,19 @@ struct Index {
 }
 
 /// A subscription, in the list of its client's.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Held {
     installed: bool,
     client: u32,
-    /// The first of its records: one for each conjunction of each filter.
-    first_record: u32,
+    /// One for each conjunction of each filter.
+    records: Vec<u32>,
     previous: u32,
     next: u32,
 }
 
 impl Default for Held {
     fn default() -> Self {
-        Self { installed: false, client: NONE, first_record: NONE, previous: NONE, next: NONE }
+        Self { installed: false, client: NONE, records: Vec::new(), previous: NONE, next: NONE }
     }
 }
 
@@ -173,13 +173,14 @@ impl Index {
                     self.shapes.release(shape);
                     return None;
                 };
-                self.subscriptions[id].first_record = record;
+                self.subscriptions[id].records.push(record);
                 let position = self.clients[subscription.client.0].position;
                 if let Some(centre) = self.shapes.centre(shape, position.as_ref()) {
                     self.put(record, None, &centre)?;
                 }
             }
         }
+        self.subscriptions[id].records.shrink_to_fit();
         Some(())
     }
 
@@ -189,8 +190,7 @@ impl Index {
         let record = membership.and_then(|membership| {
             let required = bounds(&words).filter(|bound| bound.requires_presence);
             let mask = required.fold(0, |mask, bound| mask | self.names.name(bound.name).mask);
-            let next = self.subscriptions[subscription].first_record;
-            let header = Header { slot: None, membership, mask, next, subscription, shape, words: 0 };
+            let header = Header { slot: None, membership, mask, subscription, shape, words: 0 };
             self.records.insert(header, &words)
         });
         if record.is_none() {
@@ -232,34 +232,33 @@ impl Index {
     fn append_following(&self, client: u32, records: &mut Vec<u32>) {
         let mut subscription = self.clients[client].first_subscription;
         while subscription != NONE {
-            let held = self.subscriptions[subscription];
-            let mut record = held.first_record;
-            while record != NONE {
-                let header = self.records.header(record);
-                if following(self.shapes.area(header.shape)) {
-                    records.push(record);
-                }
-                record = header.next;
-            }
+            let held = &self.subscriptions[subscription];
+            let follows = |record: &&u32| following(self.shapes.area(self.records.header(**record).shape));
+            records.extend(held.records.iter().filter(follows));
             subscription = held.next;
         }
     }
 
     /// Reads what a move of these records will look at, so that the waits for memory of all of them overlap.
     fn touch_moves(&self, records: &[u32], from: Option<&[f64; 3]>, to: &[f64; 3]) {
-        black_box(records.iter().fold(0, |touched, record| {
+        let grid_filter = |record: &u32| {
             let header = self.records.header(*record);
             let (cluster, extent) = (header.membership.cluster, self.shapes.extent(header.shape));
-            let filter = GridFilter { record: *record, cluster, extent };
-            touched ^ self.grid.touch_put(&header, &filter, from, to)
+            (header.slot, GridFilter { record: *record, cluster, extent })
+        };
+        black_box(records.iter().map(grid_filter).fold(0, |touched, (slot, filter)| {
+            touched ^ self.grid.touch_buckets(slot.as_ref(), &filter, from, to)
+        }));
+        black_box(records.iter().map(grid_filter).fold(0, |touched, (slot, filter)| {
+            let last = slot.and(from).and_then(|from| self.grid.touch_runs(&filter, from, to));
+            touched ^ last.map_or(0, |record| self.records.touch(record))
         }));
     }
 
     fn remove_held(&mut self, id: u32) {
         let held = std::mem::take(&mut self.subscriptions[id]);
         let position = self.clients[held.client].position;
-        let mut record = held.first_record;
-        while record != NONE {
+        for record in held.records {
             let header = self.records.header(record);
             if let Some(centre) = self.shapes.centre(header.shape, position.as_ref()) {
                 self.take(record, &centre);
@@ -270,7 +269,6 @@ impl Index {
             self.constraints.release(words, &mut self.names, &mut self.texts);
             self.shapes.release(header.shape);
             self.records.remove(record);
-            record = header.next;
         }
         match held.previous {
             NONE => self.clients[held.client].first_subscription = held.next,
@@ -377,7 +375,8 @@ impl Index {
             let header = self.records.header(hit.owner.record);
             let words = self.records.constraints(hit.owner.record, &header);
             if self.constraints.satisfied(words, viewed, &self.texts)
-                && (hit.in_reach && self.shapes.is_circle(header.shape) || self.area_holds(&header, viewed.event))
+                && (hit.in_reach && self.shapes.is_circle(header.shape)
+                    || self.area_holds(&header, viewed.event))
                 && self.reaches(&header, viewed.event)
             {
                 ids.push(SubscriptionId(header.subscription));
@@ -433,7 +432,7 @@ impl Engine for Cells {
         if next != NONE {
             index.subscriptions[next].previous = id;
         }
-        index.subscriptions[id] = Held { installed: true, client, first_record: NONE, previous: NONE, next };
+        index.subscriptions[id] = Held { installed: true, client, records: Vec::new(), previous: NONE, next };
         index.subscriptions_count += 1;
         if index.add_records(id, subscription).is_none() {
             index.remove_held(id);

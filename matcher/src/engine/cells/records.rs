@@ -27,8 +27,6 @@ pub(super) struct Header {
     pub(super) membership: Membership,
     /// Of the names that it requires.
     pub(super) mask: u32,
-    /// The next record of the same subscription.
-    pub(super) next: u32,
     pub(super) subscription: u32,
     pub(super) shape: u32,
     /// Words of the constraints.
@@ -75,18 +73,17 @@ impl Records {
 
     #[inline]
     pub(super) fn header(&self, record: u32) -> Header {
-        let [first_line, cluster, mask, next, subscription, shape, lane, words_required] =
-            *self.fields(record);
+        let [first_line, cluster, mask, subscription, shape, lane, words_required, _] = *self.fields(record);
         let (words, required) = (words_required >> 8, (words_required & 0xff) as u8);
         let membership = Membership { cluster, required };
-        Header { slot: slot(first_line, lane), membership, mask, next, subscription, shape, words }
+        Header { slot: slot(first_line, lane), membership, mask, subscription, shape, words }
     }
 
     /// Where the record's filter lies; `None` while it is nowhere.
     #[inline]
     pub(super) fn slot(&self, record: u32) -> Option<Slot> {
         let fields = self.fields(record);
-        slot(fields[0], fields[6])
+        slot(fields[0], fields[5])
     }
 
     /// Reads one word of the record and so brings it near.
@@ -104,16 +101,15 @@ impl Records {
     #[inline]
     pub(super) fn set_slot(&mut self, record: u32, slot: Option<&Slot>) {
         let fields = self.fields_mut(record);
-        (fields[0], fields[6]) = slot_fields(slot);
+        (fields[0], fields[5]) = slot_fields(slot);
     }
 
     fn set_header(&mut self, record: u32, header: Header) {
-        let Header { slot, membership, mask, next, subscription, shape, words } = header;
+        let Header { slot, membership, mask, subscription, shape, words } = header;
         let Membership { cluster, required } = membership;
         let (first_line, lane) = slot_fields(slot.as_ref());
         let words_required = words << 8 | u32::from(required);
-        *self.fields_mut(record) =
-            [first_line, cluster, mask, next, subscription, shape, lane, words_required];
+        *self.fields_mut(record) = [first_line, cluster, mask, subscription, shape, lane, words_required, 0];
     }
 
     fn fields(&self, record: u32) -> &[u32; 8] {
@@ -137,6 +133,9 @@ impl Records {
         }
         let record = u32::try_from(self.fresh).ok()?;
         self.fresh += blocks;
+        if self.fresh % BLOCKS_PER_PAGE > BLOCKS_PER_PAGE / 4 {
+            self.pages.prepare();
+        }
         Some(record)
     }
 
@@ -176,14 +175,13 @@ fn blocks(words: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn header(next: u32) -> Header {
+    fn header(shape: u32) -> Header {
         Header {
             slot: None,
             membership: Membership { cluster: 1, required: 255 },
             mask: 2,
-            next,
             subscription: 3,
-            shape: 4,
+            shape,
             words: 0,
         }
     }
@@ -196,7 +194,7 @@ mod tests {
         let slot = Slot { first_line: 6, class: 9, lane: 63 };
         records.set_slot(long, Some(&slot));
         let held = records.header(long);
-        assert_eq!((held.slot, held.next, held.words), (Some(slot), 7, 96));
+        assert_eq!((held.slot, held.shape, held.words), (Some(slot), 7, 96));
         assert_eq!(records.constraints(long, &held), [9; CONSTRAINT_WORDS_MAX]);
         assert!(records.constraints(short, &records.header(short)).is_empty());
         records.remove(long);

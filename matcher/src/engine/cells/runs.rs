@@ -1,20 +1,25 @@
 //! Where the filters of a cell lie: runs of lanes, all of one cluster.
 //!
-//! A run is a structure of arrays, some cache lines long. First comes what most filters fail at, for many lanes a line:
-//! the x of all lanes, then y, z and the reach, a byte each in units of the cell, and the names that they require, as
-//! bits. Then comes the rest for each lane side by side: its fence and whose it is.
+//! A run is some cache lines long. First comes what most filters fail at, twelve lanes a line, as a structure of arrays:
+//! x, y, z and the reach, a byte each in units of the cell, and the names that they require, as bits. Then comes the
+//! rest for each lane side by side: its fence and whose it is. So a move writes two lines.
+
+use std::hint::black_box;
 
 use bytemuck::cast;
-use wide::{u8x32, u16x16};
+use wide::{u8x16, u16x16};
 
 use super::arena::{Arena, LINE_BYTES};
 use super::clusters::{COLUMNS, ClusterProbe};
 
-/// Lanes that are tested together.
-const BLOCK_LANES: usize = 32;
+/// Lanes whose bytes fill a line, and which are tested together.
+const BLOCK_LANES: usize = LINE_BYTES / BYTE_ARRAYS;
 /// Arrays of a byte a lane.
 const BYTE_ARRAYS: usize = 5;
 const FENCE_BYTES: usize = 32;
+/// Fences of a block.
+#[expect(clippy::cast_possible_truncation, reason = "a dozen")]
+const BLOCK_FENCES: u32 = BLOCK_LANES as u32;
 const TOUCHED_LINES: usize = 8;
 
 /// Units of a cell's side, in which filters are placed.
@@ -145,13 +150,24 @@ impl Layout {
     }
 
     const fn fences(lanes: usize) -> usize {
-        (lanes * BYTE_ARRAYS).next_multiple_of(FENCE_BYTES)
+        if lanes < BLOCK_LANES {
+            (lanes * BYTE_ARRAYS).next_multiple_of(FENCE_BYTES)
+        } else {
+            lanes.div_ceil(BLOCK_LANES) * LINE_BYTES
+        }
     }
 
-    /// Where each array of bytes begins.
+    /// Lanes of a block. A run that is shorter than a block has its arrays closer together.
     #[inline]
-    fn byte_arrays(&self) -> [usize; BYTE_ARRAYS] {
-        std::array::from_fn(|array| array * usize::from(self.capacity))
+    fn block_lanes(&self) -> usize {
+        usize::from(self.capacity).min(BLOCK_LANES)
+    }
+
+    /// Where the bytes of a lane are.
+    #[inline]
+    fn bytes(&self, lane: usize) -> [usize; BYTE_ARRAYS] {
+        let (block, first) = (lane / BLOCK_LANES, lane % BLOCK_LANES);
+        std::array::from_fn(|array| block * LINE_BYTES + array * self.block_lanes() + first)
     }
 
     fn fence(&self, lane: usize) -> usize {
@@ -209,30 +225,34 @@ impl Runs {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
         let fence = layout.fence(lane);
         let bytes = self.arena.bytes(slot.first_line, fence + 1);
-        bytes[lane] ^ bytes[fence]
+        bytes[layout.bytes(lane)[0]] ^ bytes[fence]
+    }
+
+    /// Whose a lane is; its first bytes are read, too, and so come near.
+    #[inline]
+    pub(super) fn owner(&self, slot: &Slot) -> Owner {
+        let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
+        let bytes = self.arena.bytes(slot.first_line, layout.fence(lane + 1));
+        black_box(bytes[layout.bytes(lane)[0]]);
+        owner(cast(array::<FENCE_BYTES>(bytes, layout.fence(lane))))
     }
 
     pub(super) fn lane(&self, slot: &Slot) -> Lane {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
         let bytes = self.arena.bytes(slot.first_line, layout.fence(lane + 1));
-        let [x, y, z, reach, required] = layout.byte_arrays().map(|array| bytes[array + lane]);
+        let [x, y, z, reach, required] = layout.bytes(lane).map(|at| bytes[at]);
         let fence: [u16; FENCE_BYTES / 2] = cast(array::<FENCE_BYTES>(bytes, layout.fence(lane)));
         let mut ends = [0; 2 * COLUMNS];
         ends.copy_from_slice(&fence[..2 * COLUMNS]);
-        Lane {
-            spot: Spot { xyz: [x, y, z], reach },
-            required,
-            owner: owner(cast(fence)),
-            fence: ends,
-        }
+        Lane { spot: Spot { xyz: [x, y, z], reach }, required, owner: owner(cast(fence)), fence: ends }
     }
 
     pub(super) fn set_lane(&mut self, slot: &Slot, held: &Lane) {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
         let bytes = self.arena.bytes_mut(slot.first_line, layout.fence(lane + 1));
         let Spot { xyz: [x, y, z], reach } = held.spot;
-        for (array, byte) in layout.byte_arrays().into_iter().zip([x, y, z, reach, held.required]) {
-            bytes[array + lane] = byte;
+        for (at, byte) in layout.bytes(lane).into_iter().zip([x, y, z, reach, held.required]) {
+            bytes[at] = byte;
         }
         let Owner { record, subscription, complete } = held.owner;
         let record = record | if complete { 0 } else { INCOMPLETE };
@@ -245,8 +265,8 @@ impl Runs {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
         let bytes = self.arena.bytes_mut(slot.first_line, usize::from(layout.fences));
         let Spot { xyz: [x, y, z], reach } = spot;
-        for (array, byte) in layout.byte_arrays().into_iter().zip([x, y, z, reach]) {
-            bytes[array + lane] = byte;
+        for (at, byte) in layout.bytes(lane).into_iter().zip([x, y, z, reach]) {
+            bytes[at] = byte;
         }
     }
 
@@ -268,33 +288,38 @@ impl Runs {
     ) {
         let layout = &LAYOUTS[usize::from(run.class)];
         let bytes = self.arena.bytes(run.first_line, lines(run.class) * LINE_BYTES);
-        let arrays = layout.byte_arrays();
+        let step = layout.block_lanes();
         let sides = local.map(Side::of);
-        let absent = u8x32::splat(absent);
+        let absent = u8x16::splat(absent);
         #[expect(clippy::cast_possible_truncation, reason = "a run has few fences")]
-        let first_fence = run.first_line * 2 + (usize::from(layout.fences) / FENCE_BYTES) as u32;
-        let len = usize::from(run.len);
-        let mut start = 0;
-        while start < len {
-            let [x, y, z, reach, required] = arrays.map(|at| u8x32::new(array(bytes, at + start)));
+        let mut fence = run.first_line * 2 + (usize::from(layout.fences) / FENCE_BYTES) as u32;
+        let mut left = usize::from(run.len);
+        for block in bytes.as_chunks::<LINE_BYTES>().0 {
+            let array = |number| u8x16::new(array(block, number * step));
+            let [x, y, z, reach, required] = [0, 1, 2, 3, 4].map(array);
             let beyond = sides[0].distances(x).max(sides[1].distances(y)).max(sides[2].distances(z));
-            let near = beyond.min(reach).simd_eq(beyond) & (required & absent).simd_eq(u8x32::splat(0));
-            // Lanes past the end of a short run are whatever lies behind; they do not count.
-            let valid = u32::MAX >> (BLOCK_LANES - (len - start).min(BLOCK_LANES));
-            let mut hits = near.to_bitmask() & valid;
+            let near = beyond.min(reach).simd_eq(beyond) & (required & absent).simd_eq(u8x16::splat(0));
+            // Lanes past the end are whatever lies behind; they do not count.
+            let mut hits = near.to_bitmask() & ((1 << left.min(step)) - 1);
             while hits != 0 {
-                let lane = start + hits.trailing_zeros() as usize;
+                let lane = hits.trailing_zeros();
                 hits &= hits - 1;
-                let [x, y, z, reach, _] = arrays.map(|at| i32::from(bytes[at + lane]) * EVENT_SCALE);
-                let square = |place: i32, event: i16| (place + MIDDLE - i32::from(event)).pow(2);
-                let square = square(x, local[0]) + square(y, local[1]) + square(z, local[2]);
-                if square <= reach.pow(2) || reach == UNBOUNDED_SCALED {
-                    let in_reach = square < (reach - CERTAIN_SPARE).max(0).pow(2);
-                    #[expect(clippy::cast_possible_truncation, reason = "a run has few lanes")]
-                    candidates.push(Candidate { fence: first_fence + lane as u32, probe, in_reach });
-                }
+                let at = |array: usize| {
+                    i32::from(block[(array * step + lane as usize) % LINE_BYTES]) * EVENT_SCALE
+                };
+                let square = |array: usize| (at(array) + MIDDLE - i32::from(local[array])).pow(2);
+                let (square, reach) = (square(0) + square(1) + square(2), at(3));
+                let in_reach = square < (reach - CERTAIN_SPARE).max(0).pow(2);
+                candidates.push(Candidate { fence: fence + lane, probe, in_reach });
+                // Whether it is one after all cannot be foreseen: taking it back is faster than a branch.
+                let kept = candidates.len() - usize::from(square > reach.pow(2) && reach != UNBOUNDED_SCALED);
+                candidates.truncate(kept);
             }
-            start += BLOCK_LANES;
+            if left <= step {
+                return;
+            }
+            left -= step;
+            fence += BLOCK_FENCES;
         }
     }
 
@@ -311,7 +336,11 @@ impl Runs {
         let owner = owner(cast(bytes));
         if probe.masked {
             let required = u32::from_ne_bytes(array(&bytes, 0));
-            return (required & !mask == 0).then_some(Hit { owner, in_reach: candidate.in_reach, in_fence: false });
+            return (required & !mask == 0).then_some(Hit {
+                owner,
+                in_reach: candidate.in_reach,
+                in_fence: false,
+            });
         }
         let fence: u16x16 = cast(bytes);
         let zero = u16x16::splat(0);
@@ -335,8 +364,8 @@ impl Runs {
 
 /// Where an event is on one axis, in whole units: a place in the cell, and how far beyond it.
 struct Side {
-    place: u8x32,
-    beyond: u8x32,
+    place: u8x16,
+    beyond: u8x16,
 }
 
 impl Side {
@@ -346,12 +375,12 @@ impl Side {
         let units = local.div_euclid(EVENT_SCALE as i16);
         let place = units.clamp(0, 255);
         let beyond = units.abs_diff(place).min(255);
-        Self { place: u8x32::splat(place as u8), beyond: u8x32::splat(beyond as u8) }
+        Self { place: u8x16::splat(place as u8), beyond: u8x16::splat(beyond as u8) }
     }
 
     /// How far places are from it, up to 255.
     #[inline]
-    fn distances(&self, places: u8x32) -> u8x32 {
+    fn distances(&self, places: u8x16) -> u8x16 {
         let apart = places.saturating_sub(self.place) | self.place.saturating_sub(places);
         apart.saturating_add(self.beyond)
     }
