@@ -8,6 +8,7 @@ use matcher::event::Event;
 use matcher::geo::Position;
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
+use crate::census::{Census, Place};
 use crate::config::{Limits, OverflowName};
 use crate::ingest::feature::Body;
 use crate::ingest::subscription::{Prepared, quoted};
@@ -19,6 +20,7 @@ use crate::refusal::Refusal;
 pub(crate) struct Sessions {
     engine: Box<dyn Engine>,
     limits: Limits,
+    census: Arc<Census>,
     metrics: Arc<Metrics>,
     ids: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
     clients: Slots<Client>,
@@ -71,6 +73,7 @@ struct Client {
     has_position: bool,
     subscriptions: BTreeMap<Arc<str>, u32>,
     readers: Vec<Arc<Outbox>>,
+    _place: Place,
 }
 
 /// A subscription.
@@ -131,10 +134,16 @@ impl<T> Slots<T> {
 }
 
 impl Sessions {
-    pub(crate) fn new(engine: Box<dyn Engine>, limits: Limits, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(
+        engine: Box<dyn Engine>,
+        limits: Limits,
+        census: Arc<Census>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
             engine,
             limits,
+            census,
             metrics,
             ids: HashMap::default(),
             clients: Slots::new(),
@@ -147,21 +156,13 @@ impl Sessions {
         }
     }
 
-    /// Whether there is such a client.
-    pub(crate) fn knows(&self, client: &str) -> bool {
-        self.ids.contains_key(client)
-    }
-
-    /// The number of a client, which is made known if need be.
-    fn enter(&mut self, name: &Arc<str>) -> Result<u32, Refusal> {
+    /// The number of a client, which is made known if need be. A new one needs a place: the one that it brings, or
+    /// one that is still free.
+    fn enter(&mut self, name: &Arc<str>, place: Option<Place>) -> Result<u32, Refusal> {
         if let Some(id) = self.ids.get(name) {
             return Ok(*id);
         }
-        let limit = self.limits.clients;
-        let full = Refusal::Limit { what: "clients", limit, setting: "limits.clients" };
-        if self.metrics.clients.get() >= limit {
-            return Err(full);
-        }
+        let place = place.map_or_else(|| self.census.place(), Ok)?;
         let client = Client {
             name: Arc::clone(name),
             epoch: format!("{:016x}", rand::random::<u64>()).into(),
@@ -169,8 +170,14 @@ impl Sessions {
             has_position: false,
             subscriptions: BTreeMap::new(),
             readers: Vec::new(),
+            _place: place,
         };
-        let id = self.clients.insert(client).ok_or(full)?;
+        let numbers = Refusal::Limit {
+            what: "clients in one engine",
+            limit: u32::MAX.into(),
+            setting: "server.shards",
+        };
+        let id = self.clients.insert(client).ok_or(numbers)?;
         self.ids.insert(Arc::clone(name), id);
         self.metrics.clients.raise();
         Ok(id)
@@ -187,13 +194,19 @@ impl Sessions {
         }
     }
 
-    /// Tells where a client is. One too many is left out: whoever asked was told so before.
-    pub(crate) fn move_client(&mut self, name: &Arc<str>, position: Position) {
-        let Ok(id) = self.enter(name) else { return };
+    /// Tells where a client is. A new one fails only without a place.
+    pub(crate) fn move_client(
+        &mut self,
+        name: &Arc<str>,
+        position: Position,
+        place: Option<Place>,
+    ) -> Result<(), Refusal> {
+        let id = self.enter(name, place)?;
         if let Some(client) = self.clients.get_mut(id) {
             client.has_position = true;
         }
         self.engine.move_client(ClientId(id), Some(position));
+        Ok(())
     }
 
     /// Makes or replaces a subscription.
@@ -203,7 +216,7 @@ impl Sessions {
         prepared: Prepared,
         owner: Option<u64>,
     ) -> Result<Installed, Refusal> {
-        let client_id = self.enter(name)?;
+        let client_id = self.enter(name, None)?;
         let installed = self.install_for(client_id, prepared, owner);
         self.leave(client_id);
         installed
@@ -296,7 +309,7 @@ impl Sessions {
         resume: Resume,
     ) -> Result<Attached, Refusal> {
         let limit = self.limits.readers_per_client;
-        let id = self.enter(name)?;
+        let id = self.enter(name, None)?;
         let client = self.clients.get_mut(id).ok_or(Refusal::Internal("the client is gone"))?;
         if client.readers.len() >= limit {
             let setting = "limits.readers_per_client";
@@ -468,7 +481,12 @@ mod tests {
                 Limits { subscriptions_per_client: 2, clients: 3, readers_per_client: 1, ..config.limits };
             let engine = Box::new(Scan::new(World::Planar));
             Self {
-                sessions: Sessions::new(engine, limits.clone(), Arc::new(Metrics::new(1))),
+                sessions: Sessions::new(
+                    engine,
+                    limits.clone(),
+                    Census::new(limits.clients),
+                    Arc::new(Metrics::new(1)),
+                ),
                 features: FeatureReader::new(World::Planar, &limits, 1),
                 subscriptions: SubscriptionReader::new(World::Planar, limits, config.outbox.overflow),
                 bounds: Bounds::new(&config.outbox),
@@ -487,8 +505,12 @@ mod tests {
         }
 
         fn move_to(&mut self, client: &str, x: f64) {
+            self.try_move(client, x).unwrap();
+        }
+
+        fn try_move(&mut self, client: &str, x: f64) -> Result<(), Refusal> {
             let position = World::Planar.position(&[x, 0.0]).unwrap();
-            self.sessions.move_client(&client.into(), position);
+            self.sessions.move_client(&client.into(), position, None)
         }
 
         fn publish(&mut self) {
@@ -574,7 +596,7 @@ mod tests {
         assert!(bench.sessions.remove("a", "s1"));
         assert!(!bench.sessions.remove("a", "s1"));
         // Nothing is known of the client any more.
-        assert!(!bench.sessions.knows("a"));
+        assert_eq!(bench.sessions.metrics.clients.get(), 0);
         assert_eq!(bench.sessions.metrics.subscriptions.get(), 0);
     }
 
@@ -587,12 +609,20 @@ mod tests {
         assert!(bench.install("a", "s2", None).unwrap().replaced);
         bench.move_to("b", 0.0);
         bench.move_to("c", 0.0);
-        bench.move_to("d", 0.0);
-        assert!(!bench.sessions.knows("d"));
+        assert!(matches!(bench.try_move("d", 0.0), Err(Refusal::Limit { limit: 3, .. })));
         assert!(matches!(bench.install("e", "s1", None), Err(Refusal::Limit { limit: 3, .. })));
         bench.attach("a", 1, Resume::Fresh);
         let second = Arc::new(Outbox::new(2, bench.bounds));
         assert!(bench.sessions.attach(&"a".into(), second, Resume::Fresh).is_err());
+        // A place that was promised is there; whoever is known needs none; one that goes leaves its own.
+        bench.sessions.forget("b");
+        let place = bench.sessions.census.place().ok();
+        assert!(bench.try_move("d", 0.0).is_err());
+        bench.move_to("c", 1.0);
+        let position = World::Planar.position(&[0.0, 0.0]).unwrap();
+        bench.sessions.move_client(&"d".into(), position, place).unwrap();
+        bench.sessions.forget("c");
+        bench.move_to("e", 0.0);
     }
 
     #[tokio::test]
