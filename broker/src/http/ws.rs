@@ -15,6 +15,7 @@ use tokio_tungstenite::tungstenite;
 
 use super::ops::Asker;
 use super::path::ClientPath;
+use super::woken::Woken;
 use super::{App, Pace, encode};
 use crate::metrics::Raised;
 use crate::outbox::{Entry, Outbox};
@@ -90,10 +91,12 @@ async fn converse(socket: WebSocket, asker: Asker) {
     }
     let gone = {
         let mut writing = std::pin::pin!(write(&mut sink, &app, &outbox));
+        // Most wakes are of the writer, and a look at a socket on which nothing has come is not free.
+        let reading = std::pin::pin!(read(&mut stream, &asker));
         tokio::select! {
             biased;
             written = &mut writing => written.is_err(),
-            read = read(&mut stream, &asker) => match read {
+            read = Woken::new(reading) => match read {
                 Read::Gone => true,
                 // What waits is written first.
                 Read::Refused => writing.await.is_err(),
