@@ -47,10 +47,18 @@ pub(crate) async fn move_client(app: &App, client: &Arc<str>, position: Position
     Ok(())
 }
 
+/// Two positions, a position a line.
+const LINES: &str = concat!(
+    r#"{"client":"car-7","coordinates":[9.19,45.464]}"#,
+    "\n",
+    r#"{"client":"car-8","coordinates":[9.2,45.47]}"#,
+    "\n",
+);
+
 /// Tells where many clients are.
 #[utoipa::path(
     post, path = "/v1/positions", tag = "clients",
-    request_body(content((Vec<wire::NamedPosition> = "application/json"), (String = "application/x-ndjson"))),
+    request_body(content((Vec<wire::NamedPosition> = "application/json"), (String = "application/x-ndjson", example = json!(LINES)))),
     responses(
         (status = 202, description = "In force for every event that is published from now on", body = Moved),
         (status = "4XX", description = "Not taken", body = wire::Problem, content_type = "application/problem+json"),
