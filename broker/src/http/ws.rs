@@ -91,12 +91,11 @@ async fn converse(socket: WebSocket, asker: Asker) {
     }
     let gone = {
         let mut writing = std::pin::pin!(write(&mut sink, &app, &outbox));
-        // Most wakes are of the writer, and a look at a socket on which nothing has come is not free.
-        let reading = std::pin::pin!(read(&mut stream, &asker));
         tokio::select! {
             biased;
             written = &mut writing => written.is_err(),
-            read = Woken::new(reading) => match read {
+            // Most wakes are of the writer, and a look at a socket on which nothing has come is not free.
+            read = async { Woken::new(std::pin::pin!(read(&mut stream, &asker))).await } => match read {
                 Read::Gone => true,
                 // What waits is written first.
                 Read::Refused => writing.await.is_err(),
