@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 
+mod census;
 mod cql2_json;
 mod http;
 mod ingest;

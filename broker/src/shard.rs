@@ -15,6 +15,7 @@ use matcher::event::Event;
 use matcher::geo::{Position, World};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::census::{Census, Place};
 use crate::config::{self, EngineName};
 use crate::ingest::feature::Published;
 use crate::ingest::subscription::Prepared;
@@ -27,10 +28,10 @@ use crate::sessions::{Attached, Installed, Resume, Sessions};
 pub(crate) enum Command {
     /// Match an event and deal it out.
     Match(Arc<Published>),
-    /// A client is there now.
-    Move { client: Arc<str>, position: Position },
-    /// Whether a client is known.
-    Knows { client: Arc<str>, reply: oneshot::Sender<bool> },
+    /// A client is there now. Should it be new, it has a place already.
+    Move { client: Arc<str>, position: Position, place: Place },
+    /// The same for a client that needs a place should it be new.
+    MoveIfRoom { client: Arc<str>, position: Position, reply: oneshot::Sender<Result<(), Refusal>> },
     /// Make or replace a subscription.
     Install {
         client: Arc<str>,
@@ -71,6 +72,8 @@ pub(crate) struct Shards {
     senders: Arc<[mpsc::Sender<Command>]>,
     /// How long a sender is held back before it is refused.
     wait: Duration,
+    /// Of the clients of all shards.
+    census: Arc<Census>,
     /// What the engines are called.
     engine: &'static str,
     /// Deals clients out. Keyed, so that nobody outside can overload one shard by choosing names.
@@ -90,18 +93,21 @@ impl Shards {
         let mut senders = Vec::new();
         let mut threads = Vec::new();
         let mut engine_name = "";
+        let census = Census::new(config.limits.clients);
         for index in 0..config.shards_count() {
             let (sender, receiver) = mpsc::channel(config.queue.commands);
             let engine = engine(config.server.engine, world);
             engine_name = engine.name();
-            let sessions = Sessions::new(engine, config.limits.clone(), Arc::clone(metrics));
+            let sessions =
+                Sessions::new(engine, config.limits.clone(), Arc::clone(&census), Arc::clone(metrics));
             let shard = Shard { sessions, metrics: Arc::clone(metrics), batch: config.queue.batch };
             let thread = std::thread::Builder::new().name(format!("shard-{index}"));
             threads.push(thread.spawn(move || shard.run(receiver))?);
             senders.push(sender);
         }
         let wait = Duration::from_millis(config.queue.wait_ms);
-        Ok((Self { senders: senders.into(), wait, engine: engine_name, hash: Default::default() }, threads))
+        let senders = senders.into();
+        Ok((Self { senders, wait, census, engine: engine_name, hash: Default::default() }, threads))
     }
 
     /// How many there are.
@@ -149,9 +155,14 @@ impl Shards {
         Ok(())
     }
 
-    /// Puts a move into its client's queue, where it is in force for everything that is sent afterwards.
+    /// Puts a move into its client's queue, where it is in force for everything that is sent afterwards. Only
+    /// where clients are nearly too many does it wait until the shard has said whether this is one.
     pub(crate) async fn move_client(&self, client: &Arc<str>, position: Position) -> Result<(), Refusal> {
-        send(self.of(client), Command::Move { client: Arc::clone(client), position }, self.wait).await
+        if let Some(place) = self.census.place_in_advance() {
+            let client = Arc::clone(client);
+            return send(self.of(&client), Command::Move { client, position, place }, self.wait).await;
+        }
+        self.ask(client, |client, reply| Command::MoveIfRoom { client, position, reply }).await?
     }
 
     /// Asks the shard of a client.
@@ -293,8 +304,15 @@ impl Shard {
                 sessions.say_goodbye();
                 return ControlFlow::Break(());
             }
-            Command::Move { client, position } => sessions.move_client(&client, position),
-            Command::Knows { client, reply } => drop(reply.send(sessions.knows(&client))),
+            Command::Move { client, position, place } => {
+                // It was answered already, which is what the place is for.
+                if let Err(refusal) = sessions.move_client(&client, position, Some(place)) {
+                    tracing::error!(?refusal, "a move could not be carried out");
+                }
+            }
+            Command::MoveIfRoom { client, position, reply } => {
+                drop(reply.send(sessions.move_client(&client, position, None)));
+            }
             Command::Install { client, subscription, owner, answer, reply } => {
                 let owner_connection = owner.as_ref().map(|outbox| outbox.connection);
                 let installed = sessions.install(&client, *subscription, owner_connection);

@@ -4,8 +4,9 @@
 //! WebSocket of its own, over which it subscribes, says where it is, and gets what is near. A publisher sends the
 //! reports as events. Meanwhile the oracle (`scan`) sees the same moves and events and says who should have got what.
 //!
-//! Order is what makes that possible: a report first moves its taxi, then, once the broker has answered, it is
-//! published, and only once that is answered comes the next.
+//! Order is what makes that possible. The reports that are due go in waves: their taxis move, and once the broker has
+//! answered all of that, the reports are published, and only once that is answered comes the next wave. So each event
+//! meets the positions that the oracle saw before it, and no others.
 
 mod display;
 mod fleet;
@@ -32,10 +33,13 @@ use display::Behind;
 use fleet::{Role, WORLD};
 use oracle::{FACTS_MAX, Fact, Figures, Oracle};
 use replay::{Recording, Report};
-use socket::Client;
+use socket::{Answer, Client};
 
 /// Where the broker listens, unless somebody else does.
 const LISTEN: &str = "127.0.0.1:7070";
+
+/// Reports of one wave, at most. A replay that keeps up has waves of one or two.
+const WAVE_MAX: usize = 64;
 
 /// How long an answer, the last deliveries, and then the goodbyes of the broker may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -216,7 +220,9 @@ impl Stage<'_> {
         let recording = self.recording;
         let end = duration.unwrap_or(Duration::MAX);
         let mut stopped = std::pin::pin!(stop());
-        for (number, (due, report)) in (1_u64..).zip(recording.rounds(speed)) {
+        let mut reports = (1_u64..).zip(recording.rounds(speed)).peekable();
+        let mut wave = Vec::with_capacity(WAVE_MAX);
+        while let Some(&(_, (due, _))) = reports.peek() {
             let wait = due.min(end).saturating_sub(started.elapsed());
             tokio::select! {
                 biased;
@@ -228,20 +234,45 @@ impl Stage<'_> {
                 break;
             }
             self.behind.set(elapsed.saturating_sub(due));
-            self.report(number, report).await?;
+            wave.clear();
+            while wave.len() < WAVE_MAX
+                && let Some((number, (_, report))) = reports.next_if(|(_, (due, _))| *due <= elapsed)
+            {
+                wave.push((number, report));
+            }
+            self.surge(&wave).await?;
         }
         Ok(())
     }
 
-    /// Moves the taxi, then publishes what it reported.
-    async fn report(&mut self, number: u64, report: &Report) -> anyhow::Result<()> {
+    /// Moves the taxis, then publishes what they reported.
+    async fn surge(&mut self, wave: &[(u64, &Report)]) -> anyhow::Result<()> {
+        let mut moves = Vec::with_capacity(wave.len());
+        for (_, Report { taxi_idx, lon, lat, .. }) in wave {
+            let coordinates = vec![*lon, *lat];
+            let frame = |reference| wire::ClientFrame::Move { reference, coordinates };
+            moves.push(self.clients.taxis[*taxi_idx].ask(frame).await?);
+        }
+        for (moved, (_, Report { taxi_idx, lon, lat, .. })) in moves.into_iter().zip(wave) {
+            moved.wait().await?;
+            let (client_idx, position) = (u32::try_from(*taxi_idx)?, WORLD.position(&[*lon, *lat])?);
+            self.tell(Fact::Moved { client_idx, position }).await?;
+        }
+        let mut published = Vec::with_capacity(wave.len());
+        for (number, report) in wave {
+            published.push(self.publish(*number, report).await?);
+        }
+        for (answer, fact) in published {
+            answer.wait().await?;
+            self.tell(fact).await?;
+        }
+        Ok(())
+    }
+
+    /// Publishes what a taxi reported; the fact is one once the broker has answered.
+    async fn publish(&mut self, number: u64, report: &Report) -> anyhow::Result<(Answer, Fact)> {
         let Report { taxi_idx, lon, lat, speed_kmh, status, .. } = *report;
         let position = WORLD.position(&[lon, lat])?;
-        let taxi = &mut self.clients.taxis[taxi_idx];
-        taxi.ask(|reference| wire::ClientFrame::Move { reference, coordinates: vec![lon, lat] }).await?;
-        let client_idx = u32::try_from(taxi_idx)?;
-        self.facts.send(Fact::Moved { client_idx, position }).await.ok().context("the check is over")?;
-
         let taxi_id = self.recording.taxis[taxi_idx];
         let mut properties = serde_json::Map::new();
         properties.insert("taxi_id".to_owned(), json!(taxi_id));
@@ -251,13 +282,16 @@ impl Stage<'_> {
         feature.id = Some(number.into());
         let sent_at = Instant::now();
         let publish = |reference| wire::ClientFrame::Publish { reference, event: Box::new(feature) };
-        self.clients.publisher.ask(publish).await?;
+        let answer = self.clients.publisher.ask(publish).await?;
         let event = Event::at(position)
             .with("taxi_id", f64::from(taxi_id))
             .with("speed_kmh", f64::from(speed_kmh))
             .with("status", f64::from(status));
-        let published = Fact::Published { number, event: Box::new(event), sent_at };
-        self.facts.send(published).await.ok().context("the check is over")
+        Ok((answer, Fact::Published { number, event: Box::new(event), sent_at }))
+    }
+
+    async fn tell(&self, fact: Fact) -> anyhow::Result<()> {
+        self.facts.send(fact).await.ok().context("the check is over")
     }
 }
 

@@ -1,5 +1,6 @@
 //! A client of the demo: a WebSocket, as anybody's would be, and a task that owns it.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,6 +22,10 @@ use super::oracle::Fact;
 /// Frames of the demo are a few hundred bytes; the library's own 128 KiB for each of hundreds of sockets would be a waste.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
 
+/// Requests of one client that wait for their answers, and that wait to be sent; who has more waits. Far fewer than
+/// the answers that the broker keeps for a connection.
+const REQUESTS_MAX: usize = 64;
+
 /// The way to a client's socket. Dropped, the socket stays open until the broker closes it.
 pub(super) struct Client {
     requests: mpsc::Sender<Request>,
@@ -33,6 +38,9 @@ struct Request {
     text: String,
     answer: oneshot::Sender<Result<(), String>>,
 }
+
+/// The answer to a request that is under way.
+pub(super) struct Answer(oneshot::Receiver<Result<(), String>>);
 
 type Socket = WebSocketStream<TcpStream>;
 
@@ -51,30 +59,36 @@ impl Client {
             Some(ServerFrame::Ready { .. }) => {}
             other => bail!("{} was told {other:?} instead of `ready`", role.client),
         }
-        // A client has one request open at a time, so a queue of one is never full.
-        let (requests, inbox) = mpsc::channel(1);
+        let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
         let wishes = role.wishes.clone();
         tasks.spawn(attend(socket, role, client_idx, inbox, facts));
         let mut client = Self { requests, next_ref: 1 };
         for wish in wishes {
             let subscription = wish.document();
-            client.ask(|reference| ClientFrame::Subscribe { reference, subscription }).await?;
+            client.ask(|reference| ClientFrame::Subscribe { reference, subscription }).await?.wait().await?;
         }
         Ok(client)
     }
 
-    /// Sends a request and waits until the broker has answered it.
+    /// Sends a request. The broker carries out what one client asks in the order in which it was asked.
     pub(super) async fn ask(
         &mut self,
         frame: impl FnOnce(Option<serde_json::Value>) -> ClientFrame,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Answer> {
         let reference = self.next_ref;
         self.next_ref += 1;
         let text = serde_json::to_string(&frame(Some(reference.into())))?;
         let (answer, answered) = oneshot::channel();
         let request = Request { reference, text, answer };
         self.requests.send(request).await.ok().context("the connection is closed")?;
-        let answered = tokio::time::timeout(PATIENCE, answered).await.context("no answer from the broker")?;
+        Ok(Answer(answered))
+    }
+}
+
+impl Answer {
+    /// Waits until the broker has carried the request out.
+    pub(super) async fn wait(self) -> anyhow::Result<()> {
+        let answered = tokio::time::timeout(PATIENCE, self.0).await.context("no answer from the broker")?;
         answered.context("the connection closed before the answer")?.map_err(anyhow::Error::msg)
     }
 }
@@ -108,18 +122,18 @@ async fn attend(
     mut inbox: mpsc::Receiver<Request>,
     facts: mpsc::Sender<Fact>,
 ) -> anyhow::Result<()> {
-    let mut open_request: Option<(u64, oneshot::Sender<Result<(), String>>)> = None;
+    let mut open_requests: VecDeque<(u64, oneshot::Sender<Result<(), String>>)> = VecDeque::new();
     loop {
         let frame = tokio::select! {
-            Some(request) = inbox.recv(), if open_request.is_none() => {
+            Some(request) = inbox.recv(), if open_requests.len() < REQUESTS_MAX => {
+                open_requests.push_back((request.reference, request.answer));
                 socket.send(Message::text(request.text)).await?;
-                open_request = Some((request.reference, request.answer));
                 continue;
             }
             frame = read(&mut socket) => frame.with_context(|| format!("client {}", role.client))?,
         };
         let received_at = Instant::now();
-        let mut answer = |reference: Option<serde_json::Value>, result| match open_request.take() {
+        let mut answer = |reference: Option<serde_json::Value>, result| match open_requests.pop_front() {
             Some((open, sender)) if reference == Some(open.into()) => {
                 // Nobody waits any more where the demo is being stopped.
                 let _ = sender.send(result);

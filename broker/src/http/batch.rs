@@ -101,7 +101,7 @@ pub(crate) async fn elements<W: Work>(
     work: &mut W,
     tally: &mut Tally,
 ) -> Result<(), Refusal> {
-    let mut part = Some(head);
+    let mut part = Some(head.slice_ref(body::without_mark(&head)));
     while let Some(bytes) = part {
         let mut at = 0;
         while let Some(framed) = elements.next(&bytes, &mut at)? {

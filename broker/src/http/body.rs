@@ -55,40 +55,63 @@ impl Format {
     }
 }
 
+/// How many bytes something may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    /// What is bounded, in words.
+    pub(crate) what: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) setting: &'static str,
+}
+
+impl Bound {
+    /// The bound of one position.
+    pub(crate) fn of_position(app: &App) -> Self {
+        let bytes = app.config.limits.position_bytes as u64;
+        Self { what: "a position", bytes, setting: "limits.position_bytes" }
+    }
+
+    /// The bound of one subscription.
+    pub(crate) fn of_subscription(app: &App) -> Self {
+        let bytes = app.config.limits.subscription_bytes as u64;
+        Self { what: "a subscription", bytes, setting: "limits.subscription_bytes" }
+    }
+
+    /// Refuses a text that is longer.
+    pub(crate) fn check(self, text: &str) -> Result<(), Refusal> {
+        if text.len() as u64 > self.bytes { Err(self.passed()) } else { Ok(()) }
+    }
+
+    /// What is answered when more comes.
+    pub(crate) fn passed(self) -> Refusal {
+        Refusal::TooLarge { what: self.what, limit: self.bytes, setting: self.setting }
+    }
+}
+
 /// The parts of a body as they come, bounded in size and in the pauses between them.
 pub(crate) struct Parts {
     stream: BodyDataStream,
     left: u64,
-    limit: u64,
-    setting: &'static str,
+    bound: Bound,
     pause: Duration,
 }
 
 impl Parts {
     /// A body of a batch.
     pub(crate) fn of_batch(app: &App, headers: &HeaderMap, body: Body) -> Result<Self, Refusal> {
-        Self::new(app, headers, body, app.config.limits.body_bytes, "limits.body_bytes")
+        let bytes = app.config.limits.body_bytes;
+        Self::new(app, headers, body, Bound { what: "a body", bytes, setting: "limits.body_bytes" })
     }
 
-    pub(crate) fn new(
-        app: &App,
-        headers: &HeaderMap,
-        body: Body,
-        limit: u64,
-        setting: &'static str,
-    ) -> Result<Self, Refusal> {
+    pub(crate) fn new(app: &App, headers: &HeaderMap, body: Body, bound: Bound) -> Result<Self, Refusal> {
         let pause = Duration::from_millis(app.config.connection.body_timeout_ms);
-        let parts = Self { stream: body.into_data_stream(), left: limit, limit, setting, pause };
+        let parts = Self { stream: body.into_data_stream(), left: bound.bytes, bound, pause };
         let announced =
             headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        if announced.is_some_and(|length| length > limit) {
-            return Err(parts.too_large());
+        if announced.is_some_and(|length| length > bound.bytes) {
+            return Err(bound.passed());
         }
         Ok(parts)
-    }
-
-    fn too_large(&self) -> Refusal {
-        Refusal::TooLarge { what: "a body", limit: self.limit, setting: self.setting }
     }
 
     /// The next part; `None` at the end.
@@ -102,7 +125,7 @@ impl Parts {
                     self.left = left;
                     Ok(Some(part))
                 }
-                None => Err(self.too_large()),
+                None => Err(self.bound.passed()),
             },
         }
     }
@@ -139,19 +162,27 @@ pub(crate) async fn document(
     app: &App,
     headers: &HeaderMap,
     body: Body,
-    limit: usize,
-    setting: &'static str,
+    bound: Bound,
 ) -> Result<Bytes, Refusal> {
     Format::require_json(headers)?;
-    let mut parts = Parts::new(app, headers, body, limit as u64, setting)?;
-    let (bytes, _) = parts.gather(limit).await?;
+    let mut parts = Parts::new(app, headers, body, bound)?;
+    let (bytes, _) = parts.gather(usize::try_from(bound.bytes).unwrap_or(usize::MAX)).await?;
     Ok(bytes)
+}
+
+/// Some editors begin a file with it.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The same without a byte order mark.
+pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
 /// The text of some bytes, without a byte order mark.
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, Refusal> {
+    let bytes = without_mark(bytes);
     match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Ok(text) => Ok(text),
         Err(error) => {
             let before = &bytes[..error.valid_up_to()];
             let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;

@@ -6,16 +6,20 @@ use std::sync::Arc;
 use crate::outbox::{Delivery, Entry, Gap, Names};
 use crate::refusal::Refusal;
 
-/// Bytes of a delivery besides its names and its body.
-const DELIVERY_BYTES: usize = 96;
+/// What a delivery begins with, before its offset.
+const BEFORE_OFFSET: &str = r#"{"op":"event","offset":"#;
+/// What stands between its offset and the names of its subscriptions.
+const BEFORE_NAMES: &str = r#","subscriptions":["#;
+/// What stands between those and the event's body, after which it is closed.
+const BEFORE_BODY: &str = r#"],"cause":"published","event":"#;
 
 /// An entry as a WebSocket frame.
 pub(crate) fn frame(entry: Entry) -> String {
     match entry {
         Entry::Answer(text) => text.into_string(),
         Entry::Delivery(delivery) => {
-            let mut text =
-                String::with_capacity(DELIVERY_BYTES + names_bytes(&delivery) + delivery.body.text.len());
+            // To the byte: what is left over would cost another allocation on the way to the socket.
+            let mut text = String::with_capacity(delivery_bytes(&delivery));
             push_delivery(&mut text, &delivery);
             text
         }
@@ -44,11 +48,16 @@ pub(crate) fn push_server_sent(text: &mut String, epoch: &str, entry: &Entry) {
     text.push_str("\n\n");
 }
 
-fn names_bytes(delivery: &Delivery) -> usize {
-    match &delivery.subscriptions {
+fn delivery_bytes(delivery: &Delivery) -> usize {
+    let names_bytes = match &delivery.subscriptions {
         Names::One(name) => name.len(),
-        Names::Many(names) => names.iter().map(|name| name.len() + 1).sum(),
-    }
+        Names::Many(names) => {
+            names.iter().map(|name| name.len()).sum::<usize>() + names.len().saturating_sub(1)
+        }
+    };
+    let offset_bytes = delivery.offset.checked_ilog10().map_or(1, |log| log as usize + 1);
+    let fixed_bytes = BEFORE_OFFSET.len() + BEFORE_NAMES.len() + BEFORE_BODY.len() + 1;
+    fixed_bytes + offset_bytes + names_bytes + delivery.body.text.len()
 }
 
 fn push_delivery(text: &mut String, delivery: &Delivery) {
@@ -58,16 +67,16 @@ fn push_delivery(text: &mut String, delivery: &Delivery) {
         Names::Many(names) => names,
     };
     // Once for each delivery: the formatting machinery was a tenth of the broker's time here.
-    text.push_str("{\"op\":\"event\",\"offset\":");
+    text.push_str(BEFORE_OFFSET);
     text.push_str(itoa::Buffer::new().format(*offset));
-    text.push_str(",\"subscriptions\":[");
+    text.push_str(BEFORE_NAMES);
     for (index, name) in names.iter().enumerate() {
         if index > 0 {
             text.push(',');
         }
         text.push_str(name);
     }
-    text.push_str("],\"cause\":\"published\",\"event\":");
+    text.push_str(BEFORE_BODY);
     text.push_str(&body.text);
     text.push('}');
 }
@@ -82,7 +91,7 @@ fn push_gap(text: &mut String, gap: &Gap) {
 /// `ok`, with the request's `ref` as it was written.
 pub(crate) fn ok(reference: Option<&str>) -> String {
     match reference {
-        Some(reference) => format!(r#"{{"op":"ok","ref":{reference}}}"#),
+        Some(reference) => [r#"{"op":"ok","ref":"#, reference, "}"].concat(),
         None => r#"{"op":"ok"}"#.to_owned(),
     }
 }
@@ -125,6 +134,18 @@ mod tests {
         );
         let empty = Gap { from: 1, to: 0, reason: "epoch" };
         assert!(frame(Entry::Gap(empty)).contains("\"count\":0"));
+    }
+
+    #[test]
+    fn a_delivery_takes_no_more_room_than_it_needs() {
+        for names in [&[][..], &["\"s1\""], &["\"s1\"", "\"s2\""]] {
+            for offset in [0, 9, 10, 12_345, u64::MAX] {
+                let Entry::Delivery(delivery) = delivery(names) else { panic!("a delivery") };
+                let delivery = Delivery { offset, ..delivery };
+                let bytes = delivery_bytes(&delivery);
+                assert_eq!(frame(Entry::Delivery(delivery)).len(), bytes);
+            }
+        }
     }
 
     #[test]

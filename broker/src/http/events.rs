@@ -17,14 +17,28 @@ use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
 use crate::refusal::Refusal;
 
+/// Two events, an event a line.
+const LINES: &str = concat!(
+    r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9.19,45.464]},"properties":{"severity":3}}"#,
+    "\n",
+    r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9.2,45.47]},"properties":{"severity":1}}"#,
+    "\n",
+);
+/// One event as a text sequence.
+const SEQUENCE: &str = concat!(
+    "\u{1e}",
+    r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9.19,45.464]},"properties":{"severity":3}}"#,
+    "\n",
+);
+
 /// Publishes one event or many.
 #[utoipa::path(
     post, path = "/v1/events", tag = "events",
     request_body(content(
         (wire::Feature = "application/geo+json"),
         (wire::Feature = "application/json"),
-        (String = "application/geo+json-seq"),
-        (String = "application/x-ndjson"),
+        (String = "application/geo+json-seq", example = json!(SEQUENCE)),
+        (String = "application/x-ndjson", example = json!(LINES)),
     ), description = "A Feature, a FeatureCollection, a GeoJSON text sequence (RFC 8142) or a Feature a line"),
     responses(
         (status = 202, description = "Matched against every subscription that was acknowledged before", body = Accepted),
@@ -150,7 +164,7 @@ async fn collection(
     }
 }
 
-/// Ends a live event.
+/// Ends a live event (not there yet).
 #[utoipa::path(
     delete, path = "/v1/events/{id}", tag = "events",
     params(("id" = String, Path, description = "The event's id")),
@@ -160,7 +174,7 @@ pub(crate) async fn revoke() -> Refusal {
     Refusal::not_yet("", "revoking a live event")
 }
 
-/// Says why a client does or does not get an event.
+/// Says why a client does or does not get an event (not there yet).
 #[utoipa::path(
     post, path = "/v1/explain", tag = "events",
     responses((status = 501, description = "Not there yet", body = wire::Problem, content_type = "application/problem+json")),

@@ -15,6 +15,7 @@ mod path;
 mod positions;
 mod sse;
 mod subscriptions;
+mod woken;
 mod ws;
 
 use std::sync::Arc;

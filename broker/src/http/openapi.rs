@@ -54,6 +54,10 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| Api::openapi().to_json().un
 static PAGE: LazyLock<Arc<Config<'static>>> =
     LazyLock::new(|| Arc::new(Config::from("/openapi.json").validator_url("none")));
 
+/// What the page would call itself, and what it is called.
+const FOREIGN_TITLE: &str = "<title>Swagger UI</title>";
+const TITLE: &str = "<title>The API of nearcast</title>";
+
 /// The document.
 pub(crate) async fn document() -> Response {
     error::json(StatusCode::OK, DOCUMENT.as_str())
@@ -79,7 +83,11 @@ fn page(file: &str) -> Result<Response, Refusal> {
         Ok(Some(found)) => {
             let kind = HeaderValue::from_str(&found.content_type)
                 .unwrap_or(HeaderValue::from_static("application/octet-stream"));
-            Ok(([(CONTENT_TYPE, kind)], found.bytes.into_owned()).into_response())
+            let mut bytes = found.bytes.into_owned();
+            if file == "index.html" {
+                bytes = String::from_utf8_lossy(&bytes).replace(FOREIGN_TITLE, TITLE).into_bytes();
+            }
+            Ok(([(CONTENT_TYPE, kind)], bytes).into_response())
         }
         Ok(None) => Err(Refusal::NotFound(format!("there is no /docs/{file}"))),
         Err(_) => Err(Refusal::Internal("a page of the API could not be made")),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::batch::Work as _;
+use super::body::Bound;
 use super::events::Publish;
 use super::{App, Pace, encode, positions};
 use crate::ingest::json::{self, Members};
@@ -46,9 +47,15 @@ impl Asker {
         let Some(op) = members.take("op") else { return Err(Refusal::invalid("/op", "must say what to do")) };
         self.app.refuse_when_stopping()?;
         match op {
-            "\"subscribe\"" => self.subscribe(members, *reference).await,
+            "\"subscribe\"" => {
+                Bound::of_subscription(&self.app).check(text)?;
+                self.subscribe(members, *reference).await
+            }
             "\"unsubscribe\"" => self.unsubscribe(members).await,
-            "\"move\"" => self.move_to(members, reference.is_some()).await,
+            "\"move\"" => {
+                Bound::of_position(&self.app).check(text)?;
+                self.move_to(members, reference.is_some()).await
+            }
             "\"publish\"" => self.publish(members).await,
             "\"ack\"" => acknowledge(members),
             "\"ping\"" => Ok(Answer::Pong),

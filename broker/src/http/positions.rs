@@ -10,16 +10,12 @@ use matcher::geo::Position;
 use wire::Moved;
 
 use super::batch::{self, Tally, Work};
-use super::body::{self, Format, Parts};
+use super::body::{self, Bound, Format, Parts};
 use super::path::{self, ClientPath};
 use super::{App, error};
 use crate::ingest::framing::Elements;
 use crate::ingest::position;
 use crate::refusal::Refusal;
-use crate::shard::Command;
-
-/// Bytes of one position.
-const POSITION_BYTES: usize = 16_384;
 
 /// Tells where a client is.
 #[utoipa::path(
@@ -38,7 +34,7 @@ pub(crate) async fn move_one(
     body: Body,
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
-    let body = body::document(&app, &headers, body, POSITION_BYTES, "the broker's own bound").await?;
+    let body = body::document(&app, &headers, body, Bound::of_position(&app)).await?;
     let position = position::parse(app.world, body::text(&body)?)?;
     move_client(&app, &client, position).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -46,22 +42,23 @@ pub(crate) async fn move_one(
 
 /// Puts a move where everything that is sent afterwards comes behind it.
 pub(crate) async fn move_client(app: &App, client: &Arc<str>, position: Position) -> Result<(), Refusal> {
-    let limit = app.config.limits.clients;
-    if app.metrics.clients.get() >= limit {
-        let knows = app.shards.ask(client, |client, reply| Command::Knows { client, reply }).await?;
-        if !knows {
-            return Err(Refusal::Limit { what: "clients", limit, setting: "limits.clients" });
-        }
-    }
     app.shards.move_client(client, position).await?;
     app.metrics.moves.add(1);
     Ok(())
 }
 
+/// Two positions, a position a line.
+const LINES: &str = concat!(
+    r#"{"client":"car-7","coordinates":[9.19,45.464]}"#,
+    "\n",
+    r#"{"client":"car-8","coordinates":[9.2,45.47]}"#,
+    "\n",
+);
+
 /// Tells where many clients are.
 #[utoipa::path(
     post, path = "/v1/positions", tag = "clients",
-    request_body(content((Vec<wire::NamedPosition> = "application/json"), (String = "application/x-ndjson"))),
+    request_body(content((Vec<wire::NamedPosition> = "application/json"), (String = "application/x-ndjson", example = json!(LINES)))),
     responses(
         (status = 202, description = "In force for every event that is published from now on", body = Moved),
         (status = "4XX", description = "Not taken", body = wire::Problem, content_type = "application/problem+json"),
@@ -78,7 +75,8 @@ pub(crate) async fn move_many(
     let moved = match Format::of(&headers)? {
         Format::Json => array(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
-            batch::records(&app, &headers, body, format, POSITION_BYTES, &mut work, &mut tally).await
+            let limit = app.config.limits.position_bytes;
+            batch::records(&app, &headers, body, format, limit, &mut work, &mut tally).await
         }
     };
     if let Err(refusal) = moved {
@@ -100,13 +98,14 @@ async fn array(
     work: &mut MoveMany<'_>,
     tally: &mut Tally,
 ) -> Result<(), Refusal> {
+    let limit = app.config.limits.position_bytes;
     let mut parts = Parts::of_batch(app, headers, body)?;
-    let (head, ended) = parts.gather(POSITION_BYTES).await?;
+    let (head, ended) = parts.gather(limit).await?;
     if ended {
         // All is there: a small document that is malformed somewhere moves nobody.
         crate::ingest::json::check_syntax(body::text(&head)?)?;
     }
-    let mut elements = Elements::of_array(POSITION_BYTES);
+    let mut elements = Elements::of_array(limit);
     batch::elements(app, head, Some(&mut parts), &mut elements, work, tally).await
 }
 
@@ -131,7 +130,6 @@ impl Work for MoveMany<'_> {
     }
 
     fn too_large(&self) -> Refusal {
-        let limit = POSITION_BYTES as u64;
-        Refusal::TooLarge { what: "a position", limit, setting: "the broker's own bound" }
+        Bound::of_position(self.app).passed()
     }
 }

@@ -7,8 +7,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
+use super::body::{self, Bound};
 use super::path::{ClientPath, SubscriptionPath};
-use super::{App, body, error};
+use super::{App, error};
 use crate::refusal::Refusal;
 use crate::shard::Command;
 
@@ -31,8 +32,7 @@ pub(crate) async fn put(
     body: Body,
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
-    let limit = app.config.limits.subscription_bytes;
-    let body = body::document(&app, &headers, body, limit, "limits.subscription_bytes").await?;
+    let body = body::document(&app, &headers, body, Bound::of_subscription(&app)).await?;
     let subscription = Box::new(app.subscriptions.parse(&id, body::text(&body)?)?);
     let install = |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
     let installed = app.shards.ask(&client, install).await??;

@@ -15,6 +15,7 @@ use tokio_tungstenite::tungstenite;
 
 use super::ops::Asker;
 use super::path::ClientPath;
+use super::woken::Woken;
 use super::{App, Pace, encode};
 use crate::metrics::Raised;
 use crate::outbox::{Entry, Outbox};
@@ -93,7 +94,8 @@ async fn converse(socket: WebSocket, asker: Asker) {
         tokio::select! {
             biased;
             written = &mut writing => written.is_err(),
-            read = read(&mut stream, &asker) => match read {
+            // Most wakes are of the writer, and a look at a socket on which nothing has come is not free.
+            read = async { Woken::new(std::pin::pin!(read(&mut stream, &asker))).await } => match read {
                 Read::Gone => true,
                 // What waits is written first.
                 Read::Refused => writing.await.is_err(),

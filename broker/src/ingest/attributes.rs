@@ -85,14 +85,17 @@ struct Walk<'w> {
 
 impl<'w> Walk<'w> {
     fn new(pointer: &str, bounds: &'w Bounds, faults: &'w mut Vec<Fault>) -> Self {
+        // Room for most names, so that places and names do not grow step by step.
+        let mut place = String::with_capacity(64);
+        place.push_str(pointer);
         Self {
             bounds,
             faults,
             flattens: false,
             found: Found::default(),
             values_count: 0,
-            pointer: pointer.to_owned(),
-            name: String::new(),
+            pointer: place,
+            name: String::with_capacity(32),
             depth: 0,
             scope: 0,
             arrays_count: 0,

@@ -193,8 +193,11 @@ fn refuse_what_is_not_there_yet(members: &Members<'_>) -> Result<(), Refusal> {
 }
 
 fn check_kind(members: &mut Members<'_>, faults: &mut Vec<Fault>) {
-    let kind = members.take("type").and_then(|text| serde_json::from_str::<String>(text).ok());
-    if kind.as_deref() != Some("Feature") {
+    // Nearly always written plainly; with escapes it is the same text.
+    let is_feature = |text: &str| {
+        text == "\"Feature\"" || serde_json::from_str::<String>(text).is_ok_and(|kind| kind == "Feature")
+    };
+    if !members.take("type").is_some_and(is_feature) {
         faults.push(Fault { pointer: "/type".to_owned(), detail: "must be \"Feature\"".to_owned() });
     }
     members.take("priority");

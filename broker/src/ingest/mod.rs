@@ -7,3 +7,4 @@ pub(crate) mod framing;
 pub(crate) mod json;
 pub(crate) mod position;
 pub(crate) mod subscription;
+pub(crate) mod value;

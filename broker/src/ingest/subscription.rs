@@ -11,6 +11,7 @@ use wire::Fault;
 
 use super::area::{self, AreaBounds};
 use super::json::{self, Members};
+use super::value;
 use crate::config::{Limits, OverflowName};
 use crate::cql2_json;
 use crate::refusal::Refusal;
@@ -42,9 +43,6 @@ impl SubscriptionReader {
 
     /// Reads a document, whose `id`, if it has one, must be the one that it is put under.
     pub(crate) fn parse(&self, id: &str, text: &str) -> Result<Prepared, Refusal> {
-        if text.len() > self.limits.subscription_bytes {
-            return Err(self.too_large());
-        }
         let mut members = Members::parse(text)?;
         if let Some(text) = members.take("id") {
             let found: String = json::read(text, "/id", "a text")?;
@@ -53,12 +51,6 @@ impl SubscriptionReader {
             }
         }
         self.parse_members(id, members)
-    }
-
-    /// What a document that is too large is answered.
-    pub(crate) fn too_large(&self) -> Refusal {
-        let limit = self.limits.subscription_bytes as u64;
-        Refusal::TooLarge { what: "a subscription", limit, setting: "limits.subscription_bytes" }
     }
 
     /// Checks what a client wants to call a subscription.
@@ -183,7 +175,7 @@ impl SubscriptionReader {
             let detail = format!("a condition may have at most {limit} bytes (limits.condition_bytes)");
             return Err(fault(pointer.to_owned(), detail));
         }
-        let document: serde_json::Value = json::read(text, pointer, "a condition in CQL2")?;
+        let document = value::read(text, pointer)?;
         cql2_json::condition(&document)
             .map_err(|error| fault(format!("{pointer}{}", error.pointer), error.detail))
     }
@@ -299,6 +291,10 @@ mod tests {
         check_fault(r#"{"filters":[{}],"on":["evnt"]}"#, &["/on"]);
         check_fault(r#"{"filters":[{}],"overflow":"explode"}"#, &["/overflow"]);
         check_fault(r#"{"filters":[{}],"durable":"yes"}"#, &["/durable"]);
+        check_fault(
+            r#"{"filters":[{"where":{"op":"not","args":[{"a":1,"a":2}]}}]}"#,
+            &["/filters/0/where/args/0/a"],
+        );
         let long = format!(r#"{{"filters":[{{"where":"a = '{}'"}}]}}"#, "x".repeat(40));
         check_fault(&long, &["/filters/0/where"]);
     }

@@ -7,7 +7,7 @@ use crate::Problem;
 
 /// What a client wants: every event that satisfies one of the filters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({"filters": [{"area": {"radius_m": 500.0}, "where": "severity >= 3"}]})))]
 pub struct Subscription {
     /// What the client calls it. Given in answers; in a request it is part of the path or of the frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub enum Overflow {
 
 /// Where a client is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({"coordinates": [9.19, 45.464]})))]
 pub struct Position {
     /// `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
     pub coordinates: Vec<f64>,
@@ -119,7 +119,7 @@ pub struct Position {
 
 /// Where some client is: an element of `POST /v1/positions`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({"client": "car-7", "coordinates": [9.19, 45.464]})))]
 pub struct NamedPosition {
     /// The client.
     pub client: String,

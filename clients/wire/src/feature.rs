@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// An event: a GeoJSON Feature with a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({"type": "Feature", "geometry": {"type": "Point", "coordinates": [9.19, 45.464]}, "properties": {"type": "accident", "severity": 3}})))]
 pub struct Feature {
     /// Always `Feature`.
     #[serde(rename = "type")]

@@ -322,6 +322,47 @@ async fn batches_of_positions_keep_the_good_ones() {
     program.finish().await;
 }
 
+/// As editors on some systems begin a file with one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_byte_order_mark_before_a_document_is_passed_over() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let mut client = program.ws("car").await;
+    client.subscribe("s", json!({"filters": [{}]})).await;
+    let marked = |text: &str| format!("\u{feff}{text}");
+    let place = |client: &str| format!(r#"{{"client":"{client}","coordinates":[9,45]}}"#);
+    // Beyond the size up to which a document is checked whole, it is read in parts.
+    let many = (0..1_000).map(|idx| place(&format!("c{idx}"))).collect::<Vec<_>>().join(",");
+    for (content_type, body, moved) in [
+        (JSON, "[]".to_owned(), 0),
+        (JSON, format!("[{},{}]", place("a"), place("b")), 2),
+        (JSON, format!(" [{many}]"), 1_000),
+        ("application/x-ndjson", format!("{}\n{}\n", place("a"), place("b")), 2),
+    ] {
+        let answer = http.post("/v1/positions", content_type, marked(&body)).await.expect(202).json();
+        assert_eq!(answer, json!({"moved": moved, "rejected": []}), "{content_type}");
+    }
+    let event = event_with("id", "\"e\"");
+    let large = format!(r#"{{"type":"FeatureCollection","features":[{}]}}"#, vec![&*event; 1_000].join(","));
+    for (content_type, body, accepted) in [
+        (GEOJSON, event.clone(), 1),
+        (GEOJSON, format!(r#"{{"type":"FeatureCollection","features":[{event}]}}"#), 1),
+        (GEOJSON, large, 1_000),
+        ("application/x-ndjson", event.clone(), 1),
+    ] {
+        let answer = http.post(EVENTS, content_type, marked(&body)).await.expect(202).json();
+        assert_eq!(answer, json!({"accepted": accepted, "rejected": []}), "{content_type}");
+        for _ in 0..accepted {
+            assert_eq!(client.event().await["event"]["id"], "e");
+        }
+    }
+    http.send("PUT", POSITION, Some(JSON), marked(r#"{"coordinates":[9,45]}"#)).await.expect(204);
+    http.send("PUT", SUBSCRIPTION, Some(JSON), marked(r#"{"filters":[{}]}"#)).await.expect(200);
+    // One is no part of a document, two are.
+    http.post("/v1/positions", JSON, marked(&marked("[]"))).await.problem(400);
+    program.finish().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_that_there_are_not() {
     let program = Serve::new().start().await;

@@ -144,6 +144,36 @@ async fn json_that_is_no_condition_says_where() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_of_a_condition_that_come_twice_are_told_by_name_and_place() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let mut client = program.ws("car").await;
+    for (condition, member) in [
+        (r#"{"op":"=","op":"<>","args":[{"property":"a"},1]}"#, "op"),
+        (r#"{"op":"=","args":[{"property":"a"},1],"args":[{"property":"b"},2]}"#, "args"),
+        (
+            r#"{"op":"not","args":[{"op":"isNull","args":[{"property":"a","property":"a"}]}]}"#,
+            "args/0/args/0/property",
+        ),
+    ] {
+        let subscription = format!(r#"{{"filters":[{{}},{{"where":{condition}}}]}}"#);
+        let expected = json!([{
+            "pointer": format!("/filters/1/where/{member}"),
+            "detail": "this member is given twice",
+        }]);
+        let problem =
+            http.send("PUT", PATH, Some("application/json"), subscription.clone()).await.problem(400);
+        assert_eq!(problem["errors"], expected, "{condition}");
+        let frame = subscription.replacen('{', r#"{"op":"subscribe","id":"s","#, 1);
+        client.send_text(frame).await;
+        let answer = client.next().await;
+        assert_eq!(answer["problem"], problem, "{condition}");
+    }
+    http.get(PATH).await.expect(404);
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_fault_of_a_subscription_is_told_at_once() {
     let program = Serve::new().start().await;
     let body = json!({"filters": [

@@ -12,6 +12,7 @@ event_bytes = 4096
 name_bytes = 32
 text_bytes = 128
 client_name_bytes = 16
+position_bytes = 1024
 subscription_bytes = 8192
 subscriptions_per_client = 5
 filters_per_subscription = 4
@@ -77,6 +78,69 @@ async fn sizes_and_counts_have_bounds() {
         assert!(problem.to_string().contains("limits."), "{name}: does not name its setting: {problem}");
         witness.probe_elsewhere(name).await;
         program.assert_healthy();
+    }
+    program.finish().await;
+}
+
+/// The same problem, whichever way a document comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_that_are_too_large_are_told_alike() {
+    let program = Serve::new().config(SMALL).start().await;
+    let http = program.http();
+    let mut client = program.ws("car").await;
+    let filters = json!([{"where": "x".repeat(10_000)}]);
+    let told = http.put("/v1/clients/car/subscriptions/s", &json!({"filters": filters})).await.problem(413);
+    assert_eq!((&told["setting"], &told["limit"]), (&json!("limits.subscription_bytes"), &json!(8192)));
+    let frame = json!({"op": "subscribe", "id": "s", "filters": filters});
+    assert_eq!(client.problem(frame).await, told);
+    http.get("/v1/clients/car/subscriptions/s").await.expect(404);
+
+    let place = json!({"client": "car", "coordinates": [9, 45], "note": "x".repeat(2_000)});
+    let told = http.put("/v1/clients/car/position", &place).await.problem(413);
+    assert_eq!((&told["setting"], &told["limit"]), (&json!("limits.position_bytes"), &json!(1024)));
+    for (content_type, body) in
+        [("application/json", format!("[{place}]")), ("application/x-ndjson", place.to_string())]
+    {
+        let answer = http.post("/v1/positions", content_type, body).await.expect(202).json();
+        assert_eq!(answer, json!({"moved": 0, "rejected": [{"index": 0, "problem": told}]}));
+    }
+    let frame = json!({"op": "move", "coordinates": [9, 45], "note": "x".repeat(2_000)});
+    assert_eq!(client.problem(frame).await, told);
+    program.finish().await;
+}
+
+/// Many new clients at once, of whom some fit: who is told that they do, does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_that_was_answered_is_in_force_at_the_limit_of_clients() {
+    const LIMIT: usize = 4;
+    let program = Serve::new().config(&format!("[limits]\nclients = {LIMIT}\n")).start().await;
+    let http = program.http();
+    for round in 0..20 {
+        let mut calls = tokio::task::JoinSet::new();
+        for idx in 0..4 * LIMIT {
+            let http = http.clone();
+            calls.spawn(async move {
+                let client = format!("/v1/clients/car-{idx}");
+                let answer = http.put(&format!("{client}/position"), &json!({"coordinates": [9, 45]})).await;
+                (client, answer)
+            });
+        }
+        let mut inside = Vec::new();
+        for (client, answer) in calls.join_all().await {
+            if answer.status == 204 {
+                inside.push(client);
+            } else {
+                assert_eq!(answer.problem(409)["setting"], "limits.clients");
+            }
+        }
+        assert_eq!(inside.len(), LIMIT, "round {round}");
+        let stats = http.get("/v1/stats").await.expect(200).json();
+        assert_eq!(stats["clients"], LIMIT, "round {round}: {stats}");
+        for client in inside {
+            // Who is known may move on, and who goes makes room.
+            http.put(&format!("{client}/position"), &json!({"coordinates": [10, 45]})).await.expect(204);
+            http.delete(&client).await.expect(204);
+        }
     }
     program.finish().await;
 }

@@ -48,6 +48,45 @@ async fn openapi_has_every_call() {
     program.finish().await;
 }
 
+/// The page offers a body for each call: what one sends without a change is carried out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn examples_of_bodies_are_accepted() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let document = http.get("/openapi.json").await.expect(200).json();
+    let mut count = 0;
+    for (path, method) in CALLS {
+        let content = &document["paths"][path][method]["requestBody"]["content"];
+        for (media_type, body) in content.as_object().into_iter().flatten() {
+            let offered = example(&document, body);
+            // A text is the body itself.
+            let text = offered.as_str().map_or_else(|| offered.to_string(), str::to_owned);
+            let path = path.replace(['{', '}'], "");
+            let answer = http.send(&method.to_uppercase(), &path, Some(media_type), text.clone()).await;
+            assert!((200..300).contains(&answer.status), "{path} {media_type}: {text}: {}", answer.text());
+            assert!(!answer.text().contains("problem"), "{path} {media_type}: {text}: {}", answer.text());
+            count += 1;
+        }
+    }
+    assert_eq!(count, 8, "events in four types, positions in two, a position and a subscription");
+    program.finish().await;
+}
+
+/// The example of a media type or a schema, as the page finds it.
+fn example(document: &Value, of: &Value) -> Value {
+    if let Some(example) = of.get("example") {
+        return example.clone();
+    }
+    if let Some(pointer) = of["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
+        return example(document, document.pointer(pointer).expect("it points to something"));
+    }
+    match (of.get("schema"), of.get("items")) {
+        (Some(schema), _) => example(document, schema),
+        (None, Some(items)) => Value::Array(vec![example(document, items)]),
+        (None, None) => panic!("no example: {of}"),
+    }
+}
+
 fn collect_references(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
@@ -83,6 +122,8 @@ async fn pages_need_no_other_host() {
         }
     }
     assert!(seen.iter().any(|path| path.ends_with(".js")), "the page has scripts: {seen:?}");
+    let page = http.get("/docs/").await.expect(200).text();
+    assert!(page.contains("<title>The API of nearcast</title>"), "the page has a name: {page}");
     program.finish().await;
 }
 

@@ -1,0 +1,107 @@
+//! What is wrong with settings that are of the right type.
+
+use std::net::SocketAddr;
+
+use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
+use matcher::condition::text::TEXT_BYTES_MAX;
+
+use super::{AuthMode, Config, EngineName, Fsync};
+
+impl Config {
+    /// All values that cannot be used.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        match self.server.listen.parse::<SocketAddr>() {
+            Ok(address) if !address.ip().is_loopback() && !self.server.insecure => faults.push(format!(
+                "server.listen {address} is not a loopback address and nobody would have to say who they are: \
+                 add --insecure if that is meant"
+            )),
+            Ok(_) => {}
+            Err(_) => faults.push(format!(
+                "server.listen {:?} is not an address with a port, such as 127.0.0.1:7070",
+                self.server.listen
+            )),
+        }
+        self.fault_unless_here(&mut faults);
+        self.fault_unless_positive(&mut faults);
+        if self.connection.silence_timeout_ms <= self.connection.ping_interval_ms {
+            faults.push(
+                "connection.silence_timeout_ms must be more than connection.ping_interval_ms, or living \
+                 connections would be taken for dead"
+                    .to_owned(),
+            );
+        }
+        if self.server.shards > 1024 {
+            faults.push(format!("server.shards {} is more than 1024", self.server.shards));
+        }
+        faults
+    }
+
+    /// What the protocol has and this build has not yet.
+    fn fault_unless_here(&self, faults: &mut Vec<String>) {
+        let mut missing = |is_set: bool, key: &str, what: &str| {
+            if is_set {
+                faults.push(format!("{key} is not there yet: {what}"));
+            }
+        };
+        missing(self.auth.mode == AuthMode::Jwt, "auth.mode jwt", "this build cannot check tokens");
+        missing(!self.auth.jwks.is_empty(), "auth.jwks", "this build cannot check tokens");
+        missing(!self.tls.cert.is_empty(), "tls.cert", "this build speaks no TLS; put a TLS proxy before it");
+        missing(!self.tls.key.is_empty(), "tls.key", "this build speaks no TLS; put a TLS proxy before it");
+        missing(!self.store.data.is_empty(), "store.data", "this build keeps nothing on disk");
+        missing(self.store.fsync != Fsync::Always, "store.fsync", "this build keeps nothing on disk");
+        if matches!(self.server.engine, EngineName::Gpu | EngineName::Clcb) {
+            faults.push(
+                "server.engine gpu and clcb are not there yet: this build has no GPU engine".to_owned(),
+            );
+        }
+    }
+
+    fn fault_unless_positive(&self, faults: &mut Vec<String>) {
+        let limits = &self.limits;
+        let counts = [
+            ("limits.body_bytes", limits.body_bytes),
+            ("limits.frame_bytes", limits.frame_bytes as u64),
+            ("limits.event_bytes", limits.event_bytes as u64),
+            ("limits.attributes_per_event", limits.attributes_per_event as u64),
+            ("limits.depth", limits.depth as u64),
+            ("limits.name_bytes", limits.name_bytes as u64),
+            ("limits.text_bytes", limits.text_bytes as u64),
+            ("limits.client_name_bytes", limits.client_name_bytes as u64),
+            ("limits.position_bytes", limits.position_bytes as u64),
+            ("limits.subscription_bytes", limits.subscription_bytes as u64),
+            ("limits.subscriptions_per_client", limits.subscriptions_per_client as u64),
+            ("limits.filters_per_subscription", limits.filters_per_subscription as u64),
+            ("limits.condition_bytes", limits.condition_bytes as u64),
+            ("limits.vertices_per_area", limits.vertices_per_area as u64),
+            ("limits.connections", limits.connections as u64),
+            ("limits.readers_per_client", limits.readers_per_client as u64),
+            ("limits.problems_in_a_row", limits.problems_in_a_row.into()),
+            ("queue.commands", self.queue.commands as u64),
+            ("queue.batch", self.queue.batch as u64),
+            ("outbox.frames", self.outbox.frames as u64),
+            ("outbox.bytes", self.outbox.bytes as u64),
+            ("outbox.answers", self.outbox.answers as u64),
+            ("connection.head_timeout_ms", self.connection.head_timeout_ms),
+            ("connection.body_timeout_ms", self.connection.body_timeout_ms),
+            ("connection.write_timeout_ms", self.connection.write_timeout_ms),
+            ("connection.ping_interval_ms", self.connection.ping_interval_ms),
+            ("connection.read_buffer_bytes", self.connection.read_buffer_bytes as u64),
+            ("connection.write_buffer_bytes", self.connection.write_buffer_bytes as u64),
+        ];
+        let zeros = counts.iter().filter(|(_, count)| *count == 0);
+        faults.extend(zeros.map(|(key, _)| format!("{key} must be 1 or more")));
+        let ceilings = [
+            ("limits.depth", limits.depth, 100),
+            (
+                "limits.vertices_per_area",
+                limits.vertices_per_area,
+                POLYGON_POSITIONS_MAX.min(CORRIDOR_POSITIONS_MAX),
+            ),
+            ("limits.condition_bytes", limits.condition_bytes, TEXT_BYTES_MAX),
+        ];
+        let high = ceilings.iter().filter(|(_, value, most)| value > most);
+        faults.extend(high.map(|(key, value, most)| format!("{key} {value} is more than {most}")));
+    }
+}

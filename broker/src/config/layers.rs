@@ -1,0 +1,157 @@
+//! Layers of settings: the defaults, a file, the environment and flags, later ones over earlier ones.
+
+use figment::providers::{Format, Toml};
+use figment::value::{Dict, Map, Tag, Value};
+use figment::{Figment, Metadata, Profile, Provider};
+
+use super::{ConfigError, DEFAULT_TOML, Sources};
+
+/// What the names of environment variables begin with.
+const ENVIRONMENT_PREFIX: &str = "BROKER__";
+
+/// Puts the layers together; keys and types are right then, values may not be.
+pub(super) fn assemble(sources: &Sources) -> Result<Figment, ConfigError> {
+    let Sources { file, environment, flags } = sources;
+    let mut figment = defaults();
+    if let Some(path) = file {
+        if !path.is_file() {
+            return Err(ConfigError { faults: vec![format!("there is no file {}", path.display())] });
+        }
+        figment = figment.merge(Toml::file_exact(path));
+    }
+    for (name, value) in environment {
+        let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else { continue };
+        let key = key.to_lowercase().replace("__", ".");
+        let value = value.parse().unwrap_or_else(|_| Value::from(value.as_str()));
+        figment = figment.merge(Single { origin: format!("environment variable {name}"), key, value });
+    }
+    for (key, value) in flags {
+        figment = figment.merge(Single {
+            origin: "command line".to_owned(),
+            key: (*key).to_owned(),
+            value: value.clone(),
+        });
+    }
+    let faults = unknown_and_mistyped(&figment);
+    if faults.is_empty() { Ok(figment) } else { Err(ConfigError { faults }) }
+}
+
+/// The settings that are in force, each under its explanation: `config/default.toml` with other values.
+///
+/// # Errors
+/// As [`Config::load`](super::Config::load).
+pub fn explain(sources: &Sources) -> Result<String, ConfigError> {
+    let figment = assemble(sources)?;
+    let mut text = String::new();
+    let mut section = "";
+    for line in DEFAULT_TOML.lines() {
+        let shown = match line.split_once(" = ") {
+            Some((key, _)) if !line.starts_with('#') => {
+                let value = figment.find_value(&format!("{section}.{key}")).ok();
+                value.and_then(|value| Some(format!("{key} = {}", literal(&value)?)))
+            }
+            _ => None,
+        };
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = name;
+        }
+        text.push_str(shown.as_deref().unwrap_or(line));
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// What is compiled in.
+pub(super) fn defaults() -> Figment {
+    Figment::from(Toml::string(DEFAULT_TOML))
+}
+
+/// One setting from somewhere.
+struct Single {
+    origin: String,
+    key: String,
+    value: Value,
+}
+
+impl Provider for Single {
+    fn metadata(&self) -> Metadata {
+        Metadata::named(self.origin.clone())
+    }
+
+    fn data(&self) -> Result<Map<Profile, Dict>, figment::Error> {
+        let nested = self
+            .key
+            .rsplit('.')
+            .fold(self.value.clone(), |value, key| Value::from(Dict::from([(key.to_owned(), value)])));
+        let dict = nested.into_dict().unwrap_or_default();
+        Ok(Map::from([(Profile::Default, dict)]))
+    }
+}
+
+/// A whole number, 0 or more.
+fn natural(value: &Value) -> Option<u128> {
+    value.to_u128().or_else(|| u128::try_from(value.to_i128()?).ok())
+}
+
+/// A value as TOML writes it.
+fn literal(value: &Value) -> Option<String> {
+    match value {
+        // JSON's texts are TOML's basic strings.
+        Value::String(_, text) => serde_json::to_string(text).ok(),
+        Value::Bool(_, truth) => Some(truth.to_string()),
+        Value::Num(..) => natural(value).map(|number| number.to_string()),
+        Value::Char(..) | Value::Empty(..) | Value::Dict(..) | Value::Array(..) => None,
+    }
+}
+
+/// Compares what was put together with the defaults, whose keys are all there are. serde would stop at the first.
+fn unknown_and_mistyped(figment: &Figment) -> Vec<String> {
+    let known =
+        defaults().data().ok().and_then(|mut data| data.remove(&Profile::Default)).unwrap_or_default();
+    let given = match figment.data() {
+        Ok(mut data) => data.remove(&Profile::Default).unwrap_or_default(),
+        Err(error) => return error.into_iter().map(|one| one.to_string()).collect(),
+    };
+    let mut faults = Vec::new();
+    compare(figment, &known, &given, "", &mut faults);
+    faults
+}
+
+fn compare(figment: &Figment, known: &Dict, given: &Dict, path: &str, faults: &mut Vec<String>) {
+    for (key, value) in given {
+        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        match (known.get(key), value) {
+            (None, _) => faults.push(format!("{path} is not a setting{}", origin(figment, value.tag()))),
+            (Some(Value::Dict(_, known)), Value::Dict(_, given)) => {
+                compare(figment, known, given, &path, faults);
+            }
+            (Some(default), value) => {
+                let right = match default {
+                    Value::String(..) => matches!(value, Value::String(..)),
+                    Value::Bool(..) => matches!(value, Value::Bool(..)),
+                    Value::Num(..) => natural(value).is_some(),
+                    Value::Dict(..) => false,
+                    Value::Char(..) | Value::Empty(..) | Value::Array(..) => true,
+                };
+                if !right {
+                    let kind = match default {
+                        Value::String(..) => "a text",
+                        Value::Bool(..) => "true or false",
+                        Value::Num(..) => "a whole number, 0 or more",
+                        Value::Dict(..) => "a section",
+                        Value::Char(..) | Value::Empty(..) | Value::Array(..) => "something else",
+                    };
+                    faults.push(format!("{path} must be {kind}{}", origin(figment, value.tag())));
+                }
+            }
+        }
+    }
+}
+
+/// Where a value came from, for the message.
+fn origin(figment: &Figment, tag: Tag) -> String {
+    figment.get_metadata(tag).map_or_else(String::new, |metadata| match &metadata.source {
+        Some(source) => format!(" (in {source})"),
+        None => format!(" (in {})", metadata.name),
+    })
+}

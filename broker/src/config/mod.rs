@@ -1,0 +1,299 @@
+//! Settings: what there is to set, where it comes from, and what is wrong with it.
+
+mod faults;
+mod layers;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use figment::value::Value;
+use matcher::geo::World;
+use serde::Deserialize;
+
+pub use layers::explain;
+
+/// The settings that are compiled in, with an explanation of each.
+pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
+
+/// All settings. [`Config::default`] is what `config/default.toml` says, which explains each key.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Config {
+    pub server: Server,
+    pub auth: Auth,
+    pub tls: Tls,
+    pub store: Store,
+    pub limits: Limits,
+    pub queue: Queue,
+    pub outbox: Outbox,
+    pub connection: Connection,
+    pub log: Log,
+}
+
+/// Section `server`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Server {
+    pub listen: String,
+    pub insecure: bool,
+    pub world: WorldName,
+    pub engine: EngineName,
+    pub shards: usize,
+    pub shutdown_grace_ms: u64,
+    pub allowed_origins: String,
+}
+
+/// Key `server.world`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum WorldName {
+    /// WGS 84 degrees.
+    Geodetic,
+    /// Cartesian metres.
+    Planar,
+}
+
+/// Key `server.engine`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineName {
+    /// The best that this machine and build have.
+    Auto,
+    /// Hierarchical grid on the CPU.
+    Cells,
+    /// CUDA, in batches.
+    Gpu,
+    /// CUDA, the paper's algorithm to the letter.
+    Clcb,
+    /// Every filter, exactly.
+    Scan,
+}
+
+/// Section `auth`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Auth {
+    pub mode: AuthMode,
+    pub jwks: String,
+}
+
+/// Key `auth.mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum AuthMode {
+    /// Anybody may do everything.
+    None,
+    /// By JSON Web Token.
+    Jwt,
+}
+
+/// Section `tls`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Tls {
+    pub cert: String,
+    pub key: String,
+}
+
+/// Section `store`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Store {
+    pub data: String,
+    pub fsync: Fsync,
+}
+
+/// Key `store.fsync`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Fsync {
+    /// Before anything is acknowledged.
+    Always,
+    /// Now and then.
+    Interval,
+}
+
+/// Section `limits`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Limits {
+    pub body_bytes: u64,
+    pub frame_bytes: usize,
+    pub event_bytes: usize,
+    pub attributes_per_event: usize,
+    pub depth: usize,
+    pub name_bytes: usize,
+    pub text_bytes: usize,
+    pub client_name_bytes: usize,
+    pub position_bytes: usize,
+    pub subscription_bytes: usize,
+    pub subscriptions_per_client: usize,
+    pub filters_per_subscription: usize,
+    pub condition_bytes: usize,
+    pub vertices_per_area: usize,
+    pub clients: u64,
+    pub connections: usize,
+    pub readers_per_client: usize,
+    pub events_per_second: u32,
+    pub rejected_listed: usize,
+    pub problems_in_a_row: u32,
+}
+
+/// Section `queue`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Queue {
+    pub commands: usize,
+    pub wait_ms: u64,
+    pub batch: usize,
+}
+
+/// Section `outbox`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Outbox {
+    pub frames: usize,
+    pub bytes: usize,
+    pub answers: usize,
+    pub overflow: OverflowName,
+}
+
+/// Key `outbox.overflow`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OverflowName {
+    /// The oldest deliveries are lost, told by a gap.
+    DropOldest,
+    /// The connection is closed.
+    Disconnect,
+}
+
+/// Section `connection`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Connection {
+    pub head_timeout_ms: u64,
+    pub body_timeout_ms: u64,
+    pub write_timeout_ms: u64,
+    pub ping_interval_ms: u64,
+    pub silence_timeout_ms: u64,
+    pub read_buffer_bytes: usize,
+    pub write_buffer_bytes: usize,
+}
+
+/// Section `log`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Log {
+    pub filter: String,
+    pub format: LogFormat,
+}
+
+/// Key `log.format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// Where settings come from, besides the defaults. Later ones win.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// A settings file.
+    pub file: Option<PathBuf>,
+    /// Variables, of which those named `BROKER__SECTION__KEY` count.
+    pub environment: Vec<(String, String)>,
+    /// `section.key` and value.
+    pub flags: Vec<(&'static str, Value)>,
+}
+
+/// Everything that is wrong with the settings, told at once.
+#[derive(Debug, thiserror::Error)]
+#[error("the settings cannot be used:\n  {}", faults.join("\n  "))]
+pub struct ConfigError {
+    /// One sentence each.
+    pub faults: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        layers::defaults().extract().expect("the compiled-in settings are complete, which a test holds")
+    }
+}
+
+impl From<WorldName> for World {
+    fn from(name: WorldName) -> Self {
+        match name {
+            WorldName::Geodetic => Self::Geodetic,
+            WorldName::Planar => Self::Planar,
+        }
+    }
+}
+
+impl Config {
+    /// Puts the settings together and checks all that can be checked without touching anything.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with every fault found.
+    pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
+        let figment = layers::assemble(sources)?;
+        match figment.extract::<Self>() {
+            Ok(config) => {
+                let faults = config.faults();
+                if faults.is_empty() { Ok(config) } else { Err(ConfigError { faults }) }
+            }
+            Err(error) => Err(ConfigError { faults: error.into_iter().map(|one| one.to_string()).collect() }),
+        }
+    }
+
+    /// Where to listen.
+    ///
+    /// # Panics
+    /// On settings with faults.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.server.listen.parse().expect("faults() has been asked")
+    }
+
+    /// Whether only this machine can reach the broker.
+    #[must_use]
+    pub fn on_loopback(&self) -> bool {
+        self.server
+            .listen
+            .parse::<SocketAddr>()
+            .map(|address| address.ip())
+            .is_ok_and(|ip: IpAddr| ip.is_loopback())
+    }
+
+    /// How many engine threads: as set, or one per core.
+    #[must_use]
+    pub fn shards_count(&self) -> usize {
+        match self.server.shards {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            count => count,
+        }
+    }
+
+    /// How long a stop may take.
+    #[must_use]
+    pub fn shutdown_grace(&self) -> Duration {
+        Duration::from_millis(self.server.shutdown_grace_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Settings from files, variables and flags, and what is told when they are wrong.
+
+use figment::value::Value;
+
+use super::*;
+
+fn sources(flags: Vec<(&'static str, Value)>) -> Sources {
+    Sources { flags, ..Sources::default() }
+}
+
+fn load_with(toml: &str, mut sources: Sources) -> Result<Config, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nearcast.toml");
+    std::fs::write(&path, toml).unwrap();
+    sources.file = Some(path);
+    Config::load(&sources)
+}
+
+fn load(toml: &str, flags: Vec<(&'static str, Value)>) -> Result<Config, ConfigError> {
+    load_with(toml, sources(flags))
+}
+
+#[test]
+fn the_defaults_are_complete_and_without_faults() {
+    assert_eq!(Config::default().faults(), Vec::<String>::new());
+    assert_eq!(Config::default().server.listen, "127.0.0.1:7070");
+}
+
+#[test]
+fn every_key_is_explained() {
+    let mut explained = false;
+    for line in DEFAULT_TOML.lines() {
+        if line.contains(" = ") && !line.starts_with('#') {
+            assert!(explained, "{line} has no explanation");
+        }
+        // Keys of a group share the explanation above them.
+        explained = line.starts_with('#') || (explained && line.contains(" = "));
+    }
+}
+
+#[test]
+fn later_layers_win() {
+    let toml = "[server]\nlisten = \"127.0.0.1:1\"\nshards = 3\n[limits]\ndepth = 9\n";
+    let config = load(toml, vec![("server.listen", Value::from("127.0.0.1:2"))]).unwrap();
+    assert_eq!(config.server.listen, "127.0.0.1:2");
+    assert_eq!((config.server.shards, config.limits.depth), (3, 9));
+    assert_eq!(config.queue.commands, Config::default().queue.commands);
+}
+
+#[test]
+fn the_environment_stands_between_file_and_flags() {
+    let variables = [
+        ("BROKER__SERVER__LISTEN", "127.0.0.1:2"),
+        ("BROKER__SERVER__SHARDS", "4"),
+        ("BROKER__LIMITS__BODY_BYTES", "77"),
+        ("BROKER", "no setting"),
+    ];
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let mut sources = sources(vec![("server.shards", Value::from(5_u64))]);
+    sources.environment = variables.iter().map(owned).collect();
+    let toml = "[server]\nlisten = \"127.0.0.1:1\"\nshards = 3\n";
+    let config = load_with(toml, sources.clone()).unwrap();
+    assert_eq!(config.server.listen, "127.0.0.1:2");
+    assert_eq!((config.server.shards, config.limits.body_bytes), (5, 77));
+    sources.environment.push(owned(&("BROKER__SERVER__LISTN", "x")));
+    let error = load_with(toml, sources).unwrap_err();
+    assert_eq!(
+        error.faults,
+        ["server.listn is not a setting (in environment variable BROKER__SERVER__LISTN)"]
+    );
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    let toml = "[server]\nshard = 3\nlisten = 5\n[limit]\na = 1\n[limits]\ndepth = -1\n";
+    let faults = load(toml, Vec::new()).unwrap_err().faults;
+    assert_eq!(faults.len(), 4, "{faults:?}");
+    let toml =
+        "[server]\nlisten = \"0.0.0.0:1\"\nengine = \"gpu\"\n[limits]\ndepth = 0\n[tls]\ncert = \"x\"\n";
+    let faults = load(toml, Vec::new()).unwrap_err().faults;
+    assert_eq!(faults.len(), 4, "{faults:?}");
+}
+
+#[test]
+fn beyond_loopback_nobody_is_let_in_by_accident() {
+    for listen in ["0.0.0.0:7070", "[::]:7070", "192.168.1.4:80"] {
+        let flags = |insecure: bool| {
+            vec![("server.listen", Value::from(listen)), ("server.insecure", Value::from(insecure))]
+        };
+        let faults = Config::load(&sources(flags(false))).unwrap_err().faults;
+        assert!(faults[0].contains("--insecure"), "{faults:?}");
+        assert!(Config::load(&sources(flags(true))).is_ok());
+    }
+    assert!(Config::load(&sources(vec![("server.listen", Value::from("[::1]:0"))])).is_ok());
+}
+
+#[test]
+fn what_is_shown_can_be_read_again() {
+    let flags = vec![("server.shards", Value::from(7_u64)), ("server.engine", Value::from("scan"))];
+    let shown = explain(&sources(flags)).unwrap();
+    let config = load(&shown, Vec::new()).unwrap();
+    assert_eq!((config.server.shards, config.server.engine), (7, EngineName::Scan));
+    assert_eq!(explain(&Sources::default()).unwrap(), DEFAULT_TOML);
+}

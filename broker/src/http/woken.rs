@@ -1,0 +1,93 @@
+//! A future that is polled only when it was woken itself.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures_util::task::AtomicWaker;
+
+/// One of several futures in a task. Whatever wakes the task, `select!` and its like poll all of them; this one stays
+/// untouched until it was its own turn.
+pub(crate) struct Woken<F> {
+    future: F,
+    bell: Arc<Bell>,
+    waker: Waker,
+}
+
+/// What the future's waker rings.
+struct Bell {
+    rung: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl<F: Future + Unpin> Woken<F> {
+    pub(crate) fn new(future: F) -> Self {
+        // The first poll is due without anybody's asking.
+        let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: AtomicWaker::new() });
+        Self { future, waker: Waker::from(Arc::clone(&bell)), bell }
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rung.store(true, Ordering::Release);
+        self.task.wake();
+    }
+}
+
+impl<F: Future + Unpin> Future for Woken<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<F::Output> {
+        // Registered before it is looked at, so that a ring in between wakes the task again.
+        self.bell.task.register(ctx.waker());
+        if !self.bell.rung.swap(false, Ordering::AcqRel) {
+            return Poll::Pending;
+        }
+        let Self { future, waker, .. } = &mut *self;
+        Pin::new(future).poll(&mut Context::from_waker(waker))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use futures_util::FutureExt as _;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_is_polled_at_first_and_when_it_was_woken() {
+        let (polls_count, notify) = (AtomicUsize::new(0), Notify::new());
+        let mut inner = Box::pin(notify.notified());
+        let counted = std::future::poll_fn(|ctx| {
+            polls_count.fetch_add(1, Ordering::Relaxed);
+            inner.as_mut().poll(ctx)
+        });
+        let mut woken = Woken::new(counted);
+        for _ in 0..3 {
+            assert_eq!((&mut woken).now_or_never(), None);
+            assert_eq!(polls_count.load(Ordering::Relaxed), 1);
+        }
+        notify.notify_one();
+        woken.await;
+        assert_eq!(polls_count.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn whoever_awaits_it_is_woken() {
+        let (send, receive) = tokio::sync::oneshot::channel();
+        let waits = tokio::spawn(Woken::new(receive));
+        tokio::task::yield_now().await;
+        send.send(7).unwrap();
+        assert_eq!(waits.await.unwrap(), Ok(7));
+    }
+}

@@ -1,0 +1,83 @@
+//! Events to deliveries: each client gets an event once, with all of its subscriptions that the event satisfies.
+
+use std::sync::Arc;
+
+use matcher::engine::MatchError;
+use matcher::event::Event;
+use matcher::subscription::SubscriptionId;
+
+use super::Sessions;
+use crate::config::OverflowName;
+use crate::ingest::feature::Body;
+use crate::outbox::{Delivery, Names};
+
+impl Sessions {
+    /// Matches events; [`deliver`](Self::deliver) then deals them out one by one.
+    pub(crate) fn match_batch(&mut self, events: &[&Event]) -> Result<(), MatchError> {
+        self.rows.clear();
+        self.engine.match_batch(events, &mut self.rows)?;
+        self.metrics.matches.add(self.rows.pairs_count() as u64);
+        Ok(())
+    }
+
+    /// Deals the `index`-th event of the batch out: once to each client, with all subscriptions that it satisfies.
+    pub(crate) fn deliver(&mut self, index: usize, body: &Arc<Body>) {
+        let row = self.rows.row(index);
+        if row.is_empty() {
+            return;
+        }
+        let mut pairs = std::mem::take(&mut self.pairs);
+        let pair = |id: &SubscriptionId| Some((self.subscriptions.get(id.0)?.client, id.0));
+        pairs.extend(row.iter().filter_map(pair));
+        pairs.sort_unstable();
+        for group in pairs.chunk_by(|a, b| a.0 == b.0) {
+            self.deliver_to(group[0].0, group, body);
+        }
+        pairs.clear();
+        self.pairs = pairs;
+    }
+
+    fn deliver_to(&mut self, client_id: u32, group: &[(u32, u32)], body: &Arc<Body>) {
+        let Some(client) = self.clients.get_mut(client_id) else { return };
+        client.offset += 1;
+        self.deliveries_count += 1;
+        if client.readers.is_empty() {
+            self.unread_count += 1;
+            return;
+        }
+        let mut held = group.iter().filter_map(|(_, number)| self.subscriptions.get(*number));
+        let (subscriptions, overflow) = if group.len() == 1 {
+            let Some(held) = held.next() else { return };
+            (Names::One(Arc::clone(&held.name)), held.overflow)
+        } else {
+            let mut overflow = None;
+            let names = held.map(|held| {
+                // The strictest wish of them counts.
+                if overflow.is_none() || held.overflow == Some(OverflowName::Disconnect) {
+                    overflow = held.overflow.or(overflow);
+                }
+                Arc::clone(&held.name)
+            });
+            let names = Names::Many(names.collect());
+            (names, overflow)
+        };
+        let delivery = Delivery { offset: client.offset, subscriptions, body: Arc::clone(body), overflow };
+        for reader in &client.readers {
+            let pushed = reader.push_delivery(delivery.clone());
+            self.metrics.dropped.add(pushed.dropped);
+            self.metrics.overflowed.add(pushed.cut_off.into());
+            if pushed.sleeps {
+                self.sleepers.push(Arc::clone(reader));
+            }
+        }
+    }
+
+    /// Ends a batch: wakes the writers that have something to write now.
+    pub(crate) fn wake_readers(&mut self) {
+        self.metrics.deliveries.add(std::mem::take(&mut self.deliveries_count));
+        self.metrics.unread.add(std::mem::take(&mut self.unread_count));
+        for sleeper in self.sleepers.drain(..) {
+            sleeper.wake();
+        }
+    }
+}

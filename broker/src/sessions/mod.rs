@@ -1,0 +1,346 @@
+//! The clients of one shard: their subscriptions, their readers, and the offsets of what they get.
+
+mod dealing;
+mod slots;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use matcher::engine::{Engine, Footprint, InstallError, MatchRows};
+use matcher::geo::Position;
+use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+
+use crate::census::{Census, Place};
+use crate::config::{Limits, OverflowName};
+use crate::ingest::subscription::{Prepared, quoted};
+use crate::metrics::Metrics;
+use crate::outbox::{Gap, Outbox};
+use crate::refusal::Refusal;
+use slots::Slots;
+
+/// The clients of one shard and the engine that matches for them. Owned by the shard's thread; nobody locks it.
+pub(crate) struct Sessions {
+    engine: Box<dyn Engine>,
+    limits: Limits,
+    census: Arc<Census>,
+    metrics: Arc<Metrics>,
+    ids: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
+    clients: Slots<Client>,
+    subscriptions: Slots<Held>,
+    rows: MatchRows,
+    /// Pairs of client and subscription of one event; kept for its memory.
+    pairs: Vec<(u32, u32)>,
+    /// Of the batch at hand, counted once at its end.
+    deliveries_count: u64,
+    unread_count: u64,
+    /// Readers whose writers sleep although something waits for them.
+    sleepers: Vec<Arc<Outbox>>,
+}
+
+/// How a reader wants to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// A WebSocket: it is told `ready`, whatever it knew before.
+    Ready,
+    /// An event stream that begins.
+    Fresh,
+    /// An event stream that goes on after an offset of an epoch.
+    After { epoch: String, offset: u64 },
+}
+
+/// What a reader has to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    /// Names the session.
+    pub(crate) epoch: Arc<str>,
+    /// The next delivery has the offset after this one.
+    pub(crate) offset: u64,
+}
+
+/// What installing did.
+#[derive(Clone, Debug)]
+pub(crate) struct Installed {
+    /// Whether it replaced one of the same id.
+    pub(crate) replaced: bool,
+    /// The document in its normalised form.
+    pub(crate) document: Arc<str>,
+}
+
+/// A client that has a position, a subscription or a reader. One without any of them is forgotten.
+struct Client {
+    name: Arc<str>,
+    epoch: Arc<str>,
+    /// Of the last delivery.
+    offset: u64,
+    has_position: bool,
+    subscriptions: BTreeMap<Arc<str>, u32>,
+    readers: Vec<Arc<Outbox>>,
+    _place: Place,
+}
+
+/// A subscription.
+struct Held {
+    client: u32,
+    /// Its id as JSON.
+    name: Arc<str>,
+    document: Arc<str>,
+    overflow: Option<OverflowName>,
+    /// The connection that it ends with.
+    owner: Option<u64>,
+}
+
+impl Sessions {
+    pub(crate) fn new(
+        engine: Box<dyn Engine>,
+        limits: Limits,
+        census: Arc<Census>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self {
+            engine,
+            limits,
+            census,
+            metrics,
+            ids: HashMap::default(),
+            clients: Slots::new(),
+            subscriptions: Slots::new(),
+            rows: MatchRows::new(),
+            pairs: Vec::new(),
+            deliveries_count: 0,
+            unread_count: 0,
+            sleepers: Vec::new(),
+        }
+    }
+
+    /// The number of a client, which is made known if need be. A new one needs a place: the one that it brings, or
+    /// one that is still free.
+    fn enter(&mut self, name: &Arc<str>, place: Option<Place>) -> Result<u32, Refusal> {
+        if let Some(id) = self.ids.get(name) {
+            return Ok(*id);
+        }
+        let place = place.map_or_else(|| self.census.place(), Ok)?;
+        let client = Client {
+            name: Arc::clone(name),
+            epoch: format!("{:016x}", rand::random::<u64>()).into(),
+            offset: 0,
+            has_position: false,
+            subscriptions: BTreeMap::new(),
+            readers: Vec::new(),
+            _place: place,
+        };
+        let numbers = Refusal::Limit {
+            what: "clients in one engine",
+            limit: u32::MAX.into(),
+            setting: "server.shards",
+        };
+        let id = self.clients.insert(client).ok_or(numbers)?;
+        self.ids.insert(Arc::clone(name), id);
+        self.metrics.clients.raise();
+        Ok(id)
+    }
+
+    /// Forgets a client that nothing is known of any more.
+    fn leave(&mut self, id: u32) {
+        let idle = self.clients.get(id).is_some_and(|client| {
+            !client.has_position && client.subscriptions.is_empty() && client.readers.is_empty()
+        });
+        if idle && let Some(client) = self.clients.remove(id) {
+            self.ids.remove(&client.name);
+            self.metrics.clients.lower();
+        }
+    }
+
+    /// Tells where a client is. A new one fails only without a place.
+    pub(crate) fn move_client(
+        &mut self,
+        name: &Arc<str>,
+        position: Position,
+        place: Option<Place>,
+    ) -> Result<(), Refusal> {
+        let id = self.enter(name, place)?;
+        if let Some(client) = self.clients.get_mut(id) {
+            client.has_position = true;
+        }
+        self.engine.move_client(ClientId(id), Some(position));
+        Ok(())
+    }
+
+    /// Makes or replaces a subscription.
+    pub(crate) fn install(
+        &mut self,
+        name: &Arc<str>,
+        prepared: Prepared,
+        owner: Option<u64>,
+    ) -> Result<Installed, Refusal> {
+        let client_id = self.enter(name, None)?;
+        let installed = self.install_for(client_id, prepared, owner);
+        self.leave(client_id);
+        installed
+    }
+
+    fn install_for(
+        &mut self,
+        client_id: u32,
+        prepared: Prepared,
+        owner: Option<u64>,
+    ) -> Result<Installed, Refusal> {
+        let client = self.clients.get_mut(client_id).ok_or(Refusal::Internal("the client is gone"))?;
+        let limit = self.limits.subscriptions_per_client;
+        let previous = client.subscriptions.get(&prepared.id).copied();
+        if previous.is_none() && client.subscriptions.len() >= limit {
+            let setting = "limits.subscriptions_per_client";
+            return Err(Refusal::Limit {
+                what: "subscriptions for one client",
+                limit: limit as u64,
+                setting,
+            });
+        }
+        let Prepared { id, filters, overflow, document } = prepared;
+        let held = Held {
+            client: client_id,
+            name: quoted(&id).into(),
+            document: Arc::clone(&document),
+            overflow,
+            owner,
+        };
+        let subscription = Subscription { client: ClientId(client_id), filters };
+        let full = Refusal::Limit {
+            what: "filters in one engine",
+            limit: u32::MAX.into(),
+            setting: "server.shards",
+        };
+        let number = previous.or_else(|| self.subscriptions.reserve()).ok_or(full.clone())?;
+        if let Err(InstallError::Full { .. }) = self.engine.install(SubscriptionId(number), &subscription) {
+            if previous.is_none() {
+                self.subscriptions.remove(number);
+            }
+            return Err(full);
+        }
+        self.subscriptions.put(number, held);
+        client.subscriptions.insert(id, number);
+        if previous.is_none() {
+            self.metrics.subscriptions.raise();
+        }
+        self.metrics.changes.add(1);
+        Ok(Installed { replaced: previous.is_some(), document })
+    }
+
+    /// Ends a subscription; says whether there was one.
+    pub(crate) fn remove(&mut self, name: &str, id: &str) -> bool {
+        let Some(&client_id) = self.ids.get(name) else { return false };
+        let Some(client) = self.clients.get_mut(client_id) else { return false };
+        let Some(number) = client.subscriptions.remove(id) else { return false };
+        self.end(number);
+        self.leave(client_id);
+        true
+    }
+
+    fn end(&mut self, number: u32) {
+        self.engine.remove(SubscriptionId(number));
+        self.subscriptions.remove(number);
+        self.metrics.subscriptions.lower();
+        self.metrics.changes.add(1);
+    }
+
+    /// The document of a subscription.
+    pub(crate) fn document(&self, name: &str, id: &str) -> Option<Arc<str>> {
+        let client = self.clients.get(*self.ids.get(name)?)?;
+        let held = self.subscriptions.get(*client.subscriptions.get(id)?)?;
+        Some(Arc::clone(&held.document))
+    }
+
+    /// The documents of all subscriptions of a client, by id.
+    pub(crate) fn documents(&self, name: &str) -> Vec<Arc<str>> {
+        let client = self.ids.get(name).and_then(|id| self.clients.get(*id));
+        let numbers = client.into_iter().flat_map(|client| client.subscriptions.values());
+        let held = numbers.filter_map(|number| self.subscriptions.get(*number));
+        held.map(|held| Arc::clone(&held.document)).collect()
+    }
+
+    /// Lets a connection read for a client. What it is told first stands before every delivery.
+    pub(crate) fn attach(
+        &mut self,
+        name: &Arc<str>,
+        outbox: Arc<Outbox>,
+        resume: Resume,
+    ) -> Result<Attached, Refusal> {
+        let limit = self.limits.readers_per_client;
+        let id = self.enter(name, None)?;
+        let client = self.clients.get_mut(id).ok_or(Refusal::Internal("the client is gone"))?;
+        if client.readers.len() >= limit {
+            let setting = "limits.readers_per_client";
+            return Err(Refusal::Limit {
+                what: "connections that read for one client",
+                limit: limit as u64,
+                setting,
+            });
+        }
+        let attached = Attached { epoch: Arc::clone(&client.epoch), offset: client.offset };
+        match resume {
+            Resume::Ready => outbox.push_answer(format!(
+                r#"{{"op":"ready","client":{},"epoch":"{}","offset":{}}}"#,
+                quoted(name),
+                client.epoch,
+                client.offset
+            )),
+            Resume::Fresh => {}
+            Resume::After { epoch, offset } if *epoch == *client.epoch && offset <= client.offset => {
+                if offset < client.offset {
+                    outbox.push_gap(Gap { from: offset + 1, to: client.offset, reason: "not-durable" });
+                }
+            }
+            Resume::After { .. } => outbox.push_gap(Gap { from: 1, to: client.offset, reason: "epoch" }),
+        }
+        client.readers.push(outbox);
+        Ok(attached)
+    }
+
+    /// Takes a connection away, and the subscriptions that end with it.
+    pub(crate) fn detach(&mut self, name: &str, connection: u64) {
+        let Some(&client_id) = self.ids.get(name) else { return };
+        let Some(client) = self.clients.get_mut(client_id) else { return };
+        client.readers.retain(|reader| reader.connection != connection);
+        let mut ended = Vec::new();
+        client.subscriptions.retain(|_, number| {
+            let ends = self.subscriptions.get(*number).is_some_and(|held| held.owner == Some(connection));
+            if ends {
+                ended.push(*number);
+            }
+            !ends
+        });
+        for number in ended {
+            self.end(number);
+        }
+        self.leave(client_id);
+    }
+
+    /// Forgets everything of a client; says whether there was something.
+    pub(crate) fn forget(&mut self, name: &str) -> bool {
+        let Some(client_id) = self.ids.remove(name) else { return false };
+        let Some(client) = self.clients.remove(client_id) else { return false };
+        for number in client.subscriptions.into_values() {
+            self.end(number);
+        }
+        self.engine.move_client(ClientId(client_id), None);
+        for reader in client.readers {
+            reader.close(1000, "the client was deleted");
+        }
+        self.metrics.clients.lower();
+        true
+    }
+
+    /// Ends all connections, each once everything that waits for it is written.
+    pub(crate) fn say_goodbye(&mut self) {
+        for reader in self.clients.values().flat_map(|client| &client.readers) {
+            reader.close(1001, "the broker is stopping");
+        }
+    }
+
+    /// What the engine holds.
+    pub(crate) fn footprint(&self) -> Footprint {
+        self.engine.footprint()
+    }
+}
+
+#[cfg(test)]
+mod tests;

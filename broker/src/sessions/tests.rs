@@ -1,0 +1,186 @@
+//! What the sessions of one shard do, command by command.
+
+use matcher::engine::scan::Scan;
+use matcher::geo::World;
+
+use super::*;
+use crate::config::Config;
+use crate::ingest::feature::FeatureReader;
+use crate::ingest::subscription::SubscriptionReader;
+use crate::outbox::{Bounds, Delivery, Entry, Names};
+
+/// Sessions with what it takes to talk to them.
+struct Bench {
+    sessions: Sessions,
+    features: FeatureReader,
+    subscriptions: SubscriptionReader,
+    bounds: Bounds,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let config = Config::default();
+        let limits =
+            Limits { subscriptions_per_client: 2, clients: 3, readers_per_client: 1, ..config.limits };
+        let engine = Box::new(Scan::new(World::Planar));
+        Self {
+            sessions: Sessions::new(
+                engine,
+                limits.clone(),
+                Census::new(limits.clients),
+                Arc::new(Metrics::new(1)),
+            ),
+            features: FeatureReader::new(World::Planar, &limits, 1),
+            subscriptions: SubscriptionReader::new(World::Planar, limits, config.outbox.overflow),
+            bounds: Bounds::new(&config.outbox),
+        }
+    }
+
+    fn install(&mut self, client: &str, id: &str, owner: Option<u64>) -> Result<Installed, Refusal> {
+        let prepared = self.subscriptions.parse(id, r#"{"filters":[{"area":{"radius_m":5}}]}"#).unwrap();
+        self.sessions.install(&client.into(), prepared, owner)
+    }
+
+    fn attach(&mut self, client: &str, connection: u64, resume: Resume) -> Arc<Outbox> {
+        let outbox = Arc::new(Outbox::new(connection, self.bounds));
+        self.sessions.attach(&client.into(), Arc::clone(&outbox), resume).unwrap();
+        outbox
+    }
+
+    fn move_to(&mut self, client: &str, x: f64) {
+        self.try_move(client, x).unwrap();
+    }
+
+    fn try_move(&mut self, client: &str, x: f64) -> Result<(), Refusal> {
+        let position = World::Planar.position(&[x, 0.0]).unwrap();
+        self.sessions.move_client(&client.into(), position, None)
+    }
+
+    fn publish(&mut self) {
+        let text = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[0,0]}}"#;
+        let published = self.features.parse(text).unwrap();
+        self.sessions.match_batch(&[&published.event]).unwrap();
+        self.sessions.deliver(0, &published.body);
+        self.sessions.wake_readers();
+    }
+}
+
+/// What waits in an outbox, in short.
+async fn waiting(outbox: &Outbox) -> Vec<String> {
+    // Something always waits once this has been put in.
+    outbox.push_answer("end");
+    let mut batch = Vec::new();
+    outbox.next_batch(&mut batch, usize::MAX).await;
+    let shown = batch.into_iter().map(|entry| match entry {
+        Entry::Answer(text) => text.split(',').next().unwrap_or_default().to_owned(),
+        Entry::Gap(gap) => format!("gap {}-{} {}", gap.from, gap.to, gap.reason),
+        Entry::Delivery(Delivery { offset, subscriptions: Names::One(name), .. }) => {
+            format!("{offset} {name}")
+        }
+        Entry::Delivery(Delivery { offset, subscriptions: Names::Many(names), .. }) => {
+            format!("{offset} {}", names.join(" "))
+        }
+    });
+    shown.filter(|text| text != "end").collect()
+}
+
+#[tokio::test]
+async fn an_event_comes_once_with_all_subscriptions_and_offsets_have_no_holes() {
+    let mut bench = Bench::new();
+    let outbox = bench.attach("a", 1, Resume::Ready);
+    bench.install("a", "s1", None).unwrap();
+    bench.publish();
+    bench.move_to("a", 1.0);
+    bench.publish();
+    bench.install("a", "s2", None).unwrap();
+    bench.publish();
+    bench.move_to("a", 100.0);
+    bench.publish();
+    assert_eq!(waiting(&outbox).await, ["{\"op\":\"ready\"", "1 \"s1\"", "2 \"s1\" \"s2\""]);
+}
+
+#[tokio::test]
+async fn a_stream_that_goes_on_is_told_what_it_missed() {
+    let mut bench = Bench::new();
+    bench.install("a", "s1", None).unwrap();
+    bench.move_to("a", 0.0);
+    let outbox = bench.attach("a", 1, Resume::Fresh);
+    bench.publish();
+    assert_eq!(waiting(&outbox).await, ["1 \"s1\""]);
+    bench.sessions.detach("a", 1);
+    bench.publish();
+    bench.publish();
+    assert_eq!(bench.sessions.metrics.unread.get(), 2);
+    let client = bench.sessions.clients.get(0).unwrap();
+    let epoch = client.epoch.to_string();
+    let after = |offset| Resume::After { epoch: epoch.clone(), offset };
+    for (resume, told) in [
+        (after(1), vec!["gap 2-3 not-durable"]),
+        (after(3), vec![]),
+        (after(4), vec!["gap 1-3 epoch"]),
+        (Resume::After { epoch: "other".to_owned(), offset: 1 }, vec!["gap 1-3 epoch"]),
+    ] {
+        let outbox = bench.attach("a", 2, resume);
+        assert_eq!(waiting(&outbox).await, told);
+        bench.sessions.detach("a", 2);
+    }
+}
+
+#[test]
+fn subscriptions_end_with_the_connection_that_made_them_last() {
+    let mut bench = Bench::new();
+    bench.attach("a", 1, Resume::Ready);
+    assert!(!bench.install("a", "s1", Some(1)).unwrap().replaced);
+    assert!(bench.install("a", "s1", None).unwrap().replaced);
+    bench.install("a", "s2", Some(1)).unwrap();
+    bench.sessions.detach("a", 1);
+    assert_eq!(bench.sessions.documents("a").len(), 1);
+    assert!(bench.sessions.document("a", "s1").is_some());
+    assert!(bench.sessions.remove("a", "s1"));
+    assert!(!bench.sessions.remove("a", "s1"));
+    // Nothing is known of the client any more.
+    assert_eq!(bench.sessions.metrics.clients.get(), 0);
+    assert_eq!(bench.sessions.metrics.subscriptions.get(), 0);
+}
+
+#[test]
+fn limits_are_held() {
+    let mut bench = Bench::new();
+    bench.install("a", "s1", None).unwrap();
+    bench.install("a", "s2", None).unwrap();
+    assert!(matches!(bench.install("a", "s3", None), Err(Refusal::Limit { limit: 2, .. })));
+    assert!(bench.install("a", "s2", None).unwrap().replaced);
+    bench.move_to("b", 0.0);
+    bench.move_to("c", 0.0);
+    assert!(matches!(bench.try_move("d", 0.0), Err(Refusal::Limit { limit: 3, .. })));
+    assert!(matches!(bench.install("e", "s1", None), Err(Refusal::Limit { limit: 3, .. })));
+    bench.attach("a", 1, Resume::Fresh);
+    let second = Arc::new(Outbox::new(2, bench.bounds));
+    assert!(bench.sessions.attach(&"a".into(), second, Resume::Fresh).is_err());
+    // A place that was promised is there; whoever is known needs none; one that goes leaves its own.
+    bench.sessions.forget("b");
+    let place = bench.sessions.census.place().ok();
+    assert!(bench.try_move("d", 0.0).is_err());
+    bench.move_to("c", 1.0);
+    let position = World::Planar.position(&[0.0, 0.0]).unwrap();
+    bench.sessions.move_client(&"d".into(), position, place).unwrap();
+    bench.sessions.forget("c");
+    bench.move_to("e", 0.0);
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_forgotten_client() {
+    let mut bench = Bench::new();
+    let outbox = bench.attach("a", 1, Resume::Fresh);
+    bench.install("a", "s1", Some(1)).unwrap();
+    bench.move_to("a", 0.0);
+    assert!(bench.sessions.forget("a"));
+    assert!(!bench.sessions.forget("a"));
+    assert_eq!(outbox.next_batch(&mut Vec::new(), 1).await.unwrap().code, 1000);
+    // Another client gets the number and not the position.
+    let outbox = bench.attach("b", 2, Resume::Fresh);
+    bench.install("b", "s1", None).unwrap();
+    bench.publish();
+    assert_eq!(waiting(&outbox).await, Vec::<String>::new());
+    assert_eq!(bench.sessions.metrics.clients.get(), 1);
+}
