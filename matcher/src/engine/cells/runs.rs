@@ -413,7 +413,7 @@ mod tests {
     use super::*;
 
     fn lane(record: u32, xy: [u8; 2], reach: u8, required: u8) -> Lane {
-        let owner = Owner { record, subscription: record + 100, complete: record % 2 == 0 };
+        let owner = Owner { record, subscription: record + 100, complete: record.is_multiple_of(2) };
         let spot = Spot { xyz: [xy[0], xy[1], 0], reach };
         Lane { spot, required, owner, fence: Fence::OPEN.fields }
     }
