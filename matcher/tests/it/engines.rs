@@ -1,8 +1,10 @@
 //! Every engine against the conformance suite and, in random worlds, against the oracle.
 
-use matcher::engine::Engine;
 use matcher::engine::cells::Cells;
 use matcher::engine::scan::Scan;
+use matcher::engine::{Engine, MatchRows};
+use matcher::event::Event;
+use matcher::fixtures::workload::{Config, Workload};
 use matcher::fixtures::{conformance, random};
 use matcher::geo::World;
 
@@ -41,4 +43,56 @@ fn cells_answers_what_scan_answers_in_random_worlds() {
     // Worlds in which hardly anything matches or changes would prove little.
     assert!(tally.matches >= pairs / 100, "{tally:?}");
     assert!(tally.changes + tally.moves >= pairs / 1_000, "{tally:?}");
+}
+
+/// Filters that combine names in more ways than clusters of names can follow, installed, removed and replaced.
+#[test]
+fn cells_answers_what_scan_answers_when_names_are_combined_at_random() {
+    let config = |names, constraints, attributes| Config {
+        subscriptions: 400,
+        coverage: 0.8,
+        selectivity: 0.002,
+        names,
+        topics: 1,
+        constraints,
+        attributes,
+        ..Config::default()
+    };
+    for config in [config(40, 1..=5, 25..=40), config(12, 1..=9, 8..=12), config(7, 2..=7, 5..=7)] {
+        let workload = Workload::new(config).unwrap();
+        let events: Vec<Event> = (0..200).map(|index| workload.event(index)).collect();
+        let mut engines = [scan(workload.world()), cells(workload.world())];
+        let mut matches = 0;
+        let mut compare = |engines: &mut [Box<dyn Engine>; 2]| {
+            let answers = engines.each_mut().map(|engine| {
+                let mut rows = MatchRows::new();
+                engine.match_batch(&events.iter().collect::<Vec<_>>(), &mut rows).unwrap();
+                rows
+            });
+            assert_eq!(answers[0], answers[1], "{:?}", workload.config());
+            matches += answers[0].pairs_count();
+        };
+        let change = |engines: &mut [Box<dyn Engine>; 2], change: &dyn Fn(&mut dyn Engine)| {
+            engines.iter_mut().for_each(|engine| change(engine.as_mut()));
+        };
+        for (id, subscription) in workload.subscriptions() {
+            let home = workload.position(workload.home(subscription.client));
+            change(&mut engines, &|engine| {
+                engine.move_client(subscription.client, Some(home));
+                engine.install(id, &subscription).unwrap();
+            });
+        }
+        compare(&mut engines);
+        for (id, _) in workload.subscriptions().filter(|(id, _)| id.0 % 3 != 0) {
+            change(&mut engines, &|engine| assert!(engine.remove(id)));
+        }
+        compare(&mut engines);
+        // Each takes the place, and the conditions, of its neighbour.
+        let all: Vec<_> = workload.subscriptions().collect();
+        for ((id, _), (_, neighbour)) in all.iter().zip(all.iter().skip(1)) {
+            change(&mut engines, &|engine| engine.install(*id, neighbour).unwrap());
+        }
+        compare(&mut engines);
+        assert!(matches > 1_000, "{matches} matches prove little");
+    }
 }

@@ -154,9 +154,16 @@ impl Grid {
         to: &[f64; 3],
     ) -> u32 {
         let GridFilter { cluster, extent, .. } = *filter;
-        let touch = |point| self.buckets.locate(self.scale.place(extent.level, point).0, cluster).1;
-        let left = slot.map_or(0, |slot| u32::from(self.buckets.runs().touch_slot(slot)));
-        left ^ touch(to) ^ from.map_or(0, touch)
+        let cell = |point| self.scale.place(extent.level, point).0;
+        let (landing, left) = (cell(to), from.map(cell));
+        let runs = self.buckets.runs();
+        let stays = left == Some(landing);
+        let held = slot.map_or(0, |slot| u32::from(runs.touch_slot(slot, !stays)));
+        if stays {
+            return held;
+        }
+        let touch = |cell| self.buckets.locate(cell, cluster).1;
+        held ^ touch(landing) ^ left.map_or(0, touch)
     }
 
     /// Reads where `put` will look next, when a filter goes from one cell to another; answers the record whose lane fills

@@ -219,13 +219,13 @@ impl Runs {
         bytes.iter().step_by(LINE_BYTES).fold(0, |touched, byte| touched ^ byte)
     }
 
-    /// Reads a lane's place and so brings it near.
+    /// Reads where a lane's place is, and where its fence is if that is asked for, and so brings it near.
     #[inline]
-    pub(super) fn touch_slot(&self, slot: &Slot) -> u8 {
+    pub(super) fn touch_slot(&self, slot: &Slot, with_fence: bool) -> u8 {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
         let fence = layout.fence(lane);
         let bytes = self.arena.bytes(slot.first_line, fence + 1);
-        bytes[layout.bytes(lane)[0]] ^ bytes[fence]
+        bytes[layout.bytes(lane)[0]] ^ if with_fence { bytes[fence] } else { 0 }
     }
 
     /// Whose a lane is; its first bytes are read, too, and so come near.
