@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod area;
+pub mod compiled;
 pub mod condition;
 pub mod engine;
 pub mod event;

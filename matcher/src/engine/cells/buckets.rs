@@ -1,9 +1,10 @@
 //! Buckets of filters by cell and cluster, in a hash table.
 
 use super::arena::{Arena, LINE_BYTES};
-use super::paged::Slab;
-use super::records::{NONE, Records};
+use super::records::Records;
 use super::runs::{CLASS_MAX, Lane, Owner, Run, Runs, Slot, capacity};
+use crate::compiled::NONE;
+use crate::compiled::slab::Slab;
 
 /// Parts that grow on their own. A part of a table of ten million buckets has ten thousand, which are copied in well
 /// under a millisecond.

@@ -8,19 +8,32 @@
 
 use wide::u16x16;
 
+use super::coded::Coded;
 use super::codes::{ABSENT, Interval, ValueCode};
-use super::constraints::{Bound, bounds};
-use super::names::Names;
-use super::paged::Slab;
-use super::records::NONE;
-use super::table::NumberTable;
-use super::texts::Texts;
-use super::view::{Kind, Viewed, scalar_bits};
+use crate::compiled::NONE;
+use crate::compiled::constraints::{Bound, bounds};
+use crate::compiled::names;
+use crate::compiled::slab::Slab;
+use crate::compiled::table::NumberTable;
+use crate::compiled::texts::Texts;
+use crate::compiled::view::{Kind, scalar_bits};
 
 /// Names of a cluster; further names of a filter are left to its exact constraints.
 pub(super) const COLUMNS: usize = 6;
 /// Clusters of a name, the masked one not counted.
 const CLUSTERS_PER_NAME: usize = 4;
+
+/// Names, with the clusters of each.
+pub(super) type Names = names::Names<ClustersOfName>;
+
+/// Which clusters a name leads to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClustersOfName {
+    /// The clusters that have it among their names, those of values aside.
+    clusters: Vec<u32>,
+    /// How many clusters are of one of its values.
+    value_clusters: u32,
+}
 
 /// Clusters by number.
 #[derive(Debug)]
@@ -130,7 +143,7 @@ impl Clusters {
             cluster.uses[column] -= 1;
             if cluster.uses[column] == 0 {
                 let name = std::mem::replace(&mut cluster.names[column], NONE);
-                names.name_mut(name).clusters.retain(|held| *held != number);
+                names.name_mut(name).payload.clusters.retain(|held| *held != number);
             }
         }
         if cluster.filters > 0 {
@@ -141,7 +154,7 @@ impl Clusters {
             Anchor::Names | Anchor::MaskedName => {}
             Anchor::Value(name, ..) => {
                 let hash = hash_anchor(cluster.anchor);
-                names.name_mut(name).value_clusters -= 1;
+                names.name_mut(name).payload.value_clusters -= 1;
                 self.by_value.remove(hash, number);
             }
         }
@@ -166,7 +179,7 @@ impl Clusters {
                 |column: &usize| membership.required >> column & 1 == 1 && names[*column] == bound.name;
             let column = (0..COLUMNS).find(is_it).filter(|_| bound.requires_presence);
             if let Some(column) = column {
-                intervals[column] = intervals[column].and(bound.interval);
+                intervals[column] = intervals[column].and(bound.interval.into());
             }
             fence.complete &= bound.complete && column.is_some();
         }
@@ -180,20 +193,20 @@ impl Clusters {
     /// Appends probes for the clusters that an event has to look into.
     pub(super) fn append_probes(
         &self,
-        viewed: &Viewed<'_>,
+        coded: &Coded<'_>,
         names: &Names,
         texts: &Texts,
         probes: &mut Vec<ClusterProbe>,
     ) {
         let start = probes.len();
         if self.nameless != NONE {
-            probes.push(self.probe(self.nameless, viewed));
+            probes.push(self.probe(self.nameless, coded));
         }
-        for attribute in viewed.attributes {
-            let name = names.name(attribute.name);
+        for attribute in coded.viewed.attributes {
+            let name = &names.name(attribute.name).payload;
             for cluster in &name.clusters {
                 if probes[start..].iter().all(|probe| probe.cluster != *cluster) {
-                    probes.push(self.probe(*cluster, viewed));
+                    probes.push(self.probe(*cluster, coded));
                 }
             }
             if name.value_clusters == 0 {
@@ -202,11 +215,11 @@ impl Clusters {
             if attribute.kind != Kind::Array {
                 let cluster = self.find_value(Anchor::Value(attribute.name, attribute.kind, attribute.bits));
                 if cluster != NONE {
-                    probes.push(self.probe(cluster, viewed));
+                    probes.push(self.probe(cluster, coded));
                 }
                 continue;
             }
-            let elements = viewed.event.attributes[attribute.source as usize].value.elements();
+            let elements = coded.viewed.event.attributes[attribute.source as usize].value.elements();
             let mut found: Vec<u32> = elements
                 .iter()
                 .map(|element| scalar_bits(element, texts))
@@ -216,18 +229,18 @@ impl Clusters {
             // An array may hold a value twice.
             found.sort_unstable();
             found.dedup();
-            probes.extend(found.into_iter().map(|cluster| self.probe(cluster, viewed)));
+            probes.extend(found.into_iter().map(|cluster| self.probe(cluster, coded)));
         }
     }
 
     #[inline]
-    fn probe(&self, number: u32, viewed: &Viewed<'_>) -> ClusterProbe {
+    fn probe(&self, number: u32, coded: &Coded<'_>) -> ClusterProbe {
         let cluster = &self.held[number];
         let mut absent = 0;
         // Behind the fence lies its owner, which is not to be compared.
         let mut codes = [u16::MAX; 16];
         for (column, name) in cluster.names.iter().enumerate() {
-            let ValueCode { low, high } = match viewed.code(*name) {
+            let ValueCode { low, high } = match coded.code(*name) {
                 Some(code) => *code,
                 None => {
                     absent |= 1 << column;
@@ -246,7 +259,7 @@ impl Clusters {
 
     /// The cluster that shares the most names with a filter, and at least half of them, if it can have all.
     fn fitting(&self, required: &[u32], names: &Names) -> Option<u32> {
-        let candidates = required.iter().flat_map(|name| &names.name(*name).clusters);
+        let candidates = required.iter().flat_map(|name| &names.name(*name).payload.clusters);
         let fits = |number: &u32| {
             let cluster = &self.held[*number];
             let (shared, others): (Vec<u32>, Vec<u32>) =
@@ -263,14 +276,14 @@ impl Clusters {
 
     /// How many clusters have a name among theirs, the masked one not counted.
     fn count(&self, name: u32, names: &Names) -> usize {
-        let clusters = names.name(name).clusters.iter();
+        let clusters = names.name(name).payload.clusters.iter();
         clusters.filter(|cluster| self.held[**cluster].anchor == Anchor::Names).count()
     }
 
     /// Puts a filter under the rarest of its names alone.
     fn acquire_masked(&mut self, required: &[u32], names: &mut Names) -> Option<Membership> {
         let rarest = *required.iter().min_by_key(|name| (names.name(**name).uses, **name))?;
-        let mut clusters = names.name(rarest).clusters.iter().copied();
+        let mut clusters = names.name(rarest).payload.clusters.iter().copied();
         let cluster = match clusters.find(|cluster| self.held[*cluster].anchor == Anchor::MaskedName) {
             Some(cluster) => cluster,
             None => self.add(Anchor::MaskedName, names)?,
@@ -291,7 +304,7 @@ impl Clusters {
             if held.is_none() {
                 cluster.names[column] = *name;
                 if matches!(cluster.anchor, Anchor::Names | Anchor::MaskedName) {
-                    names.name_mut(*name).clusters.push(number);
+                    names.name_mut(*name).payload.clusters.push(number);
                 }
             }
             cluster.uses[column] += 1;
@@ -303,7 +316,7 @@ impl Clusters {
     fn add(&mut self, anchor: Anchor, names: &mut Names) -> Option<u32> {
         let number = self.held.insert(Cluster { anchor, ..Cluster::default() })?;
         if let Anchor::Value(name, ..) = anchor {
-            names.name_mut(name).value_clusters += 1;
+            names.name_mut(name).payload.value_clusters += 1;
             let held = &self.held;
             let rehash = |other: &u32| hash_anchor(held[*other].anchor);
             self.by_value.insert(hash_anchor(anchor), number, rehash);

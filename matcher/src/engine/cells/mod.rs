@@ -10,35 +10,30 @@
 mod arena;
 mod buckets;
 mod clusters;
+mod coded;
 mod codes;
-mod constraints;
 mod grid;
-mod names;
-mod paged;
 mod pages;
 mod records;
 mod runs;
-mod shapes;
-mod table;
-mod texts;
-mod view;
 
 use std::hint::black_box;
 
 use buckets::Place;
-use clusters::{ClusterProbe, Clusters, Fence};
+use clusters::{ClusterProbe, Clusters, Fence, Names};
+use coded::Coded;
 use codes::ValueCode;
-use constraints::{Constraints, bounds};
-use grid::{CellKey, Grid, GridFilter};
-use names::Names;
-use paged::Slab;
-use records::{Header, NONE, Records};
+use grid::{CellKey, Extent, Grid, GridFilter};
+use records::{Header, Records};
 use runs::{Candidate, Hit, Lane, Local, Owner, Run};
-use shapes::{Shapes, following};
-use texts::Texts;
-use view::{Kind, View, Viewed, ViewedAttribute, append_attributes};
 
 use super::{Engine, Footprint, InstallError, MatchError, MatchRows};
+use crate::area::Area;
+use crate::compiled::constraints::{Constraints, bounds};
+use crate::compiled::roster::Roster;
+use crate::compiled::shapes::{Shapes, following};
+use crate::compiled::texts::Texts;
+use crate::compiled::view::{Kind, View, Viewed, ViewedAttribute, append_attributes};
 use crate::condition::normal::Literal;
 use crate::event::Event;
 use crate::geo::{Position, World};
@@ -64,41 +59,10 @@ struct Index {
     texts: Texts,
     clusters: Clusters,
     constraints: Constraints,
-    shapes: Shapes,
+    shapes: Shapes<Extent>,
     grid: Grid,
     records: Records,
-    subscriptions: Slab<Held>,
-    subscriptions_count: usize,
-    clients: Slab<Client>,
-}
-
-/// A subscription, in the list of its client's.
-#[derive(Debug)]
-struct Held {
-    installed: bool,
-    client: u32,
-    /// One for each conjunction of each filter.
-    records: Vec<u32>,
-    previous: u32,
-    next: u32,
-}
-
-impl Default for Held {
-    fn default() -> Self {
-        Self { installed: false, client: NONE, records: Vec::new(), previous: NONE, next: NONE }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Client {
-    position: Option<Position>,
-    first_subscription: u32,
-}
-
-impl Default for Client {
-    fn default() -> Self {
-        Self { position: None, first_subscription: NONE }
-    }
+    roster: Roster,
 }
 
 /// Lists that the steps hand to each other; kept for their memory.
@@ -158,9 +122,7 @@ impl Index {
             shapes: Shapes::new(world),
             grid: Grid::new(world),
             records: Records::new(),
-            subscriptions: Slab::new(),
-            subscriptions_count: 0,
-            clients: Slab::new(),
+            roster: Roster::new(),
         }
     }
 
@@ -168,19 +130,19 @@ impl Index {
     fn add_records(&mut self, id: u32, subscription: &Subscription) -> Option<()> {
         for filter in &subscription.filters {
             for conjunction in filter.condition.normal().conjunctions() {
-                let shape = self.shapes.acquire(&filter.area, &self.grid)?;
+                let shape = self.shapes.acquire(&filter.area, |reach| self.grid.extent(reach))?;
                 let Some(record) = self.add_record(id, shape, conjunction) else {
                     self.shapes.release(shape);
                     return None;
                 };
-                self.subscriptions[id].records.push(record);
-                let position = self.clients[subscription.client.0].position;
-                if let Some(centre) = self.shapes.centre(shape, position.as_ref()) {
+                self.roster.records_mut(id).push(record);
+                let position = self.roster.position(subscription.client.0);
+                if let Some(centre) = self.shapes.centre(shape, position) {
                     self.put(record, None, &centre)?;
                 }
             }
         }
-        self.subscriptions[id].records.shrink_to_fit();
+        self.roster.records_mut(id).shrink_to_fit();
         Some(())
     }
 
@@ -214,7 +176,7 @@ impl Index {
             Some(_) => Fence::OPEN,
         };
         let lane = |spot| {
-            let complete = fence.complete && shapes.is_circle(shape);
+            let complete = fence.complete && is_circle(shapes, shape);
             let owner = Owner { record, subscription: header.subscription, complete };
             Lane { spot, required: membership.required, owner, fence: fence.fields }
         };
@@ -230,13 +192,8 @@ impl Index {
 
     /// Appends the records whose areas follow a client.
     fn append_following(&self, client: u32, records: &mut Vec<u32>) {
-        let mut subscription = self.clients[client].first_subscription;
-        while subscription != NONE {
-            let held = &self.subscriptions[subscription];
-            let follows = |record: &&u32| following(self.shapes.area(self.records.header(**record).shape));
-            records.extend(held.records.iter().filter(follows));
-            subscription = held.next;
-        }
+        let follows = |record: &u32| following(self.shapes.area(self.records.header(*record).shape));
+        records.extend(self.roster.records_of_client(client).filter(follows));
     }
 
     /// Reads what a move of these records will look at, so that the waits for memory of all of them overlap.
@@ -256,9 +213,9 @@ impl Index {
     }
 
     fn remove_held(&mut self, id: u32) {
-        let held = std::mem::take(&mut self.subscriptions[id]);
-        let position = self.clients[held.client].position;
-        for record in held.records {
+        let (client, records) = self.roster.leave(id);
+        let position = self.roster.position(client).copied();
+        for record in records {
             let header = self.records.header(record);
             if let Some(centre) = self.shapes.centre(header.shape, position.as_ref()) {
                 self.take(record, &centre);
@@ -270,14 +227,6 @@ impl Index {
             self.shapes.release(header.shape);
             self.records.remove(record);
         }
-        match held.previous {
-            NONE => self.clients[held.client].first_subscription = held.next,
-            previous => self.subscriptions[previous].next = held.next,
-        }
-        if held.next != NONE {
-            self.subscriptions[held.next].previous = held.previous;
-        }
-        self.subscriptions_count -= 1;
     }
 
     /// Finds the runs of filters that each event of a group may satisfy.
@@ -289,12 +238,14 @@ impl Index {
         for event in events {
             let start = scratch.ends.last().copied().unwrap_or_default();
             let (list, codes) = (&mut scratch.attributes, &mut scratch.codes);
-            let mask = append_attributes(event, &self.names, &self.texts, list, codes);
-            let attributes = &scratch.attributes[start.attributes..];
-            let codes = &scratch.codes[start.attributes..];
+            let mask = append_attributes(event, &self.names, &self.texts, list);
+            let attributes = &list[start.attributes..];
+            codes.extend(attributes.iter().map(|attribute| ValueCode::of(attribute.kind, attribute.bits)));
+            let codes = &codes[start.attributes..];
             scratch.view.show(attributes, self.names.end());
-            let viewed = Viewed { event, attributes, codes, view: &scratch.view, mask };
-            self.clusters.append_probes(&viewed, &self.names, &self.texts, &mut scratch.probes);
+            let viewed = Viewed { event, attributes, view: &scratch.view };
+            let coded = Coded { viewed, codes };
+            self.clusters.append_probes(&coded, &self.names, &self.texts, &mut scratch.probes);
             self.grid.find(event.position.point(), &mut scratch.cells);
             scratch.ends.push(Ends {
                 mask,
@@ -346,6 +297,7 @@ impl Index {
     fn test(
         &self,
         viewed: &Viewed<'_>,
+        mask: u32,
         candidates: &[Candidate],
         probes: &[ClusterProbe],
         doubtful: &mut Vec<Hit>,
@@ -356,7 +308,7 @@ impl Index {
             && viewed.attributes.iter().all(|attribute| attribute.kind != Kind::Array);
         let runs = self.grid.buckets().runs();
         for candidate in candidates {
-            match runs.test(candidate, &probes[candidate.probe as usize], viewed.mask) {
+            match runs.test(candidate, &probes[candidate.probe as usize], mask) {
                 Some(hit) if hit.in_reach && hit.in_fence && hit.owner.complete && certain => {
                     ids.push(SubscriptionId(hit.owner.subscription));
                 }
@@ -369,13 +321,13 @@ impl Index {
     /// Appends the subscriptions of those filters that the event satisfies.
     fn decide(&self, viewed: &Viewed<'_>, doubtful: &[Hit], ids: &mut Vec<SubscriptionId>) {
         black_box(doubtful.iter().fold(0, |touched, hit| {
-            touched ^ self.records.touch(hit.owner.record) ^ self.subscriptions[hit.owner.subscription].client
+            touched ^ self.records.touch(hit.owner.record) ^ self.roster.client(hit.owner.subscription)
         }));
         for hit in doubtful {
             let header = self.records.header(hit.owner.record);
             let words = self.records.constraints(hit.owner.record, &header);
             if self.constraints.satisfied(words, viewed, &self.texts)
-                && (hit.in_reach && self.shapes.is_circle(header.shape)
+                && (hit.in_reach && is_circle(&self.shapes, header.shape)
                     || self.area_holds(&header, viewed.event))
                 && self.reaches(&header, viewed.event)
             {
@@ -385,7 +337,7 @@ impl Index {
     }
 
     fn client_position(&self, header: &Header) -> Option<&Position> {
-        self.clients[self.subscriptions[header.subscription].client].position.as_ref()
+        self.roster.position(self.roster.client(header.subscription))
     }
 
     fn area_holds(&self, header: &Header, event: &Event) -> bool {
@@ -399,6 +351,16 @@ impl Index {
             (Some(reach), Some(client)) => reach.holds(self.world, &event.position, client),
             _ => true,
         }
+    }
+}
+
+/// Whether the grid's circle is all there is to an area; with no bound, the grid says "inside" of everything.
+#[inline]
+fn is_circle(shapes: &Shapes<Extent>, shape: u32) -> bool {
+    match shapes.area(shape) {
+        Area::Everywhere => true,
+        Area::Following(_) | Area::Circle { .. } => shapes.extent(shape).is_bounded(),
+        Area::Polygon(_) | Area::Corridor(_) => false,
     }
 }
 
@@ -422,18 +384,11 @@ impl Engine for Cells {
 
     fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
         let Self { index, .. } = self;
-        let (id, client) = (id.0, subscription.client.0);
-        index.subscriptions.grow_to(id);
-        index.clients.grow_to(client);
-        if index.subscriptions[id].installed {
+        let id = id.0;
+        if index.roster.is_installed(id) {
             index.remove_held(id);
         }
-        let next = std::mem::replace(&mut index.clients[client].first_subscription, id);
-        if next != NONE {
-            index.subscriptions[next].previous = id;
-        }
-        index.subscriptions[id] = Held { installed: true, client, records: Vec::new(), previous: NONE, next };
-        index.subscriptions_count += 1;
+        index.roster.enter(id, subscription.client.0);
         if index.add_records(id, subscription).is_none() {
             index.remove_held(id);
             return Err(InstallError::Full { held: index.records.used() as u64 });
@@ -443,7 +398,7 @@ impl Engine for Cells {
 
     fn remove(&mut self, id: SubscriptionId) -> bool {
         let Self { index, .. } = self;
-        let installed = index.subscriptions.get(id.0).is_some_and(|held| held.installed);
+        let installed = index.roster.is_installed(id.0);
         if installed {
             index.remove_held(id.0);
         }
@@ -452,8 +407,7 @@ impl Engine for Cells {
 
     fn move_client(&mut self, client: ClientId, position: Option<Position>) {
         let Self { index, scratch: Scratch { moving, .. } } = self;
-        index.clients.grow_to(client.0);
-        let before = std::mem::replace(&mut index.clients[client.0].position, position);
+        let before = index.roster.set_position(client.0, position);
         let (before, position) =
             (before.as_ref().map(Position::point), position.as_ref().map(Position::point));
         moving.clear();
@@ -482,16 +436,15 @@ impl Engine for Cells {
             let mut start = Ends::default();
             for (event, ends) in group.iter().zip(&scratch.ends) {
                 let attributes = &scratch.attributes[start.attributes..ends.attributes];
-                let codes = &scratch.codes[start.attributes..ends.attributes];
                 scratch.view.show(attributes, index.names.end());
-                let viewed = Viewed { event, attributes, codes, view: &scratch.view, mask: ends.mask };
+                let viewed = Viewed { event, attributes, view: &scratch.view };
                 let doubtful = &mut scratch.doubtful;
                 doubtful.clear();
                 let of_event = |candidate: &Candidate| (candidate.probe as usize) < ends.probes;
                 let candidates;
                 (candidates, left) = left.split_at(left.partition_point(of_event));
                 rows.push_with(|ids| {
-                    index.test(&viewed, candidates, &scratch.probes, doubtful, ids);
+                    index.test(&viewed, ends.mask, candidates, &scratch.probes, doubtful, ids);
                     index.decide(&viewed, doubtful, ids);
                 });
                 start = *ends;
@@ -503,7 +456,7 @@ impl Engine for Cells {
     fn footprint(&self) -> Footprint {
         let Self { index, .. } = self;
         Footprint {
-            subscriptions: index.subscriptions_count,
+            subscriptions: index.roster.subscriptions_count(),
             filters: index.records.used(),
             bytes: index.names.bytes()
                 + index.texts.bytes()
@@ -512,8 +465,7 @@ impl Engine for Cells {
                 + index.shapes.bytes()
                 + index.grid.bytes()
                 + index.records.bytes()
-                + index.subscriptions.bytes()
-                + index.clients.bytes(),
+                + index.roster.bytes(),
         }
     }
 }

@@ -6,6 +6,7 @@
 use super::clusters::Membership;
 use super::pages::{PAGE_BYTES, Pages};
 use super::runs::Slot;
+use crate::compiled::NONE;
 
 /// Records start at multiples of this.
 const BLOCK_BYTES: usize = 32;
@@ -14,8 +15,6 @@ const BLOCKS_PER_PAGE: usize = PAGE_BYTES / BLOCK_BYTES;
 const CONSTRAINT_WORDS_MAX: usize = 32 * 3;
 const BLOCKS_MAX: usize = 1 + CONSTRAINT_WORDS_MAX / 4;
 
-/// No record, no chunk, no line.
-pub(super) const NONE: u32 = u32::MAX;
 /// Numbers of records are below this: their owners in the runs keep a bit for themselves.
 const RECORDS_END: usize = 1 << 31;
 

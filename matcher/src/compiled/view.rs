@@ -1,13 +1,12 @@
 //! An event as engines see it: attributes by the numbers of their names.
 
-use super::codes::ValueCode;
 use super::names::Names;
 use super::texts::Texts;
 use crate::event::{Event, Scalar, Value};
 
 /// Which attributes one event has, by the numbers of their names.
 #[derive(Debug, Default)]
-pub(super) struct View {
+pub struct View {
     /// By the number of the name: when it was shown, and where it stands in the list of attributes.
     places: Vec<(u32, u32)>,
     now: u32,
@@ -15,57 +14,72 @@ pub(super) struct View {
 
 /// One attribute that some filter names.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ViewedAttribute {
-    pub(super) name: u32,
+pub struct ViewedAttribute {
+    /// The number of its name.
+    pub name: u32,
     /// Where it stands in the event.
-    pub(super) source: u32,
-    pub(super) kind: Kind,
+    pub source: u32,
+    /// What its value is.
+    pub kind: Kind,
     /// A number's bits, the number of a text (or one past all, when no filter knows it), a truth value.
-    pub(super) bits: u64,
+    pub bits: u64,
 }
 
+/// What a value is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// A number.
     #[default]
     Number,
+    /// A text.
     Text,
+    /// A truth value.
     Bool,
+    /// Several of them.
     Array,
 }
 
 impl ViewedAttribute {
+    /// The number that it is.
     #[inline]
-    pub(super) fn number(&self) -> f64 {
+    #[must_use]
+    pub fn number(&self) -> f64 {
         f64::from_bits(self.bits)
     }
 }
 
-/// Appends the attributes of an event that filters name to a list that the events of a batch share, and their codes
-/// to another; answers the mask of their names.
-pub(super) fn append_attributes(
+/// Appends the attributes of an event that filters name to a list that the events of a batch share; answers the mask
+/// of their names.
+pub fn append_attributes<P>(
     event: &Event,
-    names: &Names,
+    names: &Names<P>,
     texts: &Texts,
     list: &mut Vec<ViewedAttribute>,
-    codes: &mut Vec<ValueCode>,
 ) -> u32 {
     let mut mask = 0;
     for (source, attribute) in (0..).zip(&event.attributes) {
         let Some(name) = names.find(&attribute.name) else { continue };
-        let (kind, bits) = match &attribute.value {
-            Value::Scalar(scalar) => scalar_bits(scalar, texts),
-            Value::Array(_) => (Kind::Array, 0),
-        };
+        let (kind, bits) = value_bits(&attribute.value, texts);
         mask |= names.name(name).mask;
         list.push(ViewedAttribute { name, source, kind, bits });
-        codes.push(ValueCode::of(kind, bits));
     }
     mask
 }
 
+/// The kind and the bits of a value; an array has no bits of its own.
+#[inline]
+#[must_use]
+pub fn value_bits(value: &Value, texts: &Texts) -> (Kind, u64) {
+    match value {
+        Value::Scalar(scalar) => scalar_bits(scalar, texts),
+        Value::Array(_) => (Kind::Array, 0),
+    }
+}
+
 /// The kind and the bits of a scalar; equal scalars have equal ones.
 #[inline]
-pub(super) fn scalar_bits(scalar: &Scalar, texts: &Texts) -> (Kind, u64) {
+#[must_use]
+pub fn scalar_bits(scalar: &Scalar, texts: &Texts) -> (Kind, u64) {
     match scalar {
         // Zero equals minus zero, and adding zero makes it plus.
         Scalar::Number(number) => (Kind::Number, (number + 0.0).to_bits()),
@@ -77,7 +91,7 @@ pub(super) fn scalar_bits(scalar: &Scalar, texts: &Texts) -> (Kind, u64) {
 impl View {
     /// Shows these attributes and no others.
     #[inline]
-    pub(super) fn show(&mut self, attributes: &[ViewedAttribute], names_end: usize) {
+    pub fn show(&mut self, attributes: &[ViewedAttribute], names_end: usize) {
         self.now = self.now.wrapping_add(1);
         if self.now == 0 {
             // The times have gone round: forget the old ones.
@@ -99,32 +113,28 @@ impl View {
 
 /// One event, its attributes that filters name, and the view that shows them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Viewed<'a> {
-    pub(super) event: &'a Event,
-    pub(super) attributes: &'a [ViewedAttribute],
-    pub(super) codes: &'a [ValueCode],
-    pub(super) view: &'a View,
-    /// Of the names of the attributes.
-    pub(super) mask: u32,
+pub struct Viewed<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// Its attributes that filters name.
+    pub attributes: &'a [ViewedAttribute],
+    /// What shows them.
+    pub view: &'a View,
 }
 
 impl<'a> Viewed<'a> {
     /// Where the attribute of a name stands in the list of attributes.
     #[inline]
-    pub(super) fn index(&self, name: u32) -> Option<usize> {
+    #[must_use]
+    pub fn index(&self, name: u32) -> Option<usize> {
         let (time, index) = self.view.places.get(name as usize)?;
         (*time == self.view.now).then_some(*index as usize)
     }
 
-    /// The code of the attribute of a name.
-    #[inline]
-    pub(super) fn code(&self, name: u32) -> Option<&'a ValueCode> {
-        self.codes.get(self.index(name)?)
-    }
-
     /// The attribute of a name.
     #[inline]
-    pub(super) fn attribute(&self, name: u32) -> Option<&'a ViewedAttribute> {
+    #[must_use]
+    pub fn attribute(&self, name: u32) -> Option<&'a ViewedAttribute> {
         self.attributes.get(self.index(name)?)
     }
 }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use super::codes::Interval;
 use super::names::Names;
-use super::paged::Slab;
+use super::slab::Slab;
 use super::table::NumberTable;
 use super::texts::Texts;
 use super::view::{Kind, Viewed, ViewedAttribute};
@@ -84,20 +84,21 @@ fn accepted(word: u64, number: f64, value: u64) -> bool {
 
 /// What is known of a value that satisfies a constraint.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bound {
-    pub(super) name: u32,
+pub struct Bound {
+    /// The number of the attribute's name.
+    pub name: u32,
     /// Whether the attribute has to be there: for all but `IS NULL`.
-    pub(super) requires_presence: bool,
+    pub requires_presence: bool,
     /// Where the codes of satisfying scalars are.
-    pub(super) interval: Interval,
+    pub interval: Interval,
     /// Whether a scalar strictly inside of the interval satisfies it.
-    pub(super) complete: bool,
+    pub complete: bool,
     /// The only scalar that satisfies it.
-    pub(super) equal: Option<(Kind, u64)>,
+    pub equal: Option<(Kind, u64)>,
 }
 
 /// The bounds of compiled constraints, one by one.
-pub(super) fn bounds(mut words: &[u64]) -> impl Iterator<Item = Bound> + '_ {
+pub fn bounds(mut words: &[u64]) -> impl Iterator<Item = Bound> + '_ {
     std::iter::from_fn(move || {
         let [word, rest @ ..] = words else { return None };
         let op = Op::of(*word);
@@ -136,8 +137,8 @@ fn bound(word: u64, op: Op, values: &[u64]) -> Bound {
 }
 
 /// Compiles and tests constraints.
-#[derive(Debug)]
-pub(super) struct Constraints {
+#[derive(Debug, Default)]
+pub struct Constraints {
     written: Slab<Option<Written>>,
     written_by_hash: NumberTable,
 }
@@ -149,15 +150,17 @@ struct Written {
 }
 
 impl Constraints {
-    pub(super) fn new() -> Self {
-        Self { written: Slab::new(), written_by_hash: NumberTable::new() }
+    /// None written down yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// The words of a conjunction, with a use of each of its names and texts; `None` when numbers are used up.
-    pub(super) fn acquire(
+    pub fn acquire<P: Default>(
         &mut self,
         conjunction: &[Literal],
-        names: &mut Names,
+        names: &mut Names<P>,
         texts: &mut Texts,
     ) -> Option<Vec<u64>> {
         let mut words = Vec::with_capacity(conjunction.len() * 2);
@@ -170,9 +173,10 @@ impl Constraints {
         Some(words)
     }
 
-    /// Whether the event satisfies every constraint.
+    /// Whether the event satisfies every constraint of these compiled words.
     #[inline]
-    pub(super) fn satisfied(&self, mut words: &[u64], viewed: &Viewed<'_>, texts: &Texts) -> bool {
+    #[must_use]
+    pub fn satisfied(&self, mut words: &[u64], viewed: &Viewed<'_>, texts: &Texts) -> bool {
         while let [word, rest @ ..] = words {
             let op = Op::of(*word);
             let attribute = viewed.attribute(name_of(*word));
@@ -245,10 +249,10 @@ impl Constraints {
 
     /// Appends the words of a literal, with a use of each name and text. The words of a literal that cannot be
     /// compiled are not appended.
-    fn compile(
+    fn compile<P: Default>(
         &mut self,
         literal: &Literal,
-        names: &mut Names,
+        names: &mut Names<P>,
         texts: &mut Texts,
         words: &mut Vec<u64>,
     ) -> Option<()> {
@@ -290,7 +294,7 @@ impl Constraints {
     }
 
     /// One use less of each name, text and written constraint.
-    pub(super) fn release(&mut self, words: &[u64], names: &mut Names, texts: &mut Texts) {
+    pub fn release<P>(&mut self, words: &[u64], names: &mut Names<P>, texts: &mut Texts) {
         let mut at = 0;
         while at < words.len() {
             let op = Op::of(words[at]);
@@ -343,7 +347,9 @@ impl Constraints {
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// Bytes allocated.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         self.written.bytes() + self.written_by_hash.bytes()
     }
 }

@@ -13,31 +13,44 @@ fn part(hash: u64) -> usize {
 
 /// Numbers found by the hash of what they stand for; the caller compares.
 #[derive(Debug)]
-pub(super) struct NumberTable {
+pub struct NumberTable {
     parts: Box<[HashTable<u32>]>,
 }
 
-impl NumberTable {
-    pub(super) fn new() -> Self {
+impl Default for NumberTable {
+    fn default() -> Self {
         Self { parts: std::iter::repeat_with(HashTable::new).take(PARTS_COUNT).collect() }
     }
+}
 
+impl NumberTable {
+    /// An empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number with this hash that is the one looked for.
     #[inline]
-    pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, is_it: impl FnMut(&u32) -> bool) -> Option<u32> {
         self.parts[part(hash)].find(hash, is_it).copied()
     }
 
-    pub(super) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(&u32) -> u64) {
+    /// Adds a number; `rehash` gives the hash of any that is held.
+    pub fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(&u32) -> u64) {
         self.parts[part(hash)].insert_unique(hash, number, rehash);
     }
 
-    pub(super) fn remove(&mut self, hash: u64, number: u32) {
+    /// Takes a number out.
+    pub fn remove(&mut self, hash: u64, number: u32) {
         if let Ok(entry) = self.parts[part(hash)].find_entry(hash, |held| *held == number) {
             entry.remove();
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// Bytes allocated.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         self.parts.iter().map(HashTable::allocation_size).sum::<usize>() + size_of_val(&*self.parts)
     }
 }

@@ -5,56 +5,43 @@ use hashbrown::HashTable;
 
 use crate::event::Symbol;
 
-/// Names by number. There are thousands of them at most, so they need not grow in parts.
-#[derive(Debug)]
-pub(super) struct Names {
+/// Names by number, each with what an engine keeps of it. There are thousands of them at most, so they need not grow
+/// in parts.
+#[derive(Debug, Default)]
+pub struct Names<P> {
     /// The hash of each name and its number.
     numbers: HashTable<(u64, u32)>,
-    held: Vec<Name>,
+    held: Vec<Name<P>>,
     free: Vec<u32>,
 }
 
 /// What is known of a name.
 #[derive(Clone, Debug)]
-pub(super) struct Name {
+pub struct Name<P> {
     symbol: Symbol,
     /// In how many constraints it occurs.
-    pub(super) uses: u32,
+    pub uses: u32,
     /// Its bits in the masks.
-    pub(super) mask: u32,
-    /// The clusters that have it among their names, those of values aside.
-    pub(super) clusters: Vec<u32>,
-    /// How many clusters are of one of its values.
-    pub(super) value_clusters: u32,
+    pub mask: u32,
+    /// What the engine keeps of it.
+    pub payload: P,
 }
 
-impl Names {
-    pub(super) fn new() -> Self {
-        Self { numbers: HashTable::new(), held: Vec::new(), free: Vec::new() }
+impl<P: Default> Names<P> {
+    /// No names.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    #[inline]
-    pub(super) fn find(&self, symbol: &Symbol) -> Option<u32> {
-        let hash = symbol.hash();
-        let is_it = |(held, number): &(u64, u32)| {
-            *held == hash && self.held[*number as usize].symbol.as_str() == symbol.as_str()
-        };
-        self.numbers.find(hash, is_it).map(|(_, number)| *number)
-    }
-
-    /// The name's number, new if it has to be, with one more use.
-    pub(super) fn acquire(&mut self, symbol: &Symbol) -> Option<u32> {
+    /// The name's number, new if it has to be, with one more use; `None` when numbers are used up.
+    pub fn acquire(&mut self, symbol: &Symbol) -> Option<u32> {
         if let Some(number) = self.find(symbol) {
             self.held[number as usize].uses += 1;
             return Some(number);
         }
-        let name = Name {
-            symbol: symbol.clone(),
-            uses: 1,
-            mask: name_mask(symbol.as_str()),
-            clusters: Vec::new(),
-            value_clusters: 0,
-        };
+        let name =
+            Name { symbol: symbol.clone(), uses: 1, mask: name_mask(symbol.as_str()), payload: P::default() };
         let number = match self.free.pop() {
             Some(number) => {
                 self.held[number as usize] = name;
@@ -68,9 +55,22 @@ impl Names {
         self.numbers.insert_unique(symbol.hash(), (symbol.hash(), number), |(hash, _)| *hash);
         Some(number)
     }
+}
+
+impl<P> Names<P> {
+    /// The number of a name that some filter uses.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, symbol: &Symbol) -> Option<u32> {
+        let hash = symbol.hash();
+        let is_it = |(held, number): &(u64, u32)| {
+            *held == hash && self.held[*number as usize].symbol.as_str() == symbol.as_str()
+        };
+        self.numbers.find(hash, is_it).map(|(_, number)| *number)
+    }
 
     /// One use less; without any, the name is forgotten and its number is free.
-    pub(super) fn release(&mut self, number: u32) {
+    pub fn release(&mut self, number: u32) {
         let name = &mut self.held[number as usize];
         name.uses -= 1;
         if name.uses > 0 {
@@ -82,22 +82,34 @@ impl Names {
         self.free.push(number);
     }
 
+    /// What is known of a name.
+    ///
+    /// # Panics
+    /// When the number was never given out.
     #[inline]
-    pub(super) fn name(&self, number: u32) -> &Name {
+    #[must_use]
+    pub fn name(&self, number: u32) -> &Name<P> {
         &self.held[number as usize]
     }
 
-    pub(super) fn name_mut(&mut self, number: u32) -> &mut Name {
+    /// The same, to change what the engine keeps.
+    ///
+    /// # Panics
+    /// When the number was never given out.
+    pub fn name_mut(&mut self, number: u32) -> &mut Name<P> {
         &mut self.held[number as usize]
     }
 
     /// One past the largest number given out.
-    pub(super) fn end(&self) -> usize {
+    #[must_use]
+    pub fn end(&self) -> usize {
         self.held.len()
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.numbers.allocation_size() + self.held.capacity() * size_of::<Name>()
+    /// Bytes allocated.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.numbers.allocation_size() + self.held.capacity() * size_of::<Name<P>>()
     }
 }
 
@@ -128,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_name_is_forgotten_with_its_last_use() {
-        let mut names = Names::new();
+        let mut names = Names::<()>::new();
         let symbol = Symbol::new("speed");
         let number = names.acquire(&symbol).unwrap();
         assert_eq!(names.acquire(&symbol), Some(number));

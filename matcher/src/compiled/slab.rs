@@ -7,20 +7,22 @@ use std::ops::{Index, IndexMut};
 const PAGE_LEN: usize = 4096;
 
 /// An array of pages with a list of free places.
-#[derive(Debug)]
-pub(super) struct Slab<T> {
+#[derive(Debug, Default)]
+pub struct Slab<T> {
     pages: Vec<Vec<T>>,
     len: u32,
     free: Vec<u32>,
 }
 
 impl<T: Default> Slab<T> {
-    pub(super) fn new() -> Self {
-        Self { pages: Vec::new(), len: 0, free: Vec::new() }
+    /// An empty array.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Puts a value into a free place; `None` when all 32-bit numbers are used.
-    pub(super) fn insert(&mut self, value: T) -> Option<u32> {
+    pub fn insert(&mut self, value: T) -> Option<u32> {
         if let Some(index) = self.free.pop() {
             self[index] = value;
             return Some(index);
@@ -36,14 +38,14 @@ impl<T: Default> Slab<T> {
     }
 
     /// Takes a value out and frees its place.
-    pub(super) fn remove(&mut self, index: u32) -> T {
+    pub fn remove(&mut self, index: u32) -> T {
         self.free.push(index);
         std::mem::take(&mut self[index])
     }
 
     /// Makes sure that there is a place of this number; for slabs whose numbers the caller gives out. Pages
     /// between numbers far apart stay empty.
-    pub(super) fn grow_to(&mut self, index: u32) {
+    pub fn grow_to(&mut self, index: u32) {
         if index < self.len && !self.pages[index as usize / PAGE_LEN].is_empty() {
             return;
         }
@@ -57,12 +59,15 @@ impl<T: Default> Slab<T> {
         self.len = self.len.max(index.saturating_add(1));
     }
 
-    pub(super) fn get(&self, index: u32) -> Option<&T> {
+    /// The value of a place, where there is one.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<&T> {
         self.pages.get(index as usize / PAGE_LEN)?.get(index as usize % PAGE_LEN)
     }
 
     /// Bytes allocated, what the values own aside.
-    pub(super) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         let places: usize = self.pages.iter().map(Vec::capacity).sum();
         places * size_of::<T>()
             + self.pages.capacity() * size_of::<Vec<T>>()

@@ -1,33 +1,35 @@
 //! Areas as entries refer to them: following circles are shared by radius, others stand for themselves.
 
-use super::grid::{Extent, Grid};
-use super::paged::Slab;
+use super::slab::Slab;
 use super::table::NumberTable;
 use crate::area::{Area, Ball};
 use crate::geo::{Position, World};
 
-/// Areas by number.
+/// Areas by number, each with what an engine makes of how far it reaches.
 #[derive(Debug)]
-pub(super) struct Shapes {
+pub struct Shapes<E> {
     world: World,
-    held: Slab<Option<Shape>>,
+    held: Slab<Option<Shape<E>>>,
     following_by_radius: NumberTable,
 }
 
 #[derive(Debug)]
-struct Shape {
+struct Shape<E> {
     area: Area,
-    extent: Extent,
+    extent: E,
     uses: u32,
 }
 
-impl Shapes {
-    pub(super) fn new(world: World) -> Self {
+impl<E> Shapes<E> {
+    /// No areas.
+    #[must_use]
+    pub fn new(world: World) -> Self {
         Self { world, held: Slab::new(), following_by_radius: NumberTable::new() }
     }
 
-    /// The number of an area, with one more use.
-    pub(super) fn acquire(&mut self, area: &Area, grid: &Grid) -> Option<u32> {
+    /// The number of an area, with one more use; `None` when numbers are used up. `extent` makes what is kept of a new
+    /// one from its reach: how far it goes from its centre in the units of points, infinite without a bound.
+    pub fn acquire(&mut self, area: &Area, extent: impl FnOnce(f64) -> E) -> Option<u32> {
         let hash = following_hash(area);
         if let Some(hash) = hash {
             let is_it = |number: &u32| self.held[*number].as_ref().is_some_and(|shape| shape.area == *area);
@@ -38,7 +40,7 @@ impl Shapes {
                 return Some(number);
             }
         }
-        let extent = grid.extent(reach(self.world, area));
+        let extent = extent(reach(self.world, area));
         let number = self.held.insert(Some(Shape { area: area.clone(), extent, uses: 1 }))?;
         if let Some(hash) = hash {
             let held = &self.held;
@@ -49,7 +51,8 @@ impl Shapes {
         Some(number)
     }
 
-    pub(super) fn release(&mut self, number: u32) {
+    /// One use less.
+    pub fn release(&mut self, number: u32) {
         let Some(shape) = &mut self.held[number] else { return };
         shape.uses -= 1;
         if shape.uses == 0 {
@@ -60,28 +63,29 @@ impl Shapes {
         }
     }
 
+    /// The area of a number.
+    ///
+    /// # Panics
+    /// When nobody uses it.
     #[inline]
-    pub(super) fn area(&self, number: u32) -> &Area {
+    #[must_use]
+    pub fn area(&self, number: u32) -> &Area {
         &self.shape(number).area
     }
 
+    /// What the engine made of its reach.
+    ///
+    /// # Panics
+    /// When nobody uses it.
     #[inline]
-    pub(super) fn extent(&self, number: u32) -> &Extent {
+    #[must_use]
+    pub fn extent(&self, number: u32) -> &E {
         &self.shape(number).extent
     }
 
-    /// Whether the grid's circle is all there is to the area; with no bound, the grid says "inside" of everything.
-    #[inline]
-    pub(super) fn is_circle(&self, number: u32) -> bool {
-        match self.area(number) {
-            Area::Everywhere => true,
-            Area::Following(_) | Area::Circle { .. } => self.extent(number).is_bounded(),
-            Area::Polygon(_) | Area::Corridor(_) => false,
-        }
-    }
-
     /// Around which point the area lies: `None` for one that follows a client that is nowhere.
-    pub(super) fn centre(&self, number: u32, client: Option<&Position>) -> Option<[f64; 3]> {
+    #[must_use]
+    pub fn centre(&self, number: u32, client: Option<&Position>) -> Option<[f64; 3]> {
         match self.area(number) {
             Area::Everywhere => Some([0.0; 3]),
             Area::Following(_) => client.map(|client| *client.point()),
@@ -91,18 +95,21 @@ impl Shapes {
         }
     }
 
-    fn shape(&self, number: u32) -> &Shape {
+    fn shape(&self, number: u32) -> &Shape<E> {
         self.held[number].as_ref().expect("an entry's shape is held")
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// Bytes allocated.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         self.held.bytes() + self.following_by_radius.bytes()
     }
 }
 
 /// Whether an area moves with its client.
 #[inline]
-pub(super) fn following(area: &Area) -> bool {
+#[must_use]
+pub fn following(area: &Area) -> bool {
     matches!(area, Area::Following(_))
 }
 

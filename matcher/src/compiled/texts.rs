@@ -1,12 +1,12 @@
 //! Texts that occur in the installed filters, each held once and counted.
 
-use super::paged::Slab;
+use super::slab::Slab;
 use super::table::NumberTable;
 use crate::event::Symbol;
 
 /// Texts by number, with how often each is used.
-#[derive(Debug)]
-pub(super) struct Texts {
+#[derive(Debug, Default)]
+pub struct Texts {
     numbers: NumberTable,
     held: Slab<Option<Held>>,
 }
@@ -18,19 +18,23 @@ struct Held {
 }
 
 impl Texts {
-    pub(super) fn new() -> Self {
-        Self { numbers: NumberTable::new(), held: Slab::new() }
+    /// No texts.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
+    /// The number of a text that some filter uses.
     #[inline]
-    pub(super) fn find(&self, symbol: &Symbol) -> Option<u32> {
+    #[must_use]
+    pub fn find(&self, symbol: &Symbol) -> Option<u32> {
         self.numbers.find(symbol.hash(), |number| {
             self.held[*number].as_ref().is_some_and(|held| held.symbol == *symbol)
         })
     }
 
     /// The text's number, new if it has to be, with one more use.
-    pub(super) fn acquire(&mut self, symbol: &Symbol) -> Option<u32> {
+    pub fn acquire(&mut self, symbol: &Symbol) -> Option<u32> {
         if let Some(number) = self.find(symbol) {
             self.held_mut(number).uses += 1;
             return Some(number);
@@ -44,7 +48,7 @@ impl Texts {
     }
 
     /// One use less; without any, the text is forgotten and its number is free.
-    pub(super) fn release(&mut self, number: u32) {
+    pub fn release(&mut self, number: u32) {
         let held = self.held_mut(number);
         held.uses -= 1;
         if held.uses == 0 {
@@ -54,11 +58,18 @@ impl Texts {
         }
     }
 
-    pub(super) fn symbol(&self, number: u32) -> &Symbol {
+    /// The text of a number.
+    ///
+    /// # Panics
+    /// When nobody uses it.
+    #[must_use]
+    pub fn symbol(&self, number: u32) -> &Symbol {
         &self.held[number].as_ref().expect("a number stands for a symbol while it is used").symbol
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// Bytes allocated.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         self.numbers.bytes() + self.held.bytes()
     }
 
