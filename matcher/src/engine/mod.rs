@@ -58,6 +58,10 @@ pub enum MatchError {
     /// The device is gone for good. Fall back to a CPU engine.
     #[error("device lost")]
     DeviceLost(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The device has too little memory for what is installed or for the batch. What was installed stays installed;
+    /// remove some of it, match fewer events at once or fall back to a CPU engine.
+    #[error("out of device memory")]
+    OutOfMemory(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// What an engine holds.
@@ -122,6 +126,13 @@ impl MatchRows {
     /// All rows in order.
     pub fn iter(&self) -> impl Iterator<Item = &[SubscriptionId]> {
         (0..self.len()).map(|index| self.row(index))
+    }
+
+    /// Appends the rows of another.
+    pub fn append(&mut self, other: &Self) {
+        let start = self.ids.len();
+        self.ids.extend_from_slice(&other.ids);
+        self.ends.extend(other.ends.iter().map(|end| start + end));
     }
 
     /// Closes a row with what `fill` appends to the flat array; sorts it and drops repetitions.

@@ -1,0 +1,99 @@
+//! Records of Loc, Cont and Zip. `include/clcb.cuh` has the same, field by field.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Constraints a page of a name's group.
+pub const PAGE: usize = 1024;
+/// No filter, in a slot of a page that is free.
+pub const NO_FILTER: u32 = u32::MAX;
+
+/// InputPos and InputBF (paper, Fig. 2(b)), with what the launches need to know.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Input {
+    /// Where the event is, in units of points; planar ones have no third coordinate.
+    pub position: [f32; 3],
+    /// What the rounding of positions may add to a squared distance.
+    pub slack_sq: f32,
+    /// InputBF.
+    pub mask: u32,
+    /// Where the byte of this run lies in a counter: 0, 8, 16 or 24.
+    pub shift: u32,
+    /// Filters that Loc looks at.
+    pub filters_count: u32,
+    /// Subscriptions that Zip looks at.
+    pub subscriptions_count: u32,
+    /// Pages that Cont looks at.
+    pub tasks_count: u32,
+    /// Zero.
+    pub unused: [u32; 3],
+}
+
+/// Attrs: an attribute's value against one page of the constraints on its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Task {
+    /// The page.
+    pub page: u32,
+    /// Slots of it that are in use.
+    pub count: u32,
+    /// The value's code.
+    pub code: u32,
+    /// 1 where any value at all counts.
+    pub anything: u32,
+}
+
+/// A constraint in the group of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Constraint {
+    /// Whose it is, or [`NO_FILTER`].
+    pub filter: u32,
+    /// The least code in the lower half, the largest in the upper.
+    pub interval: u32,
+}
+
+/// A constraint on its way into a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct ConstraintUpdate {
+    /// Where it goes: the page times [`PAGE`], and where in it.
+    pub slot: u32,
+    /// What goes there.
+    pub constraint: Constraint,
+}
+
+/// A filter on its way into the arrays.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct FilterUpdate {
+    /// Which.
+    pub filter: u32,
+    /// BF.
+    pub mask: u32,
+    /// Whose it is.
+    pub owner: u32,
+    /// What its counter reaches when all holds.
+    pub needed: u32,
+    /// SqDist.
+    pub sq_dist: f32,
+    /// FPos; not a number while it is nowhere.
+    pub position: [f32; 3],
+}
+
+/// A location update.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Move {
+    /// Which filter.
+    pub filter: u32,
+    /// FPos.
+    pub position: [f32; 3],
+}
+
+const _: () = assert!(size_of::<Input>() == 48);
+const _: () = assert!(size_of::<Task>() == 16);
+const _: () = assert!(size_of::<Constraint>() == 8);
+const _: () = assert!(size_of::<ConstraintUpdate>() == 12);
+const _: () = assert!(size_of::<FilterUpdate>() == 32);
+const _: () = assert!(size_of::<Move>() == 16);

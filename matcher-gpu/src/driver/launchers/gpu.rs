@@ -1,0 +1,348 @@
+//! The batched engine's kernels: changes of the table, the sort, the search.
+
+use kernels::gpu::{Answer, CHUNK, Constraint, ConstraintUpdate, EntryUpdate, HeadUpdate, Move};
+
+use crate::driver::parameter::Parameter;
+use crate::driver::{Buffer, Device, DriverError, Kernel, Stream};
+use crate::gpu::base::{Base, Sorter};
+use crate::gpu::log::Log;
+use crate::gpu::table::Table;
+
+/// Threads a block: eight warps, as many as the search has queues for.
+const BLOCK: u32 = 256;
+/// Words from the count of pairs to the first of them.
+pub(crate) const FOUND_HEAD: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct GpuKernels {
+    /// Threads that work together: a warp, or one on the host.
+    lanes: u32,
+    put_entries: Kernel,
+    put_constraints: Kernel,
+    put_heads: Kernel,
+    move_clients: Kernel,
+    sort_keys: Kernel,
+    sort_sums: Kernel,
+    sort_starts: Kernel,
+    sort_offsets: Kernel,
+    sort_scatter: Kernel,
+    search: Kernel,
+}
+
+/// How changes are entered: under which stamp, and whether in the log as well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entering {
+    pub(crate) stamp: u32,
+    pub(crate) logging: bool,
+}
+
+/// A batch in the exchange buffer, where its parts lie, in words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch {
+    pub(crate) events: u32,
+    /// Warps an event.
+    pub(crate) parts: u32,
+    pub(crate) attributes_at: u32,
+    /// The count of pairs; they follow after [`FOUND_HEAD`] words.
+    pub(crate) found_at: u32,
+    /// Pairs that there is room for.
+    pub(crate) capacity: u32,
+}
+
+impl GpuKernels {
+    pub(crate) fn load(device: &Device) -> Result<Self, DriverError> {
+        let table = device.module(&kernels::GPU_TABLE)?;
+        let sort = device.module(&kernels::GPU_SORT)?;
+        let search = device.module(&kernels::GPU_MATCH)?;
+        Ok(Self {
+            lanes: if device.is_host() { 1 } else { 32 },
+            put_entries: table.kernel("gpu_put_entries")?,
+            put_constraints: table.kernel("gpu_put_constraints")?,
+            put_heads: table.kernel("gpu_put_heads")?,
+            move_clients: table.kernel("gpu_move_clients")?,
+            sort_keys: sort.kernel("gpu_sort_keys")?,
+            sort_sums: sort.kernel("gpu_sort_sums")?,
+            sort_starts: sort.kernel("gpu_sort_starts")?,
+            sort_offsets: sort.kernel("gpu_sort_offsets")?,
+            sort_scatter: sort.kernel("gpu_sort_scatter")?,
+            search: search.kernel("gpu_match")?,
+        })
+    }
+
+    /// Writes entries. Their numbers are below the table's lengths.
+    pub(crate) fn put_entries(
+        &self,
+        stream: &Stream,
+        updates: &Buffer<EntryUpdate>,
+        count: u32,
+        entering: Entering,
+        table: &Table,
+        log: &Log,
+    ) -> Result<(), DriverError> {
+        assert!(count as usize <= updates.len(), "more updates than were sent");
+        // SAFETY: the parameters are those of `gpu_put_entries` in kernel_gpu_table.cu; the entries' numbers are
+        // below the table's lengths, for which room was made before they were sent; the ring is masked.
+        unsafe {
+            stream.launch(
+                &self.put_entries,
+                count.div_ceil(BLOCK),
+                BLOCK,
+                &mut [
+                    Parameter::buffer(updates),
+                    Parameter::value(&count),
+                    Parameter::value(&entering.stamp),
+                    Parameter::value(&u32::from(entering.logging)),
+                    Parameter::buffer(&table.places),
+                    Parameter::buffer(&table.masks),
+                    Parameter::buffer(&table.subscriptions),
+                    Parameter::buffer(&table.starts),
+                    Parameter::buffer(&table.kinds),
+                    Parameter::buffer(&table.stamps),
+                    Parameter::buffer(&table.next),
+                    Parameter::value(&ring_mask(log)),
+                    Parameter::buffer(&log.places),
+                    Parameter::buffer(&log.masks),
+                    Parameter::buffer(&log.entries),
+                    Parameter::buffer(&log.stamps),
+                ],
+            )
+        }
+    }
+
+    /// Writes constraints. Their places are below the array's length.
+    pub(crate) fn put_constraints(
+        &self,
+        stream: &Stream,
+        updates: &Buffer<ConstraintUpdate>,
+        count: u32,
+        constraints: &Buffer<Constraint>,
+    ) -> Result<(), DriverError> {
+        assert!(count as usize <= updates.len(), "more updates than were sent");
+        // SAFETY: the parameters are those of `gpu_put_constraints` in kernel_gpu_table.cu; room was made for the
+        // places before they were sent.
+        unsafe {
+            stream.launch(
+                &self.put_constraints,
+                count.div_ceil(BLOCK),
+                BLOCK,
+                &mut [Parameter::buffer(updates), Parameter::value(&count), Parameter::buffer(constraints)],
+            )
+        }
+    }
+
+    /// Writes where lists begin. The clients' numbers are below the array's length.
+    pub(crate) fn put_heads(
+        &self,
+        stream: &Stream,
+        updates: &Buffer<HeadUpdate>,
+        count: u32,
+        heads: &Buffer<u32>,
+    ) -> Result<(), DriverError> {
+        assert!(count as usize <= updates.len(), "more updates than were sent");
+        // SAFETY: the parameters are those of `gpu_put_heads` in kernel_gpu_table.cu; room was made for the clients
+        // before they were sent.
+        unsafe {
+            stream.launch(
+                &self.put_heads,
+                count.div_ceil(BLOCK),
+                BLOCK,
+                &mut [Parameter::buffer(updates), Parameter::value(&count), Parameter::buffer(heads)],
+            )
+        }
+    }
+
+    /// Moves clients, whose numbers are below the length of the heads.
+    pub(crate) fn move_clients(
+        &self,
+        stream: &Stream,
+        moves: &Buffer<Move>,
+        count: u32,
+        entering: Entering,
+        table: &Table,
+        log: &Log,
+    ) -> Result<(), DriverError> {
+        assert!(count as usize <= moves.len(), "more moves than were sent");
+        // SAFETY: the parameters are those of `gpu_move_clients` in kernel_gpu_table.cu; heads and links lead to
+        // entries that were put there before, and end; the ring is masked.
+        unsafe {
+            stream.launch(
+                &self.move_clients,
+                count.div_ceil(BLOCK),
+                BLOCK,
+                &mut [
+                    Parameter::buffer(moves),
+                    Parameter::value(&count),
+                    Parameter::value(&entering.stamp),
+                    Parameter::value(&u32::from(entering.logging)),
+                    Parameter::buffer(&table.heads),
+                    Parameter::buffer(&table.next),
+                    Parameter::buffer(&table.masks),
+                    Parameter::buffer(&table.places),
+                    Parameter::buffer(&table.stamps),
+                    Parameter::value(&ring_mask(log)),
+                    Parameter::buffer(&log.places),
+                    Parameter::buffer(&log.masks),
+                    Parameter::buffer(&log.entries),
+                    Parameter::buffer(&log.stamps),
+                ],
+            )
+        }
+    }
+
+    /// Sorts the table's first entries into a base whose offsets and levels were cleared before on the same stream.
+    pub(crate) fn sort(
+        &self,
+        stream: &Stream,
+        table: &Table,
+        sorter: &Sorter,
+        base: &Base,
+        entries_count: u32,
+    ) -> Result<(), DriverError> {
+        let entries = entries_count as usize;
+        let chunks = (base.buckets_mask + 1) / CHUNK as u32;
+        assert!(
+            entries <= table.places.len().min(sorter.keys.len()).min(base.entries.len())
+                && base.offsets.len() > base.buckets_mask as usize + 1
+                && sorter.sums.len() >= chunks as usize,
+            "a sort needs room"
+        );
+        if entries == 0 {
+            return Ok(());
+        }
+        let chunk_blocks = (chunks * self.lanes).div_ceil(BLOCK);
+        // SAFETY: the parameters are those of `gpu_sort_keys` in kernel_gpu_sort.cu; lengths were checked above.
+        unsafe {
+            stream.launch(
+                &self.sort_keys,
+                entries_count.div_ceil(BLOCK),
+                BLOCK,
+                &mut [
+                    Parameter::buffer(&table.places),
+                    Parameter::buffer(&table.kinds),
+                    Parameter::value(&entries_count),
+                    Parameter::value(&base.levels),
+                    Parameter::value(&base.buckets_mask),
+                    Parameter::buffer(&sorter.keys),
+                    Parameter::buffer(&sorter.ranks),
+                    Parameter::buffer(&base.offsets),
+                    Parameter::buffer(&base.occupied),
+                ],
+            )
+        }?;
+        // SAFETY: as above, for `gpu_sort_sums`; the offsets hold all chunks.
+        unsafe {
+            stream.launch(
+                &self.sort_sums,
+                chunk_blocks,
+                BLOCK,
+                &mut [
+                    Parameter::buffer(&base.offsets),
+                    Parameter::value(&chunks),
+                    Parameter::buffer(&sorter.sums),
+                ],
+            )
+        }?;
+        // SAFETY: as above, for `gpu_sort_starts`; one warp works on the sums of all chunks.
+        unsafe {
+            stream.launch(
+                &self.sort_starts,
+                1,
+                self.lanes,
+                &mut [Parameter::buffer(&sorter.sums), Parameter::value(&chunks)],
+            )
+        }?;
+        // SAFETY: as above, for `gpu_sort_offsets`; the offsets hold all chunks and one more.
+        unsafe {
+            stream.launch(
+                &self.sort_offsets,
+                chunk_blocks,
+                BLOCK,
+                &mut [
+                    Parameter::buffer(&sorter.sums),
+                    Parameter::value(&chunks),
+                    Parameter::buffer(&base.offsets),
+                ],
+            )
+        }?;
+        // SAFETY: as above, for `gpu_sort_scatter`; an entry's key and rank lead to a slot of its own below the number
+        // of entries.
+        unsafe {
+            stream.launch(
+                &self.sort_scatter,
+                entries_count.div_ceil(BLOCK),
+                BLOCK,
+                &mut [
+                    Parameter::buffer(&sorter.keys),
+                    Parameter::buffer(&sorter.ranks),
+                    Parameter::value(&entries_count),
+                    Parameter::buffer(&base.offsets),
+                    Parameter::buffer(&table.places),
+                    Parameter::buffer(&table.masks),
+                    Parameter::buffer(&base.places),
+                    Parameter::buffer(&base.masks),
+                    Parameter::buffer(&base.entries),
+                ],
+            )
+        }
+    }
+
+    /// Searches for the entries that each event of a batch may satisfy.
+    pub(crate) fn search(
+        &self,
+        stream: &Stream,
+        exchange: &Buffer<u32>,
+        batch: Batch,
+        table: &Table,
+        base: &Base,
+        log: &Log,
+    ) -> Result<(), DriverError> {
+        let Batch { events, parts, attributes_at, found_at, capacity } = batch;
+        let pairs_words = capacity as usize * size_of::<Answer>() / size_of::<u32>();
+        assert!(
+            attributes_at <= found_at && found_at as usize + FOUND_HEAD + pairs_words <= exchange.len(),
+            "the answers need room"
+        );
+        // SAFETY: the parameters are those of `gpu_match` in kernel_gpu_match.cu; the events and their attributes lie
+        // before `found_at`, as the encoder put them; answers end with the capacity; the base's offsets end with its
+        // entries, entries lead to the table, and their constraints lie in its array.
+        unsafe {
+            stream.launch(
+                &self.search,
+                (events * parts * self.lanes).div_ceil(BLOCK),
+                BLOCK,
+                &mut [
+                    Parameter::buffer(exchange),
+                    Parameter::value(&events),
+                    Parameter::value(&parts),
+                    Parameter::value(&attributes_at),
+                    Parameter::value(&found_at),
+                    Parameter::value(&capacity),
+                    Parameter::value(&base.levels),
+                    Parameter::buffer(&base.occupied),
+                    Parameter::buffer(&base.offsets),
+                    Parameter::value(&base.buckets_mask),
+                    Parameter::value(&base.epoch),
+                    Parameter::buffer(&base.places),
+                    Parameter::buffer(&base.masks),
+                    Parameter::buffer(&base.entries),
+                    Parameter::buffer(&log.places),
+                    Parameter::buffer(&log.masks),
+                    Parameter::buffer(&log.entries),
+                    Parameter::buffer(&log.stamps),
+                    Parameter::value(&log.start),
+                    Parameter::value(&log.end),
+                    Parameter::value(&ring_mask(log)),
+                    Parameter::buffer(&table.stamps),
+                    Parameter::buffer(&table.subscriptions),
+                    Parameter::buffer(&table.kinds),
+                    Parameter::buffer(&table.starts),
+                    Parameter::buffer(&table.constraints),
+                ],
+            )
+        }
+    }
+}
+
+fn ring_mask(log: &Log) -> u32 {
+    u32::try_from(log.places.len() - 1).expect("the ring is small")
+}

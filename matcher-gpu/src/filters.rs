@@ -1,0 +1,209 @@
+//! What the host knows of each filter, to put it on a device and to decide exactly what the device leaves in doubt.
+
+use matcher::area::Area;
+use matcher::compiled::constraints::{Bound, Constraints, bounds};
+use matcher::compiled::names::Names;
+use matcher::compiled::roster::Roster;
+use matcher::compiled::shapes::{Shapes, following};
+use matcher::compiled::slab::Slab;
+use matcher::compiled::texts::Texts;
+use matcher::compiled::view::{View, Viewed, ViewedAttribute, append_attributes};
+use matcher::engine::InstallError;
+use matcher::event::Event;
+use matcher::geo::{Position, World};
+use matcher::subscription::Subscription;
+
+/// Filters by number: one for each conjunction of each filter of a subscription. `P` is what an engine keeps of a name.
+#[derive(Debug)]
+pub(crate) struct Filters<P> {
+    world: World,
+    pub(crate) names: Names<P>,
+    texts: Texts,
+    constraints: Constraints,
+    /// With how far each reaches, in the units of points.
+    shapes: Shapes<f64>,
+    pub(crate) roster: Roster,
+    held: Slab<Held>,
+    count: usize,
+    words_bytes: usize,
+    /// Numbers of filters are below this.
+    end_max: u32,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    subscription: u32,
+    shape: u32,
+    words: Box<[u64]>,
+}
+
+/// A filter as devices see it: the circle around its area and what it asks of the names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circle {
+    /// Its centre in units of points, `None` while it is nowhere.
+    pub(crate) centre: Option<[f64; 3]>,
+    /// How far it reaches, infinite without a bound.
+    pub(crate) reach: f64,
+    /// Whether it is all of the area.
+    pub(crate) complete: bool,
+}
+
+/// What the exact decisions about one event share; kept for its memory.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    view: View,
+    attributes: Vec<ViewedAttribute>,
+}
+
+impl<P: Default> Filters<P> {
+    /// None, with room for `end_max`.
+    pub(crate) fn new(world: World, end_max: u32) -> Self {
+        Self {
+            world,
+            names: Names::new(),
+            texts: Texts::new(),
+            constraints: Constraints::new(),
+            shapes: Shapes::new(world),
+            roster: Roster::new(),
+            held: Slab::new(),
+            count: 0,
+            words_bytes: 0,
+            end_max,
+        }
+    }
+
+    /// Adds the filters of a subscription; there is none of that number.
+    ///
+    /// # Errors
+    /// When there is no room for all of them; then none is added.
+    pub(crate) fn enter(&mut self, id: u32, subscription: &Subscription) -> Result<(), InstallError> {
+        self.roster.enter(id, subscription.client.0);
+        for filter in &subscription.filters {
+            for conjunction in filter.condition.normal().conjunctions() {
+                let added = self.constraints.acquire(conjunction, &mut self.names, &mut self.texts).and_then(
+                    |words| self.add(id, &filter.area, words.into_boxed_slice()),
+                );
+                let Some(number) = added else {
+                    let error = InstallError::Full { held: self.count as u64 };
+                    self.leave(id);
+                    return Err(error);
+                };
+                self.roster.records_mut(id).push(number);
+            }
+        }
+        self.roster.records_mut(id).shrink_to_fit();
+        Ok(())
+    }
+
+    fn add(&mut self, subscription: u32, area: &Area, words: Box<[u64]>) -> Option<u32> {
+        let room = self.count < self.end_max as usize;
+        let shape = if room { self.shapes.acquire(area, |reach| reach) } else { None };
+        let Some(shape) = shape else {
+            self.constraints.release(&words, &mut self.names, &mut self.texts);
+            return None;
+        };
+        self.count += 1;
+        self.words_bytes += size_of_val(&*words);
+        // There are fewer filters than numbers.
+        self.held.insert(Held { subscription, shape, words })
+    }
+
+    /// Takes a subscription and its filters out.
+    pub(crate) fn leave(&mut self, id: u32) {
+        for number in self.roster.leave(id).1 {
+            let held = self.held.remove(number);
+            self.constraints.release(&held.words, &mut self.names, &mut self.texts);
+            self.shapes.release(held.shape);
+            self.count -= 1;
+            self.words_bytes -= size_of_val(&*held.words);
+        }
+    }
+}
+
+impl<P> Filters<P> {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whose a filter is.
+    #[inline]
+    pub(crate) fn subscription(&self, number: u32) -> u32 {
+        self.held[number].subscription
+    }
+
+    /// Whether a filter's area moves with its client.
+    pub(crate) fn follows(&self, number: u32) -> bool {
+        following(self.shapes.area(self.held[number].shape))
+    }
+
+    /// What its constraints ask, coarsely.
+    pub(crate) fn bounds(&self, number: u32) -> impl Iterator<Item = Bound> + '_ {
+        bounds(&self.held[number].words)
+    }
+
+    /// The mask of the names that a filter requires (CLCB, section 4.3).
+    pub(crate) fn mask(&self, number: u32) -> u32 {
+        let required = self.bounds(number).filter(|bound| bound.requires_presence);
+        required.fold(0, |mask, bound| mask | self.names.name(bound.name).mask)
+    }
+
+    /// The circle around a filter's area, where that is now.
+    pub(crate) fn circle(&self, number: u32) -> Circle {
+        let Held { subscription, shape, .. } = self.held[number];
+        let client = self.roster.position(self.roster.client(subscription));
+        let reach = *self.shapes.extent(shape);
+        let complete = match self.shapes.area(shape) {
+            Area::Everywhere => true,
+            Area::Following(_) | Area::Circle { .. } => reach.is_finite(),
+            Area::Polygon(_) | Area::Corridor(_) => false,
+        };
+        Circle { centre: self.shapes.centre(shape, client), reach, complete }
+    }
+
+    /// Looks an event's attributes up, for `decide` and `any`.
+    pub(crate) fn see<'a>(&self, event: &'a Event, seen: &'a mut Seen) -> Viewed<'a> {
+        seen.attributes.clear();
+        append_attributes(event, &self.names, &self.texts, &mut seen.attributes);
+        seen.view.show(&seen.attributes, self.names.end());
+        Viewed { event, attributes: &seen.attributes, view: &seen.view }
+    }
+
+    /// Whether an event satisfies a filter: exactly.
+    pub(crate) fn decide(&self, number: u32, viewed: &Viewed<'_>) -> bool {
+        let Held { subscription, shape, words } = &self.held[number];
+        let client = self.roster.position(self.roster.client(*subscription));
+        let area = self.shapes.area(*shape);
+        area.holds(self.world, client.filter(|_| following(area)), &viewed.event.position)
+            && self.constraints.satisfied(words, viewed, &self.texts)
+            && self.reaches(viewed.event, client)
+    }
+
+    /// Whether an event satisfies any filter of a subscription: exactly.
+    pub(crate) fn any(&self, subscription: u32, viewed: &Viewed<'_>) -> bool {
+        self.roster.records(subscription).iter().any(|number| self.decide(*number, viewed))
+    }
+
+    fn reaches(&self, event: &Event, client: Option<&Position>) -> bool {
+        match (&event.reach, client) {
+            (Some(reach), Some(client)) => reach.holds(self.world, &event.position, client),
+            (None, _) | (_, None) => true,
+        }
+    }
+
+    /// The texts that filters use.
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.texts
+    }
+
+    /// Bytes of the host's memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.names.bytes()
+            + self.texts.bytes()
+            + self.constraints.bytes()
+            + self.shapes.bytes()
+            + self.roster.bytes()
+            + self.held.bytes()
+            + self.words_bytes
+    }
+}

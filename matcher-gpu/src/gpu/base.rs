@@ -1,0 +1,130 @@
+//! The base: entries sorted by cell. Two of them take turns, so that one is sorted while the other is searched.
+
+use kernels::gpu::{CHUNK, Levels, Place};
+
+use super::table::{Table, grown};
+use crate::driver::launchers::gpu::GpuKernels;
+use crate::driver::{Buffer, Device, DriverError, Stream};
+
+/// Buckets at least, a whole number of chunks.
+const BUCKETS_MIN: usize = CHUNK;
+/// Buckets at most: their offsets should stay in the device's cache.
+const BUCKETS_MAX: usize = 1 << 23;
+
+/// Entries in the order of their buckets.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) places: Buffer<Place>,
+    pub(crate) masks: Buffer<u32>,
+    pub(crate) entries: Buffer<u32>,
+    /// Where each bucket begins, and behind the last where that ends.
+    pub(crate) offsets: Buffer<u32>,
+    /// A power of two, less one.
+    pub(crate) buckets_mask: u32,
+    /// The levels that have entries, as bits.
+    pub(crate) occupied: Buffer<u32>,
+    pub(crate) levels: Levels,
+    /// Entries with a later stamp have changed since.
+    pub(crate) epoch: u32,
+}
+
+/// What sorting needs beside the base: kept for its memory.
+#[derive(Debug)]
+pub(crate) struct Sorter {
+    /// The bucket of each entry.
+    pub(crate) keys: Buffer<u32>,
+    /// Its place in there.
+    pub(crate) ranks: Buffer<u32>,
+    /// Of each chunk of buckets.
+    pub(crate) sums: Buffer<u32>,
+}
+
+impl Base {
+    pub(super) fn new(device: &Device, levels: Levels) -> Result<Self, DriverError> {
+        Ok(Self {
+            places: device.buffer(0)?,
+            masks: device.buffer(0)?,
+            entries: device.buffer(0)?,
+            offsets: device.buffer(BUCKETS_MIN + 1)?,
+            buckets_mask: mask(BUCKETS_MIN),
+            occupied: device.buffer(1)?,
+            levels,
+            epoch: 0,
+        })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.places.bytes() + self.masks.bytes() + self.entries.bytes() + self.offsets.bytes()
+    }
+
+    fn buckets(&self) -> usize {
+        self.buckets_mask as usize + 1
+    }
+}
+
+fn mask(buckets: usize) -> u32 {
+    u32::try_from(buckets - 1).expect("there are fewer than 2^32 buckets")
+}
+
+impl Sorter {
+    pub(super) fn new(device: &Device) -> Result<Self, DriverError> {
+        Ok(Self { keys: device.buffer(0)?, ranks: device.buffer(0)?, sums: device.buffer(0)? })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.bytes() + self.ranks.bytes() + self.sums.bytes()
+    }
+
+    /// Makes room for a sort of `entries_count` entries, `live` of them there. Allocates, which may wait for the device.
+    ///
+    /// # Errors
+    /// When there is too little memory; nothing is lost then.
+    pub(super) fn reserve(
+        &mut self,
+        device: &Device,
+        base: &mut Base,
+        entries_count: usize,
+        live: usize,
+    ) -> Result<(), DriverError> {
+        if entries_count > self.keys.len() {
+            let len = grown(self.keys.len(), entries_count);
+            self.keys = device.buffer(len)?;
+            self.ranks = device.buffer(len)?;
+        }
+        // Not only for those that are there now: others may come before the device looks.
+        if entries_count > base.entries.len() {
+            let len = grown(base.entries.len(), entries_count);
+            base.places = device.buffer(len)?;
+            base.masks = device.buffer(len)?;
+            base.entries = device.buffer(len)?;
+        }
+        let buckets = live.next_power_of_two().clamp(BUCKETS_MIN, BUCKETS_MAX);
+        if buckets + 1 > base.offsets.len() {
+            base.offsets = device.buffer(buckets + 1)?;
+        }
+        base.buckets_mask = mask(buckets);
+        if buckets / CHUNK > self.sums.len() {
+            self.sums = device.buffer(buckets / CHUNK)?;
+        }
+        Ok(())
+    }
+
+    /// Sorts the table's entries into a base that has room for them, in the stream's order. What changes meanwhile
+    /// has a later stamp than `epoch` and is not looked for in the base.
+    pub(super) fn sort(
+        &self,
+        stream: &Stream,
+        kernels: &GpuKernels,
+        table: &Table,
+        base: &mut Base,
+        entries_count: u32,
+        levels: Levels,
+        epoch: u32,
+    ) -> Result<(), DriverError> {
+        base.levels = levels;
+        base.epoch = epoch;
+        stream.fill(&base.offsets, 0..base.buckets() + 1, 0)?;
+        stream.fill(&base.occupied, 0..1, 0)?;
+        kernels.sort(stream, table, self, base, entries_count)
+    }
+}

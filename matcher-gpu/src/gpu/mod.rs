@@ -1,0 +1,219 @@
+//! `gpu`, for throughput: batches of events against filters that are sorted by cell on the device.
+//!
+//! Entries (a filter's conjunctions) are rows of a table. The *base* is the table sorted by cell; what has changed since
+//! then is in the *log* as well, which every event scans whole (that is CLCB's Loc again). A stamp on each entry tells which
+//! of its places is the last, so nothing has to be taken out of the base when something moves. When the log has
+//! grown, the base is sorted anew on the device, beside the matching. A move is one record for a client, however many
+//! filters follow it; the device walks their list.
+//!
+//! Batches are cut into waves that go through encoding, copies, search and decision on several threads at once. What
+//! single precision and codes of values leave in doubt comes back as such and is decided exactly on the host.
+
+mod arena;
+pub(crate) mod base;
+mod entries;
+mod levels;
+pub(crate) mod log;
+mod shard;
+pub(crate) mod table;
+mod wave;
+
+use std::sync::{Mutex, PoisonError};
+
+use kernels::gpu::ENTRIES_END;
+use matcher::engine::{Engine, Footprint, InstallError, MatchError, MatchRows};
+use matcher::event::Event;
+use matcher::geo::{Position, World};
+use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+
+use crate::driver::{Device, DriverError};
+use crate::failure::match_error;
+use crate::filters::Filters;
+use entries::{Changes, Entries};
+use levels::Reaches;
+use shard::Shard;
+use wave::Lane;
+
+/// Events of a wave at most; its memory stays in a core's cache.
+const WAVE_MAX: usize = 4096;
+/// Events of a wave at least, unless there are fewer.
+const WAVE_MIN: usize = 512;
+/// Waves for each thread, so that all end at about the same time.
+const WAVES_PER_THREAD: usize = 2;
+/// More threads find nothing left to do.
+const THREADS_MAX: usize = 16;
+
+/// The engine.
+///
+/// Ids of clients and subscriptions should be small numbers: memory grows with the largest.
+#[derive(Debug)]
+pub struct Gpu {
+    world: World,
+    filters: Filters<()>,
+    entries: Entries,
+    reaches: Reaches,
+    /// For each shard.
+    changes: Vec<Changes>,
+    /// One for each device; filters are dealt over them by their client.
+    shards: Vec<Shard>,
+    /// One for each thread of the pool.
+    lanes: Vec<Mutex<Lane>>,
+    pool: rayon::ThreadPool,
+}
+
+impl Gpu {
+    /// An empty engine on one or more devices.
+    ///
+    /// # Errors
+    /// When a device has no room or cannot run the kernels, or the system gives no threads.
+    ///
+    /// # Panics
+    /// Without a device.
+    pub fn new(world: World, devices: &[Device]) -> Result<Self, DriverError> {
+        assert!(!devices.is_empty(), "a GPU engine needs a device");
+        let reaches = Reaches::new();
+        let shard = |device: &Device| Shard::new(device, reaches.levels(world));
+        let shards = devices.iter().map(shard).collect::<Result<Vec<_>, _>>()?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("gpu-wave-{index}"))
+            .build()
+            .map_err(|error| DriverError::Other { operation: "starting threads", reason: error.to_string() })?;
+        let lanes = (0..threads).map(|_| Lane::new(devices.iter())).collect::<Result<_, _>>()?;
+        Ok(Self {
+            world,
+            filters: Filters::new(world, ENTRIES_END),
+            entries: Entries::new(),
+            reaches,
+            changes: devices.iter().map(|_| Changes::default()).collect(),
+            shards,
+            lanes,
+            pool,
+        })
+    }
+
+    /// Makes the devices hold all that has changed, sorted, and waits until they do. Matching needs none of that: it
+    /// sees every change anyway.
+    ///
+    /// # Errors
+    /// When there is too little memory, which leaves everything to be done later, or a device fails.
+    pub fn settle(&mut self) -> Result<(), DriverError> {
+        self.flush(0)?;
+        self.shards.iter_mut().try_for_each(Shard::synchronize)
+    }
+
+    /// Bytes of the devices' memory.
+    #[must_use]
+    pub fn device_bytes(&self) -> usize {
+        let lane = |lane: &Mutex<Lane>| lane.lock().unwrap_or_else(PoisonError::into_inner).bytes();
+        self.shards.iter().map(Shard::bytes).sum::<usize>() + self.lanes.iter().map(lane).sum::<usize>()
+    }
+
+    fn shard_of(&self, client: u32) -> usize {
+        client as usize % self.shards.len()
+    }
+
+    /// Brings changes to the devices and gets them ready for so many events.
+    fn flush(&mut self, events_count: usize) -> Result<(), DriverError> {
+        let Self { world, filters, entries, reaches, changes, shards, .. } = self;
+        for (shard, changes) in shards.iter_mut().zip(changes) {
+            shard.flush(changes, filters, entries)?;
+            entries.settle(changes);
+            shard.prepare(events_count, entries.ends().0, entries.live(), || reaches.levels(*world))?;
+            shard.mark_changes()?;
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, number: u32, client: u32) {
+        let shard = self.shard_of(client);
+        let constraints = self.filters.bounds(number).count();
+        let follows = self.filters.follows(number).then_some(client);
+        self.entries.enter(number, constraints, follows, &mut self.changes[shard]);
+        let reach = self.filters.circle(number).reach;
+        if reach.is_finite() {
+            self.reaches.add(reach);
+        }
+    }
+
+    fn leave(&mut self, number: u32, client: u32) {
+        let shard = self.shard_of(client);
+        self.entries.leave(number, &mut self.changes[shard]);
+        let reach = self.filters.circle(number).reach;
+        if reach.is_finite() {
+            self.reaches.remove(reach);
+        }
+    }
+
+    /// Matches a batch wave by wave.
+    fn run(&self, events: &[&Event], rows: &mut MatchRows) -> Result<(), DriverError> {
+        let Self { filters, shards, lanes, pool, .. } = self;
+        let lane = |index: usize| lanes[index].lock().unwrap_or_else(PoisonError::into_inner);
+        if events.len() <= WAVE_MIN {
+            // Too few to be shared out.
+            return lane(0).run(events, filters, shards, rows);
+        }
+        let wave = events.len().div_ceil(lanes.len() * WAVES_PER_THREAD).clamp(WAVE_MIN, WAVE_MAX);
+        let waves: Vec<&[&Event]> = events.chunks(wave).collect();
+        let run = |wave: &&[&Event]| {
+            let mut rows = MatchRows::new();
+            let index = rayon::current_thread_index().expect("the pool's threads have numbers");
+            lane(index).run(wave, filters, shards, &mut rows)?;
+            Ok(rows)
+        };
+        let matched: Vec<MatchRows> = pool.install(|| waves.par_iter().map(run).collect::<Result<_, DriverError>>())?;
+        matched.iter().for_each(|matched| rows.append(matched));
+        Ok(())
+    }
+}
+
+impl Engine for Gpu {
+    fn name(&self) -> &'static str {
+        "gpu"
+    }
+
+    fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
+        self.remove(id);
+        self.filters.enter(id.0, subscription)?;
+        for index in 0..self.filters.roster.records(id.0).len() {
+            self.enter(self.filters.roster.records(id.0)[index], subscription.client.0);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, id: SubscriptionId) -> bool {
+        if !self.filters.roster.is_installed(id.0) {
+            return false;
+        }
+        let client = self.filters.roster.client(id.0);
+        for index in 0..self.filters.roster.records(id.0).len() {
+            self.leave(self.filters.roster.records(id.0)[index], client);
+        }
+        self.filters.leave(id.0);
+        true
+    }
+
+    fn move_client(&mut self, client: ClientId, position: Option<Position>) {
+        let shard = self.shard_of(client.0);
+        self.filters.roster.set_position(client.0, position);
+        self.entries.moved(client.0, &mut self.changes[shard]);
+    }
+
+    fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.flush(events.len()).map_err(match_error)?;
+        self.run(events, rows).map_err(match_error)
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint {
+            subscriptions: self.filters.roster.subscriptions_count(),
+            filters: self.filters.count(),
+            bytes: self.filters.bytes() + self.entries.bytes() + self.device_bytes(),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! One device's share of the filters: the table, the base sorted from it, and the log of what has changed since.
+
+use kernels::gpu::{Constraint, ConstraintUpdate, EntryUpdate, HeadUpdate, KIND_CIRCLE, KIND_LIVE, Levels, Move};
+use kernels::gpu::{NAME_COMPLETE, NAME_OPTIONAL, Place};
+use matcher::compiled::constraints::Bound;
+
+use super::base::{Base, Sorter};
+use super::entries::{Changes, Entries};
+use super::log::{CAPACITY, Log};
+use super::table::Table;
+use crate::driver::launchers::gpu::{Entering, GpuKernels};
+use crate::driver::{Device, DriverError, Event, Priority, Stream};
+use crate::filters::Filters;
+use crate::rounding::{rounded, to_f32};
+use crate::staging::Staging;
+
+/// Once the log is longer than this, the base is sorted anew beside the matching.
+const LOG_SORTED_FROM: u32 = 4096;
+/// Sorting an entry takes as long as so many tests of log entries, roughly: above that the sort comes first.
+const TESTS_A_SORTED_ENTRY: u64 = 100;
+
+#[derive(Debug)]
+pub(crate) struct Shard {
+    pub(super) device: Device,
+    pub(super) kernels: GpuKernels,
+    /// Changes, and sorts that matching waits for.
+    stream: Stream,
+    sort_stream: Stream,
+    pub(super) table: Table,
+    pub(super) base: Base,
+    pub(super) log: Log,
+    spare: Base,
+    sorter: Sorter,
+    sorting: Option<Sorting>,
+    /// Changes are on the device.
+    changed: Event,
+    /// The base that was last begun is sorted.
+    sorted: Event,
+    /// Of the last flush.
+    stamp: u32,
+    /// The base lacks changes that are not in the log.
+    stale: bool,
+    entries: Staging<EntryUpdate>,
+    constraints: Staging<ConstraintUpdate>,
+    heads: Staging<HeadUpdate>,
+    moves: Staging<Move>,
+}
+
+/// A sort that goes on beside the matching.
+#[derive(Clone, Copy, Debug)]
+struct Sorting {
+    /// Where the log ended when it began.
+    log_start: u32,
+}
+
+impl Shard {
+    pub(super) fn new(device: &Device, levels: Levels) -> Result<Self, DriverError> {
+        Ok(Self {
+            device: device.clone(),
+            kernels: GpuKernels::load(device)?,
+            stream: device.stream(Priority::High)?,
+            sort_stream: device.stream(Priority::Low)?,
+            table: Table::new(device)?,
+            base: Base::new(device, levels)?,
+            log: Log::new(device)?,
+            spare: Base::new(device, levels)?,
+            sorter: Sorter::new(device)?,
+            sorting: None,
+            changed: device.event()?,
+            sorted: device.event()?,
+            stamp: 0,
+            stale: false,
+            entries: Staging::new(device)?,
+            constraints: Staging::new(device)?,
+            heads: Staging::new(device)?,
+            moves: Staging::new(device)?,
+        })
+    }
+
+    /// Brings changes to the device. They are there for everything that waits for [`Shard::order_after_changes`].
+    ///
+    /// # Errors
+    /// When there is too little memory: then nothing has been done. Anything else leaves the device useless.
+    pub(super) fn flush(
+        &mut self,
+        changes: &Changes,
+        filters: &Filters<()>,
+        known: &Entries,
+    ) -> Result<(), DriverError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let (entries_end, clients_end, constraints_end) = known.ends();
+        self.table.reserve(&self.stream, entries_end, clients_end, constraints_end)?;
+        if self.stamp == u32::MAX {
+            self.restart_stamps()?;
+        }
+        let following: u64 = changes.moved.iter().map(|client| u64::from(known.following(*client))).sum();
+        let logged = following + changes.entries.len() as u64;
+        let logging = !self.stale && logged <= u64::from(CAPACITY - self.log.len());
+        self.stamp += 1;
+        let entering = Entering { stamp: self.stamp, logging };
+        let mut log_at = self.log.end;
+        let Self { stream, kernels, table, log, .. } = self;
+        let live = changes.entries.iter().filter(|entry| known.is_live(**entry) && known.is_changed(**entry));
+        let constraints = live.flat_map(|entry| {
+            let places = known.constraints_start(*entry)..;
+            places.zip(filters.bounds(*entry)).map(|(at, bound)| ConstraintUpdate { at, constraint: constraint(&bound) })
+        });
+        self.constraints.send(stream, constraints, |updates, count| {
+            kernels.put_constraints(stream, updates, count, &table.constraints)
+        })?;
+        let entries = changes.entries.iter().map(|entry| {
+            let update = entry_update(filters, known, *entry, log_at);
+            log_at = log_at.wrapping_add(1);
+            update
+        });
+        self.entries.send(stream, entries, |updates, count| {
+            kernels.put_entries(stream, updates, count, entering, table, log)
+        })?;
+        let heads =
+            changes.heads.iter().map(|client| HeadUpdate { client: *client, head: known.head(*client) });
+        self.heads.send(stream, heads, |updates, count| {
+            kernels.put_heads(stream, updates, count, &table.heads)
+        })?;
+        let moves = changes.moved.iter().map(|client| {
+            let position = filters.roster.position(*client);
+            let position = position.map_or([f32::NAN; 3], |position| rounded(position.point()));
+            let moved = Move { client: *client, log_at, position };
+            log_at = log_at.wrapping_add(known.following(*client));
+            moved
+        });
+        self.moves.send(stream, moves, |moves, count| {
+            kernels.move_clients(stream, moves, count, entering, table, log)
+        })?;
+        if logging {
+            self.log.end = log_at;
+        } else {
+            self.stale = true;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the base is fit for a batch of so many events: it is sorted first where the log would take longer,
+    /// beside the matching where the log has grown, and otherwise left alone.
+    ///
+    /// # Errors
+    /// When there is too little memory, and the log alone will not do; or the device fails.
+    pub(super) fn prepare(
+        &mut self,
+        events_count: usize,
+        entries_count: usize,
+        live: usize,
+        levels: impl FnOnce() -> Levels,
+    ) -> Result<(), DriverError> {
+        if self.sorting.is_some() && self.sorted.done()? {
+            self.take_sorted();
+        }
+        let tests = events_count as u64 * u64::from(self.log.len());
+        let first = self.stale || tests > TESTS_A_SORTED_ENTRY * (live as u64 + u64::from(CAPACITY));
+        if first {
+            // Whatever is being sorted is too old.
+            self.sort_stream.synchronize()?;
+            self.sorting = None;
+        } else if self.sorting.is_some() || self.log.len() <= LOG_SORTED_FROM {
+            return Ok(());
+        }
+        match self.sorter.reserve(&self.device, &mut self.spare, entries_count, live) {
+            // The log still has everything.
+            Err(DriverError::OutOfMemory { .. }) if !self.stale => return Ok(()),
+            reserved => reserved?,
+        }
+        let stream = if first { &self.stream } else { &self.sort_stream };
+        if !first {
+            self.stream.record(&self.changed)?;
+            stream.wait(&self.changed)?;
+        }
+        let entries_count = u32::try_from(entries_count).expect("entries have 32-bit numbers");
+        let (kernels, table) = (&self.kernels, &self.table);
+        self.sorter.sort(stream, kernels, table, &mut self.spare, entries_count, levels(), self.stamp)?;
+        stream.record(&self.sorted)?;
+        self.sorting = Some(Sorting { log_start: self.log.end });
+        if first {
+            self.take_sorted();
+            self.stale = false;
+        }
+        Ok(())
+    }
+
+    /// Lets a stream's later work see the changes and the base.
+    pub(super) fn order_after_changes(&self, stream: &Stream) -> Result<(), DriverError> {
+        stream.wait(&self.changed)
+    }
+
+    /// Marks the place in the stream of changes that matching has to wait for.
+    pub(super) fn mark_changes(&self) -> Result<(), DriverError> {
+        self.stream.record(&self.changed)
+    }
+
+    /// Waits until the device has all changes, and the base is sorted if it was being.
+    pub(super) fn synchronize(&mut self) -> Result<(), DriverError> {
+        self.stream.synchronize()?;
+        self.sort_stream.synchronize()?;
+        if self.sorting.is_some() {
+            self.take_sorted();
+        }
+        Ok(())
+    }
+
+    /// Bytes of the device's memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.table.bytes()
+            + self.base.bytes()
+            + self.spare.bytes()
+            + self.sorter.bytes()
+            + self.log.bytes()
+            + self.entries.bytes()
+            + self.constraints.bytes()
+            + self.heads.bytes()
+            + self.moves.bytes()
+    }
+
+    fn take_sorted(&mut self) {
+        if let Some(Sorting { log_start }) = self.sorting.take() {
+            std::mem::swap(&mut self.base, &mut self.spare);
+            self.log.start = log_start;
+        }
+    }
+
+    /// Begins to count flushes anew: nothing in the base or the log is newer than anything.
+    fn restart_stamps(&mut self) -> Result<(), DriverError> {
+        self.synchronize()?;
+        self.stream.fill(&self.table.stamps, 0..self.table.stamps.len(), 0)?;
+        // What is left over in the ring is nobody's last change.
+        self.stream.fill(&self.log.stamps, 0..self.log.stamps.len(), u32::MAX)?;
+        self.stamp = 0;
+        self.stale = true;
+        Ok(())
+    }
+}
+
+fn constraint(bound: &Bound) -> Constraint {
+    let optional = if bound.requires_presence { 0 } else { NAME_OPTIONAL };
+    let complete = if bound.complete { NAME_COMPLETE } else { 0 };
+    Constraint { name: bound.name | optional | complete, low: bound.interval.low, high: bound.interval.high }
+}
+
+fn entry_update(filters: &Filters<()>, known: &Entries, entry: u32, log_at: u32) -> EntryUpdate {
+    let next = known.next(entry);
+    let changed = u32::from(known.is_changed(entry));
+    if !known.is_live(entry) {
+        let place = Place { centre: [f32::NAN; 3], reach: 0.0 };
+        let (mask, subscription, constraints, kind) = (u32::MAX, 0, 0, 0);
+        return EntryUpdate { place, entry, mask, subscription, constraints, kind, next, log_at, changed };
+    }
+    let circle = filters.circle(entry);
+    let centre = circle.centre.map_or([f32::NAN; 3], |centre| rounded(&centre));
+    let complete = if circle.complete { KIND_CIRCLE } else { 0 };
+    EntryUpdate {
+        place: Place { centre, reach: to_f32(circle.reach) },
+        entry,
+        mask: filters.mask(entry),
+        subscription: filters.subscription(entry),
+        constraints: known.constraints_start(entry),
+        kind: known.constraints_len(entry) | complete | KIND_LIVE,
+        next,
+        log_at,
+        changed,
+    }
+}

@@ -1,0 +1,281 @@
+//! A part of a batch on its way: written down for the device, searched, read back and decided. Waves are independent of
+//! each other, so their copies, kernels and decisions overlap.
+
+use std::sync::Mutex;
+
+use kernels::gpu::{ANSWER_DOUBT, Answer, Attribute, EVENT_DOUBT, Event as DeviceEvent, NAME_ARRAY};
+use matcher::compiled::codes::value_code;
+use matcher::compiled::view::value_bits;
+use matcher::engine::MatchRows;
+use matcher::event::Event;
+use matcher::subscription::SubscriptionId;
+
+use super::shard::Shard;
+use crate::driver::launchers::gpu::{Batch, FOUND_HEAD};
+use crate::driver::{Buffer, Device, DriverError, Pinned, Priority, Stream};
+use crate::filters::{Filters, Seen};
+use crate::rounding::{rounded, slack, to_f32};
+
+const WORD: usize = size_of::<u32>();
+const EVENT_WORDS: usize = size_of::<DeviceEvent>() / WORD;
+const ATTRIBUTE_WORDS: usize = size_of::<Attribute>() / WORD;
+const ANSWER_WORDS: usize = size_of::<Answer>() / WORD;
+/// Warps that a device is kept busy with by few events.
+const WARPS: usize = 4096;
+/// Warps an event at most.
+const PARTS_MAX: usize = 32;
+/// Room for pairs at first, and always.
+const PAIRS_MIN: usize = 1024;
+
+/// What one thread needs to take a wave through: a stream and memory of its own on each device.
+#[derive(Debug)]
+pub(super) struct Lane {
+    ways: Vec<Way>,
+    seen: Seen,
+    /// Where the answers of each event begin, and the answers in that order.
+    starts: Vec<u32>,
+    sorted: Vec<u64>,
+}
+
+/// A lane's way to one device and back.
+#[derive(Debug)]
+struct Way {
+    device: Device,
+    stream: Stream,
+    /// Events, attributes and a zero for the count.
+    sent: Pinned<u32>,
+    /// The same, and pairs behind it.
+    exchange: Buffer<u32>,
+    /// The count and the pairs.
+    found: Pinned<u32>,
+    /// Pairs that came back last time, for a guess.
+    pairs_before: usize,
+}
+
+/// Where the parts of a wave lie, in words.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    events: usize,
+    attributes_at: usize,
+    found_at: usize,
+}
+
+impl Lane {
+    pub(super) fn new<'a>(devices: impl Iterator<Item = &'a Device>) -> Result<Mutex<Self>, DriverError> {
+        let way = |device: &Device| {
+            Ok(Way {
+                device: device.clone(),
+                stream: device.stream(Priority::High)?,
+                sent: device.pinned(0)?,
+                exchange: device.buffer(0)?,
+                found: device.pinned(FOUND_HEAD + PAIRS_MIN * ANSWER_WORDS)?,
+                pairs_before: 0,
+            })
+        };
+        let ways = devices.map(way).collect::<Result<_, DriverError>>()?;
+        Ok(Mutex::new(Self { ways, seen: Seen::default(), starts: Vec::new(), sorted: Vec::new() }))
+    }
+
+    /// Matches a wave: a row for each event. There is at least one.
+    pub(super) fn run(
+        &mut self,
+        events: &[&Event],
+        filters: &Filters<()>,
+        shards: &[Shard],
+        rows: &mut MatchRows,
+    ) -> Result<(), DriverError> {
+        let attributes: usize = events.iter().map(|event| event.attributes.len()).sum();
+        let room = events.len() * EVENT_WORDS + attributes * ATTRIBUTE_WORDS + 2 * FOUND_HEAD;
+        let [first, others @ ..] = &mut *self.ways else { return Ok(()) };
+        first.make_room_to_send(room)?;
+        let sent = first.sent.slice_mut()?;
+        let layout = encode(events, filters, sent);
+        for other in others.iter_mut() {
+            other.make_room_to_send(room)?;
+            let end = layout.found_at + FOUND_HEAD;
+            other.sent.slice_mut()?[..end].copy_from_slice(&sent[..end]);
+        }
+        for (way, shard) in self.ways.iter_mut().zip(shards) {
+            shard.order_after_changes(&way.stream)?;
+            way.submit(layout, shard)?;
+        }
+        self.starts.clear();
+        self.starts.resize(events.len() + 1, 0);
+        for (way, shard) in self.ways.iter_mut().zip(shards) {
+            for answer in way.receive(layout, shard)? {
+                self.starts[(answer.event & !ANSWER_DOUBT) as usize + 1] += 1;
+            }
+        }
+        self.sort_answers()?;
+        self.decide(events, filters, rows);
+        Ok(())
+    }
+
+    /// Puts the answers of each event together: a counting sort.
+    fn sort_answers(&mut self) -> Result<(), DriverError> {
+        let mut end = 0;
+        for start in &mut self.starts {
+            end += *start;
+            *start = end;
+        }
+        self.sorted.resize(end as usize, 0);
+        for way in &mut self.ways {
+            for answer in way.answers()? {
+                // Counted down from where the next event's begin, so that each start ends where it has to.
+                let event = (answer.event & !ANSWER_DOUBT) as usize;
+                let place = &mut self.starts[event + 1];
+                *place -= 1;
+                let doubt = u64::from(answer.event & ANSWER_DOUBT != 0);
+                self.sorted[*place as usize] = doubt << 32 | u64::from(answer.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rows; entries in doubt are decided exactly.
+    fn decide(&mut self, events: &[&Event], filters: &Filters<()>, rows: &mut MatchRows) {
+        let Self { seen, starts, sorted, .. } = self;
+        // After the sort, start i + 1 is where the answers of event i begin.
+        starts.push(u32::try_from(sorted.len()).expect("answers are counted in 32 bits"));
+        for (event, bounds) in events.iter().zip(starts[1..].windows(2)) {
+            let answers = &sorted[bounds[0] as usize..bounds[1] as usize];
+            rows.push_with(|ids| {
+                let certain = answers.iter().filter(|answer| *answer & DOUBT == 0);
+                ids.extend(certain.map(|answer| SubscriptionId(number(*answer))));
+                if answers.iter().all(|answer| answer & DOUBT == 0) {
+                    return;
+                }
+                let viewed = filters.see(event, seen);
+                let entries = answers.iter().filter(|answer| *answer & DOUBT != 0).map(|answer| number(*answer));
+                let decided = entries.filter(|entry| filters.decide(*entry, &viewed));
+                ids.extend(decided.map(|entry| SubscriptionId(filters.subscription(entry))));
+            });
+        }
+    }
+
+    /// Bytes of the devices' memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.ways.iter().map(|way| way.exchange.bytes()).sum()
+    }
+}
+
+/// Set in a sorted answer that is the number of an entry.
+const DOUBT: u64 = 1 << 32;
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half is the number")]
+fn number(answer: u64) -> u32 {
+    answer as u32
+}
+
+impl Way {
+    fn make_room_to_send(&mut self, words: usize) -> Result<(), DriverError> {
+        if words > self.sent.len() {
+            self.sent = self.device.pinned(words.next_power_of_two())?;
+        }
+        Ok(())
+    }
+
+    /// Pairs that probably come back from so many events.
+    fn guess(&self, events: usize) -> usize {
+        (self.pairs_before + self.pairs_before / 8).max(2 * events) + PAIRS_MIN
+    }
+
+    fn capacity(&self, layout: Layout) -> usize {
+        (self.exchange.len() - layout.found_at - FOUND_HEAD) / ANSWER_WORDS
+    }
+
+    /// Sends the wave, searches and lets the answers come, all in the order of the stream.
+    fn submit(&mut self, layout: Layout, shard: &Shard) -> Result<(), DriverError> {
+        let guess = self.guess(layout.events);
+        let words = layout.found_at + FOUND_HEAD + guess * ANSWER_WORDS;
+        if words > self.exchange.len() {
+            self.exchange = self.device.buffer(words.next_power_of_two())?;
+        }
+        let read = FOUND_HEAD + guess * ANSWER_WORDS;
+        if read > self.found.len() {
+            self.found = self.device.pinned(read.next_power_of_two())?;
+        }
+        let parts = (WARPS / layout.events).clamp(1, PARTS_MAX);
+        let word = |number: usize| u32::try_from(number).expect("a wave has fewer than 2^32 words");
+        let batch = Batch {
+            events: word(layout.events),
+            parts: word(parts),
+            attributes_at: word(layout.attributes_at),
+            found_at: word(layout.found_at),
+            capacity: word(self.capacity(layout)),
+        };
+        self.stream.upload(&mut self.sent, 0..layout.found_at + FOUND_HEAD, &self.exchange, 0)?;
+        let Shard { kernels, table, base, log, .. } = shard;
+        kernels.search(&self.stream, &self.exchange, batch, table, base, log)?;
+        self.stream.download(&self.exchange, layout.found_at..layout.found_at + read, &mut self.found, 0)
+    }
+
+    /// Waits for the answers; asks again where there was too little room for them.
+    fn receive(&mut self, layout: Layout, shard: &Shard) -> Result<&[Answer], DriverError> {
+        loop {
+            self.stream.synchronize()?;
+            let guess = self.guess(layout.events);
+            let count = self.found.slice()?[0] as usize;
+            let fits = count <= self.capacity(layout);
+            self.pairs_before = count;
+            if !fits {
+                self.submit(layout, shard)?;
+                continue;
+            }
+            if count > guess {
+                let all = FOUND_HEAD + count * ANSWER_WORDS;
+                if all > self.found.len() {
+                    self.found = self.device.pinned(all.next_power_of_two())?;
+                }
+                let range = layout.found_at..layout.found_at + all;
+                self.stream.download(&self.exchange, range, &mut self.found, 0)?;
+                self.stream.synchronize()?;
+            }
+            return self.answers();
+        }
+    }
+
+    /// What came back last.
+    fn answers(&mut self) -> Result<&[Answer], DriverError> {
+        let words = FOUND_HEAD..FOUND_HEAD + self.pairs_before * ANSWER_WORDS;
+        Ok(bytemuck::cast_slice(&self.found.slice()?[words]))
+    }
+}
+
+/// Writes down a wave as a device reads it: the events, their attributes that filters name, and a zero to count from.
+fn encode(events: &[&Event], filters: &Filters<()>, sent: &mut [u32]) -> Layout {
+    let attributes_at = events.len() * EVENT_WORDS;
+    let (event_words, words) = sent.split_at_mut(attributes_at);
+    let device_events: &mut [DeviceEvent] = bytemuck::cast_slice_mut(event_words);
+    let even = words.len() / ATTRIBUTE_WORDS * ATTRIBUTE_WORDS;
+    let attributes: &mut [Attribute] = bytemuck::cast_slice_mut(&mut words[..even]);
+    let mut end = 0;
+    for (event, device_event) in events.iter().zip(device_events) {
+        let start = end;
+        let mut mask = 0;
+        for attribute in &event.attributes {
+            let Some(name) = filters.names.find(&attribute.name) else { continue };
+            mask |= filters.names.name(name).mask;
+            let (kind, bits) = value_bits(&attribute.value, filters.texts());
+            let code = value_code(kind, bits);
+            let array = if code.is_none() { NAME_ARRAY } else { 0 };
+            attributes[end] = Attribute { name: name | array, code: code.unwrap_or_default() };
+            end += 1;
+        }
+        attributes[start..end].sort_unstable_by_key(|attribute| attribute.name & !NAME_ARRAY);
+        let point = event.position.point();
+        let doubt = if event.reach.is_some() { EVENT_DOUBT } else { 0 };
+        let word = |number: usize| u32::try_from(number).expect("a wave has fewer than 2^31 attributes");
+        *device_event = DeviceEvent {
+            position: rounded(point),
+            slack: to_f32(slack(point)),
+            mask,
+            flags: word(end - start) | doubt,
+            attributes: word(start),
+            unused: 0,
+        };
+    }
+    let found_at = (attributes_at + end * ATTRIBUTE_WORDS).next_multiple_of(FOUND_HEAD);
+    sent[found_at..found_at + FOUND_HEAD].fill(0);
+    Layout { events: events.len(), attributes_at, found_at }
+}
