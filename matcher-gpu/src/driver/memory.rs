@@ -125,19 +125,15 @@ unsafe impl<T: Sync> Sync for Pinned<T> {}
 impl<T: Pod> Pinned<T> {
     pub(super) fn new(device: &Device, len: usize) -> Result<Self, DriverError> {
         let bytes = bytes_of::<T>(len)?;
-        let mut pinned = Self {
-            device: device.clone(),
-            address: NonNull::dangling(),
-            len,
-            in_flight: InFlight::default(),
-        };
-        if bytes > 0 {
-            pinned.address = device
+        let address = if bytes == 0 {
+            NonNull::dangling()
+        } else {
+            device
                 .run(Operation::Other, |backend| backend.allocate_pinned(bytes))
                 .map_err(|error| of_the_machine(error, bytes))?
-                .cast();
-        }
-        Ok(pinned)
+                .cast()
+        };
+        Ok(Self { device: device.clone(), address, len, in_flight: InFlight::default() })
     }
 
     /// The values. Waits first for work that still reads or writes them.
