@@ -39,8 +39,6 @@ pub(super) enum FailureKind {
     KernelFailed,
     /// Nothing works from now on.
     Lost,
-    /// The driver does not know this kind of PTX.
-    DriverTooOld,
     /// Anything else.
     Other,
 }

@@ -15,7 +15,7 @@ use cust::sys::{self, CUresult};
 use cust::{CudaApiVersion, CudaFlags};
 
 use super::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome};
-use super::device::{Memory, version};
+use super::device::Memory;
 use super::error::DriverError;
 use super::stream::Priority;
 use super::symbols;
@@ -338,6 +338,11 @@ fn attribute(device: cust::device::Device, attribute: DeviceAttribute) -> Result
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
+/// A version or a capability as people write it.
+fn version((major, minor): (u32, u32)) -> String {
+    format!("{major}.{minor}")
+}
+
 /// Whether the driver reads our PTX.
 fn check_version() -> Result<(), DriverError> {
     let found = CudaApiVersion::get().map_err(|error| unavailable("cuDriverGetVersion", error))?;
@@ -378,7 +383,6 @@ fn check(operation: &'static str, answer: CUresult) -> Outcome<()> {
 fn kind(code: u32) -> FailureKind {
     match code {
         2 => FailureKind::OutOfMemory,
-        222 => FailureKind::DriverTooOld,
         // Too many resources for a block, too large a cooperative grid.
         701 | 720 => FailureKind::NotLaunched,
         // Illegal address, time-out, assertion, and the hardware's own complaints about a kernel.

@@ -202,17 +202,8 @@ fn explain(faults: &Faults, failure: Failure) -> DriverError {
             faults.lose(&reason);
             DriverError::DeviceLost { reason }
         }
-        FailureKind::DriverTooOld => DriverError::DriverTooOld {
-            found: "an older version".to_owned(),
-            needed: version(kernels::CUDA_VERSION_MIN),
-        },
         FailureKind::Other => DriverError::Other { operation, reason },
     }
-}
-
-/// A version or a capability as people write it.
-pub(super) fn version((major, minor): (u32, u32)) -> String {
-    format!("{major}.{minor}")
 }
 
 impl Drop for Shared {

@@ -2,7 +2,7 @@
 //!
 //! # Two backends
 //!
-//! - **CUDA**, through `cust`. Nothing is linked: [`symbols`](self) defines the driver's functions as jumps through slots
+//! - **CUDA**, through `cust`. Nothing is linked: `symbols` defines the driver's functions as jumps through slots
 //!   and fills those from `libcuda.so.1` when the first device is asked for. A [`Device`] holds its device's primary
 //!   context, and each call makes that current on its thread, so values may be used from any thread.
 //! - **The host**, with the feature `host-kernels`: kernels compiled as plain C++ run at once on the calling thread, and

@@ -182,15 +182,15 @@ impl Stream {
             }
             // SAFETY: the caller vouches for the parameters. Their buffers are freed only after a wait for the device, their
             // pinned memory is marked below before its borrow ends, and the kernel's module waits as buffers do.
-            unsafe { backend.launch(self.queue.handle, kernel.function(), grid, block, pointers) }
+            unsafe { backend.launch(self.queue.handle, kernel.function(), grid, block, pointers) }?;
+            if cfg!(debug_assertions) { self.queue.finish() } else { Ok(()) }
         });
         for parameter in parameters {
             if let Some(in_flight) = parameter.in_flight() {
                 in_flight.mark(&self.queue);
             }
         }
-        launched?;
-        if cfg!(debug_assertions) { self.finish(Operation::Other) } else { Ok(()) }
+        launched
     }
 
     /// Marks this point of the stream; an event that was recorded before forgets that.
@@ -234,11 +234,7 @@ impl Stream {
     /// # Errors
     /// [`DriverError`] of any of that work.
     pub fn synchronize(&self) -> Result<(), DriverError> {
-        self.finish(Operation::Other)
-    }
-
-    fn finish(&self, operation: Operation) -> Result<(), DriverError> {
-        self.device().run(operation, |_| self.queue.finish())
+        self.device().run(Operation::Other, |_| self.queue.finish())
     }
 
     fn copy_bytes(&self, direction: Direction, from: u64, to: u64, bytes: usize) -> Result<(), DriverError> {

@@ -94,6 +94,18 @@ fn the_host_device_counts_its_memory() {
     device.buffer::<u8>(1024).unwrap();
 }
 
+#[test]
+fn all_of_it_may_go_to_other_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<Device>();
+    check::<Stream>();
+    check::<Event>();
+    check::<Buffer<u32>>();
+    check::<Pinned<u32>>();
+    check::<LoadedModule>();
+    check::<Kernel>();
+}
+
 /// The checks: each on a device of its own, of any kind.
 mod check {
     use super::*;
