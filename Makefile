@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help demo test check bench soak
+.PHONY: help demo test check bench soak ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -30,3 +30,6 @@ bench: ## Run the bench programs, some minutes; ARGS="--quick" for a look
 
 soak: ## The long form of the randomised tests: 10^9 event and filter pairs
 	NEARCAST_SOAK=1 $(CARGO) test --workspace --locked --release
+
+ptx: ## Compile the CUDA kernels that changed; fetches the compiler the first time
+	kernels/nvcc/make-ptx

@@ -1,0 +1,93 @@
+//! The CUDA kernels: their PTX, and the records that they share with the host.
+//!
+//! The sources are `src/*.cu` over `include/*.cuh`; `make ptx` compiles them, and the build refuses PTX that does not
+//! belong to its source. With the feature `host` they are also compiled as plain C++, so that tests run them on the
+//! processor; code with block-wide barriers or shared memory is out of that's reach.
+//!
+//! A kernel is started by its typed launcher in `matcher-gpu`, which knows its parameters.
+
+#![forbid(unsafe_code)]
+
+/// One source's PTX.
+#[derive(Clone, Copy, Debug)]
+pub struct Module {
+    /// The source's name without its ending, as in `kernel_probe`.
+    pub name: &'static str,
+    /// What the driver compiles for the device that it finds.
+    pub ptx: &'static str,
+}
+
+/// Names each source's module.
+macro_rules! modules {
+    ($($(#[$doc:meta])* $constant:ident = $name:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub const $constant: Module =
+                Module { name: $name, ptx: include_str!(concat!("../ptx/", $name, ".ptx")) };
+        )*
+
+        /// Every source's.
+        pub const MODULES: &[Module] = &[$($constant),*];
+    };
+}
+
+modules! {
+    /// Tells whether a device runs our kernels at all: `probe`.
+    PROBE = "kernel_probe";
+}
+
+/// The oldest CUDA version whose driver reads this PTX, as (major, minor).
+pub const CUDA_VERSION_MIN: (u32, u32) = (13, 0);
+
+/// The oldest compute capability that this PTX is for, as (major, minor).
+pub const COMPUTE_CAPABILITY_MIN: (u32, u32) = (7, 5);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_source_has_its_module() {
+        let sources: BTreeSet<String> = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("src")
+            .read_dir()
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|it| it == "cu"))
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        let modules: BTreeSet<String> = MODULES.iter().map(|module| module.name.to_owned()).collect();
+        assert_eq!(modules, sources);
+    }
+
+    #[test]
+    fn every_kernel_runs_on_the_host_too() {
+        for module in MODULES {
+            let source =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(format!("{}.cu", module.name));
+            let source = std::fs::read_to_string(source).unwrap();
+            for line in module.ptx.lines() {
+                if let Some(name) =
+                    line.strip_prefix(".visible .entry ").and_then(|rest| rest.strip_suffix('('))
+                {
+                    let entry = format!("HOST_ENTRY({name})");
+                    assert!(source.lines().any(|line| line == entry), "{} has no {entry}", module.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_ptx_asks_for_what_the_constants_say() {
+        // PTX ISA 9.0 came with CUDA 13.0.
+        assert_eq!(CUDA_VERSION_MIN, (13, 0));
+        let target = format!(".target sm_{}{}", COMPUTE_CAPABILITY_MIN.0, COMPUTE_CAPABILITY_MIN.1);
+        for module in MODULES {
+            assert!(module.ptx.lines().any(|line| line == ".version 9.0"), "{}", module.name);
+            assert!(module.ptx.lines().any(|line| line == target), "{}", module.name);
+        }
+    }
+}

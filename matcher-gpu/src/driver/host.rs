@@ -1,0 +1,238 @@
+//! The backend of the processor itself: kernels compiled as plain C++, run at once.
+//!
+//! One thing at a time happens on such a device, so two threads never touch its memory together. Every handle stands for
+//! something that needs no keeping, but for functions and the times of events.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome};
+use super::device::Memory;
+use super::stream::Priority;
+
+/// As on a CUDA device.
+const ALIGNMENT_BYTES: usize = 256;
+
+/// A kernel with its loop over all threads.
+type Entry = unsafe extern "C" fn(grid: u32, block: u32, parameters: *mut *mut c_void);
+
+// SAFETY: kernels/build/host.rs writes this function, with this signature, into the library that the crate `kernels` links.
+unsafe extern "C" {
+    /// The kernel of that name, which ends in a NUL.
+    fn nearcast_host_kernel(name: *const c_char) -> Option<Entry>;
+}
+
+/// A device made of ordinary memory.
+#[derive(Debug)]
+pub(super) struct Host {
+    memory_bytes: u64,
+    /// Held while memory is touched or a kernel runs, which is all that a device does.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used_bytes: u64,
+    entries: Vec<Entry>,
+    /// When each event was recorded.
+    events: HashMap<usize, Option<Instant>>,
+    events_made: usize,
+}
+
+impl Host {
+    pub(super) fn new(memory_bytes: u64) -> Self {
+        Self { memory_bytes, state: Mutex::new(State::default()) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What it holds is whole at any time.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Backend for Host {
+    fn is_host(&self) -> bool {
+        true
+    }
+
+    fn memory(&self) -> Outcome<Memory> {
+        let free_bytes = self.memory_bytes - self.state().used_bytes;
+        Ok(Memory { free_bytes, total_bytes: self.memory_bytes })
+    }
+
+    fn synchronize(&self) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn allocate(&self, bytes: usize) -> Outcome<u64> {
+        let layout = layout(bytes)?;
+        let mut state = self.state();
+        let used_bytes = state.used_bytes + layout.size() as u64;
+        if used_bytes > self.memory_bytes {
+            return Err(out_of_memory());
+        }
+        let address = allocate(layout)?;
+        state.used_bytes = used_bytes;
+        Ok(address.as_ptr().expose_provenance() as u64)
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Outcome<()> {
+        let layout = layout(bytes)?;
+        let mut state = self.state();
+        // SAFETY: the caller vouches that the address came from `allocate(bytes)` and is used no more.
+        unsafe { dealloc(place(address), layout) };
+        state.used_bytes -= layout.size() as u64;
+        Ok(())
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Outcome<NonNull<u8>> {
+        allocate(layout(bytes)?)
+    }
+
+    unsafe fn free_pinned(&self, address: NonNull<u8>, bytes: usize) -> Outcome<()> {
+        let layout = layout(bytes)?;
+        // SAFETY: the caller vouches that the address came from `allocate_pinned(bytes)` and is used no more.
+        unsafe { dealloc(address.as_ptr(), layout) };
+        Ok(())
+    }
+
+    fn create_stream(&self, _priority: Priority) -> Outcome<Handle> {
+        Ok(Handle(0))
+    }
+
+    unsafe fn destroy_stream(&self, _stream: Handle) -> Outcome<()> {
+        Ok(())
+    }
+
+    unsafe fn synchronize_stream(&self, _stream: Handle) -> Outcome<()> {
+        Ok(())
+    }
+
+    unsafe fn copy(
+        &self,
+        _stream: Handle,
+        _direction: Direction,
+        from: u64,
+        to: u64,
+        bytes: usize,
+    ) -> Outcome<()> {
+        let _alone = self.state();
+        // SAFETY: the caller vouches for both ranges, of which no references exist, and that they do not overlap.
+        unsafe { ptr::copy_nonoverlapping(place(from), place(to), bytes) };
+        Ok(())
+    }
+
+    unsafe fn fill(&self, _stream: Handle, address: u64, words: usize, value: u32) -> Outcome<()> {
+        let _alone = self.state();
+        // SAFETY: the caller vouches for the range and its alignment; it was zeroed when it was allocated, and nothing else
+        // touches the device's memory meanwhile.
+        let range = unsafe { std::slice::from_raw_parts_mut(place(address).cast::<u32>(), words) };
+        range.fill(value);
+        Ok(())
+    }
+
+    unsafe fn launch(
+        &self,
+        _stream: Handle,
+        function: Handle,
+        grid: u32,
+        block: u32,
+        parameters: &mut [*mut c_void],
+    ) -> Outcome<()> {
+        let state = self.state();
+        let entry = state.entries[function.0];
+        // SAFETY: the caller vouches for the parameters and for what the kernel does with them; nothing else touches the
+        // device's memory meanwhile.
+        unsafe { entry(grid, block, parameters.as_mut_ptr()) };
+        Ok(())
+    }
+
+    fn create_event(&self) -> Outcome<Handle> {
+        let mut state = self.state();
+        let event = state.events_made;
+        state.events_made += 1;
+        state.events.insert(event, None);
+        Ok(Handle(event))
+    }
+
+    unsafe fn destroy_event(&self, event: Handle) -> Outcome<()> {
+        self.state().events.remove(&event.0);
+        Ok(())
+    }
+
+    unsafe fn record_event(&self, event: Handle, _stream: Handle) -> Outcome<()> {
+        self.state().events.insert(event.0, Some(Instant::now()));
+        Ok(())
+    }
+
+    unsafe fn event_done(&self, _event: Handle) -> Outcome<bool> {
+        Ok(true)
+    }
+
+    unsafe fn synchronize_event(&self, _event: Handle) -> Outcome<()> {
+        Ok(())
+    }
+
+    unsafe fn wait_event(&self, _stream: Handle, _event: Handle) -> Outcome<()> {
+        Ok(())
+    }
+
+    unsafe fn elapsed(&self, earlier: Handle, later: Handle) -> Outcome<Duration> {
+        let state = self.state();
+        let time = |event: Handle| state.events.get(&event.0).copied().flatten();
+        match (time(earlier), time(later)) {
+            (Some(earlier), Some(later)) => Ok(later.saturating_duration_since(earlier)),
+            _ => Err(failure("elapsed", "an event was never recorded")),
+        }
+    }
+
+    fn load_module(&self, _ptx: &str) -> Outcome<Handle> {
+        Ok(Handle(0))
+    }
+
+    unsafe fn unload_module(&self, _module: Handle) -> Outcome<()> {
+        Ok(())
+    }
+
+    unsafe fn function(&self, _module: Handle, name: &str) -> Outcome<Handle> {
+        let terminated = CString::new(name).expect("a kernel's name is an identifier");
+        // SAFETY: the name ends in a NUL.
+        let entry = unsafe { nearcast_host_kernel(terminated.as_ptr()) };
+        let entry = entry.ok_or_else(|| failure("function", &format!("there is no kernel {name}")))?;
+        let entries = &mut self.state().entries;
+        entries.push(entry);
+        Ok(Handle(entries.len() - 1))
+    }
+}
+
+fn layout(bytes: usize) -> Outcome<Layout> {
+    let rounded = bytes.checked_next_multiple_of(ALIGNMENT_BYTES).ok_or_else(out_of_memory)?;
+    Layout::from_size_align(rounded, ALIGNMENT_BYTES).map_err(|_| out_of_memory())
+}
+
+fn allocate(layout: Layout) -> Outcome<NonNull<u8>> {
+    debug_assert!(layout.size() > 0, "nothing is never allocated");
+    // SAFETY: the layout is not empty: callers ask for some bytes.
+    NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(out_of_memory)
+}
+
+/// Memory by its address.
+fn place(address: u64) -> *mut u8 {
+    ptr::with_exposed_provenance_mut(usize::try_from(address).expect("an address of this machine"))
+}
+
+fn out_of_memory() -> Failure {
+    Failure {
+        kind: FailureKind::OutOfMemory,
+        operation: "allocate",
+        reason: "the memory is used up".to_owned(),
+    }
+}
+
+fn failure(operation: &'static str, reason: &str) -> Failure {
+    Failure { kind: FailureKind::Other, operation, reason: reason.to_owned() }
+}

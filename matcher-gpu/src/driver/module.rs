@@ -1,0 +1,70 @@
+//! Compiled modules and their kernels.
+
+use std::sync::Arc;
+
+use super::backend::Handle;
+use super::device::Device;
+use super::error::DriverError;
+use super::faults::Operation;
+
+/// A module, compiled for a device.
+#[derive(Clone, Debug)]
+pub struct LoadedModule {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    device: Device,
+    handle: Handle,
+}
+
+/// A kernel of a module, which it keeps loaded. Its launcher in [`launchers`](super::launchers) starts it.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    module: Arc<Shared>,
+    function: Handle,
+}
+
+impl LoadedModule {
+    pub(super) fn new(device: &Device, module: &kernels::Module) -> Result<Self, DriverError> {
+        let handle = device.run(Operation::Other, |backend| backend.load_module(module.ptx))?;
+        Ok(Self { shared: Arc::new(Shared { device: device.clone(), handle }) })
+    }
+
+    /// The kernel of that name.
+    ///
+    /// # Errors
+    /// [`DriverError`], also when the module has none of that name.
+    pub fn kernel(&self, name: &str) -> Result<Kernel, DriverError> {
+        let Shared { device, handle } = &*self.shared;
+        let function = device.run(Operation::Other, |backend| {
+            // SAFETY: the handle is this module's own, and the kernel keeps the module.
+            unsafe { backend.function(*handle, name) }
+        })?;
+        Ok(Kernel { module: Arc::clone(&self.shared), function })
+    }
+}
+
+impl Kernel {
+    /// Which device it was compiled for.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.module.device
+    }
+
+    pub(super) fn function(&self) -> Handle {
+        self.function
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let backend = self.device.backend();
+        // A kernel of it may still run. A device that cannot be waited for is lost and the module with it.
+        if backend.synchronize().is_ok() {
+            // SAFETY: the handle is this module's own, no kernel value is left, and none of its kernels runs.
+            let _ = unsafe { backend.unload_module(self.handle) };
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Matching on CUDA devices.
+//!
+//! It builds and starts without CUDA; a device is found at run time or a sentence says why not.
+
+#[expect(unsafe_code, reason = "the one room that talks to the driver; every use has its proof")]
+pub mod driver;
