@@ -8,6 +8,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod clcb;
+pub mod gpu;
+
 /// One source's PTX.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
@@ -34,6 +37,14 @@ macro_rules! modules {
 modules! {
     /// Tells whether a device runs our kernels at all: `probe`.
     PROBE = "kernel_probe";
+    /// CLCB to the letter: Loc, Cont and Zip.
+    CLCB = "kernel_clcb";
+    /// Changes of the batched engine's table.
+    GPU_TABLE = "kernel_gpu_table";
+    /// Its sort by cell.
+    GPU_SORT = "kernel_gpu_sort";
+    /// Its search.
+    GPU_MATCH = "kernel_gpu_match";
 }
 
 /// The oldest CUDA version whose driver reads this PTX, as (major, minor).

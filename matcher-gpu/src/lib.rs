@@ -4,3 +4,13 @@
 
 #[expect(unsafe_code, reason = "the one room that talks to the driver; every use has its proof")]
 pub mod driver;
+
+mod clcb;
+mod failure;
+mod filters;
+mod gpu;
+mod rounding;
+mod staging;
+
+pub use clcb::{Clcb, Form, Step, StepTimes};
+pub use gpu::Gpu;

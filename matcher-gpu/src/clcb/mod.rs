@@ -81,7 +81,6 @@ enum Pending {
 
 #[derive(Debug)]
 struct OnDevice {
-    device: Device,
     stream: Stream,
     kernels: ClcbKernels,
     arrays: Arrays,
@@ -114,7 +113,6 @@ impl Clcb {
             moved: Vec::new(),
             freed: Vec::new(),
             on_device: OnDevice {
-                device: device.clone(),
                 stream: device.stream(Priority::High)?,
                 kernels: ClcbKernels::load(device, world)?,
                 arrays: Arrays::new(device, dimensions)?,
@@ -221,14 +219,14 @@ impl Clcb {
             return Ok(());
         }
         let Self { filters, placed, world, .. } = self;
-        let OnDevice { stream, kernels, arrays, .. } = &mut self.on_device;
+        let OnDevice { stream, kernels, arrays, constraints: staged, filters: staged_filters, .. } =
+            &mut self.on_device;
         arrays.reserve(
             stream,
             self.filters_end as usize,
             self.pages.slots_end(),
             self.subscriptions_end as usize,
         )?;
-        let staged = &mut self.on_device.constraints;
         let empty = Constraint { filter: NO_FILTER, interval: 0 };
         let emptied = self.freed.drain(..).map(|slot| ConstraintUpdate { slot, constraint: empty });
         staged.send(stream, emptied, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
@@ -243,8 +241,7 @@ impl Clcb {
         });
         staged.send(stream, constraints, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
         let updates = self.changed.iter().map(|number| update(*world, filters, *number, &placed[*number]));
-        let staged = &mut self.on_device.filters;
-        staged.send(stream, updates, |updates, count| kernels.install(stream, updates, count, arrays))?;
+        staged_filters.send(stream, updates, |updates, count| kernels.install(stream, updates, count, arrays))?;
         self.moved.retain(|number| placed[*number].pending == Pending::Move);
         for number in self.changed.drain(..).chain(self.moved.iter().copied()) {
             placed[number].pending = Pending::Nothing;

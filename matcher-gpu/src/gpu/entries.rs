@@ -21,8 +21,8 @@ struct Entry {
     live: bool,
     /// More than its link has changed.
     changed: bool,
-    /// It is in a list of changes.
-    listed: bool,
+    /// The shard in whose list of changes it is.
+    listed: u32,
     constraints_len: u8,
     constraints_start: u32,
     /// The client whose list it is in, the entries before and behind it there.
@@ -36,7 +36,7 @@ impl Default for Entry {
         Self {
             live: false,
             changed: false,
-            listed: false,
+            listed: NONE,
             constraints_len: 0,
             constraints_start: 0,
             client: NONE,
@@ -61,10 +61,11 @@ impl Default for Client {
     }
 }
 
-/// What a device is to be told.
-#[derive(Debug, Default)]
+/// What a shard is to be told.
+#[derive(Debug)]
 pub(super) struct Changes {
-    /// Entries whose record or link has changed, each once.
+    pub(super) shard: u32,
+    /// Entries whose record or link has changed, each once unless it has been another shard's in between.
     pub(super) entries: Vec<u32>,
     /// Clients whose lists begin elsewhere, each once.
     pub(super) heads: Vec<u32>,
@@ -73,6 +74,10 @@ pub(super) struct Changes {
 }
 
 impl Changes {
+    pub(super) fn new(shard: u32) -> Self {
+        Self { shard, entries: Vec::new(), heads: Vec::new(), moved: Vec::new() }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.heads.is_empty() && self.moved.is_empty()
     }
@@ -159,7 +164,7 @@ impl Entries {
     pub(super) fn settle(&mut self, changes: &mut Changes) {
         for number in changes.entries.drain(..) {
             let entry = &mut self.entries[number];
-            (entry.listed, entry.changed) = (false, false);
+            (entry.listed, entry.changed) = (NONE, false);
         }
         for client in changes.heads.drain(..) {
             self.clients[client].head_listed = false;
@@ -225,8 +230,8 @@ impl Entries {
     fn list(&mut self, number: u32, changed: bool, changes: &mut Changes) {
         let entry = &mut self.entries[number];
         entry.changed |= changed;
-        if !entry.listed {
-            entry.listed = true;
+        if entry.listed != changes.shard {
+            entry.listed = changes.shard;
             changes.entries.push(number);
         }
     }
@@ -246,7 +251,7 @@ mod tests {
 
     #[test]
     fn lists_of_clients_hold_the_entries_that_follow_them() {
-        let (mut entries, mut changes) = (Entries::new(), Changes::default());
+        let (mut entries, mut changes) = (Entries::new(), Changes::new(0));
         for (number, client) in [(0, Some(5)), (1, Some(5)), (2, None), (3, Some(5)), (4, Some(7))] {
             entries.enter(number, 2, client, &mut changes);
         }

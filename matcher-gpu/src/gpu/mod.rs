@@ -87,7 +87,7 @@ impl Gpu {
             filters: Filters::new(world, ENTRIES_END),
             entries: Entries::new(),
             reaches,
-            changes: devices.iter().map(|_| Changes::default()).collect(),
+            changes: (0..).take(devices.len()).map(Changes::new).collect(),
             shards,
             lanes,
             pool,
@@ -118,9 +118,14 @@ impl Gpu {
     /// Brings changes to the devices and gets them ready for so many events.
     fn flush(&mut self, events_count: usize) -> Result<(), DriverError> {
         let Self { world, filters, entries, reaches, changes, shards, .. } = self;
-        for (shard, changes) in shards.iter_mut().zip(changes) {
-            shard.flush(changes, filters, entries)?;
-            entries.settle(changes);
+        let shards_count = shards.len();
+        for ((index, shard), changes) in (0..).zip(&mut *shards).zip(&*changes) {
+            let owner = |entry| filters.roster.client(filters.subscription(entry));
+            let owns = |entry| owner(entry) as usize % shards_count == index;
+            shard.flush(changes, filters, entries, owns)?;
+        }
+        changes.iter_mut().for_each(|changes| entries.settle(changes));
+        for shard in shards {
             shard.prepare(events_count, entries.ends().0, entries.live(), || reaches.levels(*world))?;
             shard.mark_changes()?;
         }

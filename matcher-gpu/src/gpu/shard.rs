@@ -86,6 +86,7 @@ impl Shard {
         changes: &Changes,
         filters: &Filters<()>,
         known: &Entries,
+        owns: impl Fn(u32) -> bool,
     ) -> Result<(), DriverError> {
         if changes.is_empty() {
             return Ok(());
@@ -102,7 +103,9 @@ impl Shard {
         let entering = Entering { stamp: self.stamp, logging };
         let mut log_at = self.log.end;
         let Self { stream, kernels, table, log, .. } = self;
-        let live = changes.entries.iter().filter(|entry| known.is_live(**entry) && known.is_changed(**entry));
+        // An entry that was another shard's before is gone there.
+        let is_here = |entry: u32| known.is_live(entry) && owns(entry);
+        let live = changes.entries.iter().filter(|entry| is_here(**entry) && known.is_changed(**entry));
         let constraints = live.flat_map(|entry| {
             let places = known.constraints_start(*entry)..;
             places.zip(filters.bounds(*entry)).map(|(at, bound)| ConstraintUpdate { at, constraint: constraint(&bound) })
@@ -111,7 +114,7 @@ impl Shard {
             kernels.put_constraints(stream, updates, count, &table.constraints)
         })?;
         let entries = changes.entries.iter().map(|entry| {
-            let update = entry_update(filters, known, *entry, log_at);
+            let update = entry_update(filters, known, *entry, is_here(*entry), log_at);
             log_at = log_at.wrapping_add(1);
             update
         });
@@ -245,10 +248,10 @@ fn constraint(bound: &Bound) -> Constraint {
     Constraint { name: bound.name | optional | complete, low: bound.interval.low, high: bound.interval.high }
 }
 
-fn entry_update(filters: &Filters<()>, known: &Entries, entry: u32, log_at: u32) -> EntryUpdate {
+fn entry_update(filters: &Filters<()>, known: &Entries, entry: u32, here: bool, log_at: u32) -> EntryUpdate {
     let next = known.next(entry);
     let changed = u32::from(known.is_changed(entry));
-    if !known.is_live(entry) {
+    if !here {
         let place = Place { centre: [f32::NAN; 3], reach: 0.0 };
         let (mask, subscription, constraints, kind) = (u32::MAX, 0, 0, 0);
         return EntryUpdate { place, entry, mask, subscription, constraints, kind, next, log_at, changed };

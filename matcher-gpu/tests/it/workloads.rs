@@ -1,0 +1,74 @@
+//! The paper's workload in batches large enough for waves, with moves between batches, against the CPU engine.
+
+use matcher::engine::cells::Cells;
+use matcher::engine::{Engine, MatchRows};
+use matcher::event::Event;
+use matcher::fixtures::workload::{Config, Terrain, Workload};
+use matcher::geo::World;
+use matcher::subscription::ClientId;
+
+use super::{clcb, cuda_devices, gpu, host_device};
+
+/// Events of a batch: several waves.
+const EVENTS: usize = 2_000;
+
+fn configs() -> Vec<Config> {
+    let small = Config { subscriptions: 3_000, coverage: 0.005, selectivity: 0.05, ..Config::default() };
+    let milan = Terrain::Region { lon: 9.19, lat: 45.46, side_m: 13_470.0 };
+    vec![
+        small.clone(),
+        Config { terrain: milan, radii_m: vec![10.0, 300.0, 5_000.0], ..small.clone() },
+        Config { terrain: Terrain::Globe, co_located: false, ..small },
+    ]
+}
+
+fn rows(engine: &mut dyn Engine, events: &[Event]) -> MatchRows {
+    let mut rows = MatchRows::new();
+    engine.match_batch(&events.iter().collect::<Vec<_>>(), &mut rows).expect("the device works");
+    rows
+}
+
+fn check(make: &dyn Fn(World) -> Box<dyn Engine>, events_count: usize) {
+    for config in configs() {
+        let workload = Workload::new(config).expect("the workload can be had");
+        let mut engine = make(workload.world());
+        let mut engines: [&mut dyn Engine; 2] = [&mut Cells::new(workload.world()), engine.as_mut()];
+        for (id, subscription) in workload.subscriptions() {
+            let home = workload.position(workload.home(subscription.client));
+            for engine in &mut engines {
+                engine.move_client(subscription.client, Some(home));
+                engine.install(id, &subscription).expect("there is room");
+            }
+        }
+        let mut matches = 0;
+        // A few moves stay in the log, more of them have the base sorted beside the matching, most at once.
+        for (round, moves) in [0, 1, 150, 150, 700, 5_000, 0, 20].into_iter().enumerate() {
+            for index in 0..moves {
+                let (client, spot) = workload.jump((round * 10_000 + index) as u64);
+                let position = (index % 50 != 0).then(|| workload.position(spot));
+                engines.iter_mut().for_each(|engine| engine.move_client(client, position));
+            }
+            let first = (round * events_count) as u64;
+            let events: Vec<Event> =
+                (first..first + events_count as u64).map(|index| workload.event(index)).collect();
+            let [expected, found] = engines.each_mut().map(|engine| rows(*engine, &events));
+            assert_eq!(expected, found, "round {round}, {:?}", workload.config());
+            matches += found.pairs_count();
+        }
+        assert!(matches > 1_000, "{matches} matches prove little");
+        for engine in &mut engines {
+            engine.move_client(ClientId(0), None);
+        }
+    }
+}
+
+#[test]
+fn large_batches_and_moves_between_them() {
+    let device = host_device();
+    check(&|world| gpu(world, std::slice::from_ref(&device)), EVENTS);
+    check(&|world| clcb(world, &device), 50);
+    for device in cuda_devices() {
+        check(&|world| gpu(world, std::slice::from_ref(&device)), EVENTS);
+        check(&|world| clcb(world, &device), EVENTS);
+    }
+}
