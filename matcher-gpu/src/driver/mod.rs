@@ -24,6 +24,11 @@
 //! - After a sticky error (a kernel failed, the device is gone) every operation of that [`Device`] answers
 //!   [`DriverError::DeviceLost`]; dropping stays safe.
 
+#![cfg_attr(
+    not(all(target_os = "linux", target_arch = "x86_64")),
+    allow(dead_code, reason = "without CUDA and without `host-kernels` nothing makes a device")
+)]
+
 mod backend;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod cuda;

@@ -10,6 +10,8 @@ use crate::gpu::table::Table;
 
 /// Threads a block: eight warps, as many as the search has queues for.
 const BLOCK: u32 = 256;
+/// Threads of a warp.
+const WARP: u32 = 32;
 /// Words from the count of pairs to the first of them.
 pub(crate) const FOUND_HEAD: usize = 4;
 
@@ -55,7 +57,7 @@ impl GpuKernels {
         let sort = device.module(&kernels::GPU_SORT)?;
         let search = device.module(&kernels::GPU_MATCH)?;
         Ok(Self {
-            lanes: if device.is_host() { 1 } else { 32 },
+            lanes: if device.is_host() { 1 } else { WARP },
             put_entries: table.kernel("gpu_put_entries")?,
             put_constraints: table.kernel("gpu_put_constraints")?,
             put_heads: table.kernel("gpu_put_heads")?,
@@ -247,7 +249,7 @@ impl GpuKernels {
             stream.launch(
                 &self.sort_starts,
                 1,
-                self.lanes,
+                WARP,
                 &mut [Parameter::buffer(&sorter.sums), Parameter::value(&chunks)],
             )
         }?;
