@@ -9,6 +9,7 @@ mod clcb;
 mod failure;
 mod filters;
 mod gpu;
+mod numbering;
 mod rounding;
 mod staging;
 

@@ -21,6 +21,7 @@ pub use crate::driver::launchers::clcb::Form;
 use crate::driver::{Device, DriverError, Pinned, Priority, Stream};
 use crate::failure::match_error;
 use crate::filters::{Filters, Seen};
+use crate::numbering::Numbering;
 use crate::rounding::{rounded, slack, to_f32};
 use crate::staging::Staging;
 use arrays::Arrays;
@@ -51,7 +52,8 @@ pub struct Clcb {
     pages: Pages,
     placed: Slab<Placed>,
     filters_end: u32,
-    subscriptions_end: u32,
+    /// Of subscriptions, for SubsBV.
+    numbering: Numbering,
     /// Filters whose arrays are to be written, each once.
     changed: Vec<u32>,
     /// Filters whose centres are to be written, each once unless it has changed as well.
@@ -108,7 +110,7 @@ impl Clcb {
             pages: Pages::default(),
             placed: Slab::new(),
             filters_end: 0,
-            subscriptions_end: 0,
+            numbering: Numbering::new(),
             changed: Vec::new(),
             moved: Vec::new(),
             freed: Vec::new(),
@@ -166,12 +168,12 @@ impl Clcb {
         times: Option<&mut StepTimes>,
     ) -> Result<(), DriverError> {
         let OnDevice { stream, kernels, arrays, runner, .. } = &mut self.on_device;
-        runner.encode(self.world, event, &self.filters, self.filters_end, self.subscriptions_end);
+        runner.encode(self.world, event, &self.filters, self.filters_end, self.numbering.len());
         let found = runner.run(stream, kernels, arrays, times)?;
         let viewed = self.filters.see(event, &mut self.seen);
         rows.push_with(|ids| {
-            let decided = found.iter().filter(|id| self.filters.any(**id, &viewed));
-            ids.extend(decided.copied().map(SubscriptionId));
+            let found = found.iter().map(|number| self.numbering.id(*number));
+            ids.extend(found.filter(|id| self.filters.any(*id, &viewed)).map(SubscriptionId));
         });
         Ok(())
     }
@@ -183,6 +185,7 @@ impl Clcb {
         let Self { filters, pages, .. } = self;
         let slots =
             names.into_iter().map(|name| pages.acquire(&mut filters.names.name_mut(name).payload)).collect();
+        self.numbering.enter(filters.subscription(number));
         self.placed.grow_to(number);
         self.placed[number].live = true;
         self.placed[number].slots = slots;
@@ -218,14 +221,14 @@ impl Clcb {
         if self.changed.is_empty() && self.moved.is_empty() && self.freed.is_empty() {
             return Ok(());
         }
-        let Self { filters, placed, world, .. } = self;
+        let Self { filters, placed, world, numbering, .. } = self;
         let OnDevice { stream, kernels, arrays, constraints: staged, filters: staged_filters, .. } =
             &mut self.on_device;
         arrays.reserve(
             stream,
             self.filters_end as usize,
             self.pages.slots_end(),
-            self.subscriptions_end as usize,
+            numbering.len(),
         )?;
         let empty = Constraint { filter: NO_FILTER, interval: 0 };
         let emptied = self.freed.drain(..).map(|slot| ConstraintUpdate { slot, constraint: empty });
@@ -240,7 +243,7 @@ impl Clcb {
             })
         });
         staged.send(stream, constraints, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
-        let updates = self.changed.iter().map(|number| update(*world, filters, *number, &placed[*number]));
+        let updates = self.changed.iter().map(|number| update(*world, filters, numbering, *number, &placed[*number]));
         staged_filters.send(stream, updates, |updates, count| kernels.install(stream, updates, count, arrays))?;
         self.moved.retain(|number| placed[*number].pending == Pending::Move);
         for number in self.changed.drain(..).chain(self.moved.iter().copied()) {
@@ -285,7 +288,13 @@ fn centre<P>(filters: &Filters<P>, number: u32) -> [f32; 3] {
     filters.circle(number).centre.map_or([f32::NAN; 3], |centre| rounded(&centre))
 }
 
-fn update(world: World, filters: &Filters<Group>, number: u32, placed: &Placed) -> FilterUpdate {
+fn update(
+    world: World,
+    filters: &Filters<Group>,
+    numbering: &Numbering,
+    number: u32,
+    placed: &Placed,
+) -> FilterUpdate {
     if !placed.live {
         // Nowhere, so that no run looks further.
         let position = [f32::NAN; 3];
@@ -295,7 +304,7 @@ fn update(world: World, filters: &Filters<Group>, number: u32, placed: &Placed) 
     FilterUpdate {
         filter: number,
         mask: filters.mask(number),
-        owner: filters.subscription(number),
+        owner: numbering.number(filters.subscription(number)).expect("it was entered with its filters"),
         needed,
         sq_dist: sq_dist(world, filters.circle(number).reach),
         position: centre(filters, number),
@@ -328,7 +337,6 @@ impl Engine for Clcb {
     fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
         self.remove(id);
         self.filters.enter(id.0, subscription)?;
-        self.subscriptions_end = self.subscriptions_end.max(id.0 + 1);
         for index in 0..self.filters.roster.records(id.0).len() {
             self.place(self.filters.roster.records(id.0)[index]);
         }
@@ -371,7 +379,7 @@ impl Engine for Clcb {
         Footprint {
             subscriptions: self.filters.roster.subscriptions_count(),
             filters: self.filters.count(),
-            bytes: self.filters.bytes() + self.placed.bytes() + self.device_bytes().1,
+            bytes: self.filters.bytes() + self.placed.bytes() + self.numbering.bytes() + self.device_bytes().1,
         }
     }
 }

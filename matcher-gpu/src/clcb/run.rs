@@ -111,7 +111,7 @@ impl Runner {
         event: &matcher::event::Event,
         filters: &Filters<Group>,
         filters_count: u32,
-        subscriptions_count: u32,
+        subscriptions_count: usize,
     ) {
         self.tasks.clear();
         let mut mask = 0;
@@ -129,7 +129,7 @@ impl Runner {
             mask,
             shift: self.run * 8,
             filters_count,
-            subscriptions_count,
+            subscriptions_count: u32::try_from(subscriptions_count).expect("subscriptions have 32-bit ids"),
             tasks_count: u32::try_from(self.tasks.len()).expect("pages have 32-bit numbers"),
             unused: [0; 3],
         };

@@ -4,15 +4,17 @@ use kernels::gpu::NONE;
 use matcher::compiled::slab::Slab;
 
 use super::arena::Arena;
+use crate::numbering::Numbering;
 
 /// Entries and clients by number, and what a device does not know of them yet.
 #[derive(Debug)]
 pub(super) struct Entries {
     entries: Slab<Entry>,
+    /// By the numbers of `numbering`.
     clients: Slab<Client>,
+    numbering: Numbering,
     arena: Arena,
     entries_end: usize,
-    clients_end: usize,
     live: usize,
 }
 
@@ -67,9 +69,9 @@ pub(super) struct Changes {
     pub(super) shard: u32,
     /// Entries whose record or link has changed, each once unless it has been another shard's in between.
     pub(super) entries: Vec<u32>,
-    /// Clients whose lists begin elsewhere, each once.
+    /// Clients whose lists begin elsewhere, each once, by numbers without gaps.
     pub(super) heads: Vec<u32>,
-    /// Clients that have moved, each once.
+    /// Clients that have moved, each once, by the same numbers.
     pub(super) moved: Vec<u32>,
 }
 
@@ -88,9 +90,9 @@ impl Entries {
         Self {
             entries: Slab::new(),
             clients: Slab::new(),
+            numbering: Numbering::new(),
             arena: Arena::default(),
             entries_end: 0,
-            clients_end: 0,
             live: 0,
         }
     }
@@ -117,8 +119,8 @@ impl Entries {
             ..Entry::default()
         };
         if let Some(client) = client {
+            let client = self.numbering.enter(client);
             self.clients.grow_to(client);
-            self.clients_end = self.clients_end.max(client as usize + 1);
             let next = self.clients[client].head;
             (self.entries[number].client, self.entries[number].next) = (client, next);
             if next != NONE {
@@ -153,7 +155,8 @@ impl Entries {
 
     /// A client has moved.
     pub(super) fn moved(&mut self, client: u32, changes: &mut Changes) {
-        let Some(Client { following, moved_listed, .. }) = self.clients.get(client).copied() else { return };
+        let Some(client) = self.numbering.number(client) else { return };
+        let Client { following, moved_listed, .. } = self.clients[client];
         if following > 0 && !moved_listed {
             self.clients[client].moved_listed = true;
             changes.moved.push(client);
@@ -203,9 +206,14 @@ impl Entries {
         self.clients[client].following
     }
 
+    /// The id of a client in a list of changes.
+    pub(super) fn client_id(&self, client: u32) -> u32 {
+        self.numbering.id(client)
+    }
+
     /// One past the largest number of an entry, of a client with a list, and of a constraint.
     pub(super) fn ends(&self) -> (usize, usize, usize) {
-        (self.entries_end, self.clients_end, self.arena.end())
+        (self.entries_end, self.numbering.len(), self.arena.end())
     }
 
     /// How many entries there are.
@@ -215,7 +223,7 @@ impl Entries {
 
     /// Bytes of the host's memory.
     pub(super) fn bytes(&self) -> usize {
-        self.entries.bytes() + self.clients.bytes() + self.arena.bytes()
+        self.entries.bytes() + self.clients.bytes() + self.numbering.bytes() + self.arena.bytes()
     }
 
     fn set_head(&mut self, client: u32, head: u32, changes: &mut Changes) {
@@ -241,10 +249,14 @@ impl Entries {
 mod tests {
     use super::*;
 
+    fn number_of(entries: &Entries, client: u32) -> u32 {
+        entries.numbering.number(client).unwrap()
+    }
+
     fn list_of(entries: &Entries, client: u32) -> Vec<u32> {
         let some = |number| (number != NONE).then_some(number);
         let mut list: Vec<u32> =
-            std::iter::successors(some(entries.head(client)), |number| some(entries.next(*number))).collect();
+            std::iter::successors(some(entries.head(number_of(entries, client))), |number| some(entries.next(*number))).collect();
         list.sort_unstable();
         list
     }
@@ -255,7 +267,7 @@ mod tests {
         for (number, client) in [(0, Some(5)), (1, Some(5)), (2, None), (3, Some(5)), (4, Some(7))] {
             entries.enter(number, 2, client, &mut changes);
         }
-        assert_eq!((list_of(&entries, 5), entries.following(5)), (vec![0, 1, 3], 3));
+        assert_eq!((list_of(&entries, 5), entries.following(number_of(&entries, 5))), (vec![0, 1, 3], 3));
         entries.settle(&mut changes);
         assert!(changes.is_empty());
         for (gone, left) in [(1, vec![0, 3]), (3, vec![0]), (0, vec![])] {
@@ -266,7 +278,7 @@ mod tests {
         entries.moved(5, &mut changes);
         entries.moved(7, &mut changes);
         entries.moved(7, &mut changes);
-        assert_eq!(changes.moved, [7], "nobody follows the other");
+        assert_eq!(changes.moved, [number_of(&entries, 7)], "nobody follows the other");
         let mut listed = changes.entries.clone();
         listed.sort_unstable();
         listed.dedup();

@@ -127,7 +127,7 @@ impl Shard {
             kernels.put_heads(stream, updates, count, &table.heads)
         })?;
         let moves = changes.moved.iter().map(|client| {
-            let position = filters.roster.position(*client);
+            let position = filters.roster.position(known.client_id(*client));
             let position = position.map_or([f32::NAN; 3], |position| rounded(position.point()));
             let moved = Move { client: *client, log_at, position };
             log_at = log_at.wrapping_add(known.following(*client));

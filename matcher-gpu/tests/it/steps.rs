@@ -8,7 +8,7 @@ use super::{cuda_devices, host_device};
 
 #[test]
 fn every_step_of_clcb_has_its_time_and_both_forms_answer_the_same() {
-    let config = Config { subscriptions: 2_000, coverage: 0.01, selectivity: 0.05, ..Config::default() };
+    let config = Config { subscriptions: 2_000, coverage: 0.01, selectivity: 0.015, ..Config::default() };
     let workload = Workload::new(config).expect("the workload can be had");
     for device in cuda_devices().into_iter().chain([host_device()]) {
         let mut engine = Clcb::new(workload.world(), &device).expect("there is room");

@@ -13,7 +13,7 @@ use super::{clcb, cuda_devices, gpu, host_device};
 const EVENTS: usize = 2_000;
 
 fn configs() -> Vec<Config> {
-    let small = Config { subscriptions: 3_000, coverage: 0.005, selectivity: 0.05, ..Config::default() };
+    let small = Config { subscriptions: 3_000, coverage: 0.02, selectivity: 0.015, ..Config::default() };
     let milan = Terrain::Region { lon: 9.19, lat: 45.46, side_m: 13_470.0 };
     vec![
         small.clone(),
