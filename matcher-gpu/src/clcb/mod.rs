@@ -224,12 +224,7 @@ impl Clcb {
         let Self { filters, placed, world, numbering, .. } = self;
         let OnDevice { stream, kernels, arrays, constraints: staged, filters: staged_filters, .. } =
             &mut self.on_device;
-        arrays.reserve(
-            stream,
-            self.filters_end as usize,
-            self.pages.slots_end(),
-            numbering.len(),
-        )?;
+        arrays.reserve(stream, self.filters_end as usize, self.pages.slots_end(), numbering.len())?;
         let empty = Constraint { filter: NO_FILTER, interval: 0 };
         let emptied = self.freed.drain(..).map(|slot| ConstraintUpdate { slot, constraint: empty });
         staged.send(stream, emptied, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
@@ -242,9 +237,12 @@ impl Clcb {
                 ConstraintUpdate { slot: *slot, constraint: Constraint { filter: *number, interval } }
             })
         });
-        staged.send(stream, constraints, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
-        let updates = self.changed.iter().map(|number| update(*world, filters, numbering, *number, &placed[*number]));
-        staged_filters.send(stream, updates, |updates, count| kernels.install(stream, updates, count, arrays))?;
+        staged
+            .send(stream, constraints, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
+        let updates =
+            self.changed.iter().map(|number| update(*world, filters, numbering, *number, &placed[*number]));
+        staged_filters
+            .send(stream, updates, |updates, count| kernels.install(stream, updates, count, arrays))?;
         self.moved.retain(|number| placed[*number].pending == Pending::Move);
         for number in self.changed.drain(..).chain(self.moved.iter().copied()) {
             placed[number].pending = Pending::Nothing;
@@ -259,7 +257,8 @@ impl Clcb {
         let OnDevice { stream, kernels, arrays, moves, centres, .. } = &mut self.on_device;
         let gaps = moved.windows(2).filter(|pair| pair[0] + 1 != pair[1]).take(COPIED_RUNS).count();
         if moved.len() > COPIED_FILTERS || gaps >= COPIED_RUNS {
-            let items = moved.iter().map(|number| Move { filter: *number, position: centre(filters, *number) });
+            let items =
+                moved.iter().map(|number| Move { filter: *number, position: centre(filters, *number) });
             moves.send(stream, items, |moves, count| kernels.move_centres(stream, moves, count, arrays))?;
             moved.clear();
             return Ok(());
@@ -379,7 +378,10 @@ impl Engine for Clcb {
         Footprint {
             subscriptions: self.filters.roster.subscriptions_count(),
             filters: self.filters.count(),
-            bytes: self.filters.bytes() + self.placed.bytes() + self.numbering.bytes() + self.device_bytes().1,
+            bytes: self.filters.bytes()
+                + self.placed.bytes()
+                + self.numbering.bytes()
+                + self.device_bytes().1,
         }
     }
 }

@@ -80,7 +80,10 @@ impl Gpu {
             .num_threads(threads)
             .thread_name(|index| format!("gpu-wave-{index}"))
             .build()
-            .map_err(|error| DriverError::Other { operation: "starting threads", reason: error.to_string() })?;
+            .map_err(|error| DriverError::Other {
+                operation: "starting threads",
+                reason: error.to_string(),
+            })?;
         let lanes = (0..threads).map(|_| Lane::new(devices.iter())).collect::<Result<_, _>>()?;
         Ok(Self {
             world,
@@ -168,7 +171,8 @@ impl Gpu {
             lane(index).run(wave, filters, shards, &mut rows)?;
             Ok(rows)
         };
-        let matched: Vec<MatchRows> = pool.install(|| waves.par_iter().map(run).collect::<Result<_, DriverError>>())?;
+        let matched: Vec<MatchRows> =
+            pool.install(|| waves.par_iter().map(run).collect::<Result<_, DriverError>>())?;
         matched.iter().for_each(|matched| rows.append(matched));
         Ok(())
     }
