@@ -46,3 +46,13 @@ DEVICE Quad load_quad(const uint32_t* words, uint32_t index) {
 DEVICE void store_quad(uint32_t* words, uint32_t index, const Quad& quad) {
   reinterpret_cast<Quad*>(words)[index] = quad;
 }
+
+/// Orders this thread's writes for everybody, the host included.
+DEVICE void fence_system() {
+#ifdef __CUDACC__
+  __threadfence_system();
+#endif
+}
+
+/// Writes a word that the host looks at; what was written before a fence is seen with it.
+DEVICE void publish(uint32_t* word, uint32_t value) { *static_cast<volatile uint32_t*>(word) = value; }

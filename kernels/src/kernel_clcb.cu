@@ -61,43 +61,48 @@ KERNEL clcb_loc_geodetic(const ClcbInput* d_input, const uint32_t* bf, const flo
 }
 HOST_ENTRY(clcb_loc_geodetic)
 
-/// The same with four filters a thread, whose masks come in one load.
+/// The fast form: four filters a thread, whose masks come in one load, and the event itself as a parameter. The first
+/// threads bring the tasks from the host's memory, which Cont reads later.
 template <int DIMENSIONS>
-DEVICE void loc_wide(const ClcbInput* d_input, const uint32_t* bf, const float* fpos, const float* sq_dist,
-                     uint32_t* fcount, const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv,
-                     uint32_t* results) {
-  const uint32_t index = thread_index();
-  if (index == 0) results[0] = 0;
-  const ClcbInput input = *d_input;
-  const uint32_t first = index * 4;
-  if (first >= input.filters_count) return;
-  // The arrays are longer than the filters by up to three, and those are nowhere.
-  const Quad masks = load_quad(bf, index);
-  if (input.shift == 0) store_quad(fcount, index, Quad{0, 0, 0, 0});
-  for (uint32_t each = 0; each < 4; each++) {
-    const uint32_t mask = each == 0 ? masks.a : each == 1 ? masks.b : each == 2 ? masks.c : masks.d;
-    const uint32_t id = first + each;
-    if ((mask & ~input.mask) == 0 && id < input.filters_count &&
-        within<DIMENSIONS>(input, fpos, sq_dist, id)) {
-      count_location(id, input, fcount, needed, owner, subs_bv);
+DEVICE void loc_fast(const ClcbInput& input, const ClcbTask* sent, ClcbTask* tasks, const uint32_t* bf,
+                     const float* fpos, const float* sq_dist, uint32_t* fcount, const uint8_t* needed,
+                     const uint32_t* owner, uint8_t* subs_bv, uint32_t* results) {
+  if (thread_index() == 0) results[0] = 0;
+  for (uint32_t task = thread_index(); task < input.tasks_count; task += threads_count()) {
+    tasks[task] = sent[task];
+  }
+  for (uint32_t index = thread_index(); index * 4 < input.filters_count; index += threads_count()) {
+    // The arrays are longer than the filters by up to three, and those are nowhere.
+    const Quad masks = load_quad(bf, index);
+    if (input.shift == 0) store_quad(fcount, index, Quad{0, 0, 0, 0});
+    for (uint32_t each = 0; each < 4; each++) {
+      const uint32_t mask = each == 0 ? masks.a : each == 1 ? masks.b : each == 2 ? masks.c : masks.d;
+      const uint32_t id = index * 4 + each;
+      if ((mask & ~input.mask) == 0 && id < input.filters_count &&
+          within<DIMENSIONS>(input, fpos, sq_dist, id)) {
+        count_location(id, input, fcount, needed, owner, subs_bv);
+      }
     }
   }
 }
 
-/// Loc, four filters a thread; arrays as for the plain form, their lengths multiples of four.
-KERNEL clcb_loc_wide_planar(const ClcbInput* d_input, const uint32_t* bf, const float* fpos,
-                            const float* sq_dist, uint32_t* fcount, const uint8_t* needed,
-                            const uint32_t* owner, uint8_t* subs_bv, uint32_t* results) {
-  loc_wide<2>(d_input, bf, fpos, sq_dist, fcount, needed, owner, subs_bv, results);
+/// Loc, fast. Grid: 1-D, any; arrays as for the plain form, their lengths multiples of four.
+/// sent [tasks_count] in, the host's memory; tasks [tasks_count] out
+KERNEL clcb_loc_fast_planar(ClcbInput input, const ClcbTask* sent, ClcbTask* tasks, const uint32_t* bf,
+                            const float* fpos, const float* sq_dist, uint32_t* fcount,
+                            const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv,
+                            uint32_t* results) {
+  loc_fast<2>(input, sent, tasks, bf, fpos, sq_dist, fcount, needed, owner, subs_bv, results);
 }
-HOST_ENTRY(clcb_loc_wide_planar)
+HOST_ENTRY(clcb_loc_fast_planar)
 
-KERNEL clcb_loc_wide_geodetic(const ClcbInput* d_input, const uint32_t* bf, const float* fpos,
-                              const float* sq_dist, uint32_t* fcount, const uint8_t* needed,
-                              const uint32_t* owner, uint8_t* subs_bv, uint32_t* results) {
-  loc_wide<3>(d_input, bf, fpos, sq_dist, fcount, needed, owner, subs_bv, results);
+KERNEL clcb_loc_fast_geodetic(ClcbInput input, const ClcbTask* sent, ClcbTask* tasks, const uint32_t* bf,
+                              const float* fpos, const float* sq_dist, uint32_t* fcount,
+                              const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv,
+                              uint32_t* results) {
+  loc_fast<3>(input, sent, tasks, bf, fpos, sq_dist, fcount, needed, owner, subs_bv, results);
 }
-HOST_ENTRY(clcb_loc_wide_geodetic)
+HOST_ENTRY(clcb_loc_fast_geodetic)
 
 /// Attrs, which lie behind the rest of the input.
 DEVICE const ClcbTask* tasks_of(const ClcbInput* d_input) {
@@ -132,14 +137,14 @@ KERNEL clcb_cont(const ClcbInput* d_input, const ClcbConstraint* constraints, ui
 }
 HOST_ENTRY(clcb_cont)
 
-/// Cont, four constraints a thread, so that the waits for their counters overlap. Grid: 1-D, tasks_count pages.
-KERNEL clcb_cont_wide(const ClcbInput* d_input, const ClcbConstraint* constraints,
+/// Cont, fast: four constraints a thread, so that the waits for their counters overlap. Grid: 1-D, tasks_count pages.
+/// tasks [tasks_count] in; the others as for the plain form
+KERNEL clcb_cont_fast(ClcbInput input, const ClcbTask* tasks, const ClcbConstraint* constraints,
                       uint32_t* fcount, const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
   constexpr uint32_t THREADS = CLCB_PAGE / 4;
   const uint32_t index = thread_index();
-  if (index / THREADS >= d_input->tasks_count) return;
-  const ClcbTask task = tasks_of(d_input)[index / THREADS];
-  const uint32_t shift = d_input->shift;
+  if (index / THREADS >= input.tasks_count) return;
+  const ClcbTask task = tasks[index / THREADS];
   const ClcbConstraint* page = constraints + uint64_t(task.page) * CLCB_PAGE;
   ClcbConstraint mine[4];
   uint32_t counters[4];
@@ -151,10 +156,10 @@ KERNEL clcb_cont_wide(const ClcbInput* d_input, const ClcbConstraint* constraint
     counters[each] = mine[each].filter == NO_FILTER ? 0 : fcount[mine[each].filter];
   }
   for (uint32_t each = 0; each < 4; each++) {
-    count_constraint(mine[each], counters[each], task, shift, fcount, needed, owner, subs_bv);
+    count_constraint(mine[each], counters[each], task, input.shift, fcount, needed, owner, subs_bv);
   }
 }
-HOST_ENTRY(clcb_cont_wide)
+HOST_ENTRY(clcb_cont_fast)
 
 /// Zip: a thread a subscription. Clears subs_bv as it goes.
 /// subs_bv [subscriptions_count] in, zeros out; results [SUBS + subscriptions_count] out, unordered
@@ -167,20 +172,41 @@ KERNEL clcb_zip(const ClcbInput* d_input, uint8_t* subs_bv, uint32_t* results) {
 }
 HOST_ENTRY(clcb_zip)
 
-/// Zip, sixteen subscriptions a thread; subs_bv is a multiple of sixteen long.
-KERNEL clcb_zip_wide(const ClcbInput* d_input, uint8_t* subs_bv, uint32_t* results) {
-  const uint32_t index = thread_index();
-  if (index * 16 >= d_input->subscriptions_count) return;
-  uint32_t* words = reinterpret_cast<uint32_t*>(subs_bv);
-  const Quad flags = load_quad(words, index);
-  if ((flags.a | flags.b | flags.c | flags.d) == 0) return;
-  store_quad(words, index, Quad{0, 0, 0, 0});
-  const uint32_t all[4] = {flags.a, flags.b, flags.c, flags.d};
-  for (uint32_t byte = 0; byte < 16; byte++) {
-    if (all[byte / 4] >> (byte % 4 * 8) & 0xff) results[SUBS + atomic_add(results, 1)] = index * 16 + byte;
-  }
+/// Puts a subscription into the results, and before the host while there is room.
+DEVICE void report(uint32_t id, uint32_t capacity, uint32_t* results, uint32_t* shared) {
+  const uint32_t place = atomic_add(results, 1);
+  results[SUBS + place] = id;
+  if (place < capacity) shared[SUBS + place] = id;
 }
-HOST_ENTRY(clcb_zip_wide)
+
+/// Zip, fast: sixteen subscriptions a thread, and the last warp of all tells the host. Grid: 1-D, any tail.
+/// subs_bv, results as for the plain form, subs_bv a multiple of sixteen long; results[1] in and out, from 0: warps
+/// that are done. shared [SUBS + capacity] out, the host's memory: SubsCount, then `run` once all is there, Subs
+KERNEL clcb_zip_fast(ClcbInput input, uint32_t run, uint32_t capacity, uint8_t* subs_bv, uint32_t* results,
+                     uint32_t* shared) {
+  const uint32_t index = thread_index();
+  if (index * 16 < input.subscriptions_count) {
+    uint32_t* words = reinterpret_cast<uint32_t*>(subs_bv);
+    const Quad flags = load_quad(words, index);
+    if ((flags.a | flags.b | flags.c | flags.d) != 0) {
+      store_quad(words, index, Quad{0, 0, 0, 0});
+      const uint32_t all[4] = {flags.a, flags.b, flags.c, flags.d};
+      for (uint32_t byte = 0; byte < 16; byte++) {
+        if (all[byte / 4] >> (byte % 4 * 8) & 0xff) report(index * 16 + byte, capacity, results, shared);
+      }
+      fence_system();
+    }
+  }
+  warp_sync();
+  if (lane_index() != 0) return;
+  fence_system();
+  if (atomic_add(&results[1], 1) + 1 < warps_count()) return;
+  results[1] = 0;
+  publish(&shared[0], atomic_add(results, 0));
+  fence_system();
+  publish(&shared[1], run);
+}
+HOST_ENTRY(clcb_zip_fast)
 
 /// Writes filters into the arrays: a thread an update, each filter at most once.
 /// updates [count] in; the others [filters] out; fpos has `dimensions` floats a filter
@@ -208,6 +234,22 @@ KERNEL clcb_constrain(const ClcbConstraintUpdate* updates, uint32_t count, ClcbC
   constraints[updates[index].slot] = updates[index].constraint;
 }
 HOST_ENTRY(clcb_constrain)
+
+/// A location update of neighbours that share their centre: writes that and nothing else, and tells the host. Grid: one
+/// block of one warp.
+/// fpos [filters][dimensions] out; shared [at + 1] out, the host's memory: `run` once it is done
+KERNEL clcb_move_run(ClcbMove move, uint32_t count, uint32_t dimensions, uint32_t run, uint32_t at,
+                     float* fpos, uint32_t* shared) {
+  for (uint32_t each = thread_index(); each < count; each += threads_count()) {
+    for (uint32_t axis = 0; axis < dimensions; axis++) {
+      fpos[(uint64_t(move.filter) + each) * dimensions + axis] = move.position[axis];
+    }
+  }
+  fence_system();
+  warp_sync();
+  if (thread_index() + 1 == threads_count()) publish(&shared[at], run);
+}
+HOST_ENTRY(clcb_move_run)
 
 /// Location updates: writes centres and nothing else. A thread an update, each filter at most once.
 /// moves [count] in; fpos [filters][dimensions] out

@@ -25,7 +25,7 @@ pub fn lone(field: &mut Field, events: &[Event], rounds: usize, figures: &mut Fi
     let mut values = [const { Vec::new() }; 4];
     for round in 0..=rounds {
         for (label, values) in labels.iter().zip(&mut values) {
-            field.clcb.set_form(if *label == "clcb plain" { Form::Plain } else { Form::Wide });
+            field.clcb.set_form(if *label == "clcb plain" { Form::Plain } else { Form::Fast });
             let engine: &mut dyn Engine = match *label {
                 "gpu" => &mut field.gpu,
                 "cells" => &mut field.cells,
@@ -172,7 +172,7 @@ pub fn memory(field: &mut Field, figures: &mut Figures) {
 /// When the device fails.
 pub fn steps(field: &mut Field, events: &[Event], figures: &mut Figures) -> anyhow::Result<()> {
     let mut rows = MatchRows::new();
-    for (label, form) in [("clcb plain", Form::Plain), ("clcb", Form::Wide)] {
+    for (label, form) in [("clcb plain", Form::Plain), ("clcb", Form::Fast)] {
         field.clcb.set_form(form);
         let mut values = [const { Vec::new() }; 5];
         for (index, event) in events.iter().cycle().take(2 * STEP_EVENTS).enumerate() {
@@ -188,7 +188,7 @@ pub fn steps(field: &mut Field, events: &[Event], figures: &mut Figures) -> anyh
             push(figures, field, "steps", label, step.name(), "us", values);
         }
     }
-    field.clcb.set_form(Form::Wide);
+    field.clcb.set_form(Form::Fast);
     Ok(())
 }
 

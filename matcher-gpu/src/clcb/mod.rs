@@ -18,7 +18,7 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use crate::driver::launchers::clcb::ClcbKernels;
 pub use crate::driver::launchers::clcb::Form;
-use crate::driver::{Device, DriverError, Pinned, Priority, Stream};
+use crate::driver::{Device, DriverError, Priority, SharedWords, Stream};
 use crate::failure::match_error;
 use crate::filters::{Filters, Seen};
 use crate::numbering::Numbering;
@@ -38,9 +38,6 @@ const STRETCH: f64 = 1.0 / 1024.0;
 
 /// For the roundings of squares themselves, as a share: 32 times that of one.
 const SQUARES: f64 = 32.0 / (1 << 24) as f64;
-
-/// Moves of filters in so many runs of neighbours are copied as they are; more go through a kernel.
-const COPIED_RUNS: usize = 4;
 
 /// The engine.
 ///
@@ -89,8 +86,11 @@ struct OnDevice {
     filters: Staging<FilterUpdate>,
     constraints: Staging<ConstraintUpdate>,
     moves: Staging<Move>,
-    /// Centres that are copied as they are.
-    centres: Pinned<f32>,
+    /// A word that moves announce themselves in, and the number of the last.
+    told: SharedWords,
+    news: u32,
+    /// The announcement after which the device knows everything; none where the stream has to be waited for.
+    settled: Option<u32>,
     runner: Runner,
 }
 
@@ -121,14 +121,16 @@ impl Clcb {
                 filters: Staging::new(device)?,
                 constraints: Staging::new(device)?,
                 moves: Staging::new(device)?,
-                centres: device.pinned(COPIED_FILTERS * dimensions)?,
+                told: device.shared(1)?,
+                news: 0,
+                settled: None,
                 runner: Runner::new(device)?,
             },
             seen: Seen::default(),
         })
     }
 
-    /// How many filters and pages each thread looks at from now on; several to begin with.
+    /// How events go through the device from now on; the fast form to begin with.
     pub fn set_form(&mut self, form: Form) {
         self.on_device.runner.form = form;
     }
@@ -139,7 +141,11 @@ impl Clcb {
     /// When there is too little memory, which leaves everything to be done later, or the device fails.
     pub fn settle(&mut self) -> Result<(), DriverError> {
         self.flush()?;
-        self.on_device.stream.synchronize()
+        let OnDevice { stream, told, settled, .. } = &self.on_device;
+        match settled {
+            Some(news) => told.wait(stream, 0, *news),
+            None => stream.synchronize(),
+        }
     }
 
     /// Matches one event and tells how long each of the paper's five steps took on the device.
@@ -250,37 +256,38 @@ impl Clcb {
         self.flush_moves()
     }
 
-    /// Writes centres and nothing else: the paper's update (section 5), copied as it is where one client moved.
+    /// Writes centres and nothing else, the paper's update (section 5): for few neighbours as parameters of a launch.
     fn flush_moves(&mut self) -> Result<(), DriverError> {
         self.moved.sort_unstable();
         let Self { moved, filters, .. } = self;
-        let OnDevice { stream, kernels, arrays, moves, centres, .. } = &mut self.on_device;
-        let gaps = moved.windows(2).filter(|pair| pair[0] + 1 != pair[1]).take(COPIED_RUNS).count();
-        if moved.len() > COPIED_FILTERS || gaps >= COPIED_RUNS {
-            let items =
-                moved.iter().map(|number| Move { filter: *number, position: centre(filters, *number) });
-            moves.send(stream, items, |moves, count| kernels.move_centres(stream, moves, count, arrays))?;
-            moved.clear();
-            return Ok(());
-        }
-        let dimensions = arrays.dimensions;
-        let places = centres.slice_mut()?;
-        for (place, number) in places.chunks_exact_mut(dimensions).zip(&*moved) {
-            place.copy_from_slice(&centre(filters, *number)[..dimensions]);
-        }
-        let mut start = 0;
-        for run in moved.chunk_by(|a, b| a + 1 == *b) {
-            let range = start * dimensions..(start + run.len()) * dimensions;
-            stream.upload(centres, range, &arrays.fpos, run[0] as usize * dimensions)?;
-            start += run.len();
+        let OnDevice { stream, kernels, arrays, moves, told, news, settled, .. } = &mut self.on_device;
+        let update = |number: &u32| Move { filter: *number, position: centre(filters, *number) };
+        let neighbours = |a: &u32, b: &u32| a + 1 == *b && bits(&update(a)) == bits(&update(b));
+        *settled = None;
+        if moved.len() <= LAUNCHED_FILTERS && moved.chunk_by(neighbours).count() <= LAUNCHED_RUNS {
+            for run in moved.chunk_by(neighbours) {
+                *news = news.wrapping_add(1);
+                let count = u32::try_from(run.len()).expect("the runs are short");
+                kernels.move_run(stream, update(&run[0]), count, *news, told, arrays)?;
+                *settled = Some(*news);
+            }
+        } else {
+            let updates = moved.iter().map(update);
+            moves.send(stream, updates, |moves, count| kernels.move_centres(stream, moves, count, arrays))?;
         }
         moved.clear();
         Ok(())
     }
 }
 
-/// So many filters at most are moved without a kernel.
-const COPIED_FILTERS: usize = 256;
+/// Moves of so many filters in so few runs of neighbours need no copies.
+const LAUNCHED_FILTERS: usize = 256;
+const LAUNCHED_RUNS: usize = 4;
+
+/// Where a move leads, so that nowhere equals nowhere.
+fn bits(update: &Move) -> [u32; 3] {
+    update.position.map(f32::to_bits)
+}
 
 /// FPos: not a number while the filter is nowhere.
 fn centre<P>(filters: &Filters<P>, number: u32) -> [f32; 3] {

@@ -1,5 +1,6 @@
 //! One event's way through the device.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kernels::clcb::{Input, Task};
@@ -10,13 +11,17 @@ use matcher::geo::World;
 use super::arrays::{Arrays, SUBS};
 use super::groups::Group;
 use super::slack_sq;
-use crate::driver::launchers::clcb::{ClcbKernels, Extent, Form, INPUT_TASKS};
-use crate::driver::{Buffer, Device, DriverError, Event, Pinned, Stream};
+use crate::driver::launchers::clcb::{ClcbKernels, Form, INPUT_TASKS};
+use crate::driver::{Buffer, Device, DriverError, Event, Pinned, SharedWords, Stream};
 use crate::filters::Filters;
 use crate::rounding::rounded;
 
 /// Subscriptions that come back with the first copy; more need a second one.
 const PREFIX: usize = 252;
+/// The word in which Zip says which run it has ended.
+const DONE: usize = 1;
+/// Words of a task.
+const TASK_WORDS: usize = size_of::<Task>() / size_of::<u32>();
 /// Runs that share a counter's word.
 const RUNS: u32 = 4;
 
@@ -70,14 +75,19 @@ impl StepTimes {
 #[derive(Debug)]
 pub(super) struct Runner {
     pub(super) form: Form,
-    /// Which of four runs comes next.
+    /// Counted without an end: tells which of four runs comes next, and the host that one is done.
     run: u32,
     input: Input,
     tasks: Vec<Task>,
-    /// The input and the tasks behind it.
+    /// The input and the tasks behind it, on the way and on the device.
     pinned: Pinned<Task>,
-    buffer: Buffer<Task>,
+    sent: Buffer<Task>,
+    /// In the fast form: tasks on the way there, and answers on the way back.
+    tasks_shared: SharedWords,
+    found_shared: SharedWords,
+    /// SubsCount and Subs.
     results: Pinned<u32>,
+    found: Vec<u32>,
     /// Around the steps.
     marks: [Event; 6],
     device: Device,
@@ -88,20 +98,23 @@ impl Runner {
         let marks = [(); 6].map(|()| device.event());
         let [a, b, c, d, e, f] = marks;
         Ok(Self {
-            form: Form::Wide,
+            form: Form::Fast,
             run: 0,
             input: Input::default(),
             tasks: Vec::new(),
             pinned: device.pinned(INPUT_TASKS)?,
-            buffer: device.buffer(INPUT_TASKS)?,
+            sent: device.buffer(INPUT_TASKS)?,
+            tasks_shared: device.shared(0)?,
+            found_shared: device.shared(SUBS + PREFIX)?,
             results: device.pinned(SUBS + PREFIX)?,
+            found: Vec::new(),
             marks: [a?, b?, c?, d?, e?, f?],
             device: device.clone(),
         })
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.buffer.bytes()
+        self.sent.bytes()
     }
 
     /// Writes down the input: InputPos, InputBF and, for each attribute that filters name, the pages of its group.
@@ -127,13 +140,13 @@ impl Runner {
             position: rounded(point),
             slack_sq: slack_sq(world, point),
             mask,
-            shift: self.run * 8,
+            shift: self.run % RUNS * 8,
             filters_count,
             subscriptions_count: u32::try_from(subscriptions_count).expect("subscriptions have 32-bit ids"),
             tasks_count: u32::try_from(self.tasks.len()).expect("pages have 32-bit numbers"),
             unused: [0; 3],
         };
-        self.run = (self.run + 1) % RUNS;
+        self.run = self.run.wrapping_add(1);
     }
 
     /// Runs the three kernels over the input and answers the subscriptions that may be satisfied, in any order.
@@ -145,55 +158,112 @@ impl Runner {
         times: Option<&mut StepTimes>,
     ) -> Result<&[u32], DriverError> {
         let input_len = INPUT_TASKS + self.tasks.len();
-        if input_len > self.pinned.len() {
-            self.pinned = self.device.pinned(input_len.next_power_of_two())?;
-            self.buffer = self.device.buffer(input_len.next_power_of_two())?;
+        if input_len > self.sent.len() {
+            let len = input_len.next_power_of_two();
+            self.pinned = self.device.pinned(len)?;
+            self.sent = self.device.buffer(len)?;
+            self.tasks_shared = self.device.shared(len * TASK_WORDS)?;
         }
-        let pinned = self.pinned.slice_mut()?;
-        pinned[..INPUT_TASKS].copy_from_slice(bytemuck::cast_slice(&[self.input]));
-        pinned[INPUT_TASKS..input_len].copy_from_slice(&self.tasks);
-        let timed = times.is_some();
-        let marks = &self.marks;
-        let mark = |step: usize| if timed { stream.record(&marks[step]) } else { Ok(()) };
-        let Input { filters_count: filters, subscriptions_count: subscriptions, tasks_count: tasks, .. } =
-            self.input;
-        let extent = Extent { filters, subscriptions, tasks };
-        let (form, buffer) = (self.form, &self.buffer);
-        mark(0)?;
-        match form {
-            // InputPos and InputBF, then Attrs, as the paper has them.
-            Form::Plain => {
-                stream.upload(&mut self.pinned, 0..INPUT_TASKS, buffer, 0)?;
-                if input_len > INPUT_TASKS {
-                    stream.upload(&mut self.pinned, INPUT_TASKS..input_len, buffer, INPUT_TASKS)?;
-                }
-            }
-            Form::Wide => stream.upload(&mut self.pinned, 0..input_len, buffer, 0)?,
-        }
-        mark(1)?;
-        kernels.loc(stream, form, extent, buffer, arrays)?;
-        mark(2)?;
-        kernels.cont(stream, form, extent, buffer, arrays)?;
-        mark(3)?;
-        kernels.zip(stream, form, extent, buffer, arrays)?;
-        mark(4)?;
-        let prefix = arrays.results.len().min(SUBS + PREFIX);
-        stream.download(&arrays.results, 0..prefix, &mut self.results, 0)?;
-        mark(5)?;
-        stream.synchronize()?;
-        let count = self.results.slice()?[0] as usize;
-        if SUBS + count > prefix {
-            if SUBS + count > self.results.len() {
-                self.results = self.device.pinned((SUBS + count).next_power_of_two())?;
-            }
-            stream.download(&arrays.results, 0..SUBS + count, &mut self.results, 0)?;
-            stream.synchronize()?;
+        match self.form {
+            Form::Plain => self.run_plain(stream, kernels, arrays, times.is_some())?,
+            Form::Fast => self.run_fast(stream, kernels, arrays, times.is_some())?,
         }
         if let Some(times) = times {
+            stream.synchronize()?;
             for (step, pair) in times.steps.iter_mut().zip(self.marks.windows(2)) {
                 *step = pair[1].elapsed_since(&pair[0])?;
             }
         }
-        Ok(&self.results.slice()?[SUBS..SUBS + count])
+        Ok(&self.found)
     }
+
+    /// Copies there, three kernels, copies back.
+    fn run_plain(
+        &mut self,
+        stream: &Stream,
+        kernels: &ClcbKernels,
+        arrays: &Arrays,
+        timed: bool,
+    ) -> Result<(), DriverError> {
+        let Self { input, tasks, pinned, sent, marks, results, found, device, .. } = self;
+        let mark = |step: usize| if timed { stream.record(&marks[step]) } else { Ok(()) };
+        let end = INPUT_TASKS + tasks.len();
+        let words = pinned.slice_mut()?;
+        words[..INPUT_TASKS].copy_from_slice(bytemuck::cast_slice(&[*input]));
+        words[INPUT_TASKS..end].copy_from_slice(tasks);
+        mark(0)?;
+        // InputPos and InputBF, then Attrs.
+        stream.upload(pinned, 0..INPUT_TASKS, sent, 0)?;
+        if end > INPUT_TASKS {
+            stream.upload(pinned, INPUT_TASKS..end, sent, INPUT_TASKS)?;
+        }
+        mark(1)?;
+        kernels.loc(stream, input, sent, arrays)?;
+        mark(2)?;
+        kernels.cont(stream, input, sent, arrays)?;
+        mark(3)?;
+        kernels.zip(stream, input, sent, arrays)?;
+        mark(4)?;
+        let prefix = arrays.results.len().min(SUBS + PREFIX);
+        stream.download(&arrays.results, 0..prefix, results, 0)?;
+        mark(5)?;
+        stream.synchronize()?;
+        let count = results.slice()?[0] as usize;
+        if SUBS + count > prefix {
+            fetch_all(stream, arrays, results, device, count)?;
+        }
+        found.clear();
+        found.extend_from_slice(&results.slice()?[SUBS..SUBS + count]);
+        Ok(())
+    }
+
+    /// Three kernels, and a look at what the last has written.
+    fn run_fast(
+        &mut self,
+        stream: &Stream,
+        kernels: &ClcbKernels,
+        arrays: &Arrays,
+        timed: bool,
+    ) -> Result<(), DriverError> {
+        let Self {
+            run, input, tasks, sent, tasks_shared, found_shared, marks, results, found, device, ..
+        } = self;
+        let mark = |step: usize| if timed { stream.record(&marks[step]) } else { Ok(()) };
+        tasks_shared.write(0, bytemuck::cast_slice(tasks));
+        mark(0)?;
+        mark(1)?;
+        kernels.loc_fast(stream, input, tasks_shared, sent, arrays)?;
+        mark(2)?;
+        kernels.cont_fast(stream, input, sent, arrays)?;
+        mark(3)?;
+        kernels.zip_fast(stream, input, *run, found_shared, arrays)?;
+        mark(4)?;
+        mark(5)?;
+        found_shared.wait(stream, DONE, *run)?;
+        let words = found_shared.words();
+        let count = words[0].load(Ordering::Relaxed) as usize;
+        found.clear();
+        if SUBS + count > words.len() {
+            fetch_all(stream, arrays, results, device, count)?;
+            found.extend_from_slice(&results.slice()?[SUBS..SUBS + count]);
+        } else {
+            found.extend(words[SUBS..SUBS + count].iter().map(|word| word.load(Ordering::Relaxed)));
+        }
+        Ok(())
+    }
+}
+
+/// Brings all subscriptions that were found, where the first look did not show all.
+fn fetch_all(
+    stream: &Stream,
+    arrays: &Arrays,
+    results: &mut Pinned<u32>,
+    device: &Device,
+    count: usize,
+) -> Result<(), DriverError> {
+    if SUBS + count > results.len() {
+        *results = device.pinned((SUBS + count).next_power_of_two())?;
+    }
+    stream.download(&arrays.results, 0..SUBS + count, results, 0)?;
+    stream.synchronize()
 }

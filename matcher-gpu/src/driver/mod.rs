@@ -42,6 +42,7 @@ pub mod launchers;
 mod memory;
 mod module;
 mod parameter;
+mod shared;
 mod stream;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod symbols;
@@ -53,4 +54,5 @@ pub use error::DriverError;
 pub use faults::Fault;
 pub use memory::{Buffer, Pinned};
 pub use module::{Kernel, LoadedModule};
+pub use shared::SharedWords;
 pub use stream::{Event, Priority, Stream};

@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use super::device::Device;
 use super::in_flight::InFlight;
 use super::memory::{Buffer, Pinned};
+use super::shared::SharedWords;
 
 /// As many as a launch takes.
 pub(super) const PARAMETERS_MAX: usize = 32;
@@ -38,6 +39,11 @@ impl<'a> Parameter<'a> {
         let argument = Argument::Address(pinned.address());
         let (device, in_flight) = pinned.parts();
         Self { argument, device: Some(device), in_flight: Some(in_flight) }
+    }
+
+    /// A pointer to the first word, which host and device see at the same time.
+    pub(super) fn shared(shared: &'a mut SharedWords) -> Self {
+        Self::pinned(shared.pinned())
     }
 
     /// The value itself.

@@ -1,85 +1,87 @@
 //! Loc, Cont and Zip, and what changes their arrays.
 
-use kernels::clcb::{ConstraintUpdate, FilterUpdate, Move, PAGE, Task};
+use kernels::clcb::{ConstraintUpdate, FilterUpdate, Input, Move, PAGE, Task};
 use matcher::geo::World;
 
 use crate::clcb::arrays::{Arrays, SUBS};
 use crate::driver::parameter::Parameter;
-use crate::driver::{Buffer, Device, DriverError, Kernel, Stream};
+use crate::driver::{Buffer, Device, DriverError, Kernel, SharedWords, Stream};
 
 /// Threads a block, as in the paper (section 4.3).
 const BLOCK: u32 = 256;
+/// Threads of a warp.
+const WARP: u32 = 32;
+/// Blocks that a large device runs at once; Loc's threads stride over the rest.
+const LOC_BLOCKS_MAX: u32 = 1056;
 
-/// How many filters, constraints and subscriptions a thread looks at.
+/// How an event goes through the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One, as in the paper.
+    /// As the paper has it: copies there and back around three kernels with a thread for each filter, constraint and
+    /// subscription.
     Plain,
-    /// Several, with fewer and larger loads.
-    Wide,
+    /// The event as a parameter, its tasks and the answers through memory that host and device share, threads that look at
+    /// several things, and the last of Zip's tells the host.
+    Fast,
 }
 
 /// The kernels of one world.
 #[derive(Debug)]
 pub(crate) struct ClcbKernels {
-    loc: [Kernel; 2],
-    cont: [Kernel; 2],
-    zip: [Kernel; 2],
+    loc: Kernel,
+    loc_fast: Kernel,
+    cont: Kernel,
+    cont_fast: Kernel,
+    zip: Kernel,
+    zip_fast: Kernel,
     install: Kernel,
     constrain: Kernel,
     move_centres: Kernel,
-}
-
-/// How much of the arrays one event concerns; the same numbers are in the input on the device.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
-    pub(crate) filters: u32,
-    pub(crate) subscriptions: u32,
-    pub(crate) tasks: u32,
+    move_run: Kernel,
 }
 
 impl ClcbKernels {
     pub(crate) fn load(device: &Device, world: World) -> Result<Self, DriverError> {
         let module = device.module(&kernels::CLCB)?;
-        let loc = match world {
-            World::Planar => ["clcb_loc_planar", "clcb_loc_wide_planar"],
-            World::Geodetic => ["clcb_loc_geodetic", "clcb_loc_wide_geodetic"],
+        let [loc, loc_fast] = match world {
+            World::Planar => ["clcb_loc_planar", "clcb_loc_fast_planar"],
+            World::Geodetic => ["clcb_loc_geodetic", "clcb_loc_fast_geodetic"],
         };
         Ok(Self {
-            loc: [module.kernel(loc[0])?, module.kernel(loc[1])?],
-            cont: [module.kernel("clcb_cont")?, module.kernel("clcb_cont_wide")?],
-            zip: [module.kernel("clcb_zip")?, module.kernel("clcb_zip_wide")?],
+            loc: module.kernel(loc)?,
+            loc_fast: module.kernel(loc_fast)?,
+            cont: module.kernel("clcb_cont")?,
+            cont_fast: module.kernel("clcb_cont_fast")?,
+            zip: module.kernel("clcb_zip")?,
+            zip_fast: module.kernel("clcb_zip_fast")?,
             install: module.kernel("clcb_install")?,
             constrain: module.kernel("clcb_constrain")?,
             move_centres: module.kernel("clcb_move")?,
+            move_run: module.kernel("clcb_move_run")?,
         })
     }
 
-    /// Loc: names, then distance, for every filter. `input` begins with the event.
+    /// Loc: names, then distance, for every filter. `sent` begins with the input, which has the same numbers.
     pub(crate) fn loc(
         &self,
         stream: &Stream,
-        form: Form,
-        extent: Extent,
-        input: &Buffer<Task>,
+        input: &Input,
+        sent: &Buffer<Task>,
         arrays: &Arrays,
     ) -> Result<(), DriverError> {
-        let Extent { filters, subscriptions, tasks } = extent;
-        check(input, tasks, arrays, filters, subscriptions);
+        check(input, arrays);
+        assert!(INPUT_TASKS + input.tasks_count as usize <= sent.len(), "more tasks than were sent");
         // The first thread clears SubsCount, so there has to be one.
-        let threads = match form {
-            Form::Plain => filters,
-            Form::Wide => filters.div_ceil(4),
-        };
-        // SAFETY: the parameters are those of `clcb_loc_*` in kernel_clcb.cu; filters and their owners' numbers are
-        // below the arrays' lengths, checked above and by whoever wrote the owners, which are multiples of four.
+        let grid = input.filters_count.max(1).div_ceil(BLOCK);
+        // SAFETY: the parameters are those of `clcb_loc_*` in kernel_clcb.cu; filters and the numbers of their owners
+        // are below the arrays' lengths, checked above and by whoever wrote the owners.
         unsafe {
             stream.launch(
-                &self.loc[form as usize],
-                threads.max(1).div_ceil(BLOCK),
+                &self.loc,
+                grid,
                 BLOCK,
                 &mut [
-                    Parameter::buffer(input),
+                    Parameter::buffer(sent),
                     Parameter::buffer(&arrays.bf),
                     Parameter::buffer(&arrays.fpos),
                     Parameter::buffer(&arrays.sq_dist),
@@ -93,33 +95,97 @@ impl ClcbKernels {
         }
     }
 
-    /// Cont: the constraints on the event's attributes. `input` has the tasks behind the event.
+    /// Loc in the fast form; brings the tasks from `shared`, which begins with them.
+    pub(crate) fn loc_fast(
+        &self,
+        stream: &Stream,
+        input: &Input,
+        shared: &mut SharedWords,
+        tasks: &Buffer<Task>,
+        arrays: &Arrays,
+    ) -> Result<(), DriverError> {
+        check(input, arrays);
+        let words = input.tasks_count as usize * size_of::<Task>() / size_of::<u32>();
+        assert!(words <= shared.words().len() && input.tasks_count as usize <= tasks.len(), "too many tasks");
+        let grid = input.filters_count.div_ceil(4).max(1).div_ceil(BLOCK).min(LOC_BLOCKS_MAX);
+        // SAFETY: the parameters are those of `clcb_loc_fast_*` in kernel_clcb.cu; as above, and the arrays' lengths
+        // are multiples of four.
+        unsafe {
+            stream.launch(
+                &self.loc_fast,
+                grid,
+                BLOCK,
+                &mut [
+                    Parameter::value(input),
+                    Parameter::shared(shared),
+                    Parameter::buffer(tasks),
+                    Parameter::buffer(&arrays.bf),
+                    Parameter::buffer(&arrays.fpos),
+                    Parameter::buffer(&arrays.sq_dist),
+                    Parameter::buffer(&arrays.fcount),
+                    Parameter::buffer(&arrays.needed),
+                    Parameter::buffer(&arrays.owner),
+                    Parameter::buffer(&arrays.subs_bv),
+                    Parameter::buffer(&arrays.results),
+                ],
+            )
+        }
+    }
+
+    /// Cont: the constraints on the event's attributes. `sent` has the tasks behind the input.
     pub(crate) fn cont(
         &self,
         stream: &Stream,
-        form: Form,
-        extent: Extent,
-        input: &Buffer<Task>,
+        input: &Input,
+        sent: &Buffer<Task>,
         arrays: &Arrays,
     ) -> Result<(), DriverError> {
-        let Extent { filters, subscriptions, tasks } = extent;
-        check(input, tasks, arrays, filters, subscriptions);
-        if tasks == 0 {
+        check(input, arrays);
+        assert!(INPUT_TASKS + input.tasks_count as usize <= sent.len(), "more tasks than were sent");
+        if input.tasks_count == 0 {
             return Ok(());
         }
-        let threads_per_page = match form {
-            Form::Plain => PAGE as u32,
-            Form::Wide => PAGE as u32 / 4,
-        };
-        // SAFETY: the parameters are those of `clcb_cont*` in kernel_clcb.cu; tasks name pages of `constraints`, whose
+        // SAFETY: the parameters are those of `clcb_cont` in kernel_clcb.cu; tasks name pages of `constraints`, whose
         // filters are below the arrays' lengths or none.
         unsafe {
             stream.launch(
-                &self.cont[form as usize],
-                (tasks * threads_per_page).div_ceil(BLOCK),
+                &self.cont,
+                input.tasks_count * (PAGE as u32 / BLOCK),
                 BLOCK,
                 &mut [
-                    Parameter::buffer(input),
+                    Parameter::buffer(sent),
+                    Parameter::buffer(&arrays.constraints),
+                    Parameter::buffer(&arrays.fcount),
+                    Parameter::buffer(&arrays.needed),
+                    Parameter::buffer(&arrays.owner),
+                    Parameter::buffer(&arrays.subs_bv),
+                ],
+            )
+        }
+    }
+
+    /// Cont in the fast form, a block a page.
+    pub(crate) fn cont_fast(
+        &self,
+        stream: &Stream,
+        input: &Input,
+        tasks: &Buffer<Task>,
+        arrays: &Arrays,
+    ) -> Result<(), DriverError> {
+        check(input, arrays);
+        assert!(input.tasks_count as usize <= tasks.len(), "more tasks than were sent");
+        if input.tasks_count == 0 {
+            return Ok(());
+        }
+        // SAFETY: the parameters are those of `clcb_cont_fast` in kernel_clcb.cu; as above.
+        unsafe {
+            stream.launch(
+                &self.cont_fast,
+                input.tasks_count * (PAGE as u32 / 4 / BLOCK),
+                BLOCK,
+                &mut [
+                    Parameter::value(input),
+                    Parameter::buffer(tasks),
                     Parameter::buffer(&arrays.constraints),
                     Parameter::buffer(&arrays.fcount),
                     Parameter::buffer(&arrays.needed),
@@ -134,31 +200,56 @@ impl ClcbKernels {
     pub(crate) fn zip(
         &self,
         stream: &Stream,
-        form: Form,
-        extent: Extent,
-        input: &Buffer<Task>,
+        input: &Input,
+        sent: &Buffer<Task>,
         arrays: &Arrays,
     ) -> Result<(), DriverError> {
-        let Extent { filters, subscriptions, tasks } = extent;
-        check(input, tasks, arrays, filters, subscriptions);
-        let threads = match form {
-            Form::Plain => subscriptions,
-            Form::Wide => subscriptions.div_ceil(16),
-        };
-        if threads == 0 {
-            return Ok(());
-        }
-        // SAFETY: the parameters are those of `clcb_zip*` in kernel_clcb.cu; `results` has a word for each
-        // subscription behind SubsCount, and `subs_bv` is a multiple of sixteen long.
+        check(input, arrays);
+        assert!(sent.len() >= INPUT_TASKS, "the input was sent");
+        // SAFETY: the parameters are those of `clcb_zip` in kernel_clcb.cu; `results` has a word for each subscription
+        // behind SubsCount.
         unsafe {
             stream.launch(
-                &self.zip[form as usize],
-                threads.div_ceil(BLOCK),
+                &self.zip,
+                input.subscriptions_count.div_ceil(BLOCK),
                 BLOCK,
                 &mut [
-                    Parameter::buffer(input),
+                    Parameter::buffer(sent),
                     Parameter::buffer(&arrays.subs_bv),
                     Parameter::buffer(&arrays.results),
+                ],
+            )
+        }
+    }
+
+    /// Zip in the fast form: `shared` gets SubsCount, `run` and as many subscriptions as it has room for.
+    pub(crate) fn zip_fast(
+        &self,
+        stream: &Stream,
+        input: &Input,
+        run: u32,
+        shared: &mut SharedWords,
+        arrays: &Arrays,
+    ) -> Result<(), DriverError> {
+        check(input, arrays);
+        let capacity = shared.words().len().checked_sub(SUBS).expect("there is room for the count");
+        let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
+        // The last warp tells the host, so there has to be one.
+        let grid = input.subscriptions_count.div_ceil(16).max(1).div_ceil(BLOCK);
+        // SAFETY: the parameters are those of `clcb_zip_fast` in kernel_clcb.cu; as above, `subs_bv` is a multiple of
+        // sixteen long, and `shared` has a word for each that it has room for.
+        unsafe {
+            stream.launch(
+                &self.zip_fast,
+                grid,
+                BLOCK,
+                &mut [
+                    Parameter::value(input),
+                    Parameter::value(&run),
+                    Parameter::value(&capacity),
+                    Parameter::buffer(&arrays.subs_bv),
+                    Parameter::buffer(&arrays.results),
+                    Parameter::shared(shared),
                 ],
             )
         }
@@ -244,12 +335,47 @@ impl ClcbKernels {
             )
         }
     }
+
+    /// Writes the centre of neighbours that share it; then the first word of `shared` becomes `run`.
+    pub(crate) fn move_run(
+        &self,
+        stream: &Stream,
+        first: Move,
+        count: u32,
+        run: u32,
+        shared: &mut SharedWords,
+        arrays: &Arrays,
+    ) -> Result<(), DriverError> {
+        let end = (first.filter as usize + count as usize) * arrays.dimensions;
+        assert!(
+            end <= arrays.fpos.len() && !shared.words().is_empty(),
+            "a move of filters that are not there"
+        );
+        // SAFETY: the parameters are those of `clcb_move_run` in kernel_clcb.cu; the filters are below the array's
+        // length.
+        unsafe {
+            stream.launch(
+                &self.move_run,
+                1,
+                WARP,
+                &mut [
+                    Parameter::value(&first),
+                    Parameter::value(&count),
+                    Parameter::value(&(arrays.dimensions as u32)),
+                    Parameter::value(&run),
+                    Parameter::value(&0_u32),
+                    Parameter::buffer(&arrays.fpos),
+                    Parameter::shared(shared),
+                ],
+            )
+        }
+    }
 }
 
-/// Holds the extent against what is there.
-fn check(input: &Buffer<Task>, tasks: u32, arrays: &Arrays, filters: u32, subscriptions: u32) {
-    let [filters, subscriptions] = [filters, subscriptions].map(|count| count as usize);
-    assert!(tasks as usize + INPUT_TASKS <= input.len(), "more tasks than were sent");
+/// Holds the counts against what is there.
+fn check(input: &Input, arrays: &Arrays) {
+    let [filters, subscriptions] =
+        [input.filters_count, input.subscriptions_count].map(|count| count as usize);
     let per_filter = [&arrays.bf, &arrays.fcount, &arrays.owner].map(Buffer::len);
     assert!(
         per_filter.iter().all(|len| filters <= *len)
@@ -264,5 +390,5 @@ fn check(input: &Buffer<Task>, tasks: u32, arrays: &Arrays, filters: u32, subscr
     );
 }
 
-/// The event takes the room of so many tasks.
-pub(crate) const INPUT_TASKS: usize = size_of::<kernels::clcb::Input>() / size_of::<Task>();
+/// The input takes the room of so many tasks.
+pub(crate) const INPUT_TASKS: usize = size_of::<Input>() / size_of::<Task>();
