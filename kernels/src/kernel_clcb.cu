@@ -61,46 +61,56 @@ KERNEL clcb_loc_geodetic(const ClcbInput* d_input, const uint32_t* bf, const flo
 }
 HOST_ENTRY(clcb_loc_geodetic)
 
-/// The fast form: four filters a thread, whose masks come in one load, and the event itself as a parameter. The first
-/// threads bring the tasks from the host's memory, which Cont reads later.
+/// Loads that a thread of the fast form has on the way at once.
+constexpr uint32_t LOADS = 4;
+
+/// The fast form: four filters a load, and the event as a parameter, which goes from there to where the other kernels
+/// read it. The first threads bring the tasks from the host's memory.
 template <int DIMENSIONS>
-DEVICE void loc_fast(const ClcbInput& input, const ClcbTask* sent, ClcbTask* tasks, const uint32_t* bf,
+DEVICE void loc_fast(const ClcbInput& input, const ClcbTask* given, ClcbInput* d_input, const uint32_t* bf,
                      const float* fpos, const float* sq_dist, uint32_t* fcount, const uint8_t* needed,
-                     const uint32_t* owner, uint8_t* subs_bv, uint32_t* results) {
-  if (thread_index() == 0) results[0] = 0;
-  for (uint32_t task = thread_index(); task < input.tasks_count; task += threads_count()) {
-    tasks[task] = sent[task];
-  }
-  for (uint32_t index = thread_index(); index * 4 < input.filters_count; index += threads_count()) {
-    // The arrays are longer than the filters by up to three, and those are nowhere.
-    const Quad masks = load_quad(bf, index);
-    if (input.shift == 0) store_quad(fcount, index, Quad{0, 0, 0, 0});
-    for (uint32_t each = 0; each < 4; each++) {
-      const uint32_t mask = each == 0 ? masks.a : each == 1 ? masks.b : each == 2 ? masks.c : masks.d;
-      const uint32_t id = index * 4 + each;
-      if ((mask & ~input.mask) == 0 && id < input.filters_count &&
-          within<DIMENSIONS>(input, fpos, sq_dist, id)) {
-        count_location(id, input, fcount, needed, owner, subs_bv);
+                     const uint32_t* owner, uint8_t* subs_bv) {
+  const uint32_t stride = threads_count();
+  if (thread_index() == 0) *d_input = input;
+  ClcbTask* tasks = reinterpret_cast<ClcbTask*>(d_input + 1);
+  for (uint32_t task = thread_index(); task < input.tasks_count; task += stride) tasks[task] = given[task];
+  // The arrays are longer than the filters by up to three, and those are nowhere.
+  const uint32_t quads = (input.filters_count + 3) / 4;
+  for (uint32_t first = thread_index(); first < quads; first += LOADS * stride) {
+    Quad masks[LOADS];
+    for (uint32_t load = 0; load < LOADS; load++) {
+      const uint32_t index = first + load * stride;
+      masks[load] = index < quads ? load_quad(bf, index) : Quad{~0u, ~0u, ~0u, ~0u};
+    }
+    for (uint32_t load = 0; load < LOADS; load++) {
+      const uint32_t index = first + load * stride;
+      if (index >= quads) continue;
+      if (input.shift == 0) store_quad(fcount, index, Quad{0, 0, 0, 0});
+      const uint32_t all[4] = {masks[load].a, masks[load].b, masks[load].c, masks[load].d};
+      for (uint32_t each = 0; each < 4; each++) {
+        const uint32_t id = index * 4 + each;
+        if ((all[each] & ~input.mask) == 0 && id < input.filters_count &&
+            within<DIMENSIONS>(input, fpos, sq_dist, id)) {
+          count_location(id, input, fcount, needed, owner, subs_bv);
+        }
       }
     }
   }
 }
 
 /// Loc, fast. Grid: 1-D, any; arrays as for the plain form, their lengths multiples of four.
-/// sent [tasks_count] in, the host's memory; tasks [tasks_count] out
-KERNEL clcb_loc_fast_planar(ClcbInput input, const ClcbTask* sent, ClcbTask* tasks, const uint32_t* bf,
+/// given [tasks_count] in, the host's memory; d_input [1] out, with [tasks_count] tasks behind it
+KERNEL clcb_loc_fast_planar(ClcbInput input, const ClcbTask* given, ClcbInput* d_input, const uint32_t* bf,
                             const float* fpos, const float* sq_dist, uint32_t* fcount,
-                            const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv,
-                            uint32_t* results) {
-  loc_fast<2>(input, sent, tasks, bf, fpos, sq_dist, fcount, needed, owner, subs_bv, results);
+                            const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
+  loc_fast<2>(input, given, d_input, bf, fpos, sq_dist, fcount, needed, owner, subs_bv);
 }
 HOST_ENTRY(clcb_loc_fast_planar)
 
-KERNEL clcb_loc_fast_geodetic(ClcbInput input, const ClcbTask* sent, ClcbTask* tasks, const uint32_t* bf,
+KERNEL clcb_loc_fast_geodetic(ClcbInput input, const ClcbTask* given, ClcbInput* d_input, const uint32_t* bf,
                               const float* fpos, const float* sq_dist, uint32_t* fcount,
-                              const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv,
-                              uint32_t* results) {
-  loc_fast<3>(input, sent, tasks, bf, fpos, sq_dist, fcount, needed, owner, subs_bv, results);
+                              const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
+  loc_fast<3>(input, given, d_input, bf, fpos, sq_dist, fcount, needed, owner, subs_bv);
 }
 HOST_ENTRY(clcb_loc_fast_geodetic)
 
@@ -137,26 +147,30 @@ KERNEL clcb_cont(const ClcbInput* d_input, const ClcbConstraint* constraints, ui
 }
 HOST_ENTRY(clcb_cont)
 
-/// Cont, fast: four constraints a thread, so that the waits for their counters overlap. Grid: 1-D, tasks_count pages.
-/// tasks [tasks_count] in; the others as for the plain form
-KERNEL clcb_cont_fast(ClcbInput input, const ClcbTask* tasks, const ClcbConstraint* constraints,
-                      uint32_t* fcount, const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
+/// Cont, fast: four constraints a thread, so that the waits for their counters overlap. Grid: 1-D, any number of blocks
+/// of CLCB_PAGE / 4 threads, each for a page at a time.
+/// Arrays as for the plain form.
+KERNEL clcb_cont_fast(const ClcbInput* d_input, const ClcbConstraint* constraints, uint32_t* fcount,
+                      const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
   constexpr uint32_t THREADS = CLCB_PAGE / 4;
-  const uint32_t index = thread_index();
-  if (index / THREADS >= input.tasks_count) return;
-  const ClcbTask task = tasks[index / THREADS];
-  const ClcbConstraint* page = constraints + uint64_t(task.page) * CLCB_PAGE;
-  ClcbConstraint mine[4];
-  uint32_t counters[4];
-  for (uint32_t each = 0; each < 4; each++) {
-    const uint32_t slot = index % THREADS + each * THREADS;
-    mine[each] = slot < task.count ? page[slot] : ClcbConstraint{NO_FILTER, 0};
-  }
-  for (uint32_t each = 0; each < 4; each++) {
-    counters[each] = mine[each].filter == NO_FILTER ? 0 : fcount[mine[each].filter];
-  }
-  for (uint32_t each = 0; each < 4; each++) {
-    count_constraint(mine[each], counters[each], task, input.shift, fcount, needed, owner, subs_bv);
+  const uint32_t shift = d_input->shift;
+  const uint32_t tasks_count = d_input->tasks_count;
+  const uint32_t thread = thread_index() % THREADS;
+  for (uint32_t at = thread_index() / THREADS; at < tasks_count; at += threads_count() / THREADS) {
+    const ClcbTask task = tasks_of(d_input)[at];
+    const ClcbConstraint* page = constraints + uint64_t(task.page) * CLCB_PAGE;
+    ClcbConstraint mine[4];
+    uint32_t counters[4];
+    for (uint32_t each = 0; each < 4; each++) {
+      const uint32_t slot = thread + each * THREADS;
+      mine[each] = slot < task.count ? page[slot] : ClcbConstraint{NO_FILTER, 0};
+    }
+    for (uint32_t each = 0; each < 4; each++) {
+      counters[each] = mine[each].filter == NO_FILTER ? 0 : fcount[mine[each].filter];
+    }
+    for (uint32_t each = 0; each < 4; each++) {
+      count_constraint(mine[each], counters[each], task, shift, fcount, needed, owner, subs_bv);
+    }
   }
 }
 HOST_ENTRY(clcb_cont_fast)
@@ -172,39 +186,39 @@ KERNEL clcb_zip(const ClcbInput* d_input, uint8_t* subs_bv, uint32_t* results) {
 }
 HOST_ENTRY(clcb_zip)
 
-/// Puts a subscription into the results, and before the host while there is room.
-DEVICE void report(uint32_t id, uint32_t capacity, uint32_t* results, uint32_t* shared) {
-  const uint32_t place = atomic_add(results, 1);
-  results[SUBS + place] = id;
-  if (place < capacity) shared[SUBS + place] = id;
-}
-
-/// Zip, fast: sixteen subscriptions a thread, and the last warp of all tells the host. Grid: 1-D, any tail.
-/// subs_bv, results as for the plain form, subs_bv a multiple of sixteen long; results[1] in and out, from 0: warps
-/// that are done. shared [SUBS + capacity] out, the host's memory: SubsCount, then `run` once all is there, Subs
-KERNEL clcb_zip_fast(ClcbInput input, uint32_t run, uint32_t capacity, uint8_t* subs_bv, uint32_t* results,
-                     uint32_t* shared) {
+/// Zip, fast: sixteen subscriptions a thread, and the last warp of all tells the host how many there are. What the host
+/// sees carries the number of the run, so nothing has to wait until something else has arrived. Grid: 1-D, any tail.
+/// subs_bv, results as for the plain form, but subs_bv is a multiple of sixteen long and SubsCount is not used; instead
+/// tally [1] in and out, 0: subscriptions in the lower half, warps that are done in the upper
+/// shared [1 + capacity] out, the host's memory: SubsCount, then Subs, each with the run in the upper half
+KERNEL clcb_zip_fast(const ClcbInput* d_input, uint32_t capacity, uint8_t* subs_bv, uint32_t* results,
+                     uint64_t* tally, uint64_t* shared) {
+  const uint64_t run = uint64_t(d_input->run) << 32;
   const uint32_t index = thread_index();
-  if (index * 16 < input.subscriptions_count) {
+  uint32_t all[4] = {0, 0, 0, 0};
+  if (index * 16 < d_input->subscriptions_count) {
     uint32_t* words = reinterpret_cast<uint32_t*>(subs_bv);
     const Quad flags = load_quad(words, index);
-    if ((flags.a | flags.b | flags.c | flags.d) != 0) {
-      store_quad(words, index, Quad{0, 0, 0, 0});
-      const uint32_t all[4] = {flags.a, flags.b, flags.c, flags.d};
-      for (uint32_t byte = 0; byte < 16; byte++) {
-        if (all[byte / 4] >> (byte % 4 * 8) & 0xff) report(index * 16 + byte, capacity, results, shared);
-      }
-      fence_system();
-    }
+    if ((flags.a | flags.b | flags.c | flags.d) != 0) store_quad(words, index, Quad{0, 0, 0, 0});
+    all[0] = flags.a, all[1] = flags.b, all[2] = flags.c, all[3] = flags.d;
   }
-  warp_sync();
-  if (lane_index() != 0) return;
-  fence_system();
-  if (atomic_add(&results[1], 1) + 1 < warps_count()) return;
-  results[1] = 0;
-  publish(&shared[0], atomic_add(results, 0));
-  fence_system();
-  publish(&shared[1], run);
+  // A byte of SubsBV is 0 or 1.
+  uint32_t found = 0, total;
+  for (uint32_t word = 0; word < 4; word++) found += popcount(all[word]);
+  const uint32_t before = lanes_before(found, &total);
+  uint64_t earlier = 0;
+  if (lane_index() == 0) earlier = atomic_add_wide(tally, uint64_t(1) << 32 | total);
+  uint32_t place = shuffle(uint32_t(earlier), 0) + before;
+  for (uint32_t byte = 0; found > 0 && byte < 16; byte++) {
+    if ((all[byte / 4] >> (byte % 4 * 8) & 0xff) == 0) continue;
+    results[SUBS + place] = index * 16 + byte;
+    if (place < capacity) publish(&shared[1 + place], run | (index * 16 + byte));
+    place++;
+  }
+  if (lane_index() == 0 && uint32_t(earlier >> 32) + 1 == warps_count()) {
+    *tally = 0;
+    publish(&shared[0], run | (uint32_t(earlier) + total));
+  }
 }
 HOST_ENTRY(clcb_zip_fast)
 
@@ -234,22 +248,6 @@ KERNEL clcb_constrain(const ClcbConstraintUpdate* updates, uint32_t count, ClcbC
   constraints[updates[index].slot] = updates[index].constraint;
 }
 HOST_ENTRY(clcb_constrain)
-
-/// A location update of neighbours that share their centre: writes that and nothing else, and tells the host. Grid: one
-/// block of one warp.
-/// fpos [filters][dimensions] out; shared [at + 1] out, the host's memory: `run` once it is done
-KERNEL clcb_move_run(ClcbMove move, uint32_t count, uint32_t dimensions, uint32_t run, uint32_t at,
-                     float* fpos, uint32_t* shared) {
-  for (uint32_t each = thread_index(); each < count; each += threads_count()) {
-    for (uint32_t axis = 0; axis < dimensions; axis++) {
-      fpos[(uint64_t(move.filter) + each) * dimensions + axis] = move.position[axis];
-    }
-  }
-  fence_system();
-  warp_sync();
-  if (thread_index() + 1 == threads_count()) publish(&shared[at], run);
-}
-HOST_ENTRY(clcb_move_run)
 
 /// Location updates: writes centres and nothing else. A thread an update, each filter at most once.
 /// moves [count] in; fpos [filters][dimensions] out

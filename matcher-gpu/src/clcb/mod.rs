@@ -18,7 +18,7 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use crate::driver::launchers::clcb::ClcbKernels;
 pub use crate::driver::launchers::clcb::Form;
-use crate::driver::{Device, DriverError, Priority, SharedWords, Stream};
+use crate::driver::{Device, DriverError, Pinned, Priority, SharedWords, Stream};
 use crate::failure::match_error;
 use crate::filters::{Filters, Seen};
 use crate::numbering::Numbering;
@@ -86,7 +86,9 @@ struct OnDevice {
     filters: Staging<FilterUpdate>,
     constraints: Staging<ConstraintUpdate>,
     moves: Staging<Move>,
-    /// A word that moves announce themselves in, and the number of the last.
+    /// Centres that are copied as they are.
+    centres: Pinned<f32>,
+    /// A word in which the device tells that it has them, and the number of the last.
     told: SharedWords,
     news: u32,
     /// The announcement after which the device knows everything; none where the stream has to be waited for.
@@ -121,6 +123,7 @@ impl Clcb {
                 filters: Staging::new(device)?,
                 constraints: Staging::new(device)?,
                 moves: Staging::new(device)?,
+                centres: device.pinned(COPIED_FILTERS * dimensions)?,
                 told: device.shared(1)?,
                 news: 0,
                 settled: None,
@@ -143,7 +146,7 @@ impl Clcb {
         self.flush()?;
         let OnDevice { stream, told, settled, .. } = &self.on_device;
         match settled {
-            Some(news) => told.wait(stream, 0, *news),
+            Some(news) => told.wait_told(stream, 0, *news),
             None => stream.synchronize(),
         }
     }
@@ -256,38 +259,42 @@ impl Clcb {
         self.flush_moves()
     }
 
-    /// Writes centres and nothing else, the paper's update (section 5): for few neighbours as parameters of a launch.
+    /// Writes centres and nothing else, the paper's update (section 5): few neighbours are copied as they are.
     fn flush_moves(&mut self) -> Result<(), DriverError> {
         self.moved.sort_unstable();
         let Self { moved, filters, .. } = self;
-        let OnDevice { stream, kernels, arrays, moves, told, news, settled, .. } = &mut self.on_device;
-        let update = |number: &u32| Move { filter: *number, position: centre(filters, *number) };
-        let neighbours = |a: &u32, b: &u32| a + 1 == *b && bits(&update(a)) == bits(&update(b));
+        let OnDevice { stream, kernels, arrays, moves, centres, told, news, settled, .. } =
+            &mut self.on_device;
         *settled = None;
-        if moved.len() <= LAUNCHED_FILTERS && moved.chunk_by(neighbours).count() <= LAUNCHED_RUNS {
-            for run in moved.chunk_by(neighbours) {
-                *news = news.wrapping_add(1);
-                let count = u32::try_from(run.len()).expect("the runs are short");
-                kernels.move_run(stream, update(&run[0]), count, *news, told, arrays)?;
-                *settled = Some(*news);
-            }
-        } else {
-            let updates = moved.iter().map(update);
+        let runs = || moved.chunk_by(|a, b| a + 1 == *b);
+        if moved.len() > COPIED_FILTERS || runs().nth(COPIED_RUNS).is_some() {
+            let updates =
+                moved.iter().map(|number| Move { filter: *number, position: centre(filters, *number) });
             moves.send(stream, updates, |moves, count| kernels.move_centres(stream, moves, count, arrays))?;
+        } else if !moved.is_empty() {
+            let dimensions = arrays.dimensions;
+            let places = centres.slice_mut()?;
+            for (place, number) in places.chunks_exact_mut(dimensions).zip(moved.iter()) {
+                place.copy_from_slice(&centre(filters, *number)[..dimensions]);
+            }
+            let mut start = 0;
+            for run in runs() {
+                let end = start + run.len() * dimensions;
+                stream.upload(centres, start..end, &arrays.fpos, run[0] as usize * dimensions)?;
+                start = end;
+            }
+            *news = news.wrapping_add(1);
+            stream.tell(told, 0, *news)?;
+            *settled = Some(*news);
         }
         moved.clear();
         Ok(())
     }
 }
 
-/// Moves of so many filters in so few runs of neighbours need no copies.
-const LAUNCHED_FILTERS: usize = 256;
-const LAUNCHED_RUNS: usize = 4;
-
-/// Where a move leads, so that nowhere equals nowhere.
-fn bits(update: &Move) -> [u32; 3] {
-    update.position.map(f32::to_bits)
-}
+/// So many filters in so few runs of neighbours are moved without a kernel.
+const COPIED_FILTERS: usize = 256;
+const COPIED_RUNS: usize = 4;
 
 /// FPos: not a number while the filter is nowhere.
 fn centre<P>(filters: &Filters<P>, number: u32) -> [f32; 3] {

@@ -18,10 +18,12 @@ use crate::rounding::rounded;
 
 /// Subscriptions that come back with the first copy; more need a second one.
 const PREFIX: usize = 252;
-/// The word in which Zip says which run it has ended.
-const DONE: usize = 1;
 /// Words of a task.
-const TASK_WORDS: usize = size_of::<Task>() / size_of::<u32>();
+const TASK_WORDS: usize = size_of::<Task>() / size_of::<u64>();
+/// The part of a word that says which run it is of.
+const RUN_BITS: u64 = 0xffff_ffff << 32;
+/// Set in the number of every run, so that it is never 0.
+const RUN: u32 = 1 << 31;
 /// Runs that share a counter's word.
 const RUNS: u32 = 4;
 
@@ -75,7 +77,7 @@ impl StepTimes {
 #[derive(Debug)]
 pub(super) struct Runner {
     pub(super) form: Form,
-    /// Counted without an end: tells which of four runs comes next, and the host that one is done.
+    /// Counts to 2^31 and begins again: tells which of four runs comes next, and answers apart.
     run: u32,
     input: Input,
     tasks: Vec<Task>,
@@ -83,8 +85,8 @@ pub(super) struct Runner {
     pinned: Pinned<Task>,
     sent: Buffer<Task>,
     /// In the fast form: tasks on the way there, and answers on the way back.
-    tasks_shared: SharedWords,
-    found_shared: SharedWords,
+    given: SharedWords,
+    shown: SharedWords,
     /// SubsCount and Subs.
     results: Pinned<u32>,
     found: Vec<u32>,
@@ -104,8 +106,8 @@ impl Runner {
             tasks: Vec::new(),
             pinned: device.pinned(INPUT_TASKS)?,
             sent: device.buffer(INPUT_TASKS)?,
-            tasks_shared: device.shared(0)?,
-            found_shared: device.shared(SUBS + PREFIX)?,
+            given: device.shared(0)?,
+            shown: device.shared(1 + PREFIX)?,
             results: device.pinned(SUBS + PREFIX)?,
             found: Vec::new(),
             marks: [a?, b?, c?, d?, e?, f?],
@@ -144,16 +146,21 @@ impl Runner {
             filters_count,
             subscriptions_count: u32::try_from(subscriptions_count).expect("subscriptions have 32-bit ids"),
             tasks_count: u32::try_from(self.tasks.len()).expect("pages have 32-bit numbers"),
-            unused: [0; 3],
+            run: self.run | RUN,
+            unused: [0; 2],
         };
-        self.run = self.run.wrapping_add(1);
+        self.run = (self.run + 1) % RUN;
+        if self.run == 0 {
+            // Nothing may be taken for an answer to a run of the same number.
+            self.shown.words().iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        }
     }
 
     /// Runs the three kernels over the input and answers the subscriptions that may be satisfied, in any order.
     pub(super) fn run(
         &mut self,
         stream: &Stream,
-        kernels: &ClcbKernels,
+        kernels: &mut ClcbKernels,
         arrays: &Arrays,
         times: Option<&mut StepTimes>,
     ) -> Result<&[u32], DriverError> {
@@ -162,7 +169,7 @@ impl Runner {
             let len = input_len.next_power_of_two();
             self.pinned = self.device.pinned(len)?;
             self.sent = self.device.buffer(len)?;
-            self.tasks_shared = self.device.shared(len * TASK_WORDS)?;
+            self.given = self.device.shared(len * TASK_WORDS)?;
         }
         match self.form {
             Form::Plain => self.run_plain(stream, kernels, arrays, times.is_some())?,
@@ -181,7 +188,7 @@ impl Runner {
     fn run_plain(
         &mut self,
         stream: &Stream,
-        kernels: &ClcbKernels,
+        kernels: &mut ClcbKernels,
         arrays: &Arrays,
         timed: bool,
     ) -> Result<(), DriverError> {
@@ -221,33 +228,36 @@ impl Runner {
     fn run_fast(
         &mut self,
         stream: &Stream,
-        kernels: &ClcbKernels,
+        kernels: &mut ClcbKernels,
         arrays: &Arrays,
         timed: bool,
     ) -> Result<(), DriverError> {
-        let Self {
-            run, input, tasks, sent, tasks_shared, found_shared, marks, results, found, device, ..
-        } = self;
-        let mark = |step: usize| if timed { stream.record(&marks[step]) } else { Ok(()) };
-        tasks_shared.write(0, bytemuck::cast_slice(tasks));
-        mark(0)?;
-        mark(1)?;
-        kernels.loc_fast(stream, input, tasks_shared, sent, arrays)?;
-        mark(2)?;
-        kernels.cont_fast(stream, input, sent, arrays)?;
-        mark(3)?;
-        kernels.zip_fast(stream, input, *run, found_shared, arrays)?;
-        mark(4)?;
-        mark(5)?;
-        found_shared.wait(stream, DONE, *run)?;
-        let words = found_shared.words();
-        let count = words[0].load(Ordering::Relaxed) as usize;
+        let Self { input, tasks, sent, given, shown, marks, results, found, device, .. } = self;
+        given.write(0, bytemuck::cast_slice(tasks));
+        let mut marks = marks.iter();
+        let mut mark = || marks.next().map_or(Ok(()), |mark| stream.record(mark));
+        // Neither copy is a step of its own.
+        if timed {
+            mark()?;
+        }
+        let between: Option<&mut dyn FnMut() -> Result<(), DriverError>> =
+            if timed { Some(&mut mark) } else { None };
+        kernels.run_fast(stream, input, given, sent, shown, arrays, between)?;
+        if timed {
+            mark()?;
+        }
+        let run = u64::from(input.run) << 32;
+        let of_this_run = |word: u64| word & RUN_BITS == run;
+        let count = (shown.wait(stream, 0, of_this_run)? & !RUN_BITS) as usize;
         found.clear();
-        if SUBS + count > words.len() {
+        if count >= shown.words().len() {
             fetch_all(stream, arrays, results, device, count)?;
             found.extend_from_slice(&results.slice()?[SUBS..SUBS + count]);
-        } else {
-            found.extend(words[SUBS..SUBS + count].iter().map(|word| word.load(Ordering::Relaxed)));
+            return Ok(());
+        }
+        for index in 1..=count {
+            let word = shown.wait(stream, index, of_this_run)? & !RUN_BITS;
+            found.push(u32::try_from(word).expect("the upper half is gone"));
         }
         Ok(())
     }

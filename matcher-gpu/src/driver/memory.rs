@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicU64;
 
 use bytemuck::Pod;
 
@@ -157,9 +157,9 @@ impl<T: Pod> Pinned<T> {
     }
 }
 
-impl Pinned<u32> {
+impl Pinned<u64> {
     /// The words, to be looked at while work may touch them.
-    pub(super) fn atomic_words(&self) -> &[AtomicU32] {
+    pub(super) fn atomic_words(&self) -> &[AtomicU64] {
         // SAFETY: the memory is ours, holds `len` words (or none, then the pointer dangles well aligned) and was zeroed;
         // who has this view never asks for plain references, which take `&mut self`, while it lives; a device's writes of
         // whole words are as another thread's atomic ones.

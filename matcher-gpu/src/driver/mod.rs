@@ -35,6 +35,7 @@ mod cuda;
 mod device;
 mod error;
 mod faults;
+mod graph;
 #[cfg(feature = "host-kernels")]
 mod host;
 mod in_flight;
@@ -52,6 +53,7 @@ mod tests;
 pub use device::{Device, Memory};
 pub use error::DriverError;
 pub use faults::Fault;
+pub use graph::Graph;
 pub use memory::{Buffer, Pinned};
 pub use module::{Kernel, LoadedModule};
 pub use shared::SharedWords;

@@ -55,6 +55,14 @@ impl<'a> Parameter<'a> {
         self.device
     }
 
+    /// The argument as the kernel gets it.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.argument {
+            Argument::Address(address) => bytemuck::bytes_of(address),
+            Argument::Bytes(bytes) => bytes,
+        }
+    }
+
     pub(super) fn in_flight(&mut self) -> Option<&mut InFlight> {
         self.in_flight.as_deref_mut()
     }

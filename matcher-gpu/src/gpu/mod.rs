@@ -36,11 +36,9 @@ use shard::Shard;
 use wave::Lane;
 
 /// Events of a wave at most; its memory stays in a core's cache.
-const WAVE_MAX: usize = 4096;
+const WAVE_MAX: usize = 8192;
 /// Events of a wave at least, unless there are fewer.
 const WAVE_MIN: usize = 512;
-/// Waves for each thread, so that all end at about the same time.
-const WAVES_PER_THREAD: usize = 2;
 /// More threads find nothing left to do.
 const THREADS_MAX: usize = 16;
 
@@ -163,7 +161,7 @@ impl Gpu {
             // Too few to be shared out.
             return lane(0).run(events, filters, shards, rows);
         }
-        let wave = events.len().div_ceil(lanes.len() * WAVES_PER_THREAD).clamp(WAVE_MIN, WAVE_MAX);
+        let wave = events.len().div_ceil(lanes.len()).clamp(WAVE_MIN, WAVE_MAX);
         let waves: Vec<&[&Event]> = events.chunks(wave).collect();
         let run = |wave: &&[&Event]| {
             let mut rows = MatchRows::new();

@@ -4,15 +4,18 @@ use kernels::clcb::{ConstraintUpdate, FilterUpdate, Input, Move, PAGE, Task};
 use matcher::geo::World;
 
 use crate::clcb::arrays::{Arrays, SUBS};
+use crate::driver::graph::{Graph, Launch};
 use crate::driver::parameter::Parameter;
 use crate::driver::{Buffer, Device, DriverError, Kernel, SharedWords, Stream};
 
 /// Threads a block, as in the paper (section 4.3).
 const BLOCK: u32 = 256;
-/// Threads of a warp.
-const WARP: u32 = 32;
+/// Loads of four filters that a thread of Loc has on the way at once in the fast form.
+const LOADS: u32 = 4;
 /// Blocks that a large device runs at once; Loc's threads stride over the rest.
 const LOC_BLOCKS_MAX: u32 = 1056;
+/// Blocks of Cont, each for a page at a time.
+const CONT_BLOCKS: u32 = 528;
 
 /// How an event goes through the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +40,8 @@ pub(crate) struct ClcbKernels {
     install: Kernel,
     constrain: Kernel,
     move_centres: Kernel,
-    move_run: Kernel,
+    /// Of the fast form.
+    graph: Graph,
 }
 
 impl ClcbKernels {
@@ -57,7 +61,7 @@ impl ClcbKernels {
             install: module.kernel("clcb_install")?,
             constrain: module.kernel("clcb_constrain")?,
             move_centres: module.kernel("clcb_move")?,
-            move_run: module.kernel("clcb_move_run")?,
+            graph: Graph::default(),
         })
     }
 
@@ -82,43 +86,6 @@ impl ClcbKernels {
                 BLOCK,
                 &mut [
                     Parameter::buffer(sent),
-                    Parameter::buffer(&arrays.bf),
-                    Parameter::buffer(&arrays.fpos),
-                    Parameter::buffer(&arrays.sq_dist),
-                    Parameter::buffer(&arrays.fcount),
-                    Parameter::buffer(&arrays.needed),
-                    Parameter::buffer(&arrays.owner),
-                    Parameter::buffer(&arrays.subs_bv),
-                    Parameter::buffer(&arrays.results),
-                ],
-            )
-        }
-    }
-
-    /// Loc in the fast form; brings the tasks from `shared`, which begins with them.
-    pub(crate) fn loc_fast(
-        &self,
-        stream: &Stream,
-        input: &Input,
-        shared: &mut SharedWords,
-        tasks: &Buffer<Task>,
-        arrays: &Arrays,
-    ) -> Result<(), DriverError> {
-        check(input, arrays);
-        let words = input.tasks_count as usize * size_of::<Task>() / size_of::<u32>();
-        assert!(words <= shared.words().len() && input.tasks_count as usize <= tasks.len(), "too many tasks");
-        let grid = input.filters_count.div_ceil(4).max(1).div_ceil(BLOCK).min(LOC_BLOCKS_MAX);
-        // SAFETY: the parameters are those of `clcb_loc_fast_*` in kernel_clcb.cu; as above, and the arrays' lengths
-        // are multiples of four.
-        unsafe {
-            stream.launch(
-                &self.loc_fast,
-                grid,
-                BLOCK,
-                &mut [
-                    Parameter::value(input),
-                    Parameter::shared(shared),
-                    Parameter::buffer(tasks),
                     Parameter::buffer(&arrays.bf),
                     Parameter::buffer(&arrays.fpos),
                     Parameter::buffer(&arrays.sq_dist),
@@ -164,38 +131,6 @@ impl ClcbKernels {
         }
     }
 
-    /// Cont in the fast form, a block a page.
-    pub(crate) fn cont_fast(
-        &self,
-        stream: &Stream,
-        input: &Input,
-        tasks: &Buffer<Task>,
-        arrays: &Arrays,
-    ) -> Result<(), DriverError> {
-        check(input, arrays);
-        assert!(input.tasks_count as usize <= tasks.len(), "more tasks than were sent");
-        if input.tasks_count == 0 {
-            return Ok(());
-        }
-        // SAFETY: the parameters are those of `clcb_cont_fast` in kernel_clcb.cu; as above.
-        unsafe {
-            stream.launch(
-                &self.cont_fast,
-                input.tasks_count * (PAGE as u32 / 4 / BLOCK),
-                BLOCK,
-                &mut [
-                    Parameter::value(input),
-                    Parameter::buffer(tasks),
-                    Parameter::buffer(&arrays.constraints),
-                    Parameter::buffer(&arrays.fcount),
-                    Parameter::buffer(&arrays.needed),
-                    Parameter::buffer(&arrays.owner),
-                    Parameter::buffer(&arrays.subs_bv),
-                ],
-            )
-        }
-    }
-
     /// Zip: the subscriptions that were found, in a row.
     pub(crate) fn zip(
         &self,
@@ -222,37 +157,76 @@ impl ClcbKernels {
         }
     }
 
-    /// Zip in the fast form: `shared` gets SubsCount, `run` and as many subscriptions as it has room for.
-    pub(crate) fn zip_fast(
-        &self,
+    /// Loc, Cont and Zip in the fast form. `given` begins with the tasks; `sent` is where they and the input go on the
+    /// device; `found` gets SubsCount and as many subscriptions as it has room for.
+    ///
+    /// `between` is called around the kernels, which are then started one by one; without it they are one piece of work.
+    pub(crate) fn run_fast(
+        &mut self,
         stream: &Stream,
         input: &Input,
-        run: u32,
-        shared: &mut SharedWords,
+        given: &mut SharedWords,
+        sent: &Buffer<Task>,
+        found: &mut SharedWords,
         arrays: &Arrays,
+        between: Option<&mut dyn FnMut() -> Result<(), DriverError>>,
     ) -> Result<(), DriverError> {
         check(input, arrays);
-        let capacity = shared.words().len().checked_sub(SUBS).expect("there is room for the count");
+        let tasks = input.tasks_count as usize;
+        assert!(
+            tasks * size_of::<Task>() <= size_of_val(given.words()) && INPUT_TASKS + tasks <= sent.len(),
+            "too many tasks"
+        );
+        let capacity = found.words().len().checked_sub(1).expect("there is room for the count");
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
-        // The last warp tells the host, so there has to be one.
-        let grid = input.subscriptions_count.div_ceil(16).max(1).div_ceil(BLOCK);
-        // SAFETY: the parameters are those of `clcb_zip_fast` in kernel_clcb.cu; as above, `subs_bv` is a multiple of
-        // sixteen long, and `shared` has a word for each that it has room for.
-        unsafe {
-            stream.launch(
-                &self.zip_fast,
-                grid,
-                BLOCK,
-                &mut [
-                    Parameter::value(input),
-                    Parameter::value(&run),
-                    Parameter::value(&capacity),
-                    Parameter::buffer(&arrays.subs_bv),
-                    Parameter::buffer(&arrays.results),
-                    Parameter::shared(shared),
-                ],
-            )
+        // Zip's last warp tells the host, so there has to be one; grids change seldom, for a graph's sake.
+        let loc_blocks = input.filters_count.div_ceil(4 * LOADS * BLOCK).clamp(1, LOC_BLOCKS_MAX);
+        let zip_blocks = input.subscriptions_count.div_ceil(16 * BLOCK).max(1);
+        let loc = &mut [
+            Parameter::value(input),
+            Parameter::shared(given),
+            Parameter::buffer(sent),
+            Parameter::buffer(&arrays.bf),
+            Parameter::buffer(&arrays.fpos),
+            Parameter::buffer(&arrays.sq_dist),
+            Parameter::buffer(&arrays.fcount),
+            Parameter::buffer(&arrays.needed),
+            Parameter::buffer(&arrays.owner),
+            Parameter::buffer(&arrays.subs_bv),
+        ];
+        let cont = &mut [
+            Parameter::buffer(sent),
+            Parameter::buffer(&arrays.constraints),
+            Parameter::buffer(&arrays.fcount),
+            Parameter::buffer(&arrays.needed),
+            Parameter::buffer(&arrays.owner),
+            Parameter::buffer(&arrays.subs_bv),
+        ];
+        let zip = &mut [
+            Parameter::buffer(sent),
+            Parameter::value(&capacity),
+            Parameter::buffer(&arrays.subs_bv),
+            Parameter::buffer(&arrays.results),
+            Parameter::buffer(&arrays.tally),
+            Parameter::shared(found),
+        ];
+        let mut launches = [
+            Launch { kernel: &self.loc_fast, grid: loc_blocks, block: BLOCK, parameters: loc },
+            Launch { kernel: &self.cont_fast, grid: CONT_BLOCKS, block: BLOCK, parameters: cont },
+            Launch { kernel: &self.zip_fast, grid: zip_blocks, block: BLOCK, parameters: zip },
+        ];
+        let Some(between) = between else {
+            // SAFETY: the parameters are those of `clcb_loc_fast_*`, `clcb_cont_fast` and `clcb_zip_fast` in
+            // kernel_clcb.cu, whose lengths were checked above; filters' owners and the pages of tasks are below the arrays'
+            // lengths, which are multiples of sixteen.
+            return unsafe { stream.launch_all(&mut self.graph, &mut launches) };
+        };
+        for Launch { kernel, grid, block, parameters } in launches {
+            between()?;
+            // SAFETY: as above.
+            unsafe { stream.launch(kernel, grid, block, parameters) }?;
         }
+        between()
     }
 
     /// Writes filters. Their numbers are below the arrays' lengths.
@@ -331,41 +305,6 @@ impl ClcbKernels {
                     Parameter::value(&count),
                     Parameter::value(&(arrays.dimensions as u32)),
                     Parameter::buffer(&arrays.fpos),
-                ],
-            )
-        }
-    }
-
-    /// Writes the centre of neighbours that share it; then the first word of `shared` becomes `run`.
-    pub(crate) fn move_run(
-        &self,
-        stream: &Stream,
-        first: Move,
-        count: u32,
-        run: u32,
-        shared: &mut SharedWords,
-        arrays: &Arrays,
-    ) -> Result<(), DriverError> {
-        let end = (first.filter as usize + count as usize) * arrays.dimensions;
-        assert!(
-            end <= arrays.fpos.len() && !shared.words().is_empty(),
-            "a move of filters that are not there"
-        );
-        // SAFETY: the parameters are those of `clcb_move_run` in kernel_clcb.cu; the filters are below the array's
-        // length.
-        unsafe {
-            stream.launch(
-                &self.move_run,
-                1,
-                WARP,
-                &mut [
-                    Parameter::value(&first),
-                    Parameter::value(&count),
-                    Parameter::value(&(arrays.dimensions as u32)),
-                    Parameter::value(&run),
-                    Parameter::value(&0_u32),
-                    Parameter::buffer(&arrays.fpos),
-                    Parameter::shared(shared),
                 ],
             )
         }
