@@ -61,38 +61,50 @@ KERNEL clcb_loc_geodetic(const ClcbInput* d_input, const uint32_t* bf, const flo
 }
 HOST_ENTRY(clcb_loc_geodetic)
 
-/// Loads that a thread of the fast form has on the way at once.
-constexpr uint32_t LOADS = 4;
+/// Filters that a thread of the fast form looks at together: all their masks are on the way at once, and then the
+/// places of all that are left.
+constexpr uint32_t TOGETHER = 8;
 
-/// The fast form: four filters a load, and the event as a parameter, which goes from there to where the other kernels
-/// read it. The first threads bring the tasks from the host's memory.
+/// The fast form: the masks of four filters come in one load, and the event as a parameter, which goes from there to
+/// where the other kernels read it. The first threads bring the tasks from the host's memory.
 template <int DIMENSIONS>
 DEVICE void loc_fast(const ClcbInput& input, const ClcbTask* given, ClcbInput* d_input, const uint32_t* bf,
                      const float* fpos, const float* sq_dist, uint32_t* fcount, const uint8_t* needed,
                      const uint32_t* owner, uint8_t* subs_bv) {
+  constexpr uint32_t QUADS = TOGETHER / 4;
   const uint32_t stride = threads_count();
   if (thread_index() == 0) *d_input = input;
   ClcbTask* tasks = reinterpret_cast<ClcbTask*>(d_input + 1);
   for (uint32_t task = thread_index(); task < input.tasks_count; task += stride) tasks[task] = given[task];
   // The arrays are longer than the filters by up to three, and those are nowhere.
-  const uint32_t quads = (input.filters_count + 3) / 4;
-  for (uint32_t first = thread_index(); first < quads; first += LOADS * stride) {
-    Quad masks[LOADS];
-    for (uint32_t load = 0; load < LOADS; load++) {
-      const uint32_t index = first + load * stride;
-      masks[load] = index < quads ? load_quad(bf, index) : Quad{~0u, ~0u, ~0u, ~0u};
+  const uint32_t quads_count = (input.filters_count + 3) / 4;
+  for (uint32_t first = thread_index(); first < quads_count; first += QUADS * stride) {
+    uint32_t masks[TOGETHER];
+    for (uint32_t quad = 0; quad < QUADS; quad++) {
+      const uint32_t index = first + quad * stride;
+      const Quad loaded = index < quads_count ? load_quad(bf, index) : Quad{~0u, ~0u, ~0u, ~0u};
+      masks[quad * 4] = loaded.a, masks[quad * 4 + 1] = loaded.b;
+      masks[quad * 4 + 2] = loaded.c, masks[quad * 4 + 3] = loaded.d;
+      if (input.shift == 0 && index < quads_count) store_quad(fcount, index, Quad{0, 0, 0, 0});
     }
-    for (uint32_t load = 0; load < LOADS; load++) {
-      const uint32_t index = first + load * stride;
-      if (index >= quads) continue;
-      if (input.shift == 0) store_quad(fcount, index, Quad{0, 0, 0, 0});
-      const uint32_t all[4] = {masks[load].a, masks[load].b, masks[load].c, masks[load].d};
-      for (uint32_t each = 0; each < 4; each++) {
-        const uint32_t id = index * 4 + each;
-        if ((all[each] & ~input.mask) == 0 && id < input.filters_count &&
-            within<DIMENSIONS>(input, fpos, sq_dist, id)) {
-          count_location(id, input, fcount, needed, owner, subs_bv);
-        }
+    float places[TOGETHER][DIMENSIONS], reaches[TOGETHER];
+    for (uint32_t each = 0; each < TOGETHER; each++) {
+      const uint64_t id = uint64_t(first + each / 4 * stride) * 4 + each % 4;
+      const bool left = (masks[each] & ~input.mask) == 0 && id < input.filters_count;
+      // Below every squared distance, so that nothing has to remember who is out.
+      reaches[each] = left ? sq_dist[id] : -1.0f;
+      for (int axis = 0; axis < DIMENSIONS; axis++) {
+        places[each][axis] = left ? fpos[id * DIMENSIONS + axis] : 0.0f;
+      }
+    }
+    for (uint32_t each = 0; each < TOGETHER; each++) {
+      float square = 0.0f;
+      for (int axis = 0; axis < DIMENSIONS; axis++) {
+        const float apart = input.position[axis] - places[each][axis];
+        square += apart * apart;
+      }
+      if (reaches[each] >= 0.0f && square <= reaches[each] + input.slack_sq) {
+        count_location((first + each / 4 * stride) * 4 + each % 4, input, fcount, needed, owner, subs_bv);
       }
     }
   }

@@ -1,12 +1,14 @@
 //! Engines with the same subscriptions, which grow from size to size so that each is drawn once.
 
 use anyhow::{Context, ensure};
+use matcher::area::Area;
+use matcher::condition::Condition;
 use matcher::engine::cells::Cells;
 use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
 use matcher::fixtures::workload::{Config, Workload};
-use matcher::geo::Position;
-use matcher::subscription::{ClientId, SubscriptionId};
+use matcher::geo::{Position, Radius};
+use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use matcher_gpu::driver::Device;
 use matcher_gpu::{Clcb, Gpu};
 
@@ -29,6 +31,9 @@ pub struct Field {
     installed: u32,
 }
 
+/// A client with a single filter, which asks for what no event has: for what a lone location update costs.
+pub const LONE: ClientId = ClientId(3_000_000_000);
+
 impl Field {
     /// Empty engines on these devices; `config` is of the largest size.
     ///
@@ -37,7 +42,7 @@ impl Field {
     pub fn new(scenario: &str, config: Config, devices: &[Device]) -> anyhow::Result<Self> {
         let world = Workload::new(config.clone())?.world();
         let first = devices.first().context("a device")?;
-        Ok(Self {
+        let mut field = Self {
             scenario: scenario.to_owned(),
             cells: Cells::new(world),
             clcb: Clcb::new(world, first)?,
@@ -45,7 +50,13 @@ impl Field {
             positions: Vec::new(),
             installed: 0,
             config,
-        })
+        };
+        let area = Area::Following(Radius::new(world, 76.0)?);
+        let condition = Condition::parse("\"asked by nobody\" = 1")?;
+        let lone = Subscription { client: LONE, filters: vec![Filter { area, condition }] };
+        field.clcb.install(SubscriptionId(LONE.0), &lone)?;
+        field.gpu.install(SubscriptionId(LONE.0), &lone)?;
+        Ok(field)
     }
 
     /// The workload of the size that is installed.

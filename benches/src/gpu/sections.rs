@@ -7,7 +7,7 @@ use matcher::event::Event;
 use matcher::subscription::ClientId;
 use matcher_gpu::{Form, Step};
 
-use super::field::Field;
+use super::field::{Field, LONE};
 use super::figures::{Figure, Figures, us_each};
 
 /// Events sent one by one in a round.
@@ -105,7 +105,8 @@ pub fn moves(field: &mut Field, rounds: usize, figures: &mut Figures) -> anyhow:
     // A million filters' moves, or everybody's.
     let many = clients.min(1_000_000 / per_client as u32);
     for engine in ["clcb", "gpu"] {
-        let (mut single, mut together, mut taken) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut alone, mut single) = (Vec::new(), Vec::new());
+        let (mut together, mut taken) = (Vec::new(), Vec::new());
         for round in 0..=rounds {
             let draw =
                 |index: u64, client: u32| (ClientId(client), workload.position(workload.jump(index).1));
@@ -114,6 +115,12 @@ pub fn moves(field: &mut Field, rounds: usize, figures: &mut Figures) -> anyhow:
             let stride = clients / many;
             let batch: Vec<_> =
                 (0..many).map(|index| draw(first + 1_000 + u64::from(index), index * stride)).collect();
+            let start = Instant::now();
+            for (_, position) in &lone {
+                tell(field, engine, LONE, *position);
+                settle(field, engine)?;
+            }
+            let alone_us = us_each(start.elapsed(), lone.len());
             let start = Instant::now();
             for (client, position) in &lone {
                 tell(field, engine, *client, *position);
@@ -128,12 +135,14 @@ pub fn moves(field: &mut Field, rounds: usize, figures: &mut Figures) -> anyhow:
             field.moved(&lone, engine);
             field.moved(&batch, engine);
             if round > 0 {
+                alone.push(alone_us);
                 single.push(single_us);
                 taken.push(taken_us);
                 together.push(together_us);
             }
         }
-        push(figures, field, "moves", engine, "a client alone", "us a client", single);
+        push(figures, field, "moves", engine, "a filter alone", "us", alone);
+        push(figures, field, "moves", engine, "a client of ten filters alone", "us", single);
         push(figures, field, "moves", engine, "many: taken in", "us a filter", taken);
         push(figures, field, "moves", engine, "many: on the device", "us a filter", together);
     }

@@ -271,6 +271,12 @@ impl Clcb {
             let updates =
                 moved.iter().map(|number| Move { filter: *number, position: centre(filters, *number) });
             moves.send(stream, updates, |moves, count| kernels.move_centres(stream, moves, count, arrays))?;
+        } else if let [number] = &**moved {
+            let (dimensions, centre) = (arrays.dimensions, centre(filters, *number));
+            let written = (&arrays.fpos, *number as usize * dimensions, &centre[..dimensions]);
+            *news = news.wrapping_add(1);
+            stream.write_and_tell(Some(written), told, 0, *news)?;
+            *settled = Some(*news);
         } else if !moved.is_empty() {
             let dimensions = arrays.dimensions;
             let places = centres.slice_mut()?;

@@ -122,11 +122,11 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
         parameters: &mut [*mut c_void],
     ) -> Outcome<()>;
 
-    /// Writes a word later, in the stream's order and seen by all after what the stream wrote before it.
+    /// Writes words later, in their order and the stream's; each is seen by all after what was written before it.
     ///
     /// # Safety
-    /// The common contract; `address` is a multiple of 4.
-    unsafe fn tell(&self, stream: Handle, address: u64, value: u32) -> Outcome<()>;
+    /// The common contract; addresses are multiples of 4.
+    unsafe fn write(&self, stream: Handle, writes: &[(u64, u32)]) -> Outcome<()>;
 
     /// Launches in a row as one piece of work, to be started again and again; none on the host.
     ///

@@ -28,7 +28,37 @@ const JIT_LOG_BYTES: usize = 8192;
 
 unsafe extern "C" {
     /// The second version, which needs no permission; newer than `cust_raw`.
-    fn cuStreamWriteValue32_v2(stream: sys::CUstream, address: u64, value: u32, flags: u32) -> CUresult;
+    fn cuStreamBatchMemOp_v2(
+        stream: sys::CUstream,
+        count: u32,
+        operations: *mut WriteOperation,
+        flags: u32,
+    ) -> CUresult;
+}
+
+/// Operations that one call takes.
+const WRITES_MAX: usize = 256;
+
+/// `CUstreamBatchMemOpParams` where it says to write a word, as wide as the union.
+#[repr(C)]
+struct WriteOperation {
+    operation: u32,
+    address: u64,
+    value: u64,
+    flags: u32,
+    alias: u64,
+    unused: u64,
+}
+
+const _: () = assert!(size_of::<WriteOperation>() == 48, "as in cuda.h");
+
+impl WriteOperation {
+    fn of((address, value): &(u64, u32)) -> Self {
+        /// `CU_STREAM_MEM_OP_WRITE_VALUE_32`.
+        const WRITE_32: u32 = 2;
+        let (address, value) = (*address, u64::from(*value));
+        Self { operation: WRITE_32, address, value, flags: 0, alias: 0, unused: 0 }
+    }
 }
 
 /// A row of launches, and what runs it.
@@ -259,10 +289,17 @@ impl Backend for Cuda {
         check("cuLaunchKernel", launched)
     }
 
-    unsafe fn tell(&self, stream: Handle, address: u64, value: u32) -> Outcome<()> {
+    unsafe fn write(&self, stream: Handle, writes: &[(u64, u32)]) -> Outcome<()> {
         self.enter()?;
-        // SAFETY: the caller vouches for the handle and the address.
-        check("cuStreamWriteValue32", unsafe { cuStreamWriteValue32_v2(pointer(stream), address, value, 0) })
+        let mut operations: Vec<WriteOperation> = writes.iter().map(WriteOperation::of).collect();
+        for operations in operations.chunks_mut(WRITES_MAX) {
+            let count = u32::try_from(operations.len()).expect("a chunk is small");
+            // SAFETY: the operations are as many; the caller vouches for the stream and the addresses.
+            let written =
+                unsafe { cuStreamBatchMemOp_v2(pointer(stream), count, operations.as_mut_ptr(), 0) };
+            check("cuStreamBatchMemOp", written)?;
+        }
+        Ok(())
     }
 
     unsafe fn create_graph(&self, launches: &mut [RawLaunch<'_>]) -> Outcome<Option<Handle>> {

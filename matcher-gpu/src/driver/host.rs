@@ -152,11 +152,13 @@ impl Backend for Host {
         Ok(())
     }
 
-    unsafe fn tell(&self, _stream: Handle, address: u64, value: u32) -> Outcome<()> {
+    unsafe fn write(&self, _stream: Handle, writes: &[(u64, u32)]) -> Outcome<()> {
         let _alone = self.state();
-        // SAFETY: the caller vouches for the address; whoever looks at the word does so atomically.
-        let word = unsafe { AtomicU32::from_ptr(place(address).cast()) };
-        word.store(value, Ordering::Release);
+        for (address, value) in writes {
+            // SAFETY: the caller vouches for the address; whoever looks at the word does so atomically.
+            let word = unsafe { AtomicU32::from_ptr(place(*address).cast()) };
+            word.store(*value, Ordering::Release);
+        }
         Ok(())
     }
 

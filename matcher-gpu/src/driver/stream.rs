@@ -261,13 +261,39 @@ impl Stream {
     /// When there is no such word, or it belongs to another device.
     #[track_caller]
     pub fn tell(&self, shared: &mut SharedWords, index: usize, value: u32) -> Result<(), DriverError> {
+        self.write_and_tell(None, shared, index, value)
+    }
+
+    /// Writes a few numbers first, without a copy: from the `at`-th of the buffer on.
+    ///
+    /// # Errors
+    /// [`DriverError`]
+    ///
+    /// # Panics
+    /// When there are no such numbers, or they belong to another device.
+    #[track_caller]
+    pub fn write_and_tell(
+        &self,
+        written: Option<(&Buffer<f32>, usize, &[f32])>,
+        shared: &mut SharedWords,
+        index: usize,
+        value: u32,
+    ) -> Result<(), DriverError> {
+        let mut writes = Vec::new();
+        if let Some((buffer, at, numbers)) = written {
+            self.check_device(buffer.device());
+            let (address, _) = buffer.span(&(at..at + numbers.len()));
+            let addresses = (address..).step_by(size_of::<f32>());
+            writes.extend(addresses.zip(numbers.iter().map(|number| number.to_bits())));
+        }
         shared.set_told(&self.queue, self.queue.issued());
         let pinned = shared.pinned();
         self.check_device(pinned.device());
-        let (address, _) = pinned.span(&(index..index + 1));
+        writes.push((pinned.span(&(index..index + 1)).0, value));
         let told = self.device().run(Operation::Other, |backend| {
-            // SAFETY: the word is there, and its memory is marked below.
-            unsafe { backend.tell(self.queue.handle, address, value) }
+            // SAFETY: the ranges were checked; the buffer is freed only after a wait for the device, and the word's memory is
+            // marked below.
+            unsafe { backend.write(self.queue.handle, &writes) }
         });
         pinned.in_flight().mark(&self.queue);
         told

@@ -10,10 +10,10 @@ use crate::driver::{Buffer, Device, DriverError, Kernel, SharedWords, Stream};
 
 /// Threads a block, as in the paper (section 4.3).
 const BLOCK: u32 = 256;
-/// Loads of four filters that a thread of Loc has on the way at once in the fast form.
-const LOADS: u32 = 4;
+/// Filters that a thread of Loc looks at together in the fast form.
+const TOGETHER: u32 = 8;
 /// Blocks that a large device runs at once; Loc's threads stride over the rest.
-const LOC_BLOCKS_MAX: u32 = 1056;
+const LOC_BLOCKS_MAX: u32 = 2112;
 /// Blocks of Cont, each for a page at a time.
 const CONT_BLOCKS: u32 = 528;
 
@@ -180,7 +180,7 @@ impl ClcbKernels {
         let capacity = found.words().len().checked_sub(1).expect("there is room for the count");
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
         // Zip's last warp tells the host, so there has to be one; grids change seldom, for a graph's sake.
-        let loc_blocks = input.filters_count.div_ceil(4 * LOADS * BLOCK).clamp(1, LOC_BLOCKS_MAX);
+        let loc_blocks = input.filters_count.div_ceil(TOGETHER * BLOCK).clamp(1, LOC_BLOCKS_MAX);
         let zip_blocks = input.subscriptions_count.div_ceil(16 * BLOCK).max(1);
         let loc = &mut [
             Parameter::value(input),
