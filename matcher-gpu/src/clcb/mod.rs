@@ -405,3 +405,35 @@ impl Engine for Clcb {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use matcher::engine::cells::Cells;
+    use matcher::fixtures::workload::{Config, Workload};
+
+    use super::*;
+
+    #[test]
+    fn runs_are_counted_anew_unnoticed() {
+        let config = Config { subscriptions: 400, coverage: 0.02, selectivity: 0.015, ..Config::default() };
+        let workload = Workload::new(config).unwrap();
+        let mut clcb = Clcb::new(workload.world(), &Device::host(1 << 30)).unwrap();
+        clcb.on_device.runner.set_run_before_the_last(10);
+        let mut cells = Cells::new(workload.world());
+        let mut rows = [MatchRows::new(), MatchRows::new()];
+        let engines: [&mut dyn Engine; 2] = [&mut cells, &mut clcb];
+        for (engine, rows) in engines.into_iter().zip(&mut rows) {
+            for (id, subscription) in workload.subscriptions() {
+                engine.move_client(
+                    subscription.client,
+                    Some(workload.position(workload.home(subscription.client))),
+                );
+                engine.install(id, &subscription).unwrap();
+            }
+            let events: Vec<Event> = (0..100).map(|index| workload.event(index)).collect();
+            engine.match_batch(&events.iter().collect::<Vec<_>>(), rows).unwrap();
+        }
+        assert_eq!(rows[0], rows[1]);
+        assert!(rows[0].pairs_count() > 20);
+    }
+}

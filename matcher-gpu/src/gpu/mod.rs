@@ -224,3 +224,49 @@ impl Engine for Gpu {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use matcher::engine::cells::Cells;
+    use matcher::fixtures::workload::{Config, Workload};
+
+    use super::*;
+
+    #[test]
+    fn counts_of_changes_begin_again_unnoticed() {
+        let config = Config { subscriptions: 500, coverage: 0.02, selectivity: 0.015, ..Config::default() };
+        let workload = Workload::new(config).unwrap();
+        let world = workload.world();
+        let mut gpu = Gpu::new(world, &[Device::host(1 << 30)]).unwrap();
+        // The fifth flush begins anew, and the log's places do so while it is in use.
+        gpu.shards[0].set_counts(u32::MAX - 4, u32::MAX - 9_000);
+        let mut cells = Cells::new(world);
+        let engines: [&mut dyn Engine; 2] = [&mut cells, &mut gpu];
+        for engine in engines {
+            for (id, subscription) in workload.subscriptions() {
+                engine.move_client(
+                    subscription.client,
+                    Some(workload.position(workload.home(subscription.client))),
+                );
+                engine.install(id, &subscription).unwrap();
+            }
+        }
+        let events: Vec<Event> = (0..40).map(|index| workload.event(index)).collect();
+        let events: Vec<&Event> = events.iter().collect();
+        let mut matches = 0;
+        for round in 0..12 {
+            let mut rows = [MatchRows::new(), MatchRows::new()];
+            let engines: [&mut dyn Engine; 2] = [&mut cells, &mut gpu];
+            for (engine, rows) in engines.into_iter().zip(&mut rows) {
+                for index in 0..60 {
+                    let (client, spot) = workload.jump(round * 100 + index);
+                    engine.move_client(client, Some(workload.position(spot)));
+                }
+                engine.match_batch(&events, rows).unwrap();
+            }
+            assert_eq!(rows[0], rows[1], "round {round}");
+            matches += rows[0].pairs_count();
+        }
+        assert!(matches > 100, "{matches} matches prove little");
+    }
+}

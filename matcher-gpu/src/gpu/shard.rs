@@ -226,6 +226,13 @@ impl Shard {
             + self.moves.bytes()
     }
 
+    /// Stands in for billions of flushes and log entries.
+    #[cfg(test)]
+    pub(super) fn set_counts(&mut self, stamp: u32, log_end: u32) {
+        self.stamp = stamp;
+        (self.log.start, self.log.end) = (log_end, log_end);
+    }
+
     fn take_sorted(&mut self) {
         if let Some(Sorting { log_start }) = self.sorting.take() {
             std::mem::swap(&mut self.base, &mut self.spare);
