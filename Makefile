@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help demo test check bench soak ptx
+.PHONY: help demo test gpu-test check bench soak ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -14,6 +14,18 @@ demo: ## Start a broker and replay real taxis against it; ARGS="--for 20s --spee
 
 test: ## Run every test
 	$(CARGO) test --workspace --locked
+
+# A run under a sanitizer is small: racecheck takes minutes for it.
+SANITIZERS := memcheck racecheck initcheck synccheck
+gpu-test: ## Run the GPU engines on this machine's CUDA devices: 10^8 pairs each, then compute-sanitizer
+	NEARCAST_GPU_TESTS=1 $(CARGO) test --locked --release --package matcher-gpu -- --nocapture
+	@for tool in $(SANITIZERS); do \
+		echo "== $$tool"; \
+		NEARCAST_GPU_TESTS=1 NEARCAST_PAIRS=2000 \
+		CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="compute-sanitizer --tool $$tool --error-exitcode 1" \
+		$(CARGO) test --locked --release --package matcher-gpu --test it -- --test-threads 1 cuda_devices steps more_answers \
+		|| exit 1; \
+	done
 
 check: ## Formatting, lints and documentation, warnings refused
 	$(CARGO) fmt --all --check

@@ -1,5 +1,7 @@
 //! The bench itself, tiny: so that it neither rots nor lies.
 
+mod gpu;
+
 use std::process::Command;
 
 use benches::baseline::Prepared;
