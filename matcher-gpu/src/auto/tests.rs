@@ -35,7 +35,7 @@ impl Engine for Alternating {
     fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError> {
         self.batches += 1;
         // One that knows nothing begins with `cells`.
-        self.auto.crossover = (self.batches % 2 == 0).then(Crossover::new);
+        self.auto.crossover = self.batches.is_multiple_of(2).then(Crossover::new);
         self.auto.match_batch(events, rows)
     }
 
@@ -77,7 +77,7 @@ fn a_device_that_fails_between_batches_of_both_sides_loses_nothing() {
 #[test]
 fn batches_are_counted_where_they_were_matched() {
     let device = Device::host(HOST_BYTES);
-    let mut engine = alternating(World::Planar, &[device.clone()]);
+    let mut engine = alternating(World::Planar, std::slice::from_ref(&device));
     let report = engine.auto.report();
     let event = Event::at(matcher::fixtures::at(World::Planar, [1.0, 1.0]));
     let mut rows = MatchRows::new();

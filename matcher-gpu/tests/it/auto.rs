@@ -150,7 +150,7 @@ fn subscription() -> Subscription {
 #[test]
 fn a_batch_that_the_device_cannot_finish_is_answered_whole() {
     let here = at(World::Planar, [5.0, 5.0]);
-    let event = Event::at(here.clone());
+    let event = Event::at(here);
     for fault in [Fault::OutOfMemory, Fault::LaunchFailed, Fault::DeviceLost] {
         for way in ["gpu", "clcb"] {
             let device = host_device();
@@ -204,7 +204,7 @@ fn a_device_fails_at_changes_too_and_before_any_batch() {
     let (here, there) = (at(World::Planar, [5.0, 5.0]), at(World::Planar, [50.0, 5.0]));
     // Changes are brought to the device in the end, whether it gets a batch or not.
     for round in 0..100_000 {
-        auto.move_client(ClientId(0), Some(if round % 2 == 0 { there.clone() } else { here.clone() }));
+        auto.move_client(ClientId(0), Some(if round % 2 == 0 { there } else { here }));
     }
     assert!(report.failure().is_some_and(|why| why.contains("device lost")), "{report}");
     let mut rows = MatchRows::new();
