@@ -8,6 +8,7 @@ mod harness;
 mod bad_input;
 mod delivery;
 mod demo;
+mod engines;
 mod exactness;
 mod lifecycle;
 mod meaning;

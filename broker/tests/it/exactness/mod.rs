@@ -12,10 +12,13 @@ mod traffic;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use broker::Config;
+use broker::config::EngineName;
 use futures_util::{StreamExt, stream};
+use matcher_gpu::driver::{Device, Fault};
 use serde_json::json;
 
-use crate::harness::{Form, Serve, encode, feature, soak, within};
+use crate::harness::{Door, Form, Inside, Serve, encode, feature, soak, within};
 use brute::Expected;
 use clients::{Client, Got, LAST};
 use plan::Plan;
@@ -25,31 +28,61 @@ use traffic::Traffic;
 const CALLS_AT_A_TIME: usize = 32;
 
 /// How much of everything.
-const CLIENTS_COUNT: usize = 2_000;
-const SUBSCRIPTIONS_COUNT: usize = 5_000;
-const EVENTS_COUNT: usize = 20_000;
+struct Scale {
+    clients: usize,
+    subscriptions: usize,
+    events: usize,
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_are_exactly_those_of_a_brute_force() {
     // Wide areas bring about a million deliveries.
     let width = if soak() { 4.0 } else { 1.0 };
-    let reports = taxis::reports(EVENTS_COUNT);
+    let program = Serve::new().args(&["--shards", "3"]).start().await;
+    replay(&program, Scale { clients: 2_000, subscriptions: 5_000, events: 20_000 }, width).await;
+    program.finish().await;
+}
+
+/// The same with a broker whose GPU engine runs its kernels on the processor.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_of_a_gpu_engine_are_exactly_those_of_a_brute_force() {
+    let mut config = Config::default();
+    config.server.engine = EngineName::Gpu;
+    let broker = Inside::start(config, &[Device::host(1 << 30)]).await;
+    replay(&broker, Scale { clients: 300, subscriptions: 800, events: 4_000 }, 1.0).await;
+    broker.finish().await;
+}
+
+/// The same with one whose GPU fails on the way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_are_exact_although_a_gpu_fails() {
+    let mut config = Config::default();
+    config.server.engine = EngineName::Gpu;
+    let device = Device::host(1 << 30);
+    let broker = Inside::start(config, std::slice::from_ref(&device)).await;
+    device.inject(Fault::DeviceLost, 2_000);
+    replay(&broker, Scale { clients: 300, subscriptions: 800, events: 4_000 }, 1.0).await;
+    let stats = broker.http().get("/v1/stats").await.expect(200).json();
+    assert_eq!(stats["engine"], "cells", "the GPU has failed: {stats}");
+    broker.finish().await;
+}
+
+async fn replay(door: &Door, scale: Scale, width: f64) {
+    let reports = taxis::reports(scale.events);
     let published = reports.iter().map(|report| (report.id(), report.event())).collect::<HashMap<_, _>>();
     let published = Arc::new(published);
-    let program = Serve::new().args(&["--shards", "3"]).start().await;
-
-    let (steps, brute) = brute::start(CLIENTS_COUNT);
-    let connect = (0..CLIENTS_COUNT).map(|idx| Client::connect(&program, idx, Arc::clone(&published)));
+    let (steps, brute) = brute::start(scale.clients);
+    let connect = (0..scale.clients).map(|idx| Client::connect(door, idx, Arc::clone(&published)));
     let clients = stream::iter(connect).buffered(CALLS_AT_A_TIME).collect::<Vec<_>>().await;
     let plan = Plan::new(20_071_026, width, &reports);
-    let mut traffic = Traffic::new(&program, &clients, plan, steps, &reports).await;
-    traffic.set_the_scene(SUBSCRIPTIONS_COUNT).await;
+    let mut traffic = Traffic::new(door, &clients, plan, steps, &reports).await;
+    traffic.set_the_scene(scale.subscriptions).await;
     traffic.replay(&reports).await;
     let rounds_count = traffic.finish();
 
     let last = feature(LAST, [0.0, 0.0], json!({"kind": "last"}));
     let (content_type, body) = encode(Form::Feature, &[last]);
-    program.http().post("/v1/events", content_type, body).await.expect(202);
+    door.http().post("/v1/events", content_type, body).await.expect(202);
     let mut got = Vec::new();
     for client in clients {
         got.push(within("every client gets the last event", client.finish()).await);
@@ -57,7 +90,6 @@ async fn deliveries_are_exactly_those_of_a_brute_force() {
     let expected = brute.join().expect("the brute force did not fail");
     println!("{} reports in {rounds_count} rounds", reports.len());
     compare(&expected, &got, reports.len());
-    program.finish().await;
 }
 
 /// Demands equality of what was delivered and what had to be.

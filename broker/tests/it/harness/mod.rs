@@ -1,6 +1,7 @@
 //! What the tests know of a broker: a program to start, sockets to talk to it, and patience with a deadline.
 
 mod http;
+mod inside;
 mod program;
 mod raw;
 mod sse;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 pub(crate) use http::{Answer, Http, with_problem_shape};
+pub(crate) use inside::{Door, Inside};
 pub(crate) use program::{Program, Serve, run_to_end};
 pub(crate) use raw::Raw;
 pub(crate) use sse::Sse;
