@@ -4,3 +4,4 @@
 pub mod baseline;
 pub mod engines;
 pub mod fanout;
+pub mod gpu;

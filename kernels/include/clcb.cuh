@@ -7,7 +7,7 @@
 constexpr uint32_t CLCB_PAGE = 1024;
 
 /// InputPos and InputBF (paper, Fig. 2(b)), with what the launches need to know.
-struct ClcbInput {
+struct alignas(16) ClcbInput {
   /// x, y and, on the globe, z of the event.
   float position[3];
   /// What the rounding of positions may add to a squared distance.
@@ -19,12 +19,14 @@ struct ClcbInput {
   uint32_t filters_count;
   uint32_t subscriptions_count;
   uint32_t tasks_count;
-  uint32_t unused[3];
+  /// Which run it is; never 0.
+  uint32_t run;
+  uint32_t unused[2];
 };
 static_assert(sizeof(ClcbInput) == 48, "shared with Rust");
 
 /// Attrs: an attribute's value against one page of the constraints on its name.
-struct ClcbTask {
+struct alignas(16) ClcbTask {
   uint32_t page;
   /// Slots of the page that are in use.
   uint32_t count;

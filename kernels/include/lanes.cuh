@@ -46,3 +46,17 @@ DEVICE Quad load_quad(const uint32_t* words, uint32_t index) {
 DEVICE void store_quad(uint32_t* words, uint32_t index, const Quad& quad) {
   reinterpret_cast<Quad*>(words)[index] = quad;
 }
+
+/// The sum of the lanes before this one, and of all.
+DEVICE uint32_t lanes_before(uint32_t value, uint32_t* total) {
+  uint32_t sum = value;
+  for (uint32_t step = 1; step < LANES; step *= 2) {
+    const uint32_t other = shuffle(sum, lane_index() - step);
+    if (lane_index() >= step) sum += other;
+  }
+  *total = shuffle(sum, LANES - 1);
+  return sum - value;
+}
+
+/// Writes a word that the host looks at, in one piece.
+DEVICE void publish(uint64_t* word, uint64_t value) { *static_cast<volatile uint64_t*>(word) = value; }

@@ -172,6 +172,16 @@ DEVICE uint32_t atomic_add(uint32_t* word, uint32_t addend) {
 #endif
 }
 
+DEVICE uint64_t atomic_add_wide(uint64_t* word, uint64_t addend) {
+#ifdef __CUDACC__
+    return atomicAdd(reinterpret_cast<unsigned long long*>(word), static_cast<unsigned long long>(addend));
+#else
+    uint64_t before = *word;
+    *word = before + addend;
+    return before;
+#endif
+}
+
 DEVICE uint32_t atomic_or(uint32_t* word, uint32_t bits) {
 #ifdef __CUDACC__
     return atomicOr(word, bits);

@@ -9,7 +9,7 @@ pub const NO_FILTER: u32 = u32::MAX;
 
 /// InputPos and InputBF (paper, Fig. 2(b)), with what the launches need to know.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-#[repr(C)]
+#[repr(C, align(16))]
 pub struct Input {
     /// Where the event is, in units of points; planar ones have no third coordinate.
     pub position: [f32; 3],
@@ -25,13 +25,15 @@ pub struct Input {
     pub subscriptions_count: u32,
     /// Pages that Cont looks at.
     pub tasks_count: u32,
+    /// Which run it is; never 0.
+    pub run: u32,
     /// Zero.
-    pub unused: [u32; 3],
+    pub unused: [u32; 2],
 }
 
 /// Attrs: an attribute's value against one page of the constraints on its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
+#[repr(C, align(16))]
 pub struct Task {
     /// The page.
     pub page: u32,

@@ -61,43 +61,70 @@ KERNEL clcb_loc_geodetic(const ClcbInput* d_input, const uint32_t* bf, const flo
 }
 HOST_ENTRY(clcb_loc_geodetic)
 
-/// The same with four filters a thread, whose masks come in one load.
+/// Filters that a thread of the fast form looks at together: all their masks are on the way at once, and then the
+/// places of all that are left.
+constexpr uint32_t TOGETHER = 8;
+
+/// The fast form: the masks of four filters come in one load, and the event as a parameter, which goes from there to
+/// where the other kernels read it. The first threads bring the tasks from the host's memory.
 template <int DIMENSIONS>
-DEVICE void loc_wide(const ClcbInput* d_input, const uint32_t* bf, const float* fpos, const float* sq_dist,
-                     uint32_t* fcount, const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv,
-                     uint32_t* results) {
-  const uint32_t index = thread_index();
-  if (index == 0) results[0] = 0;
-  const ClcbInput input = *d_input;
-  const uint32_t first = index * 4;
-  if (first >= input.filters_count) return;
+DEVICE void loc_fast(const ClcbInput& input, const ClcbTask* given, ClcbInput* d_input, const uint32_t* bf,
+                     const float* fpos, const float* sq_dist, uint32_t* fcount, const uint8_t* needed,
+                     const uint32_t* owner, uint8_t* subs_bv) {
+  constexpr uint32_t QUADS = TOGETHER / 4;
+  const uint32_t stride = threads_count();
+  if (thread_index() == 0) *d_input = input;
+  ClcbTask* tasks = reinterpret_cast<ClcbTask*>(d_input + 1);
+  for (uint32_t task = thread_index(); task < input.tasks_count; task += stride) tasks[task] = given[task];
   // The arrays are longer than the filters by up to three, and those are nowhere.
-  const Quad masks = load_quad(bf, index);
-  if (input.shift == 0) store_quad(fcount, index, Quad{0, 0, 0, 0});
-  for (uint32_t each = 0; each < 4; each++) {
-    const uint32_t mask = each == 0 ? masks.a : each == 1 ? masks.b : each == 2 ? masks.c : masks.d;
-    const uint32_t id = first + each;
-    if ((mask & ~input.mask) == 0 && id < input.filters_count &&
-        within<DIMENSIONS>(input, fpos, sq_dist, id)) {
-      count_location(id, input, fcount, needed, owner, subs_bv);
+  const uint32_t quads_count = (input.filters_count + 3) / 4;
+  for (uint32_t first = thread_index(); first < quads_count; first += QUADS * stride) {
+    uint32_t masks[TOGETHER];
+    for (uint32_t quad = 0; quad < QUADS; quad++) {
+      const uint32_t index = first + quad * stride;
+      const Quad loaded = index < quads_count ? load_quad(bf, index) : Quad{~0u, ~0u, ~0u, ~0u};
+      masks[quad * 4] = loaded.a, masks[quad * 4 + 1] = loaded.b;
+      masks[quad * 4 + 2] = loaded.c, masks[quad * 4 + 3] = loaded.d;
+      if (input.shift == 0 && index < quads_count) store_quad(fcount, index, Quad{0, 0, 0, 0});
+    }
+    float places[TOGETHER][DIMENSIONS], reaches[TOGETHER];
+    for (uint32_t each = 0; each < TOGETHER; each++) {
+      const uint64_t id = uint64_t(first + each / 4 * stride) * 4 + each % 4;
+      const bool left = (masks[each] & ~input.mask) == 0 && id < input.filters_count;
+      // Below every squared distance, so that nothing has to remember who is out.
+      reaches[each] = left ? sq_dist[id] : -1.0f;
+      for (int axis = 0; axis < DIMENSIONS; axis++) {
+        places[each][axis] = left ? fpos[id * DIMENSIONS + axis] : 0.0f;
+      }
+    }
+    for (uint32_t each = 0; each < TOGETHER; each++) {
+      float square = 0.0f;
+      for (int axis = 0; axis < DIMENSIONS; axis++) {
+        const float apart = input.position[axis] - places[each][axis];
+        square += apart * apart;
+      }
+      if (reaches[each] >= 0.0f && square <= reaches[each] + input.slack_sq) {
+        count_location((first + each / 4 * stride) * 4 + each % 4, input, fcount, needed, owner, subs_bv);
+      }
     }
   }
 }
 
-/// Loc, four filters a thread; arrays as for the plain form, their lengths multiples of four.
-KERNEL clcb_loc_wide_planar(const ClcbInput* d_input, const uint32_t* bf, const float* fpos,
-                            const float* sq_dist, uint32_t* fcount, const uint8_t* needed,
-                            const uint32_t* owner, uint8_t* subs_bv, uint32_t* results) {
-  loc_wide<2>(d_input, bf, fpos, sq_dist, fcount, needed, owner, subs_bv, results);
+/// Loc, fast. Grid: 1-D, any; arrays as for the plain form, their lengths multiples of four.
+/// given [tasks_count] in, the host's memory; d_input [1] out, with [tasks_count] tasks behind it
+KERNEL clcb_loc_fast_planar(ClcbInput input, const ClcbTask* given, ClcbInput* d_input, const uint32_t* bf,
+                            const float* fpos, const float* sq_dist, uint32_t* fcount,
+                            const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
+  loc_fast<2>(input, given, d_input, bf, fpos, sq_dist, fcount, needed, owner, subs_bv);
 }
-HOST_ENTRY(clcb_loc_wide_planar)
+HOST_ENTRY(clcb_loc_fast_planar)
 
-KERNEL clcb_loc_wide_geodetic(const ClcbInput* d_input, const uint32_t* bf, const float* fpos,
-                              const float* sq_dist, uint32_t* fcount, const uint8_t* needed,
-                              const uint32_t* owner, uint8_t* subs_bv, uint32_t* results) {
-  loc_wide<3>(d_input, bf, fpos, sq_dist, fcount, needed, owner, subs_bv, results);
+KERNEL clcb_loc_fast_geodetic(ClcbInput input, const ClcbTask* given, ClcbInput* d_input, const uint32_t* bf,
+                              const float* fpos, const float* sq_dist, uint32_t* fcount,
+                              const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
+  loc_fast<3>(input, given, d_input, bf, fpos, sq_dist, fcount, needed, owner, subs_bv);
 }
-HOST_ENTRY(clcb_loc_wide_geodetic)
+HOST_ENTRY(clcb_loc_fast_geodetic)
 
 /// Attrs, which lie behind the rest of the input.
 DEVICE const ClcbTask* tasks_of(const ClcbInput* d_input) {
@@ -132,29 +159,33 @@ KERNEL clcb_cont(const ClcbInput* d_input, const ClcbConstraint* constraints, ui
 }
 HOST_ENTRY(clcb_cont)
 
-/// Cont, four constraints a thread, so that the waits for their counters overlap. Grid: 1-D, tasks_count pages.
-KERNEL clcb_cont_wide(const ClcbInput* d_input, const ClcbConstraint* constraints,
-                      uint32_t* fcount, const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
+/// Cont, fast: four constraints a thread, so that the waits for their counters overlap. Grid: 1-D, any number of blocks
+/// of CLCB_PAGE / 4 threads, each for a page at a time.
+/// Arrays as for the plain form.
+KERNEL clcb_cont_fast(const ClcbInput* d_input, const ClcbConstraint* constraints, uint32_t* fcount,
+                      const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
   constexpr uint32_t THREADS = CLCB_PAGE / 4;
-  const uint32_t index = thread_index();
-  if (index / THREADS >= d_input->tasks_count) return;
-  const ClcbTask task = tasks_of(d_input)[index / THREADS];
   const uint32_t shift = d_input->shift;
-  const ClcbConstraint* page = constraints + uint64_t(task.page) * CLCB_PAGE;
-  ClcbConstraint mine[4];
-  uint32_t counters[4];
-  for (uint32_t each = 0; each < 4; each++) {
-    const uint32_t slot = index % THREADS + each * THREADS;
-    mine[each] = slot < task.count ? page[slot] : ClcbConstraint{NO_FILTER, 0};
-  }
-  for (uint32_t each = 0; each < 4; each++) {
-    counters[each] = mine[each].filter == NO_FILTER ? 0 : fcount[mine[each].filter];
-  }
-  for (uint32_t each = 0; each < 4; each++) {
-    count_constraint(mine[each], counters[each], task, shift, fcount, needed, owner, subs_bv);
+  const uint32_t tasks_count = d_input->tasks_count;
+  const uint32_t thread = thread_index() % THREADS;
+  for (uint32_t at = thread_index() / THREADS; at < tasks_count; at += threads_count() / THREADS) {
+    const ClcbTask task = tasks_of(d_input)[at];
+    const ClcbConstraint* page = constraints + uint64_t(task.page) * CLCB_PAGE;
+    ClcbConstraint mine[4];
+    uint32_t counters[4];
+    for (uint32_t each = 0; each < 4; each++) {
+      const uint32_t slot = thread + each * THREADS;
+      mine[each] = slot < task.count ? page[slot] : ClcbConstraint{NO_FILTER, 0};
+    }
+    for (uint32_t each = 0; each < 4; each++) {
+      counters[each] = mine[each].filter == NO_FILTER ? 0 : fcount[mine[each].filter];
+    }
+    for (uint32_t each = 0; each < 4; each++) {
+      count_constraint(mine[each], counters[each], task, shift, fcount, needed, owner, subs_bv);
+    }
   }
 }
-HOST_ENTRY(clcb_cont_wide)
+HOST_ENTRY(clcb_cont_fast)
 
 /// Zip: a thread a subscription. Clears subs_bv as it goes.
 /// subs_bv [subscriptions_count] in, zeros out; results [SUBS + subscriptions_count] out, unordered
@@ -167,20 +198,41 @@ KERNEL clcb_zip(const ClcbInput* d_input, uint8_t* subs_bv, uint32_t* results) {
 }
 HOST_ENTRY(clcb_zip)
 
-/// Zip, sixteen subscriptions a thread; subs_bv is a multiple of sixteen long.
-KERNEL clcb_zip_wide(const ClcbInput* d_input, uint8_t* subs_bv, uint32_t* results) {
+/// Zip, fast: sixteen subscriptions a thread, and the last warp of all tells the host how many there are. What the host
+/// sees carries the number of the run, so nothing has to wait until something else has arrived. Grid: 1-D, any tail.
+/// subs_bv, results as for the plain form, but subs_bv is a multiple of sixteen long and SubsCount is not used; instead
+/// tally [1] in and out, 0: subscriptions in the lower half, warps that are done in the upper
+/// shared [1 + capacity] out, the host's memory: SubsCount, then Subs, each with the run in the upper half
+KERNEL clcb_zip_fast(const ClcbInput* d_input, uint32_t capacity, uint8_t* subs_bv, uint32_t* results,
+                     uint64_t* tally, uint64_t* shared) {
+  const uint64_t run = uint64_t(d_input->run) << 32;
   const uint32_t index = thread_index();
-  if (index * 16 >= d_input->subscriptions_count) return;
-  uint32_t* words = reinterpret_cast<uint32_t*>(subs_bv);
-  const Quad flags = load_quad(words, index);
-  if ((flags.a | flags.b | flags.c | flags.d) == 0) return;
-  store_quad(words, index, Quad{0, 0, 0, 0});
-  const uint32_t all[4] = {flags.a, flags.b, flags.c, flags.d};
-  for (uint32_t byte = 0; byte < 16; byte++) {
-    if (all[byte / 4] >> (byte % 4 * 8) & 0xff) results[SUBS + atomic_add(results, 1)] = index * 16 + byte;
+  uint32_t all[4] = {0, 0, 0, 0};
+  if (index * 16 < d_input->subscriptions_count) {
+    uint32_t* words = reinterpret_cast<uint32_t*>(subs_bv);
+    const Quad flags = load_quad(words, index);
+    if ((flags.a | flags.b | flags.c | flags.d) != 0) store_quad(words, index, Quad{0, 0, 0, 0});
+    all[0] = flags.a, all[1] = flags.b, all[2] = flags.c, all[3] = flags.d;
+  }
+  // A byte of SubsBV is 0 or 1.
+  uint32_t found = 0, total;
+  for (uint32_t word = 0; word < 4; word++) found += popcount(all[word]);
+  const uint32_t before = lanes_before(found, &total);
+  uint64_t earlier = 0;
+  if (lane_index() == 0) earlier = atomic_add_wide(tally, uint64_t(1) << 32 | total);
+  uint32_t place = shuffle(uint32_t(earlier), 0) + before;
+  for (uint32_t byte = 0; found > 0 && byte < 16; byte++) {
+    if ((all[byte / 4] >> (byte % 4 * 8) & 0xff) == 0) continue;
+    results[SUBS + place] = index * 16 + byte;
+    if (place < capacity) publish(&shared[1 + place], run | (index * 16 + byte));
+    place++;
+  }
+  if (lane_index() == 0 && uint32_t(earlier >> 32) + 1 == warps_count()) {
+    *tally = 0;
+    publish(&shared[0], run | (uint32_t(earlier) + total));
   }
 }
-HOST_ENTRY(clcb_zip_wide)
+HOST_ENTRY(clcb_zip_fast)
 
 /// Writes filters into the arrays: a thread an update, each filter at most once.
 /// updates [count] in; the others [filters] out; fpos has `dimensions` floats a filter

@@ -2,21 +2,11 @@
 // differs from run to run; what is in it does not.
 
 #include "gpu.cuh"
+#include "lanes.cuh"
 #include "launch.cuh"
 
 /// Counts that a warp adds up in one go.
 constexpr uint32_t CHUNK = 1024;
-
-/// The sum of the lanes before this one, and of all.
-DEVICE uint32_t lanes_before(uint32_t value, uint32_t* total) {
-  uint32_t sum = value;
-  for (uint32_t step = 1; step < LANES; step *= 2) {
-    const uint32_t other = shuffle(sum, lane_index() - step);
-    if (lane_index() >= step) sum += other;
-  }
-  *total = shuffle(sum, LANES - 1);
-  return sum - value;
-}
 
 /// A thread an entry: its bucket, how many came into that before it, and which levels there are.
 /// places, kinds [entries_count] in; keys, ranks [entries_count] out; counts [buckets_mask + 1] in and out, from 0;

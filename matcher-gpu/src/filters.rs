@@ -80,9 +80,10 @@ impl<P: Default> Filters<P> {
         self.roster.enter(id, subscription.client.0);
         for filter in &subscription.filters {
             for conjunction in filter.condition.normal().conjunctions() {
-                let added = self.constraints.acquire(conjunction, &mut self.names, &mut self.texts).and_then(
-                    |words| self.add(id, &filter.area, words.into_boxed_slice()),
-                );
+                let added = self
+                    .constraints
+                    .acquire(conjunction, &mut self.names, &mut self.texts)
+                    .and_then(|words| self.add(id, &filter.area, words.into_boxed_slice()));
                 let Some(number) = added else {
                     let error = InstallError::Full { held: self.count as u64 };
                     self.leave(id);

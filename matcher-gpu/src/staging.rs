@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use crate::driver::{Buffer, Device, DriverError, Pinned, Stream};
 
 /// Bytes of a piece: large enough that copies run at full speed, small enough to be page-locked.
-const PIECE_BYTES: usize = 1 << 20;
+const PIECE_BYTES: usize = 1 << 18;
 
 /// Page-locked memory that updates are written to, and the device's memory that they are copied to.
 #[derive(Debug)]

@@ -29,6 +29,8 @@ pub(crate) struct Arrays {
     pub(crate) subs_bv: Buffer<u8>,
     /// SubsCount, and Subs after [`SUBS`] words.
     pub(crate) results: Buffer<u32>,
+    /// What Zip counts in the fast form.
+    pub(crate) tally: Buffer<u64>,
 }
 
 impl Arrays {
@@ -44,6 +46,7 @@ impl Arrays {
             constraints: device.buffer(0)?,
             subs_bv: device.buffer(0)?,
             results: device.buffer(SUBS)?,
+            tally: device.buffer(1)?,
         })
     }
 

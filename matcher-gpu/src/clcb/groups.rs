@@ -38,7 +38,8 @@ impl Pages {
         }
         let slot = group.pages[group.used / PAGE] as usize * PAGE + group.used % PAGE;
         group.used += 1;
-        u32::try_from(slot).expect("constraints of fewer than 2^27 filters of at most 32 each have 32-bit slots")
+        u32::try_from(slot)
+            .expect("constraints of fewer than 2^27 filters of at most 32 each have 32-bit slots")
     }
 
     /// One constraint less; an empty group gives its pages back.

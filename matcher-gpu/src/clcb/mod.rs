@@ -18,7 +18,7 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use crate::driver::launchers::clcb::ClcbKernels;
 pub use crate::driver::launchers::clcb::Form;
-use crate::driver::{Device, DriverError, Pinned, Priority, Stream};
+use crate::driver::{Device, DriverError, Pinned, Priority, SharedWords, Stream};
 use crate::failure::match_error;
 use crate::filters::{Filters, Seen};
 use crate::numbering::Numbering;
@@ -38,9 +38,6 @@ const STRETCH: f64 = 1.0 / 1024.0;
 
 /// For the roundings of squares themselves, as a share: 32 times that of one.
 const SQUARES: f64 = 32.0 / (1 << 24) as f64;
-
-/// Moves of filters in so many runs of neighbours are copied as they are; more go through a kernel.
-const COPIED_RUNS: usize = 4;
 
 /// The engine.
 ///
@@ -91,6 +88,11 @@ struct OnDevice {
     moves: Staging<Move>,
     /// Centres that are copied as they are.
     centres: Pinned<f32>,
+    /// A word in which the device tells that it has them, and the number of the last.
+    told: SharedWords,
+    news: u32,
+    /// The announcement after which the device knows everything; none where the stream has to be waited for.
+    settled: Option<u32>,
     runner: Runner,
 }
 
@@ -122,13 +124,16 @@ impl Clcb {
                 constraints: Staging::new(device)?,
                 moves: Staging::new(device)?,
                 centres: device.pinned(COPIED_FILTERS * dimensions)?,
+                told: device.shared(1)?,
+                news: 0,
+                settled: None,
                 runner: Runner::new(device)?,
             },
             seen: Seen::default(),
         })
     }
 
-    /// How many filters and pages each thread looks at from now on; several to begin with.
+    /// How events go through the device from now on; the fast form to begin with.
     pub fn set_form(&mut self, form: Form) {
         self.on_device.runner.form = form;
     }
@@ -139,7 +144,11 @@ impl Clcb {
     /// When there is too little memory, which leaves everything to be done later, or the device fails.
     pub fn settle(&mut self) -> Result<(), DriverError> {
         self.flush()?;
-        self.on_device.stream.synchronize()
+        let OnDevice { stream, told, settled, .. } = &self.on_device;
+        match settled {
+            Some(news) => told.wait_told(stream, 0, *news),
+            None => stream.synchronize(),
+        }
     }
 
     /// Matches one event and tells how long each of the paper's five steps took on the device.
@@ -224,12 +233,7 @@ impl Clcb {
         let Self { filters, placed, world, numbering, .. } = self;
         let OnDevice { stream, kernels, arrays, constraints: staged, filters: staged_filters, .. } =
             &mut self.on_device;
-        arrays.reserve(
-            stream,
-            self.filters_end as usize,
-            self.pages.slots_end(),
-            numbering.len(),
-        )?;
+        arrays.reserve(stream, self.filters_end as usize, self.pages.slots_end(), numbering.len())?;
         let empty = Constraint { filter: NO_FILTER, interval: 0 };
         let emptied = self.freed.drain(..).map(|slot| ConstraintUpdate { slot, constraint: empty });
         staged.send(stream, emptied, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
@@ -242,9 +246,12 @@ impl Clcb {
                 ConstraintUpdate { slot: *slot, constraint: Constraint { filter: *number, interval } }
             })
         });
-        staged.send(stream, constraints, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
-        let updates = self.changed.iter().map(|number| update(*world, filters, numbering, *number, &placed[*number]));
-        staged_filters.send(stream, updates, |updates, count| kernels.install(stream, updates, count, arrays))?;
+        staged
+            .send(stream, constraints, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
+        let updates =
+            self.changed.iter().map(|number| update(*world, filters, numbering, *number, &placed[*number]));
+        staged_filters
+            .send(stream, updates, |updates, count| kernels.install(stream, updates, count, arrays))?;
         self.moved.retain(|number| placed[*number].pending == Pending::Move);
         for number in self.changed.drain(..).chain(self.moved.iter().copied()) {
             placed[number].pending = Pending::Nothing;
@@ -252,36 +259,48 @@ impl Clcb {
         self.flush_moves()
     }
 
-    /// Writes centres and nothing else: the paper's update (section 5), copied as it is where one client moved.
+    /// Writes centres and nothing else, the paper's update (section 5): few neighbours are copied as they are.
     fn flush_moves(&mut self) -> Result<(), DriverError> {
         self.moved.sort_unstable();
         let Self { moved, filters, .. } = self;
-        let OnDevice { stream, kernels, arrays, moves, centres, .. } = &mut self.on_device;
-        let gaps = moved.windows(2).filter(|pair| pair[0] + 1 != pair[1]).take(COPIED_RUNS).count();
-        if moved.len() > COPIED_FILTERS || gaps >= COPIED_RUNS {
-            let items = moved.iter().map(|number| Move { filter: *number, position: centre(filters, *number) });
-            moves.send(stream, items, |moves, count| kernels.move_centres(stream, moves, count, arrays))?;
-            moved.clear();
-            return Ok(());
-        }
-        let dimensions = arrays.dimensions;
-        let places = centres.slice_mut()?;
-        for (place, number) in places.chunks_exact_mut(dimensions).zip(&*moved) {
-            place.copy_from_slice(&centre(filters, *number)[..dimensions]);
-        }
-        let mut start = 0;
-        for run in moved.chunk_by(|a, b| a + 1 == *b) {
-            let range = start * dimensions..(start + run.len()) * dimensions;
-            stream.upload(centres, range, &arrays.fpos, run[0] as usize * dimensions)?;
-            start += run.len();
+        let OnDevice { stream, kernels, arrays, moves, centres, told, news, settled, .. } =
+            &mut self.on_device;
+        *settled = None;
+        let runs = || moved.chunk_by(|a, b| a + 1 == *b);
+        if moved.len() > COPIED_FILTERS || runs().nth(COPIED_RUNS).is_some() {
+            let updates =
+                moved.iter().map(|number| Move { filter: *number, position: centre(filters, *number) });
+            moves.send(stream, updates, |moves, count| kernels.move_centres(stream, moves, count, arrays))?;
+        } else if let [number] = &**moved {
+            let (dimensions, centre) = (arrays.dimensions, centre(filters, *number));
+            let written = (&arrays.fpos, *number as usize * dimensions, &centre[..dimensions]);
+            *news = news.wrapping_add(1);
+            stream.write_and_tell(Some(written), told, 0, *news)?;
+            *settled = Some(*news);
+        } else if !moved.is_empty() {
+            let dimensions = arrays.dimensions;
+            let places = centres.slice_mut()?;
+            for (place, number) in places.chunks_exact_mut(dimensions).zip(moved.iter()) {
+                place.copy_from_slice(&centre(filters, *number)[..dimensions]);
+            }
+            let mut start = 0;
+            for run in runs() {
+                let end = start + run.len() * dimensions;
+                stream.upload(centres, start..end, &arrays.fpos, run[0] as usize * dimensions)?;
+                start = end;
+            }
+            *news = news.wrapping_add(1);
+            stream.tell(told, 0, *news)?;
+            *settled = Some(*news);
         }
         moved.clear();
         Ok(())
     }
 }
 
-/// So many filters at most are moved without a kernel.
+/// So many filters in so few runs of neighbours are moved without a kernel.
 const COPIED_FILTERS: usize = 256;
+const COPIED_RUNS: usize = 4;
 
 /// FPos: not a number while the filter is nowhere.
 fn centre<P>(filters: &Filters<P>, number: u32) -> [f32; 3] {
@@ -379,7 +398,42 @@ impl Engine for Clcb {
         Footprint {
             subscriptions: self.filters.roster.subscriptions_count(),
             filters: self.filters.count(),
-            bytes: self.filters.bytes() + self.placed.bytes() + self.numbering.bytes() + self.device_bytes().1,
+            bytes: self.filters.bytes()
+                + self.placed.bytes()
+                + self.numbering.bytes()
+                + self.device_bytes().1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matcher::engine::cells::Cells;
+    use matcher::fixtures::workload::{Config, Workload};
+
+    use super::*;
+
+    #[test]
+    fn runs_are_counted_anew_unnoticed() {
+        let config = Config { subscriptions: 400, coverage: 0.02, selectivity: 0.015, ..Config::default() };
+        let workload = Workload::new(config).unwrap();
+        let mut clcb = Clcb::new(workload.world(), &Device::host(1 << 30)).unwrap();
+        clcb.on_device.runner.set_run_before_the_last(10);
+        let mut cells = Cells::new(workload.world());
+        let mut rows = [MatchRows::new(), MatchRows::new()];
+        let engines: [&mut dyn Engine; 2] = [&mut cells, &mut clcb];
+        for (engine, rows) in engines.into_iter().zip(&mut rows) {
+            for (id, subscription) in workload.subscriptions() {
+                engine.move_client(
+                    subscription.client,
+                    Some(workload.position(workload.home(subscription.client))),
+                );
+                engine.install(id, &subscription).unwrap();
+            }
+            let events: Vec<Event> = (0..100).map(|index| workload.event(index)).collect();
+            engine.match_batch(&events.iter().collect::<Vec<_>>(), rows).unwrap();
+        }
+        assert_eq!(rows[0], rows[1]);
+        assert!(rows[0].pairs_count() > 20);
     }
 }

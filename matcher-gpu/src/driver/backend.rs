@@ -43,6 +43,16 @@ pub(super) enum FailureKind {
     Other,
 }
 
+/// A launch of a 1-D grid, as backends take it.
+#[derive(Debug)]
+pub(super) struct RawLaunch<'a> {
+    pub(super) function: Handle,
+    pub(super) grid: u32,
+    pub(super) block: u32,
+    /// Each points to an argument and is read at once.
+    pub(super) parameters: &'a mut [*mut c_void],
+}
+
 /// What an operation of a backend answers.
 pub(super) type Outcome<T> = Result<T, Failure>;
 
@@ -111,6 +121,31 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
         block: u32,
         parameters: &mut [*mut c_void],
     ) -> Outcome<()>;
+
+    /// Writes words later, in their order and the stream's; each is seen by all after what was written before it.
+    ///
+    /// # Safety
+    /// The common contract; addresses are multiples of 4.
+    unsafe fn write(&self, stream: Handle, writes: &[(u64, u32)]) -> Outcome<()>;
+
+    /// Launches in a row as one piece of work, to be started again and again; none on the host.
+    ///
+    /// # Safety
+    /// Functions and parameters as for [`Backend::launch`]; the memory has to be there while the graph runs.
+    unsafe fn create_graph(&self, launches: &mut [RawLaunch<'_>]) -> Outcome<Option<Handle>>;
+    /// Gives one of the launches another grid or other parameters.
+    ///
+    /// # Safety
+    /// As for [`Backend::create_graph`]; the launch is of the same function.
+    unsafe fn update_graph(&self, graph: Handle, index: usize, launch: &mut RawLaunch<'_>) -> Outcome<()>;
+    /// Starts the launches later, in the stream's order.
+    ///
+    /// # Safety
+    /// The common contract, for the memory that the launches name.
+    unsafe fn launch_graph(&self, graph: Handle, stream: Handle) -> Outcome<()>;
+    /// # Safety
+    /// The common contract; it does not run.
+    unsafe fn destroy_graph(&self, graph: Handle) -> Outcome<()>;
 
     fn create_event(&self) -> Outcome<Handle>;
     /// # Safety

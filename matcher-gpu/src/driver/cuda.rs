@@ -14,7 +14,7 @@ use cust::error::CudaError;
 use cust::sys::{self, CUresult};
 use cust::{CudaApiVersion, CudaFlags};
 
-use super::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome};
+use super::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome, RawLaunch};
 use super::device::Memory;
 use super::error::DriverError;
 use super::stream::Priority;
@@ -25,6 +25,74 @@ const NON_BLOCKING: u32 = 1;
 /// The driver rounds up to as much anyway; done here, a fill in whole words stays inside.
 const GRANULE_BYTES: usize = 256;
 const JIT_LOG_BYTES: usize = 8192;
+
+unsafe extern "C" {
+    /// The second version, which needs no permission; newer than `cust_raw`.
+    fn cuStreamBatchMemOp_v2(
+        stream: sys::CUstream,
+        count: u32,
+        operations: *mut WriteOperation,
+        flags: u32,
+    ) -> CUresult;
+}
+
+/// Operations that one call takes.
+const WRITES_MAX: usize = 256;
+
+/// `CUstreamBatchMemOpParams` where it says to write a word, as wide as the union.
+#[repr(C)]
+struct WriteOperation {
+    operation: u32,
+    address: u64,
+    value: u64,
+    flags: u32,
+    alias: u64,
+    unused: u64,
+}
+
+const _: () = assert!(size_of::<WriteOperation>() == 48, "as in cuda.h");
+
+impl WriteOperation {
+    fn of((address, value): &(u64, u32)) -> Self {
+        /// `CU_STREAM_MEM_OP_WRITE_VALUE_32`.
+        const WRITE_32: u32 = 2;
+        let (address, value) = (*address, u64::from(*value));
+        Self { operation: WRITE_32, address, value, flags: 0, alias: 0, unused: 0 }
+    }
+}
+
+/// A row of launches, and what runs it.
+struct Graph {
+    graph: sys::CUgraph,
+    exec: sys::CUgraphExec,
+    nodes: Vec<sys::CUgraphNode>,
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        if !self.exec.is_null() {
+            // SAFETY: the handle is ours; who drops a graph knows that it does not run. An error leaks it.
+            let _ = unsafe { sys::cuGraphExecDestroy(self.exec) };
+        }
+        // SAFETY: as above.
+        let _ = unsafe { sys::cuGraphDestroy(self.graph) };
+    }
+}
+
+fn node_parameters(launch: &mut RawLaunch<'_>) -> sys::CUDA_KERNEL_NODE_PARAMS {
+    sys::CUDA_KERNEL_NODE_PARAMS {
+        func: pointer(launch.function),
+        gridDimX: launch.grid,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: launch.block,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: 0,
+        kernelParams: launch.parameters.as_mut_ptr(),
+        extra: ptr::null_mut(),
+    }
+}
 
 /// One device, by its primary context.
 pub(super) struct Cuda {
@@ -219,6 +287,70 @@ impl Backend for Cuda {
         let launched =
             unsafe { sys::cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, parameters, extra) };
         check("cuLaunchKernel", launched)
+    }
+
+    unsafe fn write(&self, stream: Handle, writes: &[(u64, u32)]) -> Outcome<()> {
+        self.enter()?;
+        let mut operations: Vec<WriteOperation> = writes.iter().map(WriteOperation::of).collect();
+        for operations in operations.chunks_mut(WRITES_MAX) {
+            let count = u32::try_from(operations.len()).expect("a chunk is small");
+            // SAFETY: the operations are as many; the caller vouches for the stream and the addresses.
+            let written =
+                unsafe { cuStreamBatchMemOp_v2(pointer(stream), count, operations.as_mut_ptr(), 0) };
+            check("cuStreamBatchMemOp", written)?;
+        }
+        Ok(())
+    }
+
+    unsafe fn create_graph(&self, launches: &mut [RawLaunch<'_>]) -> Outcome<Option<Handle>> {
+        self.enter()?;
+        let mut graph = Graph { graph: ptr::null_mut(), exec: ptr::null_mut(), nodes: Vec::new() };
+        // SAFETY: the pointer is to a place for a handle.
+        check("cuGraphCreate", unsafe { sys::cuGraphCreate(&raw mut graph.graph, 0) })?;
+        for launch in launches {
+            let (parameters, mut node) = (node_parameters(launch), ptr::null_mut());
+            let before = graph.nodes.last().map_or(ptr::null(), ptr::from_ref);
+            let befores = usize::from(!before.is_null());
+            // SAFETY: the graph is the one made above, the node before is its last, and the caller vouches for the function
+            // and its parameters, which are read now.
+            let added = unsafe {
+                sys::cuGraphAddKernelNode(&raw mut node, graph.graph, before, befores, &raw const parameters)
+            };
+            check("cuGraphAddKernelNode", added)?;
+            graph.nodes.push(node);
+        }
+        let (exec, error_node) = (&raw mut graph.exec, ptr::null_mut());
+        // SAFETY: the graph is the one made above; nobody wants the log.
+        let made = unsafe { sys::cuGraphInstantiate_v2(exec, graph.graph, error_node, ptr::null_mut(), 0) };
+        check("cuGraphInstantiate", made)?;
+        Ok(Some(Handle(Box::into_raw(Box::new(graph)).expose_provenance())))
+    }
+
+    unsafe fn update_graph(&self, graph: Handle, index: usize, launch: &mut RawLaunch<'_>) -> Outcome<()> {
+        self.enter()?;
+        // SAFETY: the caller vouches for the handle, which `create_graph` made of a box.
+        let graph = unsafe { &*ptr::with_exposed_provenance::<Graph>(graph.0) };
+        let parameters = node_parameters(launch);
+        // SAFETY: the node is the graph's, and the caller vouches for the parameters, which are read now.
+        let set = unsafe {
+            sys::cuGraphExecKernelNodeSetParams(graph.exec, graph.nodes[index], &raw const parameters)
+        };
+        check("cuGraphExecKernelNodeSetParams", set)
+    }
+
+    unsafe fn launch_graph(&self, graph: Handle, stream: Handle) -> Outcome<()> {
+        self.enter()?;
+        // SAFETY: the caller vouches for the handle, which `create_graph` made of a box.
+        let graph = unsafe { &*ptr::with_exposed_provenance::<Graph>(graph.0) };
+        // SAFETY: the caller vouches for the stream and for the memory that the launches name.
+        check("cuGraphLaunch", unsafe { sys::cuGraphLaunch(graph.exec, pointer(stream)) })
+    }
+
+    unsafe fn destroy_graph(&self, graph: Handle) -> Outcome<()> {
+        self.enter()?;
+        // SAFETY: the caller vouches for the handle, which `create_graph` made of a box, and gives it up.
+        drop(unsafe { Box::from_raw(ptr::with_exposed_provenance_mut::<Graph>(graph.0)) });
+        Ok(())
     }
 
     fn create_event(&self) -> Outcome<Handle> {

@@ -10,6 +10,7 @@ use super::error::DriverError;
 use super::faults::{Fault, Faults, Operation};
 use super::memory::{Buffer, Pinned};
 use super::module::LoadedModule;
+use super::shared::SharedWords;
 use super::stream::{Event, Priority, Stream};
 
 /// How much memory a device has.
@@ -115,6 +116,14 @@ impl Device {
     /// [`DriverError`]
     pub fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>, DriverError> {
         Pinned::new(self, len)
+    }
+
+    /// Words that the host and kernels see at the same time, zeroed.
+    ///
+    /// # Errors
+    /// [`DriverError`]
+    pub fn shared(&self, len: usize) -> Result<SharedWords, DriverError> {
+        SharedWords::new(self, len)
     }
 
     /// Compiles a module for the device; the driver keeps what it compiled between runs.

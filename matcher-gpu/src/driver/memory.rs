@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
 
 use bytemuck::Pod;
 
@@ -153,6 +154,16 @@ impl<T: Pod> Pinned<T> {
         // SAFETY: the memory is ours, holds `len` values (or none, then the pointer dangles well aligned), was zeroed, and
         // any bytes are a `T: Pod`. No work touches it any more, and more can be given only through `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.address.as_ptr(), self.len) })
+    }
+}
+
+impl Pinned<u64> {
+    /// The words, to be looked at while work may touch them.
+    pub(super) fn atomic_words(&self) -> &[AtomicU64] {
+        // SAFETY: the memory is ours, holds `len` words (or none, then the pointer dangles well aligned) and was zeroed;
+        // who has this view never asks for plain references, which take `&mut self`, while it lives; a device's writes of
+        // whole words are as another thread's atomic ones.
+        unsafe { std::slice::from_raw_parts(self.address.as_ptr().cast(), self.len) }
     }
 }
 

@@ -35,6 +35,7 @@ mod cuda;
 mod device;
 mod error;
 mod faults;
+mod graph;
 #[cfg(feature = "host-kernels")]
 mod host;
 mod in_flight;
@@ -42,6 +43,7 @@ pub mod launchers;
 mod memory;
 mod module;
 mod parameter;
+mod shared;
 mod stream;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod symbols;
@@ -51,6 +53,8 @@ mod tests;
 pub use device::{Device, Memory};
 pub use error::DriverError;
 pub use faults::Fault;
+pub use graph::Graph;
 pub use memory::{Buffer, Pinned};
 pub use module::{Kernel, LoadedModule};
+pub use shared::SharedWords;
 pub use stream::{Event, Priority, Stream};

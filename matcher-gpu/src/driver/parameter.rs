@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use super::device::Device;
 use super::in_flight::InFlight;
 use super::memory::{Buffer, Pinned};
+use super::shared::SharedWords;
 
 /// As many as a launch takes.
 pub(super) const PARAMETERS_MAX: usize = 32;
@@ -40,6 +41,11 @@ impl<'a> Parameter<'a> {
         Self { argument, device: Some(device), in_flight: Some(in_flight) }
     }
 
+    /// A pointer to the first word, which host and device see at the same time.
+    pub(super) fn shared(shared: &'a mut SharedWords) -> Self {
+        Self::pinned(shared.pinned())
+    }
+
     /// The value itself.
     pub(super) fn value<T: Pod>(value: &'a T) -> Self {
         Self { argument: Argument::Bytes(bytemuck::bytes_of(value)), device: None, in_flight: None }
@@ -47,6 +53,14 @@ impl<'a> Parameter<'a> {
 
     pub(super) fn device(&self) -> Option<&Device> {
         self.device
+    }
+
+    /// The argument as the kernel gets it.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.argument {
+            Argument::Address(address) => bytemuck::bytes_of(address),
+            Argument::Bytes(bytes) => bytes,
+        }
     }
 
     pub(super) fn in_flight(&mut self) -> Option<&mut InFlight> {

@@ -13,10 +13,12 @@ use super::backend::{Direction, Handle};
 use super::device::Device;
 use super::error::DriverError;
 use super::faults::Operation;
+use super::graph::{Graph, Launch};
 use super::in_flight::Queue;
 use super::memory::{Buffer, Pinned};
 use super::module::Kernel;
 use super::parameter::{PARAMETERS_MAX, Parameter};
+use super::shared::SharedWords;
 
 /// Whose work the device takes first when there is a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,20 +163,7 @@ impl Stream {
         block: u32,
         parameters: &mut [Parameter<'_>],
     ) -> Result<(), DriverError> {
-        self.check_device(kernel.device());
-        assert!(
-            block > 0 && block <= 1024 && block.is_multiple_of(32),
-            "{block} threads are no block of warps"
-        );
-        assert!(grid.checked_mul(block).is_some(), "{grid} blocks of {block} threads are too many");
-        assert!(parameters.len() <= PARAMETERS_MAX, "a kernel has at most {PARAMETERS_MAX} parameters");
-        let mut pointers = [ptr::null_mut::<c_void>(); PARAMETERS_MAX];
-        for (pointer, parameter) in pointers.iter_mut().zip(&mut *parameters) {
-            if let Some(device) = parameter.device() {
-                self.check_device(device);
-            }
-            *pointer = parameter.pointer();
-        }
+        let mut pointers = self.pointers(kernel, grid, block, parameters);
         let pointers = &mut pointers[..parameters.len()];
         let launched = self.device().run(Operation::Launch, |backend| {
             if grid == 0 {
@@ -191,6 +180,123 @@ impl Stream {
             }
         }
         launched
+    }
+
+    /// Starts kernels one after another as one piece of work. What that takes is kept in `graph`; as long as the kernels are
+    /// the same, only grids and parameters that have changed are told anew. On the host they are started one by one.
+    ///
+    /// # Errors
+    /// [`DriverError`]
+    ///
+    /// # Panics
+    /// As [`Stream::launch`], and when a grid is empty.
+    ///
+    /// # Safety
+    /// As [`Stream::launch`], for each.
+    pub(super) unsafe fn launch_all(
+        &self,
+        graph: &mut Graph,
+        launches: &mut [Launch<'_, '_>],
+    ) -> Result<(), DriverError> {
+        if self.device().is_host() {
+            for Launch { kernel, grid, block, parameters } in launches {
+                // SAFETY: as the caller says.
+                unsafe { self.launch(kernel, *grid, *block, parameters) }?;
+            }
+            return Ok(());
+        }
+        let mut pointers: Vec<_> = launches
+            .iter_mut()
+            .map(|launch| {
+                assert!(launch.grid > 0, "a graph has no empty launches");
+                self.pointers(launch.kernel, launch.grid, launch.block, launch.parameters)
+            })
+            .collect();
+        let launched = self.device().run(Operation::Launch, |backend| {
+            // SAFETY: as for `launch`: the caller vouches for the parameters.
+            let handle = unsafe { graph.prepare(self.device(), launches, &mut pointers) }?;
+            // SAFETY: the graph was just told these parameters, and their memory is freed only after a wait.
+            unsafe { backend.launch_graph(handle, self.queue.handle) }?;
+            if cfg!(debug_assertions) { self.queue.finish() } else { Ok(()) }
+        });
+        for parameter in launches.iter_mut().flat_map(|launch| &mut *launch.parameters) {
+            if let Some(in_flight) = parameter.in_flight() {
+                in_flight.mark(&self.queue);
+            }
+        }
+        launched
+    }
+
+    /// Where the parameters of a launch are, once all that can be wrong with it has been looked at.
+    fn pointers(
+        &self,
+        kernel: &Kernel,
+        grid: u32,
+        block: u32,
+        parameters: &mut [Parameter<'_>],
+    ) -> [*mut c_void; PARAMETERS_MAX] {
+        self.check_device(kernel.device());
+        assert!(
+            block > 0 && block <= 1024 && block.is_multiple_of(32),
+            "{block} threads are no block of warps"
+        );
+        assert!(grid.checked_mul(block).is_some(), "{grid} blocks of {block} threads are too many");
+        assert!(parameters.len() <= PARAMETERS_MAX, "a kernel has at most {PARAMETERS_MAX} parameters");
+        let mut pointers = [ptr::null_mut::<c_void>(); PARAMETERS_MAX];
+        for (pointer, parameter) in pointers.iter_mut().zip(parameters) {
+            if let Some(device) = parameter.device() {
+                self.check_device(device);
+            }
+            *pointer = parameter.pointer();
+        }
+        pointers
+    }
+
+    /// Lets the device write a word that the host looks at, once all is done that was given before.
+    ///
+    /// # Errors
+    /// [`DriverError`]
+    ///
+    /// # Panics
+    /// When there is no such word, or it belongs to another device.
+    #[track_caller]
+    pub fn tell(&self, shared: &mut SharedWords, index: usize, value: u32) -> Result<(), DriverError> {
+        self.write_and_tell(None, shared, index, value)
+    }
+
+    /// Writes a few numbers first, without a copy: from the `at`-th of the buffer on.
+    ///
+    /// # Errors
+    /// [`DriverError`]
+    ///
+    /// # Panics
+    /// When there are no such numbers, or they belong to another device.
+    #[track_caller]
+    pub fn write_and_tell(
+        &self,
+        written: Option<(&Buffer<f32>, usize, &[f32])>,
+        shared: &mut SharedWords,
+        index: usize,
+        value: u32,
+    ) -> Result<(), DriverError> {
+        let mut writes = Vec::new();
+        if let Some((buffer, at, numbers)) = written {
+            self.check_device(buffer.device());
+            let (address, _) = buffer.span(&(at..at + numbers.len()));
+            let addresses = (address..).step_by(size_of::<f32>());
+            writes.extend(addresses.zip(numbers.iter().map(|number| number.to_bits())));
+        }
+        shared.set_told(&self.queue, self.queue.issued());
+        let pinned = shared.pinned();
+        self.check_device(pinned.device());
+        writes.push((pinned.span(&(index..index + 1)).0, value));
+        let told = self.device().run(Operation::Other, |backend| {
+            // SAFETY: the ranges were checked; the buffer is freed only after a wait for the device, and the word's memory is
+            // marked below.
+            unsafe { backend.write(self.queue.handle, &writes) }
+        });
+        pinned.in_flight().mark(&self.queue);
+        told
     }
 
     /// Marks this point of the stream; an event that was recorded before forgets that.

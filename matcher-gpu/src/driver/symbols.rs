@@ -139,6 +139,7 @@ const fn name(with_nul: &'static str) -> &'static CStr {
 // All that cust 0.3.2 names, and what the room itself calls beside it. With six arguments at most, but cuLinkAddData_v2: its
 // two on the stack would not arrive, and nothing links.
 symbols! {
+    cuGraphInstantiate_v2 cuGraphExecKernelNodeSetParams cuGraphLaunch cuGraphExecDestroy cuStreamBatchMemOp_v2
     cuArray3DCreate_v2 cuArray3DGetDescriptor_v2 cuArrayDestroy
     cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetApiVersion cuCtxGetCacheConfig cuCtxGetCurrent cuCtxGetDevice cuCtxGetFlags
     cuCtxGetLimit cuCtxGetSharedMemConfig cuCtxGetStreamPriorityRange cuCtxPopCurrent_v2 cuCtxPushCurrent_v2

@@ -256,7 +256,10 @@ mod tests {
     fn list_of(entries: &Entries, client: u32) -> Vec<u32> {
         let some = |number| (number != NONE).then_some(number);
         let mut list: Vec<u32> =
-            std::iter::successors(some(entries.head(number_of(entries, client))), |number| some(entries.next(*number))).collect();
+            std::iter::successors(some(entries.head(number_of(entries, client))), |number| {
+                some(entries.next(*number))
+            })
+            .collect();
         list.sort_unstable();
         list
     }

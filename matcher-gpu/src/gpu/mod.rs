@@ -36,11 +36,9 @@ use shard::Shard;
 use wave::Lane;
 
 /// Events of a wave at most; its memory stays in a core's cache.
-const WAVE_MAX: usize = 4096;
+const WAVE_MAX: usize = 8192;
 /// Events of a wave at least, unless there are fewer.
 const WAVE_MIN: usize = 512;
-/// Waves for each thread, so that all end at about the same time.
-const WAVES_PER_THREAD: usize = 2;
 /// More threads find nothing left to do.
 const THREADS_MAX: usize = 16;
 
@@ -80,7 +78,10 @@ impl Gpu {
             .num_threads(threads)
             .thread_name(|index| format!("gpu-wave-{index}"))
             .build()
-            .map_err(|error| DriverError::Other { operation: "starting threads", reason: error.to_string() })?;
+            .map_err(|error| DriverError::Other {
+                operation: "starting threads",
+                reason: error.to_string(),
+            })?;
         let lanes = (0..threads).map(|_| Lane::new(devices.iter())).collect::<Result<_, _>>()?;
         Ok(Self {
             world,
@@ -160,7 +161,7 @@ impl Gpu {
             // Too few to be shared out.
             return lane(0).run(events, filters, shards, rows);
         }
-        let wave = events.len().div_ceil(lanes.len() * WAVES_PER_THREAD).clamp(WAVE_MIN, WAVE_MAX);
+        let wave = events.len().div_ceil(lanes.len()).clamp(WAVE_MIN, WAVE_MAX);
         let waves: Vec<&[&Event]> = events.chunks(wave).collect();
         let run = |wave: &&[&Event]| {
             let mut rows = MatchRows::new();
@@ -168,7 +169,8 @@ impl Gpu {
             lane(index).run(wave, filters, shards, &mut rows)?;
             Ok(rows)
         };
-        let matched: Vec<MatchRows> = pool.install(|| waves.par_iter().map(run).collect::<Result<_, DriverError>>())?;
+        let matched: Vec<MatchRows> =
+            pool.install(|| waves.par_iter().map(run).collect::<Result<_, DriverError>>())?;
         matched.iter().for_each(|matched| rows.append(matched));
         Ok(())
     }
@@ -220,5 +222,51 @@ impl Engine for Gpu {
             filters: self.filters.count(),
             bytes: self.filters.bytes() + self.entries.bytes() + self.device_bytes(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matcher::engine::cells::Cells;
+    use matcher::fixtures::workload::{Config, Workload};
+
+    use super::*;
+
+    #[test]
+    fn counts_of_changes_begin_again_unnoticed() {
+        let config = Config { subscriptions: 500, coverage: 0.02, selectivity: 0.015, ..Config::default() };
+        let workload = Workload::new(config).unwrap();
+        let world = workload.world();
+        let mut gpu = Gpu::new(world, &[Device::host(1 << 30)]).unwrap();
+        // The fifth flush begins anew, and the log's places do so while it is in use.
+        gpu.shards[0].set_counts(u32::MAX - 4, u32::MAX - 9_000);
+        let mut cells = Cells::new(world);
+        let engines: [&mut dyn Engine; 2] = [&mut cells, &mut gpu];
+        for engine in engines {
+            for (id, subscription) in workload.subscriptions() {
+                engine.move_client(
+                    subscription.client,
+                    Some(workload.position(workload.home(subscription.client))),
+                );
+                engine.install(id, &subscription).unwrap();
+            }
+        }
+        let events: Vec<Event> = (0..40).map(|index| workload.event(index)).collect();
+        let events: Vec<&Event> = events.iter().collect();
+        let mut matches = 0;
+        for round in 0..12 {
+            let mut rows = [MatchRows::new(), MatchRows::new()];
+            let engines: [&mut dyn Engine; 2] = [&mut cells, &mut gpu];
+            for (engine, rows) in engines.into_iter().zip(&mut rows) {
+                for index in 0..60 {
+                    let (client, spot) = workload.jump(round * 100 + index);
+                    engine.move_client(client, Some(workload.position(spot)));
+                }
+                engine.match_batch(&events, rows).unwrap();
+            }
+            assert_eq!(rows[0], rows[1], "round {round}");
+            matches += rows[0].pairs_count();
+        }
+        assert!(matches > 100, "{matches} matches prove little");
     }
 }

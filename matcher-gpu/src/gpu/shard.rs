@@ -1,6 +1,8 @@
 //! One device's share of the filters: the table, the base sorted from it, and the log of what has changed since.
 
-use kernels::gpu::{Constraint, ConstraintUpdate, EntryUpdate, HeadUpdate, KIND_CIRCLE, KIND_LIVE, Levels, Move};
+use kernels::gpu::{
+    Constraint, ConstraintUpdate, EntryUpdate, HeadUpdate, KIND_CIRCLE, KIND_LIVE, Levels, Move,
+};
 use kernels::gpu::{NAME_COMPLETE, NAME_OPTIONAL, Place};
 use matcher::compiled::constraints::Bound;
 
@@ -108,7 +110,9 @@ impl Shard {
         let live = changes.entries.iter().filter(|entry| is_here(**entry) && known.is_changed(**entry));
         let constraints = live.flat_map(|entry| {
             let places = known.constraints_start(*entry)..;
-            places.zip(filters.bounds(*entry)).map(|(at, bound)| ConstraintUpdate { at, constraint: constraint(&bound) })
+            places
+                .zip(filters.bounds(*entry))
+                .map(|(at, bound)| ConstraintUpdate { at, constraint: constraint(&bound) })
         });
         self.constraints.send(stream, constraints, |updates, count| {
             kernels.put_constraints(stream, updates, count, &table.constraints)
@@ -123,9 +127,8 @@ impl Shard {
         })?;
         let heads =
             changes.heads.iter().map(|client| HeadUpdate { client: *client, head: known.head(*client) });
-        self.heads.send(stream, heads, |updates, count| {
-            kernels.put_heads(stream, updates, count, &table.heads)
-        })?;
+        self.heads
+            .send(stream, heads, |updates, count| kernels.put_heads(stream, updates, count, &table.heads))?;
         let moves = changes.moved.iter().map(|client| {
             let position = filters.roster.position(known.client_id(*client));
             let position = position.map_or([f32::NAN; 3], |position| rounded(position.point()));
@@ -221,6 +224,13 @@ impl Shard {
             + self.constraints.bytes()
             + self.heads.bytes()
             + self.moves.bytes()
+    }
+
+    /// Stands in for billions of flushes and log entries.
+    #[cfg(test)]
+    pub(super) fn set_counts(&mut self, stamp: u32, log_end: u32) {
+        self.stamp = stamp;
+        (self.log.start, self.log.end) = (log_end, log_end);
     }
 
     fn take_sorted(&mut self) {

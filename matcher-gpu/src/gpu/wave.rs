@@ -146,7 +146,8 @@ impl Lane {
                     return;
                 }
                 let viewed = filters.see(event, seen);
-                let entries = answers.iter().filter(|answer| *answer & DOUBT != 0).map(|answer| number(*answer));
+                let entries =
+                    answers.iter().filter(|answer| *answer & DOUBT != 0).map(|answer| number(*answer));
                 let decided = entries.filter(|entry| filters.decide(*entry, &viewed));
                 ids.extend(decided.map(|entry| SubscriptionId(filters.subscription(entry))));
             });

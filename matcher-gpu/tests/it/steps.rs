@@ -13,10 +13,13 @@ fn every_step_of_clcb_has_its_time_and_both_forms_answer_the_same() {
     for device in cuda_devices().into_iter().chain([host_device()]) {
         let mut engine = Clcb::new(workload.world(), &device).expect("there is room");
         for (id, subscription) in workload.subscriptions() {
-            engine.move_client(subscription.client, Some(workload.position(workload.home(subscription.client))));
+            engine.move_client(
+                subscription.client,
+                Some(workload.position(workload.home(subscription.client))),
+            );
             engine.install(id, &subscription).expect("there is room");
         }
-        let answers = [Form::Plain, Form::Wide].map(|form| {
+        let answers = [Form::Plain, Form::Fast].map(|form| {
             engine.set_form(form);
             let mut rows = MatchRows::new();
             for index in 0..50 {

@@ -1,11 +1,13 @@
 //! The paper's workload in batches large enough for waves, with moves between batches, against the CPU engine.
 
+use matcher::area::Area;
+use matcher::condition::Condition;
 use matcher::engine::cells::Cells;
 use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
 use matcher::fixtures::workload::{Config, Terrain, Workload};
 use matcher::geo::World;
-use matcher::subscription::ClientId;
+use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
 use super::{clcb, cuda_devices, gpu, host_device};
 
@@ -16,7 +18,8 @@ fn configs() -> Vec<Config> {
     let small = Config { subscriptions: 3_000, coverage: 0.02, selectivity: 0.015, ..Config::default() };
     let milan = Terrain::Region { lon: 9.19, lat: 45.46, side_m: 13_470.0 };
     vec![
-        small.clone(),
+        // More filters than the log holds, so that the first sort comes before the first match.
+        Config { subscriptions: 8_000, coverage: 0.008, ..small.clone() },
         Config { terrain: milan, radii_m: vec![10.0, 300.0, 5_000.0], ..small.clone() },
         Config { terrain: Terrain::Globe, co_located: false, ..small },
     ]
@@ -70,5 +73,33 @@ fn large_batches_and_moves_between_them() {
     for device in cuda_devices() {
         check(&|world| gpu(world, std::slice::from_ref(&device)), EVENTS);
         check(&|world| clcb(world, &device), EVENTS);
+    }
+}
+
+/// Everybody wants everything: many times the answers that a first guess makes room for.
+fn check_crowd(engine: &mut dyn Engine) {
+    const CROWD: u32 = 20_000;
+    let world = World::Planar;
+    let everything = Filter { area: Area::Everywhere, condition: Condition::always() };
+    for id in 0..CROWD {
+        let subscription = Subscription { client: ClientId(id), filters: vec![everything.clone()] };
+        engine.install(SubscriptionId(id), &subscription).expect("there is room");
+    }
+    let events: Vec<Event> =
+        (0..5).map(|x| Event::at(world.position(&[f64::from(x), 0.0]).expect("a position"))).collect();
+    let all: Vec<SubscriptionId> = (0..CROWD).map(SubscriptionId).collect();
+    for batch in [&events[..1], &events[..], &events[..2]] {
+        let found = rows(engine, batch);
+        assert_eq!(found.len(), batch.len());
+        assert!(found.iter().all(|row| row == all));
+    }
+}
+
+#[test]
+fn more_answers_than_there_was_room_for() {
+    let hosts = [host_device()];
+    for devices in [&hosts[..], &cuda_devices()[..]].into_iter().filter(|devices| !devices.is_empty()) {
+        check_crowd(clcb(World::Planar, &devices[0]).as_mut());
+        check_crowd(gpu(World::Planar, devices).as_mut());
     }
 }

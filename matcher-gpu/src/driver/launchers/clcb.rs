@@ -1,85 +1,91 @@
 //! Loc, Cont and Zip, and what changes their arrays.
 
-use kernels::clcb::{ConstraintUpdate, FilterUpdate, Move, PAGE, Task};
+use kernels::clcb::{ConstraintUpdate, FilterUpdate, Input, Move, PAGE, Task};
 use matcher::geo::World;
 
 use crate::clcb::arrays::{Arrays, SUBS};
+use crate::driver::graph::{Graph, Launch};
 use crate::driver::parameter::Parameter;
-use crate::driver::{Buffer, Device, DriverError, Kernel, Stream};
+use crate::driver::{Buffer, Device, DriverError, Kernel, SharedWords, Stream};
 
 /// Threads a block, as in the paper (section 4.3).
 const BLOCK: u32 = 256;
+/// Filters that a thread of Loc looks at together in the fast form.
+const TOGETHER: u32 = 8;
+/// Blocks that a large device runs at once; Loc's threads stride over the rest.
+const LOC_BLOCKS_MAX: u32 = 2112;
+/// Blocks of Cont, each for a page at a time.
+const CONT_BLOCKS: u32 = 528;
 
-/// How many filters, constraints and subscriptions a thread looks at.
+/// How an event goes through the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One, as in the paper.
+    /// As the paper has it: copies there and back around three kernels with a thread for each filter, constraint and
+    /// subscription.
     Plain,
-    /// Several, with fewer and larger loads.
-    Wide,
+    /// The event as a parameter, its tasks and the answers through memory that host and device share, threads that look at
+    /// several things, and the last of Zip's tells the host.
+    Fast,
 }
 
 /// The kernels of one world.
 #[derive(Debug)]
 pub(crate) struct ClcbKernels {
-    loc: [Kernel; 2],
-    cont: [Kernel; 2],
-    zip: [Kernel; 2],
+    loc: Kernel,
+    loc_fast: Kernel,
+    cont: Kernel,
+    cont_fast: Kernel,
+    zip: Kernel,
+    zip_fast: Kernel,
     install: Kernel,
     constrain: Kernel,
     move_centres: Kernel,
-}
-
-/// How much of the arrays one event concerns; the same numbers are in the input on the device.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
-    pub(crate) filters: u32,
-    pub(crate) subscriptions: u32,
-    pub(crate) tasks: u32,
+    /// Of the fast form.
+    graph: Graph,
 }
 
 impl ClcbKernels {
     pub(crate) fn load(device: &Device, world: World) -> Result<Self, DriverError> {
         let module = device.module(&kernels::CLCB)?;
-        let loc = match world {
-            World::Planar => ["clcb_loc_planar", "clcb_loc_wide_planar"],
-            World::Geodetic => ["clcb_loc_geodetic", "clcb_loc_wide_geodetic"],
+        let [loc, loc_fast] = match world {
+            World::Planar => ["clcb_loc_planar", "clcb_loc_fast_planar"],
+            World::Geodetic => ["clcb_loc_geodetic", "clcb_loc_fast_geodetic"],
         };
         Ok(Self {
-            loc: [module.kernel(loc[0])?, module.kernel(loc[1])?],
-            cont: [module.kernel("clcb_cont")?, module.kernel("clcb_cont_wide")?],
-            zip: [module.kernel("clcb_zip")?, module.kernel("clcb_zip_wide")?],
+            loc: module.kernel(loc)?,
+            loc_fast: module.kernel(loc_fast)?,
+            cont: module.kernel("clcb_cont")?,
+            cont_fast: module.kernel("clcb_cont_fast")?,
+            zip: module.kernel("clcb_zip")?,
+            zip_fast: module.kernel("clcb_zip_fast")?,
             install: module.kernel("clcb_install")?,
             constrain: module.kernel("clcb_constrain")?,
             move_centres: module.kernel("clcb_move")?,
+            graph: Graph::default(),
         })
     }
 
-    /// Loc: names, then distance, for every filter. `input` begins with the event.
+    /// Loc: names, then distance, for every filter. `sent` begins with the input, which has the same numbers.
     pub(crate) fn loc(
         &self,
         stream: &Stream,
-        form: Form,
-        extent: Extent,
-        input: &Buffer<Task>,
+        input: &Input,
+        sent: &Buffer<Task>,
         arrays: &Arrays,
     ) -> Result<(), DriverError> {
-        let Extent { filters, subscriptions, tasks } = extent;
-        check(input, tasks, arrays, filters, subscriptions);
+        check(input, arrays);
+        assert!(INPUT_TASKS + input.tasks_count as usize <= sent.len(), "more tasks than were sent");
         // The first thread clears SubsCount, so there has to be one.
-        let threads = match form {
-            Form::Plain => filters,
-            Form::Wide => filters.div_ceil(4),
-        };
-        // SAFETY: the parameters are those of `clcb_loc_*` in kernel_clcb.cu; filters and their owners' numbers are
-        // below the arrays' lengths, checked above and by whoever wrote the owners, which are multiples of four.
+        let grid = input.filters_count.max(1).div_ceil(BLOCK);
+        // SAFETY: the parameters are those of `clcb_loc_*` in kernel_clcb.cu; filters and the numbers of their owners
+        // are below the arrays' lengths, checked above and by whoever wrote the owners.
         unsafe {
             stream.launch(
-                &self.loc[form as usize],
-                threads.max(1).div_ceil(BLOCK),
+                &self.loc,
+                grid,
                 BLOCK,
                 &mut [
-                    Parameter::buffer(input),
+                    Parameter::buffer(sent),
                     Parameter::buffer(&arrays.bf),
                     Parameter::buffer(&arrays.fpos),
                     Parameter::buffer(&arrays.sq_dist),
@@ -93,33 +99,28 @@ impl ClcbKernels {
         }
     }
 
-    /// Cont: the constraints on the event's attributes. `input` has the tasks behind the event.
+    /// Cont: the constraints on the event's attributes. `sent` has the tasks behind the input.
     pub(crate) fn cont(
         &self,
         stream: &Stream,
-        form: Form,
-        extent: Extent,
-        input: &Buffer<Task>,
+        input: &Input,
+        sent: &Buffer<Task>,
         arrays: &Arrays,
     ) -> Result<(), DriverError> {
-        let Extent { filters, subscriptions, tasks } = extent;
-        check(input, tasks, arrays, filters, subscriptions);
-        if tasks == 0 {
+        check(input, arrays);
+        assert!(INPUT_TASKS + input.tasks_count as usize <= sent.len(), "more tasks than were sent");
+        if input.tasks_count == 0 {
             return Ok(());
         }
-        let threads_per_page = match form {
-            Form::Plain => PAGE as u32,
-            Form::Wide => PAGE as u32 / 4,
-        };
-        // SAFETY: the parameters are those of `clcb_cont*` in kernel_clcb.cu; tasks name pages of `constraints`, whose
+        // SAFETY: the parameters are those of `clcb_cont` in kernel_clcb.cu; tasks name pages of `constraints`, whose
         // filters are below the arrays' lengths or none.
         unsafe {
             stream.launch(
-                &self.cont[form as usize],
-                (tasks * threads_per_page).div_ceil(BLOCK),
+                &self.cont,
+                input.tasks_count * (PAGE as u32 / BLOCK),
                 BLOCK,
                 &mut [
-                    Parameter::buffer(input),
+                    Parameter::buffer(sent),
                     Parameter::buffer(&arrays.constraints),
                     Parameter::buffer(&arrays.fcount),
                     Parameter::buffer(&arrays.needed),
@@ -134,34 +135,98 @@ impl ClcbKernels {
     pub(crate) fn zip(
         &self,
         stream: &Stream,
-        form: Form,
-        extent: Extent,
-        input: &Buffer<Task>,
+        input: &Input,
+        sent: &Buffer<Task>,
         arrays: &Arrays,
     ) -> Result<(), DriverError> {
-        let Extent { filters, subscriptions, tasks } = extent;
-        check(input, tasks, arrays, filters, subscriptions);
-        let threads = match form {
-            Form::Plain => subscriptions,
-            Form::Wide => subscriptions.div_ceil(16),
-        };
-        if threads == 0 {
-            return Ok(());
-        }
-        // SAFETY: the parameters are those of `clcb_zip*` in kernel_clcb.cu; `results` has a word for each
-        // subscription behind SubsCount, and `subs_bv` is a multiple of sixteen long.
+        check(input, arrays);
+        assert!(sent.len() >= INPUT_TASKS, "the input was sent");
+        // SAFETY: the parameters are those of `clcb_zip` in kernel_clcb.cu; `results` has a word for each subscription
+        // behind SubsCount.
         unsafe {
             stream.launch(
-                &self.zip[form as usize],
-                threads.div_ceil(BLOCK),
+                &self.zip,
+                input.subscriptions_count.div_ceil(BLOCK),
                 BLOCK,
                 &mut [
-                    Parameter::buffer(input),
+                    Parameter::buffer(sent),
                     Parameter::buffer(&arrays.subs_bv),
                     Parameter::buffer(&arrays.results),
                 ],
             )
         }
+    }
+
+    /// Loc, Cont and Zip in the fast form. `given` begins with the tasks; `sent` is where they and the input go on the
+    /// device; `found` gets SubsCount and as many subscriptions as it has room for.
+    ///
+    /// `between` is called around the kernels, which are then started one by one; without it they are one piece of work.
+    pub(crate) fn run_fast(
+        &mut self,
+        stream: &Stream,
+        input: &Input,
+        given: &mut SharedWords,
+        sent: &Buffer<Task>,
+        found: &mut SharedWords,
+        arrays: &Arrays,
+        between: Option<&mut dyn FnMut() -> Result<(), DriverError>>,
+    ) -> Result<(), DriverError> {
+        check(input, arrays);
+        let tasks = input.tasks_count as usize;
+        assert!(
+            tasks * size_of::<Task>() <= size_of_val(given.words()) && INPUT_TASKS + tasks <= sent.len(),
+            "too many tasks"
+        );
+        let capacity = found.words().len().checked_sub(1).expect("there is room for the count");
+        let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
+        // Zip's last warp tells the host, so there has to be one; grids change seldom, for a graph's sake.
+        let loc_blocks = input.filters_count.div_ceil(TOGETHER * BLOCK).clamp(1, LOC_BLOCKS_MAX);
+        let zip_blocks = input.subscriptions_count.div_ceil(16 * BLOCK).max(1);
+        let loc = &mut [
+            Parameter::value(input),
+            Parameter::shared(given),
+            Parameter::buffer(sent),
+            Parameter::buffer(&arrays.bf),
+            Parameter::buffer(&arrays.fpos),
+            Parameter::buffer(&arrays.sq_dist),
+            Parameter::buffer(&arrays.fcount),
+            Parameter::buffer(&arrays.needed),
+            Parameter::buffer(&arrays.owner),
+            Parameter::buffer(&arrays.subs_bv),
+        ];
+        let cont = &mut [
+            Parameter::buffer(sent),
+            Parameter::buffer(&arrays.constraints),
+            Parameter::buffer(&arrays.fcount),
+            Parameter::buffer(&arrays.needed),
+            Parameter::buffer(&arrays.owner),
+            Parameter::buffer(&arrays.subs_bv),
+        ];
+        let zip = &mut [
+            Parameter::buffer(sent),
+            Parameter::value(&capacity),
+            Parameter::buffer(&arrays.subs_bv),
+            Parameter::buffer(&arrays.results),
+            Parameter::buffer(&arrays.tally),
+            Parameter::shared(found),
+        ];
+        let mut launches = [
+            Launch { kernel: &self.loc_fast, grid: loc_blocks, block: BLOCK, parameters: loc },
+            Launch { kernel: &self.cont_fast, grid: CONT_BLOCKS, block: BLOCK, parameters: cont },
+            Launch { kernel: &self.zip_fast, grid: zip_blocks, block: BLOCK, parameters: zip },
+        ];
+        let Some(between) = between else {
+            // SAFETY: the parameters are those of `clcb_loc_fast_*`, `clcb_cont_fast` and `clcb_zip_fast` in
+            // kernel_clcb.cu, whose lengths were checked above; filters' owners and the pages of tasks are below the arrays'
+            // lengths, which are multiples of sixteen.
+            return unsafe { stream.launch_all(&mut self.graph, &mut launches) };
+        };
+        for Launch { kernel, grid, block, parameters } in launches {
+            between()?;
+            // SAFETY: as above.
+            unsafe { stream.launch(kernel, grid, block, parameters) }?;
+        }
+        between()
     }
 
     /// Writes filters. Their numbers are below the arrays' lengths.
@@ -246,10 +311,10 @@ impl ClcbKernels {
     }
 }
 
-/// Holds the extent against what is there.
-fn check(input: &Buffer<Task>, tasks: u32, arrays: &Arrays, filters: u32, subscriptions: u32) {
-    let [filters, subscriptions] = [filters, subscriptions].map(|count| count as usize);
-    assert!(tasks as usize + INPUT_TASKS <= input.len(), "more tasks than were sent");
+/// Holds the counts against what is there.
+fn check(input: &Input, arrays: &Arrays) {
+    let [filters, subscriptions] =
+        [input.filters_count, input.subscriptions_count].map(|count| count as usize);
     let per_filter = [&arrays.bf, &arrays.fcount, &arrays.owner].map(Buffer::len);
     assert!(
         per_filter.iter().all(|len| filters <= *len)
@@ -264,5 +329,5 @@ fn check(input: &Buffer<Task>, tasks: u32, arrays: &Arrays, filters: u32, subscr
     );
 }
 
-/// The event takes the room of so many tasks.
-pub(crate) const INPUT_TASKS: usize = size_of::<kernels::clcb::Input>() / size_of::<Task>();
+/// The input takes the room of so many tasks.
+pub(crate) const INPUT_TASKS: usize = size_of::<Input>() / size_of::<Task>();
