@@ -8,6 +8,7 @@ mod harness;
 mod bad_input;
 mod delivery;
 mod demo;
+#[cfg(feature = "gpu")]
 mod engines;
 mod exactness;
 mod lifecycle;

@@ -3,6 +3,8 @@
 mod brute;
 mod clients;
 mod conditions;
+#[cfg(feature = "gpu")]
+mod devices;
 mod geometry;
 mod plan;
 mod seams;
@@ -12,13 +14,10 @@ mod traffic;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use broker::Config;
-use broker::config::EngineName;
 use futures_util::{StreamExt, stream};
-use matcher_gpu::driver::{Device, Fault};
 use serde_json::json;
 
-use crate::harness::{Door, Form, Inside, Serve, encode, feature, soak, within};
+use crate::harness::{Door, Form, Serve, encode, feature, soak, within};
 use brute::Expected;
 use clients::{Client, Got, LAST};
 use plan::Plan;
@@ -41,30 +40,6 @@ async fn deliveries_are_exactly_those_of_a_brute_force() {
     let program = Serve::new().args(&["--shards", "3"]).start().await;
     replay(&program, Scale { clients: 2_000, subscriptions: 5_000, events: 20_000 }, width).await;
     program.finish().await;
-}
-
-/// The same with a broker whose GPU engine runs its kernels on the processor.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn deliveries_of_a_gpu_engine_are_exactly_those_of_a_brute_force() {
-    let mut config = Config::default();
-    config.server.engine = EngineName::Gpu;
-    let broker = Inside::start(config, &[Device::host(1 << 30)]).await;
-    replay(&broker, Scale { clients: 300, subscriptions: 800, events: 4_000 }, 1.0).await;
-    broker.finish().await;
-}
-
-/// The same with one whose GPU fails on the way.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn deliveries_are_exact_although_a_gpu_fails() {
-    let mut config = Config::default();
-    config.server.engine = EngineName::Gpu;
-    let device = Device::host(1 << 30);
-    let broker = Inside::start(config, std::slice::from_ref(&device)).await;
-    device.inject(Fault::DeviceLost, 2_000);
-    replay(&broker, Scale { clients: 300, subscriptions: 800, events: 4_000 }, 1.0).await;
-    let stats = broker.http().get("/v1/stats").await.expect(200).json();
-    assert_eq!(stats["engine"], "cells", "the GPU has failed: {stats}");
-    broker.finish().await;
 }
 
 async fn replay(door: &Door, scale: Scale, width: f64) {

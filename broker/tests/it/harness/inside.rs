@@ -1,6 +1,5 @@
 //! A broker inside the test's own process: for engines on devices that only a test has.
 
-use std::net::SocketAddr;
 use std::ops::Deref;
 
 use broker::{Config, Engines};
@@ -9,33 +8,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{Http, Sse, Ws, within};
-
-/// Where a broker listens, and the ways in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Door(pub(crate) SocketAddr);
-
-impl Door {
-    /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.0
-    }
-
-    /// A client for its HTTP calls.
-    pub(crate) fn http(&self) -> Http {
-        Http::new(self.0)
-    }
-
-    /// A WebSocket session, past its `ready`.
-    pub(crate) async fn ws(&self, client: &str) -> Ws {
-        Ws::connect(self.0, client).await
-    }
-
-    /// An event stream.
-    pub(crate) async fn sse(&self, client: &str) -> Sse {
-        Sse::connect(self.0, client).await
-    }
-}
+use super::{Door, within};
 
 /// A broker with the engine that its settings name on given devices.
 pub(crate) struct Inside {
