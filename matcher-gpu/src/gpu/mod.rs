@@ -38,7 +38,7 @@ use wave::Lane;
 /// Events of a wave at most; its memory stays in a core's cache.
 const WAVE_MAX: usize = 8192;
 /// Events of a wave at least, unless there are fewer.
-const WAVE_MIN: usize = 512;
+const WAVE_MIN: usize = 256;
 /// More threads find nothing left to do.
 const THREADS_MAX: usize = 16;
 
