@@ -10,6 +10,7 @@ pub mod demo;
 
 mod census;
 mod cql2_json;
+mod engines;
 mod http;
 mod ingest;
 mod metrics;
@@ -20,4 +21,5 @@ mod sessions;
 mod shard;
 
 pub use config::{Config, ConfigError};
-pub use server::run;
+pub use engines::{EngineError, Engines};
+pub use server::{run, run_with};

@@ -6,10 +6,10 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use broker::Config;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
+use broker::{Config, Engines};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,8 @@ fn print_config(settings: &Settings) -> anyhow::Result<()> {
 fn serve(settings: &Settings) -> anyhow::Result<()> {
     let config = Config::load(&sources(settings))?;
     log(&config)?;
+    // Before anything listens, for an engine that cannot be had ends the program.
+    let engines = Engines::find(&config)?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let address = config.address();
@@ -51,7 +53,7 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
         println!("nearcast listens on http://{}", listener.local_addr()?);
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(shutdown.clone()));
-        broker::run(listener, config, shutdown).await
+        broker::run_with(listener, config, engines, shutdown).await
     })
 }
 

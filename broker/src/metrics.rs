@@ -7,6 +7,8 @@ use std::time::Instant;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
+use crate::engines::Report;
+
 /// Everything that the broker counts. Each broker has its own, so that several in one process do not mix.
 pub(crate) struct Metrics {
     handle: PrometheusHandle,
@@ -35,6 +37,9 @@ pub(crate) struct Metrics {
     pub(crate) queue_wait: Histogram,
     pub(crate) match_batch: Histogram,
     pub(crate) batch_events: Histogram,
+    devices_in_use: Gauge,
+    devices_lost: Counter,
+    device_events: Counter,
     pub(crate) write: Histogram,
     pub(crate) publish_to_write: Histogram,
 }
@@ -106,8 +111,8 @@ const SECONDS_BUCKETS: [f64; 22] = [
 ];
 
 /// Upper ends of the buckets of batch sizes.
-const BATCH_BUCKETS: [f64; 12] =
-    [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 4_096.0];
+const BATCH_BUCKETS: [f64; 14] =
+    [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 4_096.0, 16_384.0, 65_536.0];
 
 impl Metrics {
     pub(crate) fn new(shards_count: usize) -> Self {
@@ -152,12 +157,32 @@ impl Metrics {
                 .seconds("nearcast_queue_seconds", "From an event being read to its batch being matched."),
             match_batch: names.seconds("nearcast_match_seconds", "Matching and dealing out a batch."),
             batch_events: names.histogram("nearcast_batch_events", "Events matched in a batch."),
+            devices_in_use: names.gauge("nearcast_gpu_in_use", "Engines that use a GPU.", NO_LABELS),
+            devices_lost: names.counter(
+                "nearcast_gpu_failures_total",
+                "Engines that have given a GPU up because it failed.",
+                NO_LABELS,
+            ),
+            device_events: names.counter(
+                "nearcast_gpu_events_total",
+                "Events matched on a GPU; each engine counts its own.",
+                NO_LABELS,
+            ),
             write: names.seconds("nearcast_write_seconds", "Writing what waits for a connection."),
             publish_to_write: names.seconds(
                 "nearcast_publish_to_write_seconds",
                 "From an event being read to its being written.",
             ),
         }
+    }
+
+    /// Takes over what the engines say of themselves.
+    pub(crate) fn show_engines(&self, reports: &[Report]) {
+        let count = |is: fn(&Report) -> bool| reports.iter().filter(|report| is(report)).count();
+        #[expect(clippy::cast_precision_loss, reason = "there are a thousand shards at most")]
+        self.devices_in_use.set(count(Report::has_device) as f64);
+        self.devices_lost.absolute(count(|report| report.failure().is_some()) as u64);
+        self.device_events.absolute(reports.iter().map(Report::device_events).sum());
     }
 
     /// All figures as Prometheus text.
@@ -189,19 +214,33 @@ impl Names<'_> {
         text: &'static str,
         labels: &[(&'static str, &'static str)],
     ) -> Tally {
+        Tally { counter: self.counter(name, text, labels), value: AtomicU64::new(0) }
+    }
+
+    fn counter(
+        &self,
+        name: &'static str,
+        text: &'static str,
+        labels: &[(&'static str, &'static str)],
+    ) -> Counter {
         self.0.describe_counter(KeyName::from_const_str(name), None, text.into());
         let counter = self.0.register_counter(&Self::key(name, labels), &METADATA);
         counter.increment(0);
-        Tally { counter, value: AtomicU64::new(0) }
+        counter
     }
 
-    fn gauge(&self, name: &'static str, text: &'static str, labels: &[(&'static str, String)]) -> Gauge {
+    fn gauge(
+        &self,
+        name: &'static str,
+        text: &'static str,
+        labels: &[(&'static str, impl AsRef<str>)],
+    ) -> Gauge {
         self.0.describe_gauge(KeyName::from_const_str(name), None, text.into());
         self.0.register_gauge(&Self::key(name, labels), &METADATA)
     }
 
     fn mark(&self, name: &'static str, text: &'static str) -> Mark {
-        Mark { gauge: self.gauge(name, text, &[]), value: AtomicU64::new(0) }
+        Mark { gauge: self.gauge(name, text, NO_LABELS), value: AtomicU64::new(0) }
     }
 
     fn seconds(&self, name: &'static str, text: &'static str) -> Histogram {

@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
+use crate::engines::Engines;
 use crate::http::{self, App, Pace, Stream};
 use crate::metrics::Metrics;
 use crate::shard::Shards;
@@ -27,15 +28,33 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// `config.server.listen` is not looked at but for whether it is a loopback address.
 ///
 /// # Errors
-/// Settings with faults, and a system without threads.
+/// Settings with faults, an engine that cannot be had, and a system without threads.
 pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
+    // Opening devices takes some tenths of a second.
+    let found = tokio::task::spawn_blocking(move || Engines::find(&config).map(|engines| (config, engines)));
+    let (config, engines) = found.await??;
+    run_with(listener, config, engines, shutdown).await
+}
+
+/// The same with engines that were made before, of the same settings.
+///
+/// # Errors
+/// Settings with faults, and a system without threads.
+pub async fn run_with(
+    listener: TcpListener,
+    config: Config,
+    engines: Engines,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
     let faults = config.faults();
     if !faults.is_empty() {
         return Err(crate::ConfigError { faults }.into());
     }
-    let metrics = Arc::new(Metrics::new(config.shards_count()));
-    let (shards, threads) = Shards::start(&config, &metrics)?;
+    let metrics = Arc::new(Metrics::new(engines.count()));
+    let (shards, threads) = Shards::start(&config, engines, &metrics)?;
     let app = App::new(config, shards, metrics);
+    let report = app.shards.report();
+    tracing::info!(engine = report.engine(), why = %report, shards = app.shards.count(), "took an engine");
     tracing::info!(address = %listener.local_addr()?, shards = app.shards.count(), "listening");
 
     let upkeep = tokio::spawn(upkeep(Arc::clone(&app.metrics), app.ended.clone()));

@@ -8,15 +8,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use matcher::engine::cells::Cells;
-use matcher::engine::scan::Scan;
-use matcher::engine::{Engine, Footprint};
+use matcher::engine::Footprint;
 use matcher::event::Event;
-use matcher::geo::{Position, World};
+use matcher::geo::Position;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::census::{Census, Place};
-use crate::config::{self, EngineName};
+use crate::config::{self, Queue};
+use crate::engines::{Engines, Made, Report};
 use crate::ingest::feature::Published;
 use crate::ingest::subscription::Prepared;
 use crate::metrics::Metrics;
@@ -74,8 +73,8 @@ pub(crate) struct Shards {
     wait: Duration,
     /// Of the clients of all shards.
     census: Arc<Census>,
-    /// What the engines are called.
-    engine: &'static str,
+    /// What the engines say of themselves.
+    reports: Arc<[Report]>,
     /// Deals clients out. Keyed, so that nobody outside can overload one shard by choosing names.
     hash: foldhash::fast::RandomState,
 }
@@ -87,27 +86,27 @@ impl Shards {
     /// When the system gives no more threads.
     pub(crate) fn start(
         config: &config::Config,
+        engines: Engines,
         metrics: &Arc<Metrics>,
     ) -> std::io::Result<(Self, Vec<std::thread::JoinHandle<()>>)> {
-        let world = World::from(config.server.world);
         let mut senders = Vec::new();
         let mut threads = Vec::new();
-        let mut engine_name = "";
+        let mut reports = Vec::new();
         let census = Census::new(config.limits.clients);
-        for index in 0..config.shards_count() {
+        for (index, Made { engine, report }) in engines.into_made().enumerate() {
             let (sender, receiver) = mpsc::channel(config.queue.commands);
-            let engine = engine(config.server.engine, world);
-            engine_name = engine.name();
             let sessions =
                 Sessions::new(engine, config.limits.clone(), Arc::clone(&census), Arc::clone(metrics));
-            let shard = Shard { sessions, metrics: Arc::clone(metrics), batch: config.queue.batch };
+            let (metrics, queue) = (Arc::clone(metrics), config.queue.clone());
+            let shard = Shard { sessions, metrics, report: report.clone(), queue };
             let thread = std::thread::Builder::new().name(format!("shard-{index}"));
             threads.push(thread.spawn(move || shard.run(receiver))?);
             senders.push(sender);
+            reports.push(report);
         }
         let wait = Duration::from_millis(config.queue.wait_ms);
-        let senders = senders.into();
-        Ok((Self { senders, wait, census, engine: engine_name, hash: Default::default() }, threads))
+        let (senders, reports) = (senders.into(), reports.into());
+        Ok((Self { senders, wait, census, reports, hash: Default::default() }, threads))
     }
 
     /// How many there are.
@@ -115,9 +114,15 @@ impl Shards {
         self.senders.len()
     }
 
-    /// What the engines are called.
-    pub(crate) fn engine(&self) -> &'static str {
-        self.engine
+    /// What the engines say of themselves, shard by shard.
+    pub(crate) fn reports(&self) -> &[Report] {
+        &self.reports
+    }
+
+    /// The same in one: of the first that has lost its device, or of the first.
+    pub(crate) fn report(&self) -> &Report {
+        let failed = self.reports.iter().find(|report| report.failure().is_some());
+        failed.unwrap_or(&self.reports[0])
     }
 
     /// Commands that wait, shard by shard.
@@ -236,28 +241,20 @@ async fn reserve(
     }
 }
 
-fn engine(name: EngineName, world: World) -> Box<dyn Engine> {
-    match name {
-        EngineName::Scan => Box::new(Scan::new(world)),
-        // The settings are refused where a GPU engine is asked for.
-        EngineName::Auto | EngineName::Cells | EngineName::Gpu | EngineName::Clcb => {
-            Box::new(Cells::new(world))
-        }
-    }
-}
-
 struct Shard {
     sessions: Sessions,
     metrics: Arc<Metrics>,
-    batch: usize,
+    /// Tells whether the engine uses a device: it may give that up.
+    report: Report,
+    queue: Queue,
 }
 
 impl Shard {
     /// Takes whatever waits, up to a bound: a lone command does not wait for company.
     fn run(mut self, mut receiver: mpsc::Receiver<Command>) {
-        let mut commands = Vec::with_capacity(self.batch);
+        let mut commands = Vec::new();
         let mut events = Vec::new();
-        while receiver.blocking_recv_many(&mut commands, self.batch) > 0 {
+        while receiver.blocking_recv_many(&mut commands, self.queue.batch_of(self.report.has_device())) > 0 {
             for command in commands.drain(..) {
                 if let Command::Match(event) = command {
                     events.push(event);
@@ -285,6 +282,7 @@ impl Shard {
                 }
                 self.sessions.wake_readers();
             }
+            // Engines on the CPU never fail, and those on a device have one of these to go on with.
             Err(error) => tracing::error!(%error, events = events.len(), "events could not be matched"),
         }
         self.metrics.match_batch.record(started.elapsed());

@@ -5,6 +5,7 @@
 #[expect(unsafe_code, reason = "the one room that talks to the driver; every use has its proof")]
 pub mod driver;
 
+mod auto;
 mod clcb;
 mod failure;
 mod filters;
@@ -13,5 +14,6 @@ mod numbering;
 mod rounding;
 mod staging;
 
+pub use auto::{Auto, Report};
 pub use clcb::{Clcb, Form, Step, StepTimes};
 pub use gpu::Gpu;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
 use matcher::condition::text::TEXT_BYTES_MAX;
 
-use super::{AuthMode, Config, EngineName, Fsync};
+use super::{AuthMode, Config, Fsync};
 
 impl Config {
     /// All values that cannot be used.
@@ -51,11 +51,6 @@ impl Config {
         missing(!self.tls.key.is_empty(), "tls.key", "this build speaks no TLS; put a TLS proxy before it");
         missing(!self.store.data.is_empty(), "store.data", "this build keeps nothing on disk");
         missing(self.store.fsync != Fsync::Always, "store.fsync", "this build keeps nothing on disk");
-        if matches!(self.server.engine, EngineName::Gpu | EngineName::Clcb) {
-            faults.push(
-                "server.engine gpu and clcb are not there yet: this build has no GPU engine".to_owned(),
-            );
-        }
     }
 
     fn fault_unless_positive(&self, faults: &mut Vec<String>) {
@@ -79,7 +74,6 @@ impl Config {
             ("limits.readers_per_client", limits.readers_per_client as u64),
             ("limits.problems_in_a_row", limits.problems_in_a_row.into()),
             ("queue.commands", self.queue.commands as u64),
-            ("queue.batch", self.queue.batch as u64),
             ("outbox.frames", self.outbox.frames as u64),
             ("outbox.bytes", self.outbox.bytes as u64),
             ("outbox.answers", self.outbox.answers as u64),

@@ -156,6 +156,24 @@ pub struct Queue {
     pub batch: usize,
 }
 
+impl Queue {
+    /// Commands that an engine takes at once, as set; or for a CPU few, so that the first does not wait for the last, and
+    /// for a device all that may wait, for that is what makes it quick.
+    #[must_use]
+    pub fn batch_of(&self, on_device: bool) -> usize {
+        match (self.batch, on_device) {
+            (0, false) => BATCH_ON_CPU,
+            (0, true) => self.commands.min(BATCH_ON_DEVICE),
+            (batch, _) => batch,
+        }
+    }
+}
+
+/// Commands that an engine on the CPU takes at once unless set.
+const BATCH_ON_CPU: usize = 512;
+/// Commands that an engine on a device takes at once at most, unless set.
+const BATCH_ON_DEVICE: usize = 65_536;
+
 /// Section `outbox`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -279,7 +297,7 @@ impl Config {
             .is_ok_and(|ip: IpAddr| ip.is_loopback())
     }
 
-    /// How many engine threads: as set, or one per core.
+    /// How many engine threads on the CPU: as set, or one per core. Devices need one thread for all of them.
     #[must_use]
     pub fn shards_count(&self) -> usize {
         match self.server.shards {

@@ -76,9 +76,19 @@ fn all_faults_are_told_at_once() {
     let faults = load(toml, Vec::new()).unwrap_err().faults;
     assert_eq!(faults.len(), 4, "{faults:?}");
     let toml =
-        "[server]\nlisten = \"0.0.0.0:1\"\nengine = \"gpu\"\n[limits]\ndepth = 0\n[tls]\ncert = \"x\"\n";
+        "[server]\nlisten = \"0.0.0.0:1\"\n[store]\ndata = \"x\"\n[limits]\ndepth = 0\n[tls]\ncert = \"x\"\n";
     let faults = load(toml, Vec::new()).unwrap_err().faults;
     assert_eq!(faults.len(), 4, "{faults:?}");
+}
+
+#[test]
+fn devices_get_larger_batches_unless_set() {
+    let mut queue = Config::default().queue;
+    assert_eq!((queue.batch_of(false), queue.batch_of(true)), (512, 8_192));
+    queue.commands = 1_000_000;
+    assert_eq!((queue.batch_of(false), queue.batch_of(true)), (512, 65_536));
+    queue.batch = 7;
+    assert_eq!((queue.batch_of(false), queue.batch_of(true)), (7, 7));
 }
 
 #[test]

@@ -25,7 +25,11 @@ pub(crate) async fn healthz() -> &'static str {
 )]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Refusal> {
     app.refuse_when_stopping()?;
-    if app.shards.alive() { Ok("ready\n") } else { Err(Refusal::Internal("an engine's thread has ended")) }
+    if !app.shards.alive() {
+        return Err(Refusal::Internal("an engine's thread has ended"));
+    }
+    let lost = app.shards.reports().iter().any(|report| report.failure().is_some());
+    Ok(if lost { "ready, without the GPU: it has failed, see /v1/stats\n" } else { "ready\n" })
 }
 
 /// All figures for Prometheus.
@@ -35,6 +39,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
         #[expect(clippy::cast_precision_loss, reason = "a queue holds a few thousand commands")]
         gauge.set(depth as f64);
     }
+    app.metrics.show_engines(app.shards.reports());
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     ([(CONTENT_TYPE, text)], app.metrics.render()).into_response()
 }
@@ -43,10 +48,11 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 #[utoipa::path(get, path = "/v1/stats", tag = "operation", responses((status = 200, description = "Figures since the start", body = Stats)))]
 pub(crate) async fn stats(State(app): State<Arc<App>>) -> Result<Response, Refusal> {
     let footprint = app.shards.footprint().await?;
-    let metrics = &app.metrics;
+    let (metrics, report) = (&app.metrics, app.shards.report());
     let stats = Stats {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        engine: app.shards.engine().to_owned(),
+        engine: report.engine().to_owned(),
+        engine_why: report.to_string(),
         world: match app.config.server.world {
             WorldName::Geodetic => "geodetic".to_owned(),
             WorldName::Planar => "planar".to_owned(),

@@ -8,6 +8,8 @@ mod harness;
 mod bad_input;
 mod delivery;
 mod demo;
+#[cfg(feature = "gpu")]
+mod engines;
 mod exactness;
 mod lifecycle;
 mod meaning;

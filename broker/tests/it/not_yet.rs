@@ -105,13 +105,9 @@ async fn a_session_cannot_be_resumed_yet() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_that_are_not_there_yet_say_so() {
     let folder = tempfile::TempDir::new().expect("a folder");
-    for args in [
-        ["--auth", "jwt"],
-        ["--jwks", "keys.json"],
-        ["--tls-cert", "cert.pem"],
-        ["--data", "somewhere"],
-        ["--engine", "gpu"],
-    ] {
+    for args in
+        [["--auth", "jwt"], ["--jwks", "keys.json"], ["--tls-cert", "cert.pem"], ["--data", "somewhere"]]
+    {
         let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
         all.extend(args);
         let output = crate::harness::run_to_end(&all, &[], folder.path());

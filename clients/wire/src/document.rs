@@ -175,8 +175,10 @@ pub struct Rejected {
 pub struct Stats {
     /// The broker's version.
     pub version: String,
-    /// The engine that matches.
+    /// The engine that matches: `cells`, `scan`, `auto`, `gpu` or `clcb`.
     pub engine: String,
+    /// Why that one, and on what, in a sentence.
+    pub engine_why: String,
     /// `geodetic` or `planar`.
     pub world: String,
     /// Engine threads.

@@ -2,6 +2,7 @@
 //! run their kernels are plain C++ on the processor; with `NEARCAST_GPU_TESTS=1` everything runs on every CUDA device as
 //! well, and a missing one is a failure.
 
+mod auto;
 mod devices;
 mod engines;
 mod steps;

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::geometry::Place;
-use crate::harness::{Program, Received, Sse, Ws};
+use crate::harness::{Door, Received, Sse, Ws};
 
 /// The id of the last event of a run: when a client has it, it has all that it will get.
 pub(crate) const LAST: &str = "last";
@@ -31,15 +31,15 @@ pub(crate) struct Client {
 
 impl Client {
     /// Connects one: those with an even index over WebSocket, the others over SSE.
-    pub(crate) async fn connect(program: &Program, idx: usize, published: Published) -> Self {
+    pub(crate) async fn connect(door: &Door, idx: usize, published: Published) -> Self {
         let name = format!("car-{idx}");
         if idx.is_multiple_of(2) {
             let (tx, rx) = mpsc::channel(64);
-            let reader = tokio::spawn(read_ws(program.ws(&name).await, rx, published));
+            let reader = tokio::spawn(read_ws(door.ws(&name).await, rx, published));
             let reader = AbortOnDropHandle::new(reader);
             Self { name, socket: Some(tx), reader }
         } else {
-            let reader = tokio::spawn(read_sse(program.sse(&name).await, published));
+            let reader = tokio::spawn(read_sse(door.sse(&name).await, published));
             let reader = AbortOnDropHandle::new(reader);
             Self { name, socket: None, reader }
         }

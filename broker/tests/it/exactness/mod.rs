@@ -3,6 +3,8 @@
 mod brute;
 mod clients;
 mod conditions;
+#[cfg(feature = "gpu")]
+mod devices;
 mod geometry;
 mod plan;
 mod seams;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
-use crate::harness::{Form, Serve, encode, feature, soak, within};
+use crate::harness::{Door, Form, Serve, encode, feature, soak, within};
 use brute::Expected;
 use clients::{Client, Got, LAST};
 use plan::Plan;
@@ -25,31 +27,37 @@ use traffic::Traffic;
 const CALLS_AT_A_TIME: usize = 32;
 
 /// How much of everything.
-const CLIENTS_COUNT: usize = 2_000;
-const SUBSCRIPTIONS_COUNT: usize = 5_000;
-const EVENTS_COUNT: usize = 20_000;
+struct Scale {
+    clients: usize,
+    subscriptions: usize,
+    events: usize,
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_are_exactly_those_of_a_brute_force() {
     // Wide areas bring about a million deliveries.
     let width = if soak() { 4.0 } else { 1.0 };
-    let reports = taxis::reports(EVENTS_COUNT);
+    let program = Serve::new().args(&["--shards", "3"]).start().await;
+    replay(&program, Scale { clients: 2_000, subscriptions: 5_000, events: 20_000 }, width).await;
+    program.finish().await;
+}
+
+async fn replay(door: &Door, scale: Scale, width: f64) {
+    let reports = taxis::reports(scale.events);
     let published = reports.iter().map(|report| (report.id(), report.event())).collect::<HashMap<_, _>>();
     let published = Arc::new(published);
-    let program = Serve::new().args(&["--shards", "3"]).start().await;
-
-    let (steps, brute) = brute::start(CLIENTS_COUNT);
-    let connect = (0..CLIENTS_COUNT).map(|idx| Client::connect(&program, idx, Arc::clone(&published)));
+    let (steps, brute) = brute::start(scale.clients);
+    let connect = (0..scale.clients).map(|idx| Client::connect(door, idx, Arc::clone(&published)));
     let clients = stream::iter(connect).buffered(CALLS_AT_A_TIME).collect::<Vec<_>>().await;
     let plan = Plan::new(20_071_026, width, &reports);
-    let mut traffic = Traffic::new(&program, &clients, plan, steps, &reports).await;
-    traffic.set_the_scene(SUBSCRIPTIONS_COUNT).await;
+    let mut traffic = Traffic::new(door, &clients, plan, steps, &reports).await;
+    traffic.set_the_scene(scale.subscriptions).await;
     traffic.replay(&reports).await;
     let rounds_count = traffic.finish();
 
     let last = feature(LAST, [0.0, 0.0], json!({"kind": "last"}));
     let (content_type, body) = encode(Form::Feature, &[last]);
-    program.http().post("/v1/events", content_type, body).await.expect(202);
+    door.http().post("/v1/events", content_type, body).await.expect(202);
     let mut got = Vec::new();
     for client in clients {
         got.push(within("every client gets the last event", client.finish()).await);
@@ -57,7 +65,6 @@ async fn deliveries_are_exactly_those_of_a_brute_force() {
     let expected = brute.join().expect("the brute force did not fail");
     println!("{} reports in {rounds_count} rounds", reports.len());
     compare(&expected, &got, reports.len());
-    program.finish().await;
 }
 
 /// Demands equality of what was delivered and what had to be.

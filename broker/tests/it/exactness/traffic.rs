@@ -16,7 +16,7 @@ use super::clients::Client;
 use super::geometry::Place;
 use super::plan::Plan;
 use super::taxis::Report;
-use crate::harness::{Form, Http, Program, Ws, encode, within};
+use crate::harness::{Door, Form, Http, Ws, encode, within};
 
 /// Most events of a round.
 const ROUND_EVENTS_MAX: usize = 200;
@@ -39,7 +39,7 @@ pub(crate) struct Traffic<'a> {
 impl<'a> Traffic<'a> {
     /// A driver for connected clients; each rides in a taxi.
     pub(crate) async fn new(
-        program: &Program,
+        door: &Door,
         clients: &'a [Client],
         plan: Plan,
         steps: mpsc::Sender<Step>,
@@ -52,9 +52,9 @@ impl<'a> Traffic<'a> {
             riders.entry(taxis[client_idx % taxis.len()]).or_default().push(client_idx);
         }
         let publishers =
-            join_all((0..4).map(|idx| async move { program.ws(&format!("publisher-{idx}")).await }));
+            join_all((0..4).map(|idx| async move { door.ws(&format!("publisher-{idx}")).await }));
         Self {
-            http: program.http(),
+            http: door.http(),
             clients,
             publishers: publishers.await,
             plan,

@@ -1,6 +1,9 @@
 //! What the tests know of a broker: a program to start, sockets to talk to it, and patience with a deadline.
 
+mod door;
 mod http;
+#[cfg(feature = "gpu")]
+mod inside;
 mod program;
 mod raw;
 mod sse;
@@ -11,7 +14,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+pub(crate) use door::Door;
 pub(crate) use http::{Answer, Http, with_problem_shape};
+#[cfg(feature = "gpu")]
+pub(crate) use inside::Inside;
 pub(crate) use program::{Program, Serve, run_to_end};
 pub(crate) use raw::Raw;
 pub(crate) use sse::Sse;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Deref;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use super::{Http, Sse, Ws, eventually};
+use super::{Door, eventually};
 
 /// How to start `nearcast serve`; every test says only what it needs.
 pub(crate) struct Serve {
@@ -61,8 +62,9 @@ impl Serve {
         let lines = Arc::new(Mutex::new(Vec::new()));
         collect(child.stdout.take().expect("stdout is a pipe"), &lines);
         collect(child.stderr.take().expect("stderr is a pipe"), &lines);
-        let mut program = Program { child, lines, address: ([127, 0, 0, 1], 0).into(), _folder: folder };
-        program.address = eventually("the program says where it listens", async || {
+        let door = Door(([127, 0, 0, 1], 0).into());
+        let mut program = Program { child, lines, door, _folder: folder };
+        program.door.0 = eventually("the program says where it listens", async || {
             let exited = program.child.try_wait().expect("the child can be asked");
             assert!(exited.is_none(), "the program ended at once: {exited:?}\n{}", program.log());
             program.lines.lock().expect("no reader panicked").iter().find_map(|line| address_in(line))
@@ -79,31 +81,11 @@ impl Serve {
 pub(crate) struct Program {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
-    address: SocketAddr,
+    door: Door,
     _folder: TempDir,
 }
 
 impl Program {
-    /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// A client for its HTTP calls.
-    pub(crate) fn http(&self) -> Http {
-        Http::new(self.address)
-    }
-
-    /// A WebSocket session, past its `ready`.
-    pub(crate) async fn ws(&self, client: &str) -> Ws {
-        Ws::connect(self.address, client).await
-    }
-
-    /// An event stream.
-    pub(crate) async fn sse(&self, client: &str) -> Sse {
-        Sse::connect(self.address, client).await
-    }
-
     /// All that it has printed.
     pub(crate) fn log(&self) -> String {
         self.lines.lock().expect("no reader panicked").join("\n")
@@ -149,6 +131,14 @@ impl Program {
     }
 }
 
+impl Deref for Program {
+    type Target = Door;
+
+    fn deref(&self) -> &Door {
+        &self.door
+    }
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
         // Already gone is fine; a child must never outlive its test.
@@ -168,7 +158,7 @@ pub(crate) fn run_to_end(args: &[&str], env: &[(&str, &str)], folder: &Path) -> 
 fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nearcast"));
     command.current_dir(folder).env_clear();
-    for name in ["PATH", "HOME", "LLVM_PROFILE_FILE"] {
+    for name in ["PATH", "HOME", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }

@@ -1,0 +1,201 @@
+//! The engines that shards own: which ones, how many of them, and what they say of themselves.
+
+use std::fmt;
+
+use matcher::engine::Engine;
+use matcher::engine::cells::Cells;
+use matcher::engine::scan::Scan;
+use matcher::geo::World;
+#[cfg(feature = "gpu")]
+use matcher_gpu::Auto;
+#[cfg(feature = "gpu")]
+use matcher_gpu::driver::{Device, DriverError};
+
+use crate::config::{Config, EngineName};
+
+/// The engines of a broker, one for each shard, empty. Made before it listens, so that one that cannot be had is told at once.
+pub struct Engines {
+    made: Vec<Made>,
+}
+
+/// An engine and what it says of itself.
+pub(crate) struct Made {
+    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) report: Report,
+}
+
+/// What an engine says of itself, at any time and on any thread: [`Display`](fmt::Display) is the reason for it.
+#[derive(Clone, Debug)]
+pub(crate) enum Report {
+    /// It is on the CPU and stays there.
+    Cpu { engine: &'static str, why: &'static str },
+    /// It may use a device.
+    #[cfg(feature = "gpu")]
+    Guarded(matcher_gpu::Report),
+}
+
+/// An engine that was asked for cannot be had here.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "engine {engine} cannot be had: {reason}; --engine auto takes a GPU where there is one, --engine cells needs none"
+)]
+pub struct EngineError {
+    engine: &'static str,
+    reason: String,
+}
+
+impl Engines {
+    /// Makes what the settings ask for, on all devices that are found if it needs any.
+    ///
+    /// # Errors
+    /// [`EngineError`] where `gpu` or `clcb` is asked for and cannot be had.
+    pub fn find(config: &Config) -> Result<Self, EngineError> {
+        match config.server.engine {
+            EngineName::Scan => {
+                Ok(Self::on_cpu(config, "it was asked for", |world| Box::new(Scan::new(world))))
+            }
+            EngineName::Cells => Ok(Self::cells(config, "it was asked for")),
+            EngineName::Auto | EngineName::Gpu | EngineName::Clcb => Self::find_devices(config),
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    fn find_devices(config: &Config) -> Result<Self, EngineError> {
+        Self::with_devices(config, Device::all().as_deref())
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    fn find_devices(config: &Config) -> Result<Self, EngineError> {
+        const WHY: &str = "this build has no GPU engines, for it was made without the feature gpu";
+        let refused = |engine| Err(EngineError { engine, reason: WHY.to_owned() });
+        match config.server.engine {
+            EngineName::Gpu => refused("gpu"),
+            EngineName::Clcb => refused("clcb"),
+            EngineName::Auto | EngineName::Cells | EngineName::Scan => Ok(Self::cells(config, WHY)),
+        }
+    }
+
+    /// Makes what the settings ask for on these devices, or on none for this reason. All other engines do not look at them.
+    ///
+    /// # Errors
+    /// [`EngineError`] where `gpu` or `clcb` is asked for and cannot be had.
+    #[cfg(feature = "gpu")]
+    pub fn with_devices(
+        config: &Config,
+        found: Result<&[Device], &DriverError>,
+    ) -> Result<Self, EngineError> {
+        let world = World::from(config.server.world);
+        // Shards beyond one split the clients, not the devices: that is no gain unless it is asked for.
+        let on_devices = config.server.shards.max(1);
+        match config.server.engine {
+            EngineName::Auto => {
+                let first = Auto::new(world, found);
+                let has_device = first.report().has_device();
+                let count = if has_device { on_devices } else { config.shards_count() };
+                let others = (1..count).map(|_| Auto::new(world, found));
+                Ok(Self { made: std::iter::once(first).chain(others).map(Made::from).collect() })
+            }
+            EngineName::Gpu => Self::guarded("gpu", on_devices, found, |devices| Auto::gpu(world, devices)),
+            EngineName::Clcb => {
+                if let Ok([first, _, ..]) = found {
+                    tracing::info!(device = first.name(), "clcb uses one GPU, the first");
+                }
+                Self::guarded("clcb", on_devices, found, |devices| Auto::clcb(world, &devices[0]))
+            }
+            EngineName::Cells | EngineName::Scan => Self::find(config),
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    fn guarded(
+        engine: &'static str,
+        count: usize,
+        found: Result<&[Device], &DriverError>,
+        make: impl Fn(&[Device]) -> Result<Auto, DriverError>,
+    ) -> Result<Self, EngineError> {
+        let make = || match found {
+            Ok([]) => Err(DriverError::NoDevice),
+            Ok(devices) => make(devices),
+            Err(error) => Err(error.clone()),
+        };
+        let made = (0..count).map(|_| make().map(Made::from)).collect::<Result<_, _>>();
+        let made = made.map_err(|error| EngineError { engine, reason: error.to_string() })?;
+        Ok(Self { made })
+    }
+
+    fn cells(config: &Config, why: &'static str) -> Self {
+        Self::on_cpu(config, why, |world| Box::new(Cells::new(world)))
+    }
+
+    fn on_cpu(config: &Config, why: &'static str, make: fn(World) -> Box<dyn Engine>) -> Self {
+        let made = |_| {
+            let engine = make(config.server.world.into());
+            Made { report: Report::Cpu { engine: engine.name(), why }, engine }
+        };
+        Self { made: (0..config.shards_count()).map(made).collect() }
+    }
+
+    /// How many there are: at least one.
+    pub(crate) fn count(&self) -> usize {
+        self.made.len()
+    }
+
+    pub(crate) fn into_made(self) -> impl Iterator<Item = Made> {
+        self.made.into_iter()
+    }
+}
+
+#[cfg(feature = "gpu")]
+impl From<Auto> for Made {
+    fn from(auto: Auto) -> Self {
+        Self { report: Report::Guarded(auto.report()), engine: Box::new(auto) }
+    }
+}
+
+impl Report {
+    /// What the engine is called that is at work.
+    pub(crate) fn engine(&self) -> &'static str {
+        match self {
+            Self::Cpu { engine, .. } => engine,
+            #[cfg(feature = "gpu")]
+            Self::Guarded(report) => report.engine(),
+        }
+    }
+
+    /// Whether it uses a device.
+    pub(crate) fn has_device(&self) -> bool {
+        match self {
+            Self::Cpu { .. } => false,
+            #[cfg(feature = "gpu")]
+            Self::Guarded(report) => report.has_device(),
+        }
+    }
+
+    /// Why it no longer uses the device that it used.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Cpu { .. } => None,
+            #[cfg(feature = "gpu")]
+            Self::Guarded(report) => report.failure(),
+        }
+    }
+
+    /// How many events were matched on a device.
+    pub(crate) fn device_events(&self) -> u64 {
+        match self {
+            Self::Cpu { .. } => 0,
+            #[cfg(feature = "gpu")]
+            Self::Guarded(report) => report.device_events(),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu { engine, why } => write!(formatter, "{engine} on the CPU, for {why}"),
+            #[cfg(feature = "gpu")]
+            Self::Guarded(report) => report.fmt(formatter),
+        }
+    }
+}

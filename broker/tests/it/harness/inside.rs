@@ -1,0 +1,45 @@
+//! A broker inside the test's own process: for engines on devices that only a test has.
+
+use std::ops::Deref;
+
+use broker::{Config, Engines};
+use matcher_gpu::driver::Device;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{Door, within};
+
+/// A broker with the engine that its settings name on given devices.
+pub(crate) struct Inside {
+    door: Door,
+    shutdown: CancellationToken,
+    broker: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Inside {
+    /// Starts it.
+    pub(crate) async fn start(config: Config, devices: &[Device]) -> Self {
+        let engines = Engines::with_devices(&config, Ok(devices)).expect("the devices have room");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let door = Door(listener.local_addr().expect("an address"));
+        let shutdown = CancellationToken::new();
+        let broker = tokio::spawn(broker::run_with(listener, config, engines, shutdown.clone()));
+        Self { door, shutdown, broker }
+    }
+
+    /// Asks it to end, and checks that it does so cleanly.
+    pub(crate) async fn finish(self) {
+        self.shutdown.cancel();
+        let ended = within("the broker ends", self.broker).await;
+        ended.expect("no panic").expect("a clean end");
+    }
+}
+
+impl Deref for Inside {
+    type Target = Door;
+
+    fn deref(&self) -> &Door {
+        &self.door
+    }
+}
