@@ -72,6 +72,20 @@ impl<P: Default> Filters<P> {
         }
     }
 
+    /// Sees whether there is room for a subscription, in place of the one of that number.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub(crate) fn check_room(&self, id: u32, subscription: &Subscription) -> Result<(), InstallError> {
+        let replaced = if self.roster.is_installed(id) { self.roster.records(id).len() } else { 0 };
+        let conjunctions =
+            subscription.filters.iter().map(|filter| filter.condition.normal().conjunctions().len());
+        if self.count - replaced + conjunctions.sum::<usize>() > self.end_max as usize {
+            return Err(InstallError::Full { held: self.count as u64 });
+        }
+        Ok(())
+    }
+
     /// Adds the filters of a subscription; there is none of that number.
     ///
     /// # Errors
@@ -206,5 +220,36 @@ impl<P> Filters<P> {
             + self.roster.bytes()
             + self.held.bytes()
             + self.words_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matcher::condition::Condition;
+    use matcher::subscription::{ClientId, Filter};
+
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_a_replacement_but_not_for_more() {
+        let of = |conditions: &[&str]| Subscription {
+            client: ClientId(1),
+            filters: conditions
+                .iter()
+                .map(|text| Filter { area: Area::Everywhere, condition: Condition::parse(text).unwrap() })
+                .collect(),
+        };
+        let mut filters = Filters::<()>::new(World::Planar, 3);
+        filters.enter(7, &of(&["a = 1", "b = 2 OR c = 3"])).unwrap();
+        assert_eq!(filters.check_room(7, &of(&["a = 1 OR b = 2", "c = 3"])), Ok(()));
+        assert_eq!(
+            filters.check_room(7, &of(&["a = 1 OR b = 2", "c = 3 OR d = 4"])),
+            Err(InstallError::Full { held: 3 })
+        );
+        assert_eq!(filters.check_room(8, &of(&["a = 1"])), Err(InstallError::Full { held: 3 }));
+        assert_eq!(filters.enter(8, &of(&["a = 1"])), Err(InstallError::Full { held: 3 }));
+        assert_eq!(filters.count(), 3);
+        filters.leave(7);
+        assert_eq!((filters.count(), filters.roster.subscriptions_count()), (0, 0));
     }
 }

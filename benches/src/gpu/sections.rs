@@ -100,10 +100,11 @@ pub fn batches(
 /// When an engine fails.
 pub fn moves(field: &mut Field, rounds: usize, figures: &mut Figures) -> anyhow::Result<()> {
     let workload = field.workload()?;
-    let per_client = workload.config().filters_per_subscription as usize;
+    let filters_per_client = workload.config().filters_per_subscription;
+    let per_client = filters_per_client as usize;
     let clients = field.clients();
     // A million filters' moves, or everybody's.
-    let many = clients.min(1_000_000 / per_client as u32);
+    let many = clients.min(1_000_000 / filters_per_client);
     for engine in ["clcb", "gpu"] {
         let (mut alone, mut single) = (Vec::new(), Vec::new());
         let (mut together, mut taken) = (Vec::new(), Vec::new());

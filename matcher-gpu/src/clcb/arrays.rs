@@ -14,7 +14,7 @@ pub(crate) const SUBS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Arrays {
     /// Floats a centre.
-    pub(crate) dimensions: usize,
+    pub(crate) dimensions: u32,
     pub(crate) bf: Buffer<u32>,
     pub(crate) fpos: Buffer<f32>,
     pub(crate) sq_dist: Buffer<f32>,
@@ -34,7 +34,7 @@ pub(crate) struct Arrays {
 }
 
 impl Arrays {
-    pub(super) fn new(device: &Device, dimensions: usize) -> Result<Self, DriverError> {
+    pub(super) fn new(device: &Device, dimensions: u32) -> Result<Self, DriverError> {
         Ok(Self {
             dimensions,
             bf: device.buffer(0)?,
@@ -63,7 +63,7 @@ impl Arrays {
     ) -> Result<(), DriverError> {
         let filters = grown(self.bf.len(), filters);
         grow(stream, &mut self.bf, filters)?;
-        grow(stream, &mut self.fpos, filters * self.dimensions)?;
+        grow(stream, &mut self.fpos, filters * self.dimensions as usize)?;
         grow(stream, &mut self.sq_dist, filters)?;
         grow(stream, &mut self.fcount, filters)?;
         grow(stream, &mut self.needed, filters)?;

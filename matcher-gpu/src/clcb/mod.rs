@@ -123,7 +123,7 @@ impl Clcb {
                 filters: Staging::new(device)?,
                 constraints: Staging::new(device)?,
                 moves: Staging::new(device)?,
-                centres: device.pinned(COPIED_FILTERS * dimensions)?,
+                centres: device.pinned(COPIED_FILTERS * dimensions as usize)?,
                 told: device.shared(1)?,
                 news: 0,
                 settled: None,
@@ -272,13 +272,13 @@ impl Clcb {
                 moved.iter().map(|number| Move { filter: *number, position: centre(filters, *number) });
             moves.send(stream, updates, |moves, count| kernels.move_centres(stream, moves, count, arrays))?;
         } else if let [number] = &**moved {
-            let (dimensions, centre) = (arrays.dimensions, centre(filters, *number));
+            let (dimensions, centre) = (arrays.dimensions as usize, centre(filters, *number));
             let written = (&arrays.fpos, *number as usize * dimensions, &centre[..dimensions]);
             *news = news.wrapping_add(1);
             stream.write_and_tell(Some(written), told, 0, *news)?;
             *settled = Some(*news);
         } else if !moved.is_empty() {
-            let dimensions = arrays.dimensions;
+            let dimensions = arrays.dimensions as usize;
             let places = centres.slice_mut()?;
             for (place, number) in places.chunks_exact_mut(dimensions).zip(moved.iter()) {
                 place.copy_from_slice(&centre(filters, *number)[..dimensions]);
@@ -354,6 +354,7 @@ impl Engine for Clcb {
     }
 
     fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
+        self.filters.check_room(id.0, subscription)?;
         self.remove(id);
         self.filters.enter(id.0, subscription)?;
         for index in 0..self.filters.roster.records(id.0).len() {

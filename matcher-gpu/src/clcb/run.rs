@@ -11,7 +11,7 @@ use matcher::geo::World;
 use super::arrays::{Arrays, SUBS};
 use super::groups::Group;
 use super::slack_sq;
-use crate::driver::launchers::clcb::{ClcbKernels, Form, INPUT_TASKS};
+use crate::driver::launchers::clcb::{ClcbKernels, FastWay, Form, INPUT_TASKS};
 use crate::driver::{Buffer, Device, DriverError, Event, Pinned, SharedWords, Stream};
 use crate::filters::Filters;
 use crate::rounding::rounded;
@@ -248,7 +248,7 @@ impl Runner {
         }
         let between: Option<&mut dyn FnMut() -> Result<(), DriverError>> =
             if timed { Some(&mut mark) } else { None };
-        kernels.run_fast(stream, input, given, sent, shown, arrays, between)?;
+        kernels.run_fast(stream, input, FastWay { given, sent, found: shown }, arrays, between)?;
         if timed {
             mark()?;
         }

@@ -109,20 +109,16 @@ impl Sorter {
         Ok(())
     }
 
-    /// Sorts the table's entries into a base that has room for them, in the stream's order. What changes meanwhile
-    /// has a later stamp than `epoch` and is not looked for in the base.
+    /// Sorts the table's entries into a base that has room for them, by its levels and in the stream's order. What
+    /// changes meanwhile has a later stamp than its epoch and is not looked for there.
     pub(super) fn sort(
         &self,
         stream: &Stream,
         kernels: &GpuKernels,
         table: &Table,
-        base: &mut Base,
+        base: &Base,
         entries_count: u32,
-        levels: Levels,
-        epoch: u32,
     ) -> Result<(), DriverError> {
-        base.levels = levels;
-        base.epoch = epoch;
         stream.fill(&base.offsets, 0..base.buckets() + 1, 0)?;
         stream.fill(&base.occupied, 0..1, 0)?;
         kernels.sort(stream, table, self, base, entries_count)

@@ -182,6 +182,7 @@ impl Engine for Gpu {
     }
 
     fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
+        self.filters.check_room(id.0, subscription)?;
         self.remove(id);
         self.filters.enter(id.0, subscription)?;
         for index in 0..self.filters.roster.records(id.0).len() {

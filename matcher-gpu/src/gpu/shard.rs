@@ -183,7 +183,8 @@ impl Shard {
         }
         let entries_count = u32::try_from(entries_count).expect("entries have 32-bit numbers");
         let (kernels, table) = (&self.kernels, &self.table);
-        self.sorter.sort(stream, kernels, table, &mut self.spare, entries_count, levels(), self.stamp)?;
+        (self.spare.levels, self.spare.epoch) = (levels(), self.stamp);
+        self.sorter.sort(stream, kernels, table, &self.spare, entries_count)?;
         stream.record(&self.sorted)?;
         self.sorting = Some(Sorting { log_start: self.log.end });
         if first {

@@ -10,6 +10,9 @@ use crate::driver::{Buffer, Device, DriverError, Kernel, SharedWords, Stream};
 
 /// Threads a block, as in the paper (section 4.3).
 const BLOCK: u32 = 256;
+/// Blocks that a page of constraints takes in the plain form.
+const PAGE_BLOCKS: u32 = 4;
+const _: () = assert!(PAGE == (PAGE_BLOCKS * BLOCK) as usize);
 /// Filters that a thread of Loc looks at together in the fast form.
 const TOGETHER: u32 = 8;
 /// Blocks that a large device runs at once; Loc's threads stride over the rest.
@@ -26,6 +29,17 @@ pub enum Form {
     /// The event as a parameter, its tasks and the answers through memory that host and device share, threads that look at
     /// several things, and the last of Zip's tells the host.
     Fast,
+}
+
+/// What an event goes through in the fast form.
+#[derive(Debug)]
+pub(crate) struct FastWay<'a> {
+    /// Begins with the tasks.
+    pub(crate) given: &'a mut SharedWords,
+    /// Where the input and the tasks go on the device.
+    pub(crate) sent: &'a Buffer<Task>,
+    /// Gets SubsCount and as many subscriptions as it has room for.
+    pub(crate) found: &'a mut SharedWords,
 }
 
 /// The kernels of one world.
@@ -117,7 +131,7 @@ impl ClcbKernels {
         unsafe {
             stream.launch(
                 &self.cont,
-                input.tasks_count * (PAGE as u32 / BLOCK),
+                input.tasks_count * PAGE_BLOCKS,
                 BLOCK,
                 &mut [
                     Parameter::buffer(sent),
@@ -157,20 +171,16 @@ impl ClcbKernels {
         }
     }
 
-    /// Loc, Cont and Zip in the fast form. `given` begins with the tasks; `sent` is where they and the input go on the
-    /// device; `found` gets SubsCount and as many subscriptions as it has room for.
-    ///
-    /// `between` is called around the kernels, which are then started one by one; without it they are one piece of work.
+    /// Loc, Cont and Zip in the fast form. `between` is called around the kernels, which are then started one by one; without it they are one piece of work.
     pub(crate) fn run_fast(
         &mut self,
         stream: &Stream,
         input: &Input,
-        given: &mut SharedWords,
-        sent: &Buffer<Task>,
-        found: &mut SharedWords,
+        way: FastWay<'_>,
         arrays: &Arrays,
         between: Option<&mut dyn FnMut() -> Result<(), DriverError>>,
     ) -> Result<(), DriverError> {
+        let FastWay { given, sent, found } = way;
         check(input, arrays);
         let tasks = input.tasks_count as usize;
         assert!(
@@ -248,7 +258,7 @@ impl ClcbKernels {
                 &mut [
                     Parameter::buffer(updates),
                     Parameter::value(&count),
-                    Parameter::value(&(arrays.dimensions as u32)),
+                    Parameter::value(&arrays.dimensions),
                     Parameter::buffer(&arrays.bf),
                     Parameter::buffer(&arrays.fpos),
                     Parameter::buffer(&arrays.sq_dist),
@@ -303,7 +313,7 @@ impl ClcbKernels {
                 &mut [
                     Parameter::buffer(moves),
                     Parameter::value(&count),
-                    Parameter::value(&(arrays.dimensions as u32)),
+                    Parameter::value(&arrays.dimensions),
                     Parameter::buffer(&arrays.fpos),
                 ],
             )
@@ -320,7 +330,7 @@ fn check(input: &Input, arrays: &Arrays) {
         per_filter.iter().all(|len| filters <= *len)
             && filters <= arrays.needed.len()
             && filters <= arrays.sq_dist.len()
-            && filters * arrays.dimensions <= arrays.fpos.len(),
+            && filters * arrays.dimensions as usize <= arrays.fpos.len(),
         "more filters than there is room for"
     );
     assert!(

@@ -12,6 +12,9 @@ use crate::gpu::table::Table;
 const BLOCK: u32 = 256;
 /// Threads of a warp.
 const WARP: u32 = 32;
+/// Buckets that a warp adds up.
+const CHUNK_BUCKETS: u32 = 1024;
+const _: () = assert!(CHUNK == CHUNK_BUCKETS as usize);
 /// Words from the count of pairs to the first of them.
 pub(crate) const FOUND_HEAD: usize = 4;
 
@@ -201,7 +204,7 @@ impl GpuKernels {
         entries_count: u32,
     ) -> Result<(), DriverError> {
         let entries = entries_count as usize;
-        let chunks = (base.buckets_mask + 1) / CHUNK as u32;
+        let chunks = (base.buckets_mask + 1) / CHUNK_BUCKETS;
         assert!(
             entries <= table.places.len().min(sorter.keys.len()).min(base.entries.len())
                 && base.offsets.len() > base.buckets_mask as usize + 1
