@@ -3,8 +3,17 @@
 
 #include <cstdint>
 
-/// Constraints a page of a name's group.
+/// Slots that a task has at most.
 constexpr uint32_t CLCB_PAGE = 1024;
+/// No filter, in a slot that is free.
+constexpr uint32_t NO_FILTER = 0xffffffffu;
+/// Words from SubsCount to the first of Subs.
+constexpr uint32_t SUBS = 4;
+/// Filters that a thread of Loc looks at together in the fast form: all their masks are on the way at once, and then the
+/// places of all that are left.
+constexpr uint32_t TOGETHER = 8;
+/// Subscriptions that a thread of Zip looks at together in the fast form.
+constexpr uint32_t ZIPPED = 16;
 
 /// InputPos and InputBF (paper, Fig. 2(b)), with what the launches need to know.
 struct alignas(16) ClcbInput {
@@ -25,10 +34,11 @@ struct alignas(16) ClcbInput {
 };
 static_assert(sizeof(ClcbInput) == 48, "shared with Rust");
 
-/// Attrs: an attribute's value against one page of the constraints on its name.
+/// Attrs: an attribute's value against one run of the constraints on its name.
 struct alignas(16) ClcbTask {
-  uint32_t page;
-  /// Slots of the page that are in use.
+  /// The first slot.
+  uint32_t start;
+  /// Slots, CLCB_PAGE at most.
   uint32_t count;
   /// The value's code; any value at all when `anything` is set.
   uint32_t code;

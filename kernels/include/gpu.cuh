@@ -33,6 +33,11 @@ constexpr uint32_t NAME_ARRAY = 1u << 31;
 /// Of an answer's event: the other number is that of an entry, which the host has to decide.
 constexpr uint32_t ANSWER_DOUBT = 1u << 31;
 
+/// Words from the count of answers to the first of them.
+constexpr uint32_t FOUND_HEAD = 4;
+/// Counts that a warp adds up in one go when it sorts.
+constexpr uint32_t CHUNK = 1024;
+
 /// A circle: its centre, in units of points, and its reach. A centre that is not a number is nowhere.
 struct alignas(16) Place {
   float x, y, z, reach;

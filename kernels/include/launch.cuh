@@ -2,7 +2,7 @@
 //
 // Under nvcc this is a thin cover of CUDA. Without it a kernel is a plain function that HOST_ENTRY runs once for each
 // thread of the grid, one after another, on the caller's thread. A warp is one lane there, so a kernel that is right for
-// any LANES and uses no block barrier and no shared memory gives the same answers on both.
+// any LANES and uses no block barrier gives the same answers on both.
 //
 // Grids are 1-D and hold fewer than 2^32 threads; blocks are whole warps on the device.
 #pragma once
@@ -113,10 +113,9 @@ DEVICE void warp_sync() {
 #endif
 }
 
-// CUDA's headers took these two names for functions that no longer work.
+// CUDA's headers took this name for a function that no longer works.
 #ifdef __CUDACC__
 #define ballot warp_ballot
-#define any warp_any
 #endif
 
 // Bit i says what lane i holds.
@@ -125,15 +124,6 @@ DEVICE uint32_t ballot(bool holds) {
     return __ballot_sync(ALL_LANES, holds);
 #else
     return holds ? 1u : 0u;
-#endif
-}
-
-// Whether any lane holds.
-DEVICE bool any(bool holds) {
-#ifdef __CUDACC__
-    return __any_sync(ALL_LANES, holds) != 0;
-#else
-    return holds;
 #endif
 }
 
@@ -188,26 +178,6 @@ DEVICE uint32_t atomic_or(uint32_t* word, uint32_t bits) {
 #else
     uint32_t before = *word;
     *word = before | bits;
-    return before;
-#endif
-}
-
-DEVICE uint32_t atomic_min(uint32_t* word, uint32_t value) {
-#ifdef __CUDACC__
-    return atomicMin(word, value);
-#else
-    uint32_t before = *word;
-    *word = value < before ? value : before;
-    return before;
-#endif
-}
-
-DEVICE uint32_t atomic_max(uint32_t* word, uint32_t value) {
-#ifdef __CUDACC__
-    return atomicMax(word, value);
-#else
-    uint32_t before = *word;
-    *word = value > before ? value : before;
     return before;
 #endif
 }

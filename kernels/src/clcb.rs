@@ -2,9 +2,15 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// Constraints a page of a name's group.
+/// Slots that a task has at most.
 pub const PAGE: usize = 1024;
-/// No filter, in a slot of a page that is free.
+/// Words from SubsCount to the first of Subs.
+pub const SUBS: usize = 4;
+/// Filters that a thread of Loc looks at together in the fast form.
+pub const TOGETHER: u32 = 8;
+/// Subscriptions that a thread of Zip looks at together in the fast form.
+pub const ZIPPED: u32 = 16;
+/// No filter, in a slot that is free.
 pub const NO_FILTER: u32 = u32::MAX;
 
 /// InputPos and InputBF (paper, Fig. 2(b)), with what the launches need to know.
@@ -23,7 +29,7 @@ pub struct Input {
     pub filters_count: u32,
     /// Subscriptions that Zip looks at.
     pub subscriptions_count: u32,
-    /// Pages that Cont looks at.
+    /// Tasks of Cont.
     pub tasks_count: u32,
     /// Which run it is; never 0.
     pub run: u32,
@@ -31,13 +37,13 @@ pub struct Input {
     pub unused: [u32; 2],
 }
 
-/// Attrs: an attribute's value against one page of the constraints on its name.
+/// Attrs: an attribute's value against one run of the constraints on its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Task {
-    /// The page.
-    pub page: u32,
-    /// Slots of it that are in use.
+    /// The first slot.
+    pub start: u32,
+    /// Slots, [`PAGE`] at most.
     pub count: u32,
     /// The value's code.
     pub code: u32,
@@ -59,7 +65,7 @@ pub struct Constraint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ConstraintUpdate {
-    /// Where it goes: the page times [`PAGE`], and where in it.
+    /// Where it goes.
     pub slot: u32,
     /// What goes there.
     pub constraint: Constraint,

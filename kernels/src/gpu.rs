@@ -6,6 +6,8 @@ use bytemuck::{Pod, Zeroable};
 pub const LEVELS: usize = 32;
 /// Counts that a warp adds up in one go when it sorts.
 pub const CHUNK: usize = 1024;
+/// Words from the count of answers to the first of them.
+pub const FOUND_HEAD: usize = 4;
 /// No entry, the end of a list.
 pub const NONE: u32 = u32::MAX;
 
@@ -21,8 +23,6 @@ pub const NAME_OPTIONAL: u32 = 1 << 31;
 pub const NAME_COMPLETE: u32 = 1 << 30;
 /// Of an attribute's name: any of several values counts.
 pub const NAME_ARRAY: u32 = 1 << 31;
-/// Names are below this.
-pub const NAMES_END: u32 = NAME_COMPLETE;
 /// Entries are below this: slots of the base keep two bits for themselves.
 pub const ENTRIES_END: u32 = 1 << 30;
 /// Of an answer's event: the other number is that of an entry, which the host has to decide.

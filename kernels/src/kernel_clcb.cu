@@ -6,11 +6,6 @@
 #include "lanes.cuh"
 #include "launch.cuh"
 
-/// No filter of a page's slot.
-constexpr uint32_t NO_FILTER = 0xffffffffu;
-/// Where Subs begins in the results; SubsCount is their first word.
-constexpr uint32_t SUBS = 4;
-
 /// Whether the event lies in the filter's circle, as far as floats tell: never false when it does.
 template <int DIMENSIONS>
 DEVICE bool within(const ClcbInput& input, const float* fpos, const float* sq_dist, uint32_t id) {
@@ -61,10 +56,6 @@ KERNEL clcb_loc_geodetic(const ClcbInput* d_input, const uint32_t* bf, const flo
 }
 HOST_ENTRY(clcb_loc_geodetic)
 
-/// Filters that a thread of the fast form looks at together: all their masks are on the way at once, and then the
-/// places of all that are left.
-constexpr uint32_t TOGETHER = 8;
-
 /// The fast form: the masks of four filters come in one load, and the event as a parameter, which goes from there to
 /// where the other kernels read it. The first threads bring the tasks from the host's memory.
 template <int DIMENSIONS>
@@ -76,7 +67,7 @@ DEVICE void loc_fast(const ClcbInput& input, const ClcbTask* given, ClcbInput* d
   if (thread_index() == 0) *d_input = input;
   ClcbTask* tasks = reinterpret_cast<ClcbTask*>(d_input + 1);
   for (uint32_t task = thread_index(); task < input.tasks_count; task += stride) tasks[task] = given[task];
-  // The arrays are longer than the filters by up to three, and those are nowhere.
+  // The arrays are longer than the filters by up to three; those are not looked at further down.
   const uint32_t quads_count = (input.filters_count + 3) / 4;
   for (uint32_t first = thread_index(); first < quads_count; first += QUADS * stride) {
     uint32_t masks[TOGETHER];
@@ -143,8 +134,8 @@ DEVICE void count_constraint(const ClcbConstraint& constraint, uint32_t counter,
   if ((before >> shift & 0xff) + 1 == needed[constraint.filter]) subs_bv[owner[constraint.filter]] = 1;
 }
 
-/// Cont: a thread a constraint of the event's attributes. Grid: 1-D, tasks_count pages.
-/// d_input [1] in, with [tasks_count] tasks behind it; constraints [pages][CLCB_PAGE] in; needed, owner [filters_count] in
+/// Cont: a thread a constraint of the event's attributes. Grid: 1-D, CLCB_PAGE threads a task.
+/// d_input [1] in, with [tasks_count] tasks behind it; constraints [slots] in; needed, owner [filters_count] in
 /// fcount [filters_count] in and out; subs_bv [subscriptions_count] out
 KERNEL clcb_cont(const ClcbInput* d_input, const ClcbConstraint* constraints, uint32_t* fcount,
                  const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
@@ -153,14 +144,14 @@ KERNEL clcb_cont(const ClcbInput* d_input, const ClcbConstraint* constraints, ui
   const ClcbTask task = tasks_of(d_input)[index / CLCB_PAGE];
   const uint32_t slot = index % CLCB_PAGE;
   if (slot >= task.count) return;
-  const ClcbConstraint constraint = constraints[uint64_t(task.page) * CLCB_PAGE + slot];
+  const ClcbConstraint constraint = constraints[uint64_t(task.start) + slot];
   if (constraint.filter == NO_FILTER) return;
   count_constraint(constraint, fcount[constraint.filter], task, d_input->shift, fcount, needed, owner, subs_bv);
 }
 HOST_ENTRY(clcb_cont)
 
 /// Cont, fast: four constraints a thread, so that the waits for their counters overlap. Grid: 1-D, any number of blocks
-/// of CLCB_PAGE / 4 threads, each for a page at a time.
+/// of CLCB_PAGE / 4 threads, each for a task at a time.
 /// Arrays as for the plain form.
 KERNEL clcb_cont_fast(const ClcbInput* d_input, const ClcbConstraint* constraints, uint32_t* fcount,
                       const uint8_t* needed, const uint32_t* owner, uint8_t* subs_bv) {
@@ -170,12 +161,12 @@ KERNEL clcb_cont_fast(const ClcbInput* d_input, const ClcbConstraint* constraint
   const uint32_t thread = thread_index() % THREADS;
   for (uint32_t at = thread_index() / THREADS; at < tasks_count; at += threads_count() / THREADS) {
     const ClcbTask task = tasks_of(d_input)[at];
-    const ClcbConstraint* page = constraints + uint64_t(task.page) * CLCB_PAGE;
+    const ClcbConstraint* run = constraints + task.start;
     ClcbConstraint mine[4];
     uint32_t counters[4];
     for (uint32_t each = 0; each < 4; each++) {
       const uint32_t slot = thread + each * THREADS;
-      mine[each] = slot < task.count ? page[slot] : ClcbConstraint{NO_FILTER, 0};
+      mine[each] = slot < task.count ? run[slot] : ClcbConstraint{NO_FILTER, 0};
     }
     for (uint32_t each = 0; each < 4; each++) {
       counters[each] = mine[each].filter == NO_FILTER ? 0 : fcount[mine[each].filter];
@@ -207,8 +198,9 @@ KERNEL clcb_zip_fast(const ClcbInput* d_input, uint32_t capacity, uint8_t* subs_
                      uint64_t* tally, uint64_t* shared) {
   const uint64_t run = uint64_t(d_input->run) << 32;
   const uint32_t index = thread_index();
+  static_assert(ZIPPED == sizeof(Quad), "a byte each");
   uint32_t all[4] = {0, 0, 0, 0};
-  if (index * 16 < d_input->subscriptions_count) {
+  if (index * ZIPPED < d_input->subscriptions_count) {
     uint32_t* words = reinterpret_cast<uint32_t*>(subs_bv);
     const Quad flags = load_quad(words, index);
     if ((flags.a | flags.b | flags.c | flags.d) != 0) store_quad(words, index, Quad{0, 0, 0, 0});
@@ -221,10 +213,10 @@ KERNEL clcb_zip_fast(const ClcbInput* d_input, uint32_t capacity, uint8_t* subs_
   uint64_t earlier = 0;
   if (lane_index() == 0) earlier = atomic_add_wide(tally, uint64_t(1) << 32 | total);
   uint32_t place = shuffle(uint32_t(earlier), 0) + before;
-  for (uint32_t byte = 0; found > 0 && byte < 16; byte++) {
+  for (uint32_t byte = 0; found > 0 && byte < ZIPPED; byte++) {
     if ((all[byte / 4] >> (byte % 4 * 8) & 0xff) == 0) continue;
-    results[SUBS + place] = index * 16 + byte;
-    if (place < capacity) publish(&shared[1 + place], run | (index * 16 + byte));
+    results[SUBS + place] = index * ZIPPED + byte;
+    if (place < capacity) publish(&shared[1 + place], run | (index * ZIPPED + byte));
     place++;
   }
   if (lane_index() == 0 && uint32_t(earlier >> 32) + 1 == warps_count()) {
@@ -252,7 +244,7 @@ KERNEL clcb_install(const ClcbFilterUpdate* updates, uint32_t count, uint32_t di
 }
 HOST_ENTRY(clcb_install)
 
-/// Writes constraints into slots of pages: a thread an update, each slot at most once.
+/// Writes constraints into slots: a thread an update; what is written twice is the same both times.
 /// updates [count] in; constraints [slots] out
 KERNEL clcb_constrain(const ClcbConstraintUpdate* updates, uint32_t count, ClcbConstraint* constraints) {
   const uint32_t index = thread_index();

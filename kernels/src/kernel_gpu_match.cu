@@ -7,6 +7,7 @@
 
 /// Candidates that a warp gathers before it decides them together.
 constexpr uint32_t QUEUE = 64;
+/// Warps of a block at most.
 constexpr uint32_t WARPS_MAX = 8;
 /// Of a candidate: it lies in the log; its area holds the event for certain.
 constexpr uint32_t FROM_LOG = 1u << 31;
@@ -124,13 +125,14 @@ struct Search {
       const bool answer = at < queued && decide(queue[at], &word, &id);
       const uint32_t answers = ballot(answer);
       if (answers == 0) continue;
-      uint32_t place = 0;
-      if (lane_index() == 0) place = atomic_add(found, popcount(answers));
+      uint64_t place = 0;
+      if (lane_index() == 0) {
+        place = atomic_add_wide(reinterpret_cast<uint64_t*>(found), popcount(answers));
+      }
       place = shuffle(place, 0) + popcount(answers & lanes_below());
       if (answer && place < capacity) {
-        // Pairs begin four words behind their count.
-        found[4 + 2 * uint64_t(place)] = word;
-        found[4 + 2 * uint64_t(place) + 1] = id;
+        found[FOUND_HEAD + 2 * place] = word;
+        found[FOUND_HEAD + 2 * place + 1] = id;
       }
     }
     queued = 0;
@@ -139,8 +141,9 @@ struct Search {
 };
 
 /// Grid: 1-D, events_count * parts warps; the parts of an event share its slots out among them. Pairs come unordered.
-/// exchange: at 0 [events_count] GpuEvent in; at attributes_at (in words) their GpuAttribute in; at found_at the
-/// count of pairs, starts at 0, ends above capacity on overflow, and four words on [capacity] pairs out
+/// exchange: at 0 [events_count] GpuEvent in; at attributes_at (in words) their GpuAttribute in; at found_at, a multiple
+/// of FOUND_HEAD, the count of pairs in 64 bits, starts at 0, ends above capacity on overflow; FOUND_HEAD words on
+/// [capacity] pairs out
 /// offsets [buckets_mask + 2], occupied [1], base_*, log_*, the table's arrays in
 KERNEL gpu_match(uint32_t* exchange, uint32_t events_count, uint32_t parts, uint32_t attributes_at,
                  uint32_t found_at, uint32_t capacity, GpuLevels levels, const uint32_t* occupied,

@@ -5,9 +5,6 @@
 #include "lanes.cuh"
 #include "launch.cuh"
 
-/// Counts that a warp adds up in one go.
-constexpr uint32_t CHUNK = 1024;
-
 /// A thread an entry: its bucket, how many came into that before it, and which levels there are.
 /// places, kinds [entries_count] in; keys, ranks [entries_count] out; counts [buckets_mask + 1] in and out, from 0;
 /// occupied [1] in and out, from 0

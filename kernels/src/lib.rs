@@ -2,7 +2,7 @@
 //!
 //! The sources are `src/*.cu` over `include/*.cuh`; `make ptx` compiles them, and the build refuses PTX that does not
 //! belong to its source. With the feature `host` they are also compiled as plain C++, so that tests run them on the
-//! processor; code with block-wide barriers or shared memory is out of that's reach.
+//! processor; code with block-wide barriers is out of that's reach.
 //!
 //! A kernel is started by its typed launcher in `matcher-gpu`, which knows its parameters.
 
@@ -88,6 +88,48 @@ mod tests {
                     assert!(source.lines().any(|line| line == entry), "{} has no {entry}", module.name);
                 }
             }
+        }
+    }
+
+    /// The value of `constexpr uint32_t NAME = ...;` in a header.
+    fn in_header(header: &str, name: &str) -> u32 {
+        let start = format!("constexpr uint32_t {name} = ");
+        let value = header.lines().find_map(|line| line.strip_prefix(&start)?.strip_suffix(';'));
+        let value = value.unwrap_or_else(|| panic!("no {name}")).replace('u', "");
+        match (value.strip_prefix("1 << "), value.strip_prefix("0x")) {
+            (Some(bit), _) => 1 << bit.parse::<u32>().unwrap(),
+            (_, Some(digits)) => u32::from_str_radix(digits, 16).unwrap(),
+            _ => value.parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn headers_have_the_same_constants() {
+        let gpu = include_str!("../include/gpu.cuh");
+        for (name, value) in [
+            ("LEVELS", gpu::LEVELS as u64),
+            ("CHUNK", gpu::CHUNK as u64),
+            ("FOUND_HEAD", gpu::FOUND_HEAD as u64),
+            ("NONE", gpu::NONE.into()),
+            ("KIND_CIRCLE", gpu::KIND_CIRCLE.into()),
+            ("KIND_LIVE", gpu::KIND_LIVE.into()),
+            ("EVENT_DOUBT", gpu::EVENT_DOUBT.into()),
+            ("NAME_OPTIONAL", gpu::NAME_OPTIONAL.into()),
+            ("NAME_COMPLETE", gpu::NAME_COMPLETE.into()),
+            ("NAME_ARRAY", gpu::NAME_ARRAY.into()),
+            ("ANSWER_DOUBT", gpu::ANSWER_DOUBT.into()),
+        ] {
+            assert_eq!(u64::from(in_header(gpu, name)), value, "{name}");
+        }
+        let clcb = include_str!("../include/clcb.cuh");
+        for (name, value) in [
+            ("CLCB_PAGE", clcb::PAGE as u64),
+            ("NO_FILTER", clcb::NO_FILTER.into()),
+            ("SUBS", clcb::SUBS as u64),
+            ("TOGETHER", clcb::TOGETHER.into()),
+            ("ZIPPED", clcb::ZIPPED.into()),
+        ] {
+            assert_eq!(u64::from(in_header(clcb, name)), value, "{name}");
         }
     }
 

@@ -48,6 +48,13 @@ pub(crate) struct Circle {
     pub(crate) complete: bool,
 }
 
+/// How many constraints a subscription's filters have, in their normal form.
+pub(crate) fn constraints_count(subscription: &Subscription) -> usize {
+    let conjunctions =
+        subscription.filters.iter().flat_map(|filter| filter.condition.normal().conjunctions());
+    conjunctions.map(Vec::len).sum()
+}
+
 /// What the exact decisions about one event share; kept for its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {

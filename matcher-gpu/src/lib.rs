@@ -10,6 +10,7 @@ mod clcb;
 mod failure;
 mod filters;
 mod gpu;
+mod growth;
 mod numbering;
 mod rounding;
 mod staging;

@@ -75,23 +75,6 @@ impl Figures {
         self.all.iter().filter(move |figure| figure.section == section)
     }
 
-    /// The only one of its kind.
-    #[must_use]
-    pub fn find(
-        &self,
-        section: &str,
-        scenario: &str,
-        filters: u64,
-        engine: &str,
-        what: &str,
-    ) -> Option<&Figure> {
-        self.all.iter().find(|figure| {
-            (figure.section, figure.filters) == (section, filters)
-                && (figure.scenario.as_str(), figure.engine.as_str(), figure.what.as_str())
-                    == (scenario, engine, what)
-        })
-    }
-
     /// A line for each, with every round.
     #[must_use]
     pub fn csv(&self) -> String {

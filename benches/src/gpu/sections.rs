@@ -167,7 +167,7 @@ fn settle(field: &mut Field, engine: &str) -> anyhow::Result<()> {
 
 /// Bytes of device memory.
 pub fn memory(field: &mut Field, figures: &mut Figures) {
-    let (held, all) = field.clcb.device_bytes();
+    let (held, all) = (field.clcb.arrays_bytes(), field.clcb.device_bytes());
     let gpu = field.gpu.device_bytes();
     let filters = field.filters() as f64;
     for (engine, what, bytes) in [("clcb", "filters", held), ("clcb", "all", all), ("gpu", "all", gpu)] {

@@ -129,7 +129,6 @@ impl Auto {
     /// Lets the device match, unless it fails.
     fn match_on_device(&mut self, events: &[&Event], rows: &mut MatchRows) -> bool {
         let Some(device) = &mut self.device else { return false };
-        device.unseen = 0;
         let matched = device.engine.as_engine().match_batch(events, rows);
         matched.map_err(|error| self.give_up(error)).is_ok()
     }
@@ -152,11 +151,16 @@ impl Auto {
     fn note_unseen(&mut self) {
         let Some(device) = &mut self.device else { return };
         device.unseen += 1;
-        if device.unseen < UNSEEN_MAX {
-            return;
+        if device.unseen >= UNSEEN_MAX {
+            self.send_unseen();
         }
+    }
+
+    /// Sends the device all changes that it has not seen, without a wait.
+    fn send_unseen(&mut self) {
+        let Some(device) = &mut self.device else { return };
         device.unseen = 0;
-        if let Err(error) = device.engine.settle() {
+        if let Err(error) = device.engine.send_changes() {
             self.give_up(match_error(error));
         }
     }
@@ -226,6 +230,10 @@ impl Engine for Auto {
             return Ok(());
         }
         let side = self.side(events.len());
+        if side == Side::Device {
+            // Before the clock starts: `cells` was charged for its changes when they came, too.
+            self.send_unseen();
+        }
         let started = Instant::now();
         if side == Side::Cells || !self.match_on_device(events, rows) {
             self.cells.match_batch(events, rows)?;
@@ -258,11 +266,10 @@ impl DeviceEngine {
         }
     }
 
-    /// Makes the device hold all that has changed.
-    fn settle(&mut self) -> Result<(), DriverError> {
+    fn send_changes(&mut self) -> Result<(), DriverError> {
         match self {
-            Self::Gpu(gpu) => gpu.settle(),
-            Self::Clcb(clcb) => clcb.settle(),
+            Self::Gpu(gpu) => gpu.flush(0),
+            Self::Clcb(clcb) => clcb.flush(),
         }
     }
 }

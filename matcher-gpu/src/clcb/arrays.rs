@@ -1,14 +1,12 @@
 //! The arrays that stay on the device (paper, Fig. 2(a)).
 
-use bytemuck::Pod;
-use kernels::clcb::{Constraint, PAGE};
+use kernels::clcb::{Constraint, SUBS};
 
 use crate::driver::{Buffer, Device, DriverError, Stream};
+use crate::growth::{grow, grown};
 
-/// Lengths are rounded up to this, so that kernels may read sixteen at a time.
-const ROUNDED_TO: usize = 1024;
-/// SubsCount and Subs begin so far apart in the results.
-pub(crate) const SUBS: usize = 4;
+/// Arrays grow by one part in so many: memory is scarcer on a device than copies are slow.
+const GROWTH_PART: usize = 32;
 
 /// Filters, constraints and results. Numbers of filters and subscriptions are below the lengths.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ pub(crate) struct Arrays {
     pub(crate) needed: Buffer<u8>,
     /// The subscription of each filter.
     pub(crate) owner: Buffer<u32>,
-    /// Pages of the groups.
+    /// The groups' runs of slots.
     pub(crate) constraints: Buffer<Constraint>,
     pub(crate) subs_bv: Buffer<u8>,
     /// SubsCount, and Subs after [`SUBS`] words.
@@ -61,16 +59,16 @@ impl Arrays {
         slots: usize,
         subscriptions: usize,
     ) -> Result<(), DriverError> {
-        let filters = grown(self.bf.len(), filters);
+        let filters = grown(self.bf.len(), filters, GROWTH_PART);
         grow(stream, &mut self.bf, filters)?;
         grow(stream, &mut self.fpos, filters * self.dimensions as usize)?;
         grow(stream, &mut self.sq_dist, filters)?;
         grow(stream, &mut self.fcount, filters)?;
         grow(stream, &mut self.needed, filters)?;
         grow(stream, &mut self.owner, filters)?;
-        let slots = grown(self.constraints.len(), slots);
-        grow(stream, &mut self.constraints, slots.next_multiple_of(PAGE))?;
-        let subscriptions = grown(self.subs_bv.len(), subscriptions);
+        let slots = grown(self.constraints.len(), slots, GROWTH_PART);
+        grow(stream, &mut self.constraints, slots)?;
+        let subscriptions = grown(self.subs_bv.len(), subscriptions, GROWTH_PART);
         grow(stream, &mut self.subs_bv, subscriptions)?;
         grow(stream, &mut self.results, SUBS + subscriptions)
     }
@@ -87,21 +85,4 @@ impl Arrays {
             + self.subs_bv.bytes()
             + self.results.bytes()
     }
-}
-
-/// A length that holds `needed`: it grows by an eighth, since memory is scarcer on a device than copies are slow.
-fn grown(len: usize, needed: usize) -> usize {
-    if needed <= len { len } else { needed.max(len + len / 8).next_multiple_of(ROUNDED_TO) }
-}
-
-/// Moves a buffer's contents to a longer one.
-pub(crate) fn grow<T: Pod>(stream: &Stream, buffer: &mut Buffer<T>, len: usize) -> Result<(), DriverError> {
-    if len <= buffer.len() {
-        return Ok(());
-    }
-    let longer = stream.device().buffer(len)?;
-    stream.copy(buffer, 0..buffer.len(), &longer, 0)?;
-    // The old one is freed once the copy is done.
-    *buffer = longer;
-    Ok(())
 }

@@ -20,12 +20,12 @@ use crate::driver::launchers::clcb::ClcbKernels;
 pub use crate::driver::launchers::clcb::Form;
 use crate::driver::{Device, DriverError, Pinned, Priority, SharedWords, Stream};
 use crate::failure::match_error;
-use crate::filters::{Filters, Seen};
+use crate::filters::{Filters, Seen, constraints_count};
 use crate::numbering::Numbering;
 use crate::rounding::{rounded, slack, to_f32};
 use crate::staging::Staging;
 use arrays::Arrays;
-use groups::{Group, Pages};
+use groups::{Group, Slots};
 use run::Runner;
 pub use run::{Step, StepTimes};
 
@@ -39,6 +39,10 @@ const STRETCH: f64 = 1.0 / 1024.0;
 /// For the roundings of squares themselves, as a share: 32 times that of one.
 const SQUARES: f64 = 32.0 / (1 << 24) as f64;
 
+/// So many filters in so few runs of neighbours are moved by copies: from a fifth copy on a kernel is quicker.
+const COPIED_FILTERS: usize = 256;
+const COPIED_RUNS: usize = 4;
+
 /// The engine.
 ///
 /// Ids of clients and subscriptions should be small numbers: memory grows with the largest.
@@ -46,7 +50,7 @@ const SQUARES: f64 = 32.0 / (1 << 24) as f64;
 pub struct Clcb {
     world: World,
     filters: Filters<Group>,
-    pages: Pages,
+    slots: Slots,
     placed: Slab<Placed>,
     filters_end: u32,
     /// Of subscriptions, for SubsBV.
@@ -55,7 +59,7 @@ pub struct Clcb {
     changed: Vec<u32>,
     /// Filters whose centres are to be written, each once unless it has changed as well.
     moved: Vec<u32>,
-    /// Slots that were given back, before any was given out again.
+    /// Slots that were given back; some may be in use again.
     freed: Vec<u32>,
     on_device: OnDevice,
     seen: Seen,
@@ -88,9 +92,9 @@ struct OnDevice {
     moves: Staging<Move>,
     /// Centres that are copied as they are.
     centres: Pinned<f32>,
-    /// A word in which the device tells that it has them, and the number of the last.
+    /// A word in which the device tells that it has them, by the number of the announcement, and the last number.
     told: SharedWords,
-    news: u32,
+    announcement: u32,
     /// The announcement after which the device knows everything; none where the stream has to be waited for.
     settled: Option<u32>,
     runner: Runner,
@@ -109,7 +113,7 @@ impl Clcb {
         Ok(Self {
             world,
             filters: Filters::new(world, FILTERS_END),
-            pages: Pages::default(),
+            slots: Slots::default(),
             placed: Slab::new(),
             filters_end: 0,
             numbering: Numbering::new(),
@@ -125,7 +129,7 @@ impl Clcb {
                 moves: Staging::new(device)?,
                 centres: device.pinned(COPIED_FILTERS * dimensions as usize)?,
                 told: device.shared(1)?,
-                news: 0,
+                announcement: 0,
                 settled: None,
                 runner: Runner::new(device)?,
             },
@@ -146,7 +150,7 @@ impl Clcb {
         self.flush()?;
         let OnDevice { stream, told, settled, .. } = &self.on_device;
         match settled {
-            Some(news) => told.wait_told(stream, 0, *news),
+            Some(announcement) => told.wait_told(stream, 0, *announcement),
             None => stream.synchronize(),
         }
     }
@@ -162,12 +166,17 @@ impl Clcb {
         Ok(times)
     }
 
-    /// Bytes of the device's memory that filters take, and of all.
+    /// Bytes of the device's memory that filters take: the paper's arrays.
     #[must_use]
-    pub fn device_bytes(&self) -> (usize, usize) {
+    pub fn arrays_bytes(&self) -> usize {
+        self.on_device.arrays.bytes()
+    }
+
+    /// Bytes of the device's memory, what changes and events pass through included.
+    #[must_use]
+    pub fn device_bytes(&self) -> usize {
         let OnDevice { arrays, filters, constraints, moves, runner, .. } = &self.on_device;
-        let held = arrays.bytes();
-        (held, held + filters.bytes() + constraints.bytes() + moves.bytes() + runner.bytes())
+        arrays.bytes() + filters.bytes() + constraints.bytes() + moves.bytes() + runner.bytes()
     }
 
     fn match_one(
@@ -191,9 +200,9 @@ impl Clcb {
     fn place(&mut self, number: u32) {
         let required = self.filters.bounds(number).filter(|bound| bound.requires_presence);
         let names: Vec<u32> = required.map(|bound| bound.name).collect();
-        let Self { filters, pages, .. } = self;
+        let Self { filters, slots, .. } = self;
         let slots =
-            names.into_iter().map(|name| pages.acquire(&mut filters.names.name_mut(name).payload)).collect();
+            names.into_iter().map(|name| slots.acquire(&mut filters.names.name_mut(name).payload)).collect();
         self.numbering.enter(filters.subscription(number));
         self.placed.grow_to(number);
         self.placed[number].live = true;
@@ -208,7 +217,7 @@ impl Clcb {
         let required = self.filters.bounds(number).filter(|bound| bound.requires_presence);
         let names: Vec<u32> = required.map(|bound| bound.name).collect();
         for (name, slot) in names.into_iter().zip(slots) {
-            self.pages.release(&mut self.filters.names.name_mut(name).payload, slot);
+            self.slots.release(&mut self.filters.names.name_mut(name).payload, slot);
             self.freed.push(slot);
         }
         self.placed[number].live = false;
@@ -226,14 +235,14 @@ impl Clcb {
     }
 
     /// Sends to the device what it does not know yet.
-    fn flush(&mut self) -> Result<(), DriverError> {
+    pub(crate) fn flush(&mut self) -> Result<(), DriverError> {
         if self.changed.is_empty() && self.moved.is_empty() && self.freed.is_empty() {
             return Ok(());
         }
         let Self { filters, placed, world, numbering, .. } = self;
         let OnDevice { stream, kernels, arrays, constraints: staged, filters: staged_filters, .. } =
             &mut self.on_device;
-        arrays.reserve(stream, self.filters_end as usize, self.pages.slots_end(), numbering.len())?;
+        arrays.reserve(stream, self.filters_end as usize, self.slots.end(), numbering.len())?;
         let empty = Constraint { filter: NO_FILTER, interval: 0 };
         let emptied = self.freed.drain(..).map(|slot| ConstraintUpdate { slot, constraint: empty });
         staged.send(stream, emptied, |updates, count| kernels.constrain(stream, updates, count, arrays))?;
@@ -263,7 +272,7 @@ impl Clcb {
     fn flush_moves(&mut self) -> Result<(), DriverError> {
         self.moved.sort_unstable();
         let Self { moved, filters, .. } = self;
-        let OnDevice { stream, kernels, arrays, moves, centres, told, news, settled, .. } =
+        let OnDevice { stream, kernels, arrays, moves, centres, told, announcement, settled, .. } =
             &mut self.on_device;
         *settled = None;
         let runs = || moved.chunk_by(|a, b| a + 1 == *b);
@@ -274,9 +283,9 @@ impl Clcb {
         } else if let [number] = &**moved {
             let (dimensions, centre) = (arrays.dimensions as usize, centre(filters, *number));
             let written = (&arrays.fpos, *number as usize * dimensions, &centre[..dimensions]);
-            *news = news.wrapping_add(1);
-            stream.write_and_tell(Some(written), told, 0, *news)?;
-            *settled = Some(*news);
+            *announcement = announcement.wrapping_add(1);
+            stream.write_and_tell(Some(written), told, 0, *announcement)?;
+            *settled = Some(*announcement);
         } else if !moved.is_empty() {
             let dimensions = arrays.dimensions as usize;
             let places = centres.slice_mut()?;
@@ -289,18 +298,14 @@ impl Clcb {
                 stream.upload(centres, start..end, &arrays.fpos, run[0] as usize * dimensions)?;
                 start = end;
             }
-            *news = news.wrapping_add(1);
-            stream.tell(told, 0, *news)?;
-            *settled = Some(*news);
+            *announcement = announcement.wrapping_add(1);
+            stream.tell(told, 0, *announcement)?;
+            *settled = Some(*announcement);
         }
         moved.clear();
         Ok(())
     }
 }
-
-/// So many filters in so few runs of neighbours are moved without a kernel.
-const COPIED_FILTERS: usize = 256;
-const COPIED_RUNS: usize = 4;
 
 /// FPos: not a number while the filter is nowhere.
 fn centre<P>(filters: &Filters<P>, number: u32) -> [f32; 3] {
@@ -355,6 +360,9 @@ impl Engine for Clcb {
 
     fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
         self.filters.check_room(id.0, subscription)?;
+        if !self.slots.has_room(constraints_count(subscription)) {
+            return Err(InstallError::Full { held: self.filters.count() as u64 });
+        }
         self.remove(id);
         self.filters.enter(id.0, subscription)?;
         for index in 0..self.filters.roster.records(id.0).len() {
@@ -399,10 +407,7 @@ impl Engine for Clcb {
         Footprint {
             subscriptions: self.filters.roster.subscriptions_count(),
             filters: self.filters.count(),
-            bytes: self.filters.bytes()
-                + self.placed.bytes()
-                + self.numbering.bytes()
-                + self.device_bytes().1,
+            bytes: self.filters.bytes() + self.placed.bytes() + self.numbering.bytes() + self.device_bytes(),
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kernels::clcb::{Input, Task};
+use kernels::clcb::{Input, SUBS, Task};
 use matcher::compiled::codes::value_code;
 use matcher::compiled::view::value_bits;
 use matcher::geo::World;
 
-use super::arrays::{Arrays, SUBS};
+use super::arrays::Arrays;
 use super::groups::Group;
 use super::slack_sq;
 use crate::driver::launchers::clcb::{ClcbKernels, FastWay, Form, INPUT_TASKS};
@@ -119,7 +119,7 @@ impl Runner {
         self.sent.bytes()
     }
 
-    /// Writes down the input: InputPos, InputBF and, for each attribute that filters name, the pages of its group.
+    /// Writes down the input: InputPos, InputBF and, for each attribute that filters name, the runs of its group.
     pub(super) fn encode(
         &mut self,
         world: World,
@@ -145,7 +145,7 @@ impl Runner {
             shift: self.run % RUNS * 8,
             filters_count,
             subscriptions_count: u32::try_from(subscriptions_count).expect("subscriptions have 32-bit ids"),
-            tasks_count: u32::try_from(self.tasks.len()).expect("pages have 32-bit numbers"),
+            tasks_count: u32::try_from(self.tasks.len()).expect("runs of slots are fewer than slots"),
             run: self.run | RUN,
             unused: [0; 2],
         };
@@ -174,8 +174,9 @@ impl Runner {
         if input_len > self.sent.len() {
             let len = input_len.next_power_of_two();
             self.pinned = self.device.pinned(len)?;
-            self.sent = self.device.buffer(len)?;
             self.given = self.device.shared(len * TASK_WORDS)?;
+            // The last, since its length is the one that is asked.
+            self.sent = self.device.buffer(len)?;
         }
         match self.form {
             Form::Plain => self.run_plain(stream, kernels, arrays, times.is_some())?,

@@ -14,6 +14,11 @@ impl Arena {
         self.end as usize
     }
 
+    /// Whether so many more are sure to have places.
+    pub(super) fn has_room(&self, count: usize) -> bool {
+        (u32::MAX - self.end) as usize >= count
+    }
+
     /// The first of `len` places in a row; `None` when 32-bit numbers are used up.
     pub(super) fn acquire(&mut self, len: usize) -> Option<u32> {
         if len == 0 {

@@ -1,10 +1,12 @@
 //! The base: entries sorted by cell. Two of them take turns, so that one is sorted while the other is searched.
 
+use bytemuck::Pod;
 use kernels::gpu::{CHUNK, Levels, Place};
 
-use super::table::{Table, grown};
+use super::table::{GROWTH_PART, Table};
 use crate::driver::launchers::gpu::GpuKernels;
 use crate::driver::{Buffer, Device, DriverError, Stream};
+use crate::growth::grown;
 
 /// Buckets at least, a whole number of chunks.
 const BUCKETS_MIN: usize = CHUNK;
@@ -66,6 +68,14 @@ fn mask(buckets: usize) -> u32 {
     u32::try_from(buckets - 1).expect("there are fewer than 2^32 buckets")
 }
 
+/// Makes a buffer long enough. What it held is gone then.
+fn lengthen<T: Pod>(device: &Device, buffer: &mut Buffer<T>, needed: usize) -> Result<(), DriverError> {
+    if needed > buffer.len() {
+        *buffer = device.buffer(grown(buffer.len(), needed, GROWTH_PART))?;
+    }
+    Ok(())
+}
+
 impl Sorter {
     pub(super) fn new(device: &Device) -> Result<Self, DriverError> {
         Ok(Self { keys: device.buffer(0)?, ranks: device.buffer(0)?, sums: device.buffer(0)? })
@@ -86,26 +96,20 @@ impl Sorter {
         entries_count: usize,
         live: usize,
     ) -> Result<(), DriverError> {
-        if entries_count > self.keys.len() {
-            let len = grown(self.keys.len(), entries_count);
-            self.keys = device.buffer(len)?;
-            self.ranks = device.buffer(len)?;
-        }
+        lengthen(device, &mut self.keys, entries_count)?;
+        lengthen(device, &mut self.ranks, entries_count)?;
         // Not only for those that are there now: others may come before the device looks.
-        if entries_count > base.entries.len() {
-            let len = grown(base.entries.len(), entries_count);
-            base.places = device.buffer(len)?;
-            base.masks = device.buffer(len)?;
-            base.entries = device.buffer(len)?;
-        }
+        lengthen(device, &mut base.places, entries_count)?;
+        lengthen(device, &mut base.masks, entries_count)?;
+        lengthen(device, &mut base.entries, entries_count)?;
         let buckets = live.next_power_of_two().clamp(BUCKETS_MIN, BUCKETS_MAX);
         if buckets + 1 > base.offsets.len() {
             base.offsets = device.buffer(buckets + 1)?;
         }
-        base.buckets_mask = mask(buckets);
         if buckets / CHUNK > self.sums.len() {
             self.sums = device.buffer(buckets / CHUNK)?;
         }
+        base.buckets_mask = mask(buckets);
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! The host's side of the table: where the constraints of each entry lie, and which entries follow which client.
+//! The host's side of a shard's table: which filter each entry is, where its constraints lie, and which entries follow
+//! which client.
 
 use kernels::gpu::NONE;
 use matcher::compiled::slab::Slab;
@@ -6,16 +7,18 @@ use matcher::compiled::slab::Slab;
 use super::arena::Arena;
 use crate::numbering::Numbering;
 
-/// Entries and clients by number, and what a device does not know of them yet.
+/// A shard's filters and clients by numbers of its own without gaps, and what its device does not know of them yet.
 #[derive(Debug)]
 pub(super) struct Entries {
+    /// By the numbers of `filters`.
     entries: Slab<Entry>,
-    /// By the numbers of `numbering`.
+    filters: Numbering,
+    /// By the numbers of `client_ids`.
     clients: Slab<Client>,
-    numbering: Numbering,
+    client_ids: Numbering,
     arena: Arena,
-    entries_end: usize,
     live: usize,
+    changes: Changes,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +26,8 @@ struct Entry {
     live: bool,
     /// More than its link has changed.
     changed: bool,
-    /// The shard in whose list of changes it is.
-    listed: u32,
+    /// It is in the list of changes.
+    listed: bool,
     constraints_len: u8,
     constraints_start: u32,
     /// The client whose list it is in, the entries before and behind it there.
@@ -38,7 +41,7 @@ impl Default for Entry {
         Self {
             live: false,
             changed: false,
-            listed: NONE,
+            listed: false,
             constraints_len: 0,
             constraints_start: 0,
             client: NONE,
@@ -63,23 +66,18 @@ impl Default for Client {
     }
 }
 
-/// What a shard is to be told.
-#[derive(Debug)]
+/// What the device is to be told.
+#[derive(Debug, Default)]
 pub(super) struct Changes {
-    pub(super) shard: u32,
-    /// Entries whose record or link has changed, each once unless it has been another shard's in between.
+    /// Entries whose record or link has changed, each once.
     pub(super) entries: Vec<u32>,
-    /// Clients whose lists begin elsewhere, each once, by numbers without gaps.
+    /// Clients whose lists begin elsewhere, each once.
     pub(super) heads: Vec<u32>,
-    /// Clients that have moved, each once, by the same numbers.
+    /// Clients that have moved, each once.
     pub(super) moved: Vec<u32>,
 }
 
 impl Changes {
-    pub(super) fn new(shard: u32) -> Self {
-        Self { shard, entries: Vec::new(), heads: Vec::new(), moved: Vec::new() }
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.heads.is_empty() && self.moved.is_empty()
     }
@@ -89,26 +87,25 @@ impl Entries {
     pub(super) fn new() -> Self {
         Self {
             entries: Slab::new(),
+            filters: Numbering::new(),
             clients: Slab::new(),
-            numbering: Numbering::new(),
+            client_ids: Numbering::new(),
             arena: Arena::default(),
-            entries_end: 0,
             live: 0,
+            changes: Changes::default(),
         }
     }
 
-    /// Adds an entry with so many constraints, in the list of a client if it follows that.
-    pub(super) fn enter(
-        &mut self,
-        number: u32,
-        constraints_len: usize,
-        client: Option<u32>,
-        changes: &mut Changes,
-    ) {
-        // Fewer than 2^30 entries of 32 constraints could use the numbers up; memory ends long before.
-        let constraints_start = self.arena.acquire(constraints_len).expect("constraints have 32-bit numbers");
+    /// Whether so many more constraints are sure to have numbers.
+    pub(super) fn has_room(&self, constraints: usize) -> bool {
+        self.arena.has_room(constraints)
+    }
+
+    /// Adds a filter with so many constraints, for which there is room, in the list of a client if it follows that.
+    pub(super) fn enter(&mut self, filter: u32, constraints_len: usize, client: Option<u32>) {
+        let constraints_start = self.arena.acquire(constraints_len).expect("room was asked for");
+        let number = self.filters.enter(filter);
         self.entries.grow_to(number);
-        self.entries_end = self.entries_end.max(number as usize + 1);
         self.live += 1;
         let entry = &mut self.entries[number];
         *entry = Entry {
@@ -119,7 +116,7 @@ impl Entries {
             ..Entry::default()
         };
         if let Some(client) = client {
-            let client = self.numbering.enter(client);
+            let client = self.client_ids.enter(client);
             self.clients.grow_to(client);
             let next = self.clients[client].head;
             (self.entries[number].client, self.entries[number].next) = (client, next);
@@ -127,13 +124,14 @@ impl Entries {
                 self.entries[next].previous = number;
             }
             self.clients[client].following += 1;
-            self.set_head(client, number, changes);
+            self.set_head(client, number);
         }
-        self.list(number, true, changes);
+        self.list(number, true);
     }
 
-    /// Takes an entry out.
-    pub(super) fn leave(&mut self, number: u32, changes: &mut Changes) {
+    /// Takes a filter out.
+    pub(super) fn leave(&mut self, filter: u32) {
+        let Some(number) = self.filters.leave(filter) else { return };
         let Entry { constraints_start, constraints_len, client, previous, next, .. } = self.entries[number];
         self.arena.release(constraints_start, constraints_len.into());
         self.live -= 1;
@@ -143,38 +141,48 @@ impl Entries {
                 self.entries[next].previous = previous;
             }
             if previous == NONE {
-                self.set_head(client, next, changes);
+                self.set_head(client, next);
             } else {
                 self.entries[previous].next = next;
-                self.list(previous, false, changes);
+                self.list(previous, false);
             }
         }
         self.entries[number] = Entry { listed: self.entries[number].listed, ..Entry::default() };
-        self.list(number, true, changes);
+        self.list(number, true);
     }
 
     /// A client has moved.
-    pub(super) fn moved(&mut self, client: u32, changes: &mut Changes) {
-        let Some(client) = self.numbering.number(client) else { return };
+    pub(super) fn moved(&mut self, client: u32) {
+        let Some(client) = self.client_ids.number(client) else { return };
         let Client { following, moved_listed, .. } = self.clients[client];
         if following > 0 && !moved_listed {
             self.clients[client].moved_listed = true;
-            changes.moved.push(client);
+            self.changes.moved.push(client);
         }
     }
 
-    /// The device knows these changes.
-    pub(super) fn settle(&mut self, changes: &mut Changes) {
-        for number in changes.entries.drain(..) {
+    /// What the device does not know yet.
+    pub(super) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// The device knows all changes.
+    pub(super) fn settle(&mut self) {
+        for number in self.changes.entries.drain(..) {
             let entry = &mut self.entries[number];
-            (entry.listed, entry.changed) = (NONE, false);
+            (entry.listed, entry.changed) = (false, false);
         }
-        for client in changes.heads.drain(..) {
+        for client in self.changes.heads.drain(..) {
             self.clients[client].head_listed = false;
         }
-        for client in changes.moved.drain(..) {
+        for client in self.changes.moved.drain(..) {
             self.clients[client].moved_listed = false;
         }
+    }
+
+    /// The filter that an entry is.
+    pub(super) fn filter(&self, number: u32) -> u32 {
+        self.filters.id(number)
     }
 
     pub(super) fn is_live(&self, number: u32) -> bool {
@@ -208,12 +216,12 @@ impl Entries {
 
     /// The id of a client in a list of changes.
     pub(super) fn client_id(&self, client: u32) -> u32 {
-        self.numbering.id(client)
+        self.client_ids.id(client)
     }
 
     /// One past the largest number of an entry, of a client with a list, and of a constraint.
     pub(super) fn ends(&self) -> (usize, usize, usize) {
-        (self.entries_end, self.numbering.len(), self.arena.end())
+        (self.filters.len(), self.client_ids.len(), self.arena.end())
     }
 
     /// How many entries there are.
@@ -223,24 +231,28 @@ impl Entries {
 
     /// Bytes of the host's memory.
     pub(super) fn bytes(&self) -> usize {
-        self.entries.bytes() + self.clients.bytes() + self.numbering.bytes() + self.arena.bytes()
+        self.entries.bytes()
+            + self.filters.bytes()
+            + self.clients.bytes()
+            + self.client_ids.bytes()
+            + self.arena.bytes()
     }
 
-    fn set_head(&mut self, client: u32, head: u32, changes: &mut Changes) {
+    fn set_head(&mut self, client: u32, head: u32) {
         let held = &mut self.clients[client];
         held.head = head;
         if !held.head_listed {
             held.head_listed = true;
-            changes.heads.push(client);
+            self.changes.heads.push(client);
         }
     }
 
-    fn list(&mut self, number: u32, changed: bool, changes: &mut Changes) {
+    fn list(&mut self, number: u32, changed: bool) {
         let entry = &mut self.entries[number];
         entry.changed |= changed;
-        if entry.listed != changes.shard {
-            entry.listed = changes.shard;
-            changes.entries.push(number);
+        if !entry.listed {
+            entry.listed = true;
+            self.changes.entries.push(number);
         }
     }
 }
@@ -250,42 +262,46 @@ mod tests {
     use super::*;
 
     fn number_of(entries: &Entries, client: u32) -> u32 {
-        entries.numbering.number(client).unwrap()
+        entries.client_ids.number(client).unwrap()
     }
 
+    /// Filters that follow a client.
     fn list_of(entries: &Entries, client: u32) -> Vec<u32> {
         let some = |number| (number != NONE).then_some(number);
-        let mut list: Vec<u32> =
-            std::iter::successors(some(entries.head(number_of(entries, client))), |number| {
-                some(entries.next(*number))
-            })
-            .collect();
+        let numbers = std::iter::successors(some(entries.head(number_of(entries, client))), |number| {
+            some(entries.next(*number))
+        });
+        let mut list: Vec<u32> = numbers.map(|number| entries.filter(number)).collect();
         list.sort_unstable();
         list
     }
 
     #[test]
-    fn lists_of_clients_hold_the_entries_that_follow_them() {
-        let (mut entries, mut changes) = (Entries::new(), Changes::new(0));
-        for (number, client) in [(0, Some(5)), (1, Some(5)), (2, None), (3, Some(5)), (4, Some(7))] {
-            entries.enter(number, 2, client, &mut changes);
+    fn lists_of_clients_hold_the_filters_that_follow_them() {
+        let mut entries = Entries::new();
+        for (filter, client) in [(10, Some(5)), (11, Some(5)), (92, None), (13, Some(5)), (14, Some(7))] {
+            entries.enter(filter, 2, client);
         }
-        assert_eq!((list_of(&entries, 5), entries.following(number_of(&entries, 5))), (vec![0, 1, 3], 3));
-        entries.settle(&mut changes);
-        assert!(changes.is_empty());
-        for (gone, left) in [(1, vec![0, 3]), (3, vec![0]), (0, vec![])] {
-            entries.leave(gone, &mut changes);
+        assert_eq!((list_of(&entries, 5), entries.following(number_of(&entries, 5))), (vec![10, 11, 13], 3));
+        assert_eq!(entries.ends(), (5, 2, 10), "numbers have no gaps");
+        entries.settle();
+        assert!(entries.changes().is_empty());
+        for (gone, left) in [(11, vec![10, 13]), (13, vec![10]), (10, vec![])] {
+            entries.leave(gone);
             assert_eq!(list_of(&entries, 5), left);
         }
-        assert_eq!(list_of(&entries, 7), [4]);
-        entries.moved(5, &mut changes);
-        entries.moved(7, &mut changes);
-        entries.moved(7, &mut changes);
-        assert_eq!(changes.moved, [number_of(&entries, 7)], "nobody follows the other");
-        let mut listed = changes.entries.clone();
-        listed.sort_unstable();
-        listed.dedup();
-        assert_eq!(listed.len(), changes.entries.len(), "each once");
+        assert_eq!(list_of(&entries, 7), [14]);
+        entries.moved(5);
+        entries.moved(7);
+        entries.moved(7);
+        let Changes { entries: listed, moved, .. } = entries.changes();
+        assert_eq!(*moved, [number_of(&entries, 7)], "nobody follows the other");
+        let mut once = listed.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), listed.len(), "each once");
         assert_eq!(entries.live(), 2);
+        entries.enter(15, 2, Some(5));
+        assert_eq!((list_of(&entries, 5), entries.ends()), (vec![15], (5, 2, 10)), "numbers are used again");
     }
 }

@@ -10,6 +10,10 @@ const SIDE_MIN_M: f64 = 4.0;
 /// Powers of two that reaches may have, from 2^-64 on.
 const OCTAVES: usize = 128;
 
+/// What reaches further holds everything that its world has, or nearly: it needs no cells, and squares of more would be too
+/// large for single precision.
+const REACH_MAX: f64 = 1e10;
+
 /// How many areas reach how far, in powers of two.
 #[derive(Debug)]
 pub(super) struct Reaches {
@@ -34,8 +38,11 @@ impl Reaches {
         Self { octaves: [Octave::default(); OCTAVES] }
     }
 
-    /// One more area with a bound.
+    /// One more area.
     pub(super) fn add(&mut self, reach: f64) {
+        if reach > REACH_MAX {
+            return;
+        }
         let octave = &mut self.octaves[octave(reach)];
         octave.count += 1;
         octave.max = octave.max.max(reach);
@@ -43,6 +50,9 @@ impl Reaches {
 
     /// One less.
     pub(super) fn remove(&mut self, reach: f64) {
+        if reach > REACH_MAX {
+            return;
+        }
         let octave = &mut self.octaves[octave(reach)];
         octave.count -= 1;
         if octave.count == 0 {
@@ -106,8 +116,13 @@ mod tests {
         for world in [World::Planar, World::Geodetic] {
             let mut reaches = Reaches::new();
             assert_eq!(reaches.levels(world).count, 1);
-            reaches.add(0.0);
-            reaches.add(1e300);
+            for reach in [1e10, 1e18, 1e39, 1e300, f64::INFINITY, 0.0] {
+                reaches.add(reach);
+                let levels = reaches.levels(world);
+                let sides = &levels.side[..levels.count as usize];
+                assert!(sides.iter().all(|side| *side > 0.0 && side * side < f32::INFINITY), "{reach}");
+            }
+            [1e300, f64::INFINITY].into_iter().for_each(|reach| reaches.remove(reach));
             let levels = reaches.levels(world);
             assert!(levels.side[..levels.count as usize].iter().all(|side| *side > 0.0 && side.is_finite()));
         }

@@ -29,8 +29,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::driver::{Device, DriverError};
 use crate::failure::match_error;
-use crate::filters::Filters;
-use entries::{Changes, Entries};
+use crate::filters::{Filters, constraints_count};
 use levels::Reaches;
 use shard::Shard;
 use wave::Lane;
@@ -49,10 +48,7 @@ const THREADS_MAX: usize = 16;
 pub struct Gpu {
     world: World,
     filters: Filters<()>,
-    entries: Entries,
     reaches: Reaches,
-    /// For each shard.
-    changes: Vec<Changes>,
     /// One for each device; filters are dealt over them by their client.
     shards: Vec<Shard>,
     /// One for each thread of the pool.
@@ -83,20 +79,11 @@ impl Gpu {
                 reason: error.to_string(),
             })?;
         let lanes = (0..threads).map(|_| Lane::new(devices.iter())).collect::<Result<_, _>>()?;
-        Ok(Self {
-            world,
-            filters: Filters::new(world, ENTRIES_END),
-            entries: Entries::new(),
-            reaches,
-            changes: (0..).take(devices.len()).map(Changes::new).collect(),
-            shards,
-            lanes,
-            pool,
-        })
+        Ok(Self { world, filters: Filters::new(world, ENTRIES_END), reaches, shards, lanes, pool })
     }
 
-    /// Makes the devices hold all that has changed, sorted, and waits until they do. Matching needs none of that: it
-    /// sees every change anyway.
+    /// Makes the devices hold all that has changed, and waits until they do. Matching needs none of that: it sees every
+    /// change anyway.
     ///
     /// # Errors
     /// When there is too little memory, which leaves everything to be done later, or a device fails.
@@ -116,41 +103,29 @@ impl Gpu {
         client as usize % self.shards.len()
     }
 
-    /// Brings changes to the devices and gets them ready for so many events.
-    fn flush(&mut self, events_count: usize) -> Result<(), DriverError> {
-        let Self { world, filters, entries, reaches, changes, shards, .. } = self;
-        let shards_count = shards.len();
-        for ((index, shard), changes) in (0..).zip(&mut *shards).zip(&*changes) {
-            let owner = |entry| filters.roster.client(filters.subscription(entry));
-            let owns = |entry| owner(entry) as usize % shards_count == index;
-            shard.flush(changes, filters, entries, owns)?;
-        }
-        changes.iter_mut().for_each(|changes| entries.settle(changes));
+    /// Brings changes to the devices and gets them ready for so many events, without a wait.
+    pub(crate) fn flush(&mut self, events_count: usize) -> Result<(), DriverError> {
+        let Self { world, filters, reaches, shards, .. } = self;
         for shard in shards {
-            shard.prepare(events_count, entries.ends().0, entries.live(), || reaches.levels(*world))?;
+            shard.flush(filters)?;
+            shard.prepare(events_count, || reaches.levels(*world))?;
             shard.mark_changes()?;
         }
         Ok(())
     }
 
-    fn enter(&mut self, number: u32, client: u32) {
+    fn enter(&mut self, filter: u32, client: u32) {
         let shard = self.shard_of(client);
-        let constraints = self.filters.bounds(number).count();
-        let follows = self.filters.follows(number).then_some(client);
-        self.entries.enter(number, constraints, follows, &mut self.changes[shard]);
-        let reach = self.filters.circle(number).reach;
-        if reach.is_finite() {
-            self.reaches.add(reach);
-        }
+        let constraints = self.filters.bounds(filter).count();
+        let follows = self.filters.follows(filter).then_some(client);
+        self.shards[shard].entries.enter(filter, constraints, follows);
+        self.reaches.add(self.filters.circle(filter).reach);
     }
 
-    fn leave(&mut self, number: u32, client: u32) {
+    fn leave(&mut self, filter: u32, client: u32) {
         let shard = self.shard_of(client);
-        self.entries.leave(number, &mut self.changes[shard]);
-        let reach = self.filters.circle(number).reach;
-        if reach.is_finite() {
-            self.reaches.remove(reach);
-        }
+        self.shards[shard].entries.leave(filter);
+        self.reaches.remove(self.filters.circle(filter).reach);
     }
 
     /// Matches a batch wave by wave.
@@ -183,6 +158,10 @@ impl Engine for Gpu {
 
     fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
         self.filters.check_room(id.0, subscription)?;
+        let shard = self.shard_of(subscription.client.0);
+        if !self.shards[shard].entries.has_room(constraints_count(subscription)) {
+            return Err(InstallError::Full { held: self.filters.count() as u64 });
+        }
         self.remove(id);
         self.filters.enter(id.0, subscription)?;
         for index in 0..self.filters.roster.records(id.0).len() {
@@ -206,7 +185,7 @@ impl Engine for Gpu {
     fn move_client(&mut self, client: ClientId, position: Option<Position>) {
         let shard = self.shard_of(client.0);
         self.filters.roster.set_position(client.0, position);
-        self.entries.moved(client.0, &mut self.changes[shard]);
+        self.shards[shard].entries.moved(client.0);
     }
 
     fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError> {
@@ -218,10 +197,11 @@ impl Engine for Gpu {
     }
 
     fn footprint(&self) -> Footprint {
+        let entries: usize = self.shards.iter().map(|shard| shard.entries.bytes()).sum();
         Footprint {
             subscriptions: self.filters.roster.subscriptions_count(),
             filters: self.filters.count(),
-            bytes: self.filters.bytes() + self.entries.bytes() + self.device_bytes(),
+            bytes: self.filters.bytes() + entries + self.device_bytes(),
         }
     }
 }

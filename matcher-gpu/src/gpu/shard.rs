@@ -24,6 +24,7 @@ const TESTS_A_SORTED_ENTRY: u64 = 100;
 #[derive(Debug)]
 pub(crate) struct Shard {
     pub(super) device: Device,
+    pub(super) entries: Entries,
     pub(super) kernels: GpuKernels,
     /// Changes, and sorts that matching waits for.
     stream: Stream,
@@ -42,10 +43,10 @@ pub(crate) struct Shard {
     stamp: u32,
     /// The base lacks changes that are not in the log.
     stale: bool,
-    entries: Staging<EntryUpdate>,
-    constraints: Staging<ConstraintUpdate>,
-    heads: Staging<HeadUpdate>,
-    moves: Staging<Move>,
+    staged_entries: Staging<EntryUpdate>,
+    staged_constraints: Staging<ConstraintUpdate>,
+    staged_heads: Staging<HeadUpdate>,
+    staged_moves: Staging<Move>,
 }
 
 /// A sort that goes on beside the matching.
@@ -59,6 +60,7 @@ impl Shard {
     pub(super) fn new(device: &Device, levels: Levels) -> Result<Self, DriverError> {
         Ok(Self {
             device: device.clone(),
+            entries: Entries::new(),
             kernels: GpuKernels::load(device)?,
             stream: device.stream(Priority::High)?,
             sort_stream: device.stream(Priority::Low)?,
@@ -72,10 +74,10 @@ impl Shard {
             sorted: device.event()?,
             stamp: 0,
             stale: false,
-            entries: Staging::new(device)?,
-            constraints: Staging::new(device)?,
-            heads: Staging::new(device)?,
-            moves: Staging::new(device)?,
+            staged_entries: Staging::new(device)?,
+            staged_constraints: Staging::new(device)?,
+            staged_heads: Staging::new(device)?,
+            staged_moves: Staging::new(device)?,
         })
     }
 
@@ -83,67 +85,59 @@ impl Shard {
     ///
     /// # Errors
     /// When there is too little memory: then nothing has been done. Anything else leaves the device useless.
-    pub(super) fn flush(
-        &mut self,
-        changes: &Changes,
-        filters: &Filters<()>,
-        known: &Entries,
-        owns: impl Fn(u32) -> bool,
-    ) -> Result<(), DriverError> {
-        if changes.is_empty() {
+    pub(super) fn flush(&mut self, filters: &Filters<()>) -> Result<(), DriverError> {
+        if self.entries.changes().is_empty() {
             return Ok(());
         }
-        let (entries_end, clients_end, constraints_end) = known.ends();
+        let (entries_end, clients_end, constraints_end) = self.entries.ends();
         self.table.reserve(&self.stream, entries_end, clients_end, constraints_end)?;
         if self.stamp == u32::MAX {
             self.restart_stamps()?;
         }
-        let following: u64 = changes.moved.iter().map(|client| u64::from(known.following(*client))).sum();
-        let logged = following + changes.entries.len() as u64;
-        let logging = !self.stale && logged <= u64::from(CAPACITY - self.log.len());
         self.stamp += 1;
+        let Self { entries: known, stream, kernels, table, log, .. } = self;
+        let Changes { entries, heads, moved } = known.changes();
+        let following: u64 = moved.iter().map(|client| u64::from(known.following(*client))).sum();
+        let logged = following + entries.len() as u64;
+        let logging = !self.stale && logged <= u64::from(CAPACITY - log.len());
         let entering = Entering { stamp: self.stamp, logging };
-        let mut log_at = self.log.end;
-        let Self { stream, kernels, table, log, .. } = self;
-        // An entry that was another shard's before is gone there.
-        let is_here = |entry: u32| known.is_live(entry) && owns(entry);
-        let live = changes.entries.iter().filter(|entry| is_here(**entry) && known.is_changed(**entry));
+        let mut log_at = log.end;
+        let live = entries.iter().filter(|entry| known.is_live(**entry) && known.is_changed(**entry));
         let constraints = live.flat_map(|entry| {
             let places = known.constraints_start(*entry)..;
-            places
-                .zip(filters.bounds(*entry))
-                .map(|(at, bound)| ConstraintUpdate { at, constraint: constraint(&bound) })
+            let bounds = filters.bounds(known.filter(*entry));
+            places.zip(bounds).map(|(at, bound)| ConstraintUpdate { at, constraint: constraint(&bound) })
         });
-        self.constraints.send(stream, constraints, |updates, count| {
+        self.staged_constraints.send(stream, constraints, |updates, count| {
             kernels.put_constraints(stream, updates, count, &table.constraints)
         })?;
-        let entries = changes.entries.iter().map(|entry| {
-            let update = entry_update(filters, known, *entry, is_here(*entry), log_at);
+        let entries = entries.iter().map(|entry| {
+            let update = entry_update(filters, known, *entry, log_at);
             log_at = log_at.wrapping_add(1);
             update
         });
-        self.entries.send(stream, entries, |updates, count| {
+        self.staged_entries.send(stream, entries, |updates, count| {
             kernels.put_entries(stream, updates, count, entering, table, log)
         })?;
-        let heads =
-            changes.heads.iter().map(|client| HeadUpdate { client: *client, head: known.head(*client) });
-        self.heads
+        let heads = heads.iter().map(|client| HeadUpdate { client: *client, head: known.head(*client) });
+        self.staged_heads
             .send(stream, heads, |updates, count| kernels.put_heads(stream, updates, count, &table.heads))?;
-        let moves = changes.moved.iter().map(|client| {
+        let moves = moved.iter().map(|client| {
             let position = filters.roster.position(known.client_id(*client));
             let position = position.map_or([f32::NAN; 3], |position| rounded(position.point()));
             let moved = Move { client: *client, log_at, position };
             log_at = log_at.wrapping_add(known.following(*client));
             moved
         });
-        self.moves.send(stream, moves, |moves, count| {
+        self.staged_moves.send(stream, moves, |moves, count| {
             kernels.move_clients(stream, moves, count, entering, table, log)
         })?;
         if logging {
-            self.log.end = log_at;
+            log.end = log_at;
         } else {
             self.stale = true;
         }
+        self.entries.settle();
         Ok(())
     }
 
@@ -155,13 +149,12 @@ impl Shard {
     pub(super) fn prepare(
         &mut self,
         events_count: usize,
-        entries_count: usize,
-        live: usize,
         levels: impl FnOnce() -> Levels,
     ) -> Result<(), DriverError> {
         if self.sorting.is_some() && self.sorted.done()? {
             self.take_sorted();
         }
+        let ((entries_count, ..), live) = (self.entries.ends(), self.entries.live());
         let tests = events_count as u64 * u64::from(self.log.len());
         let first = self.stale || tests > TESTS_A_SORTED_ENTRY * (live as u64 + u64::from(CAPACITY));
         if first {
@@ -221,10 +214,10 @@ impl Shard {
             + self.spare.bytes()
             + self.sorter.bytes()
             + self.log.bytes()
-            + self.entries.bytes()
-            + self.constraints.bytes()
-            + self.heads.bytes()
-            + self.moves.bytes()
+            + self.staged_entries.bytes()
+            + self.staged_constraints.bytes()
+            + self.staged_heads.bytes()
+            + self.staged_moves.bytes()
     }
 
     /// Stands in for billions of flushes and log entries.
@@ -259,22 +252,23 @@ fn constraint(bound: &Bound) -> Constraint {
     Constraint { name: bound.name | optional | complete, low: bound.interval.low, high: bound.interval.high }
 }
 
-fn entry_update(filters: &Filters<()>, known: &Entries, entry: u32, here: bool, log_at: u32) -> EntryUpdate {
+fn entry_update(filters: &Filters<()>, known: &Entries, entry: u32, log_at: u32) -> EntryUpdate {
     let next = known.next(entry);
     let changed = u32::from(known.is_changed(entry));
-    if !here {
+    if !known.is_live(entry) {
         let place = Place { centre: [f32::NAN; 3], reach: 0.0 };
         let (mask, subscription, constraints, kind) = (u32::MAX, 0, 0, 0);
         return EntryUpdate { place, entry, mask, subscription, constraints, kind, next, log_at, changed };
     }
-    let circle = filters.circle(entry);
+    let filter = known.filter(entry);
+    let circle = filters.circle(filter);
     let centre = circle.centre.map_or([f32::NAN; 3], |centre| rounded(&centre));
     let complete = if circle.complete { KIND_CIRCLE } else { 0 };
     EntryUpdate {
         place: Place { centre, reach: to_f32(circle.reach) },
         entry,
-        mask: filters.mask(entry),
-        subscription: filters.subscription(entry),
+        mask: filters.mask(filter),
+        subscription: filters.subscription(filter),
         constraints: known.constraints_start(entry),
         kind: known.constraints_len(entry) | complete | KIND_LIVE,
         next,

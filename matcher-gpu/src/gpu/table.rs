@@ -2,11 +2,11 @@
 
 use kernels::gpu::{Constraint, NONE, Place};
 
-use crate::clcb::arrays::grow;
 use crate::driver::{Buffer, Device, DriverError, Stream};
+use crate::growth::{grow, grown};
 
-/// Lengths at least.
-const LEN_MIN: usize = 1024;
+/// Arrays grow by one part in so many.
+pub(super) const GROWTH_PART: usize = 4;
 
 /// Numbers of entries, clients and constraints are below the lengths.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Table {
         clients: usize,
         constraints: usize,
     ) -> Result<(), DriverError> {
-        let entries = grown(self.places.len(), entries);
+        let entries = grown(self.places.len(), entries, GROWTH_PART);
         grow(stream, &mut self.masks, entries)?;
         grow(stream, &mut self.subscriptions, entries)?;
         grow(stream, &mut self.starts, entries)?;
@@ -61,10 +61,10 @@ impl Table {
         // The last, since its length is the one that is asked.
         grow(stream, &mut self.places, entries)?;
         let held = self.heads.len();
-        let clients = grown(held, clients);
+        let clients = grown(held, clients, GROWTH_PART);
         grow(stream, &mut self.heads, clients)?;
         stream.fill(&self.heads, held..clients.max(held), NONE)?;
-        let constraints = grown(self.constraints.len(), constraints);
+        let constraints = grown(self.constraints.len(), constraints, GROWTH_PART);
         grow(stream, &mut self.constraints, constraints)
     }
 
@@ -79,9 +79,4 @@ impl Table {
             + self.heads.bytes()
             + self.constraints.bytes()
     }
-}
-
-/// A length that holds `needed` and grows by a quarter.
-pub(super) fn grown(len: usize, needed: usize) -> usize {
-    if needed <= len { len } else { needed.max(len + len / 4).next_multiple_of(LEN_MIN) }
 }

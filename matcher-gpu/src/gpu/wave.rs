@@ -3,7 +3,9 @@
 
 use std::sync::Mutex;
 
-use kernels::gpu::{ANSWER_DOUBT, Answer, Attribute, EVENT_DOUBT, Event as DeviceEvent, NAME_ARRAY};
+use kernels::gpu::{
+    ANSWER_DOUBT, Answer, Attribute, EVENT_DOUBT, Event as DeviceEvent, FOUND_HEAD, NAME_ARRAY,
+};
 use matcher::compiled::codes::value_code;
 use matcher::compiled::view::value_bits;
 use matcher::engine::MatchRows;
@@ -11,7 +13,7 @@ use matcher::event::Event;
 use matcher::subscription::SubscriptionId;
 
 use super::shard::Shard;
-use crate::driver::launchers::gpu::{Batch, FOUND_HEAD};
+use crate::driver::launchers::gpu::Batch;
 use crate::driver::{Buffer, Device, DriverError, Pinned, Priority, Stream};
 use crate::filters::{Filters, Seen};
 use crate::rounding::{rounded, slack, to_f32};
@@ -26,6 +28,11 @@ const WARPS: usize = 4096;
 const PARTS_MAX: usize = 32;
 /// Room for pairs at first, and always.
 const PAIRS_MIN: usize = 1024;
+/// Pairs of a wave of several events at most; where there are more, it is taken in halves. This bounds what a lane holds.
+const PAIRS_MAX: usize = 1 << 22;
+
+/// Set in a sorted answer that is the number of a filter in doubt.
+const DOUBT: u64 = 1 << 32;
 
 /// What one thread needs to take a wave through: a stream and memory of its own on each device.
 #[derive(Debug)]
@@ -33,7 +40,7 @@ pub(super) struct Lane {
     ways: Vec<Way>,
     seen: Seen,
     /// Where the answers of each event begin, and the answers in that order.
-    starts: Vec<u32>,
+    starts: Vec<usize>,
     sorted: Vec<u64>,
 }
 
@@ -77,6 +84,9 @@ impl Lane {
     }
 
     /// Matches a wave: a row for each event. There is at least one.
+    ///
+    /// # Errors
+    /// When the answers to a single event are too much for a device's memory, or it fails.
     pub(super) fn run(
         &mut self,
         events: &[&Event],
@@ -84,9 +94,33 @@ impl Lane {
         shards: &[Shard],
         rows: &mut MatchRows,
     ) -> Result<(), DriverError> {
+        match self.search(events, filters, shards) {
+            Ok(true) => {
+                self.sort_answers(shards)?;
+                self.decide(events, filters, rows);
+                return Ok(());
+            }
+            // Fewer events have fewer answers.
+            Ok(false) | Err(DriverError::OutOfMemory { .. } | DriverError::OutOfPinnedMemory { .. })
+                if events.len() > 1 => {}
+            Ok(false) => unreachable!("a single event's answers are brought however many they are"),
+            Err(error) => return Err(error),
+        }
+        let (first, second) = events.split_at(events.len() / 2);
+        self.run(first, filters, shards, rows)?;
+        self.run(second, filters, shards, rows)
+    }
+
+    /// Lets all devices search, and counts the answers of each event; false when there are too many to be brought at once.
+    fn search(
+        &mut self,
+        events: &[&Event],
+        filters: &Filters<()>,
+        shards: &[Shard],
+    ) -> Result<bool, DriverError> {
         let attributes: usize = events.iter().map(|event| event.attributes.len()).sum();
         let room = events.len() * EVENT_WORDS + attributes * ATTRIBUTE_WORDS + 2 * FOUND_HEAD;
-        let [first, others @ ..] = &mut *self.ways else { return Ok(()) };
+        let [first, others @ ..] = &mut *self.ways else { return Ok(true) };
         first.make_room_to_send(room)?;
         let sent = first.sent.slice_mut()?;
         let layout = encode(events, filters, sent);
@@ -102,43 +136,45 @@ impl Lane {
         self.starts.clear();
         self.starts.resize(events.len() + 1, 0);
         for (way, shard) in self.ways.iter_mut().zip(shards) {
-            for answer in way.receive(layout, shard)? {
+            let Some(answers) = way.receive(layout, shard)? else { return Ok(false) };
+            for answer in answers {
                 self.starts[(answer.event & !ANSWER_DOUBT) as usize + 1] += 1;
             }
         }
-        self.sort_answers()?;
-        self.decide(events, filters, rows);
-        Ok(())
+        Ok(true)
     }
 
     /// Puts the answers of each event together: a counting sort.
-    fn sort_answers(&mut self) -> Result<(), DriverError> {
+    fn sort_answers(&mut self, shards: &[Shard]) -> Result<(), DriverError> {
         let mut end = 0;
         for start in &mut self.starts {
             end += *start;
             *start = end;
         }
-        self.sorted.resize(end as usize, 0);
-        for way in &mut self.ways {
+        self.sorted.resize(end, 0);
+        for (way, shard) in self.ways.iter_mut().zip(shards) {
             for answer in way.answers()? {
                 // Counted down from where the next event's begin, so that each start ends where it has to.
                 let event = (answer.event & !ANSWER_DOUBT) as usize;
                 let place = &mut self.starts[event + 1];
                 *place -= 1;
-                let doubt = u64::from(answer.event & ANSWER_DOUBT != 0);
-                self.sorted[*place as usize] = doubt << 32 | u64::from(answer.id);
+                self.sorted[*place] = if answer.event & ANSWER_DOUBT == 0 {
+                    u64::from(answer.id)
+                } else {
+                    DOUBT | u64::from(shard.entries.filter(answer.id))
+                };
             }
         }
         Ok(())
     }
 
-    /// Writes the rows; entries in doubt are decided exactly.
+    /// Writes the rows; filters in doubt are decided exactly.
     fn decide(&mut self, events: &[&Event], filters: &Filters<()>, rows: &mut MatchRows) {
         let Self { seen, starts, sorted, .. } = self;
         // After the sort, start i + 1 is where the answers of event i begin.
-        starts.push(u32::try_from(sorted.len()).expect("answers are counted in 32 bits"));
+        starts.push(sorted.len());
         for (event, bounds) in events.iter().zip(starts[1..].windows(2)) {
-            let answers = &sorted[bounds[0] as usize..bounds[1] as usize];
+            let answers = &sorted[bounds[0]..bounds[1]];
             rows.push_with(|ids| {
                 let certain = answers.iter().filter(|answer| *answer & DOUBT == 0);
                 ids.extend(certain.map(|answer| SubscriptionId(number(*answer))));
@@ -146,10 +182,10 @@ impl Lane {
                     return;
                 }
                 let viewed = filters.see(event, seen);
-                let entries =
+                let doubtful =
                     answers.iter().filter(|answer| *answer & DOUBT != 0).map(|answer| number(*answer));
-                let decided = entries.filter(|entry| filters.decide(*entry, &viewed));
-                ids.extend(decided.map(|entry| SubscriptionId(filters.subscription(entry))));
+                let decided = doubtful.filter(|filter| filters.decide(*filter, &viewed));
+                ids.extend(decided.map(|filter| SubscriptionId(filters.subscription(filter))));
             });
         }
     }
@@ -159,9 +195,6 @@ impl Lane {
         self.ways.iter().map(|way| way.exchange.bytes()).sum()
     }
 }
-
-/// Set in a sorted answer that is the number of an entry.
-const DOUBT: u64 = 1 << 32;
 
 #[expect(clippy::cast_possible_truncation, reason = "the low half is the number")]
 fn number(answer: u64) -> u32 {
@@ -178,7 +211,8 @@ impl Way {
 
     /// Pairs that probably come back from so many events.
     fn guess(&self, events: usize) -> usize {
-        (self.pairs_before + self.pairs_before / 8).max(2 * events) + PAIRS_MIN
+        let guess = (self.pairs_before + self.pairs_before / 8).max(2 * events) + PAIRS_MIN;
+        if events > 1 { guess.min(PAIRS_MAX) } else { guess }
     }
 
     fn capacity(&self, layout: Layout) -> usize {
@@ -188,14 +222,9 @@ impl Way {
     /// Sends the wave, searches and lets the answers come, all in the order of the stream.
     fn submit(&mut self, layout: Layout, shard: &Shard) -> Result<(), DriverError> {
         let guess = self.guess(layout.events);
-        let words = layout.found_at + FOUND_HEAD + guess * ANSWER_WORDS;
-        if words > self.exchange.len() {
-            self.exchange = self.device.buffer(words.next_power_of_two())?;
-        }
         let read = FOUND_HEAD + guess * ANSWER_WORDS;
-        if read > self.found.len() {
-            self.found = self.device.pinned(read.next_power_of_two())?;
-        }
+        fit(&mut self.exchange, layout.found_at + read, |len| self.device.buffer(len), Buffer::len)?;
+        fit(&mut self.found, read, |len| self.device.pinned(len), Pinned::len)?;
         let parts = (WARPS / layout.events).clamp(1, PARTS_MAX);
         let word = |number: usize| u32::try_from(number).expect("a wave has fewer than 2^32 words");
         let batch = Batch {
@@ -203,7 +232,7 @@ impl Way {
             parts: word(parts),
             attributes_at: word(layout.attributes_at),
             found_at: word(layout.found_at),
-            capacity: word(self.capacity(layout)),
+            capacity: u32::try_from(self.capacity(layout)).unwrap_or(u32::MAX),
         };
         self.stream.upload(&mut self.sent, 0..layout.found_at + FOUND_HEAD, &self.exchange, 0)?;
         let Shard { kernels, table, base, log, .. } = shard;
@@ -211,28 +240,32 @@ impl Way {
         self.stream.download(&self.exchange, layout.found_at..layout.found_at + read, &mut self.found, 0)
     }
 
-    /// Waits for the answers; asks again where there was too little room for them.
-    fn receive(&mut self, layout: Layout, shard: &Shard) -> Result<&[Answer], DriverError> {
+    /// Waits for the answers; asks again where there was too little room for them. `None` when several events have too many.
+    fn receive(&mut self, layout: Layout, shard: &Shard) -> Result<Option<&[Answer]>, DriverError> {
         loop {
             self.stream.synchronize()?;
             let guess = self.guess(layout.events);
-            let count = self.found.slice()?[0] as usize;
+            let head = self.found.slice()?;
+            let count = u64::from(head[1]) << 32 | u64::from(head[0]);
+            // What does not fit 64 bits of an address does not fit any memory either.
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
             let fits = count <= self.capacity(layout);
             self.pairs_before = count;
+            if count > PAIRS_MAX && layout.events > 1 {
+                return Ok(None);
+            }
             if !fits {
                 self.submit(layout, shard)?;
                 continue;
             }
             if count > guess {
                 let all = FOUND_HEAD + count * ANSWER_WORDS;
-                if all > self.found.len() {
-                    self.found = self.device.pinned(all.next_power_of_two())?;
-                }
+                fit(&mut self.found, all, |len| self.device.pinned(len), Pinned::len)?;
                 let range = layout.found_at..layout.found_at + all;
                 self.stream.download(&self.exchange, range, &mut self.found, 0)?;
                 self.stream.synchronize()?;
             }
-            return self.answers();
+            return Ok(Some(self.answers()?));
         }
     }
 
@@ -241,6 +274,22 @@ impl Way {
         let words = FOUND_HEAD..FOUND_HEAD + self.pairs_before * ANSWER_WORDS;
         Ok(bytemuck::cast_slice(&self.found.slice()?[words]))
     }
+}
+
+/// Makes memory of this many words: longer where it is too short, shorter where a single event once had more answers than
+/// any wave.
+fn fit<B>(
+    memory: &mut B,
+    words: usize,
+    make: impl Fn(usize) -> Result<B, DriverError>,
+    len: impl Fn(&B) -> usize,
+) -> Result<(), DriverError> {
+    const KEPT: usize = 2 * PAIRS_MAX * ANSWER_WORDS;
+    let held = len(memory);
+    if words > held || held > KEPT && words <= KEPT {
+        *memory = make(words.next_power_of_two())?;
+    }
+    Ok(())
 }
 
 /// Writes down a wave as a device reads it: the events, their attributes that filters name, and a zero to count from.

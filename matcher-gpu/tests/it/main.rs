@@ -5,6 +5,7 @@
 mod auto;
 mod devices;
 mod engines;
+mod limits;
 mod steps;
 mod workloads;
 

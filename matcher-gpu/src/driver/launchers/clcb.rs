@@ -1,24 +1,24 @@
 //! Loc, Cont and Zip, and what changes their arrays.
 
-use kernels::clcb::{ConstraintUpdate, FilterUpdate, Input, Move, PAGE, Task};
+use kernels::clcb::{ConstraintUpdate, FilterUpdate, Input, Move, PAGE, SUBS, TOGETHER, Task, ZIPPED};
 use matcher::geo::World;
 
-use crate::clcb::arrays::{Arrays, SUBS};
+use crate::clcb::arrays::Arrays;
 use crate::driver::graph::{Graph, Launch};
 use crate::driver::parameter::Parameter;
 use crate::driver::{Buffer, Device, DriverError, Kernel, SharedWords, Stream};
 
 /// Threads a block, as in the paper (section 4.3).
 const BLOCK: u32 = 256;
-/// Blocks that a page of constraints takes in the plain form.
-const PAGE_BLOCKS: u32 = 4;
-const _: () = assert!(PAGE == (PAGE_BLOCKS * BLOCK) as usize);
-/// Filters that a thread of Loc looks at together in the fast form.
-const TOGETHER: u32 = 8;
-/// Blocks that a large device runs at once; Loc's threads stride over the rest.
-const LOC_BLOCKS_MAX: u32 = 2112;
-/// Blocks of Cont, each for a page at a time.
-const CONT_BLOCKS: u32 = 528;
+/// Blocks that a task takes in the plain form.
+const TASK_BLOCKS: u32 = 4;
+const _: () = assert!(PAGE == (TASK_BLOCKS * BLOCK) as usize);
+/// Blocks of Loc in the fast form, sixteen for each of an H100's 132 multiprocessors; threads stride over the rest.
+const LOC_BLOCKS_MAX: u32 = 16 * 132;
+/// Blocks of Cont in the fast form, four for each of an H100's multiprocessors; they take a task at a time.
+const CONT_BLOCKS: u32 = 4 * 132;
+/// The input takes the room of so many tasks.
+pub(crate) const INPUT_TASKS: usize = size_of::<Input>() / size_of::<Task>();
 
 /// How an event goes through the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,12 +126,12 @@ impl ClcbKernels {
         if input.tasks_count == 0 {
             return Ok(());
         }
-        // SAFETY: the parameters are those of `clcb_cont` in kernel_clcb.cu; tasks name pages of `constraints`, whose
+        // SAFETY: the parameters are those of `clcb_cont` in kernel_clcb.cu; tasks name slots of `constraints`, whose
         // filters are below the arrays' lengths or none.
         unsafe {
             stream.launch(
                 &self.cont,
-                input.tasks_count * PAGE_BLOCKS,
+                input.tasks_count * TASK_BLOCKS,
                 BLOCK,
                 &mut [
                     Parameter::buffer(sent),
@@ -171,7 +171,8 @@ impl ClcbKernels {
         }
     }
 
-    /// Loc, Cont and Zip in the fast form. `between` is called around the kernels, which are then started one by one; without it they are one piece of work.
+    /// Loc, Cont and Zip in the fast form. `between` is called around the kernels, which are then started one by one; without
+    /// it they are one piece of work.
     pub(crate) fn run_fast(
         &mut self,
         stream: &Stream,
@@ -191,7 +192,7 @@ impl ClcbKernels {
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
         // Zip's last warp tells the host, so there has to be one; grids change seldom, for a graph's sake.
         let loc_blocks = input.filters_count.div_ceil(TOGETHER * BLOCK).clamp(1, LOC_BLOCKS_MAX);
-        let zip_blocks = input.subscriptions_count.div_ceil(16 * BLOCK).max(1);
+        let zip_blocks = input.subscriptions_count.div_ceil(ZIPPED * BLOCK).max(1);
         let loc = &mut [
             Parameter::value(input),
             Parameter::shared(given),
@@ -338,6 +339,3 @@ fn check(input: &Input, arrays: &Arrays) {
         "more subscriptions than there is room for"
     );
 }
-
-/// The input takes the room of so many tasks.
-pub(crate) const INPUT_TASKS: usize = size_of::<Input>() / size_of::<Task>();

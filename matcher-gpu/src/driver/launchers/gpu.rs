@@ -1,6 +1,6 @@
 //! The batched engine's kernels: changes of the table, the sort, the search.
 
-use kernels::gpu::{Answer, CHUNK, Constraint, ConstraintUpdate, EntryUpdate, HeadUpdate, Move};
+use kernels::gpu::{Answer, CHUNK, Constraint, ConstraintUpdate, EntryUpdate, FOUND_HEAD, HeadUpdate, Move};
 
 use crate::driver::parameter::Parameter;
 use crate::driver::{Buffer, Device, DriverError, Kernel, Stream};
@@ -15,8 +15,6 @@ const WARP: u32 = 32;
 /// Buckets that a warp adds up.
 const CHUNK_BUCKETS: u32 = 1024;
 const _: () = assert!(CHUNK == CHUNK_BUCKETS as usize);
-/// Words from the count of pairs to the first of them.
-pub(crate) const FOUND_HEAD: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct GpuKernels {
