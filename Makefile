@@ -23,7 +23,7 @@ gpu-test: ## Run the GPU engines on this machine's CUDA devices: 10^8 pairs each
 		echo "== $$tool"; \
 		NEARCAST_GPU_TESTS=1 NEARCAST_PAIRS=2000 \
 		CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="compute-sanitizer --tool $$tool --error-exitcode 1" \
-		$(CARGO) test --locked --release --package matcher-gpu --test it -- --test-threads 1 cuda_devices steps more_answers \
+		$(CARGO) test --locked --release --package matcher-gpu --test it -- --test-threads 1 cuda_devices every_ more_answers \
 		|| exit 1; \
 	done
 

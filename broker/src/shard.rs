@@ -286,7 +286,7 @@ impl Shard {
             Err(error) => tracing::error!(%error, events = events.len(), "events could not be matched"),
         }
         self.metrics.match_batch.record(started.elapsed());
-        #[expect(clippy::cast_precision_loss, reason = "a batch has a few hundred events")]
+        #[expect(clippy::cast_precision_loss, reason = "a batch has 65,536 events at most")]
         self.metrics.batch_events.record(events.len() as f64);
         events.clear();
     }

@@ -38,30 +38,30 @@ constexpr uint32_t ALL_LANES = 1;
 
 // Which thread of which grid runs now. One for each host thread, for several devices may run at once.
 struct HostThread {
-    uint32_t index;
-    uint32_t count;
+  uint32_t index;
+  uint32_t count;
 };
 static thread_local HostThread host_thread = {0, 1};
 
 template <typename... Arguments, size_t... Index>
 static void host_run(void (*kernel)(Arguments...), uint32_t grid, uint32_t block, void** parameters,
                      std::index_sequence<Index...>) {
-    host_thread.count = grid * block;
-    for (host_thread.index = 0; host_thread.index < host_thread.count; host_thread.index++) {
-        kernel(*static_cast<std::remove_cv_t<Arguments>*>(parameters[Index])...);
-    }
+  host_thread.count = grid * block;
+  for (host_thread.index = 0; host_thread.index < host_thread.count; host_thread.index++) {
+    kernel(*static_cast<std::remove_cv_t<Arguments>*>(parameters[Index])...);
+  }
 }
 
 template <typename... Arguments>
 static void host_run(void (*kernel)(Arguments...), uint32_t grid, uint32_t block, void** parameters) {
-    host_run(kernel, grid, block, parameters, std::index_sequence_for<Arguments...>{});
+  host_run(kernel, grid, block, parameters, std::index_sequence_for<Arguments...>{});
 }
 
 // Stands after a kernel and makes it known to the host backend: parameters[i] points to the i-th argument, as for cuLaunchKernel.
 #define HOST_ENTRY(name)                                                                                             \
-    extern "C" void host_##name(uint32_t grid, uint32_t block, void** parameters) {                                 \
-        host_run(&name, grid, block, parameters);                                                                    \
-    }
+  extern "C" void host_##name(uint32_t grid, uint32_t block, void** parameters) {                                 \
+    host_run(&name, grid, block, parameters);                                                                    \
+  }
 
 #endif
 
@@ -70,38 +70,38 @@ static void host_run(void (*kernel)(Arguments...), uint32_t grid, uint32_t block
 // This thread's number in the grid.
 DEVICE uint32_t thread_index() {
 #ifdef __CUDACC__
-    return blockIdx.x * blockDim.x + threadIdx.x;
+  return blockIdx.x * blockDim.x + threadIdx.x;
 #else
-    return host_thread.index;
+  return host_thread.index;
 #endif
 }
 
 // How many threads the grid has: the stride of a grid-stride loop.
 DEVICE uint32_t threads_count() {
 #ifdef __CUDACC__
-    return gridDim.x * blockDim.x;
+  return gridDim.x * blockDim.x;
 #else
-    return host_thread.count;
+  return host_thread.count;
 #endif
 }
 
 // This thread's number in its warp, below LANES.
 DEVICE uint32_t lane_index() {
 #ifdef __CUDACC__
-    return threadIdx.x % LANES;
+  return threadIdx.x % LANES;
 #else
-    return 0;
+  return 0;
 #endif
 }
 
 // This warp's number in the grid.
 DEVICE uint32_t warp_index() {
-    return thread_index() / LANES;
+  return thread_index() / LANES;
 }
 
 // How many warps the grid has.
 DEVICE uint32_t warps_count() {
-    return threads_count() / LANES;
+  return threads_count() / LANES;
 }
 
 // ---- Within a warp: all lanes call together ---------------------------------------------------------------------
@@ -109,7 +109,7 @@ DEVICE uint32_t warps_count() {
 // Orders the memory accesses of a warp's lanes.
 DEVICE void warp_sync() {
 #ifdef __CUDACC__
-    __syncwarp(ALL_LANES);
+  __syncwarp(ALL_LANES);
 #endif
 }
 
@@ -121,9 +121,9 @@ DEVICE void warp_sync() {
 // Bit i says what lane i holds.
 DEVICE uint32_t ballot(bool holds) {
 #ifdef __CUDACC__
-    return __ballot_sync(ALL_LANES, holds);
+  return __ballot_sync(ALL_LANES, holds);
 #else
-    return holds ? 1u : 0u;
+  return holds ? 1u : 0u;
 #endif
 }
 
@@ -131,10 +131,10 @@ DEVICE uint32_t ballot(bool holds) {
 template <typename T>
 DEVICE T shuffle(T value, uint32_t lane) {
 #ifdef __CUDACC__
-    return __shfl_sync(ALL_LANES, value, static_cast<int>(lane));
+  return __shfl_sync(ALL_LANES, value, static_cast<int>(lane));
 #else
-    static_cast<void>(lane);
-    return value;
+  static_cast<void>(lane);
+  return value;
 #endif
 }
 
@@ -142,11 +142,11 @@ DEVICE T shuffle(T value, uint32_t lane) {
 template <typename T>
 DEVICE T warp_sum(T value) {
 #ifdef __CUDACC__
-    for (uint32_t step = LANES / 2; step > 0; step /= 2) {
-        value += __shfl_xor_sync(ALL_LANES, value, static_cast<int>(step));
-    }
+  for (uint32_t step = LANES / 2; step > 0; step /= 2) {
+    value += __shfl_xor_sync(ALL_LANES, value, static_cast<int>(step));
+  }
 #endif
-    return value;
+  return value;
 }
 
 // ---- Words that many threads write ------------------------------------------------------------------------------
@@ -154,31 +154,31 @@ DEVICE T warp_sum(T value) {
 
 DEVICE uint32_t atomic_add(uint32_t* word, uint32_t addend) {
 #ifdef __CUDACC__
-    return atomicAdd(word, addend);
+  return atomicAdd(word, addend);
 #else
-    uint32_t before = *word;
-    *word = before + addend;
-    return before;
+  uint32_t before = *word;
+  *word = before + addend;
+  return before;
 #endif
 }
 
 DEVICE uint64_t atomic_add_wide(uint64_t* word, uint64_t addend) {
 #ifdef __CUDACC__
-    return atomicAdd(reinterpret_cast<unsigned long long*>(word), static_cast<unsigned long long>(addend));
+  return atomicAdd(reinterpret_cast<unsigned long long*>(word), static_cast<unsigned long long>(addend));
 #else
-    uint64_t before = *word;
-    *word = before + addend;
-    return before;
+  uint64_t before = *word;
+  *word = before + addend;
+  return before;
 #endif
 }
 
 DEVICE uint32_t atomic_or(uint32_t* word, uint32_t bits) {
 #ifdef __CUDACC__
-    return atomicOr(word, bits);
+  return atomicOr(word, bits);
 #else
-    uint32_t before = *word;
-    *word = before | bits;
-    return before;
+  uint32_t before = *word;
+  *word = before | bits;
+  return before;
 #endif
 }
 
@@ -187,8 +187,8 @@ DEVICE uint32_t atomic_or(uint32_t* word, uint32_t bits) {
 // How many bits are set.
 DEVICE uint32_t popcount(uint32_t bits) {
 #ifdef __CUDACC__
-    return static_cast<uint32_t>(__popc(bits));
+  return static_cast<uint32_t>(__popc(bits));
 #else
-    return static_cast<uint32_t>(__builtin_popcount(bits));
+  return static_cast<uint32_t>(__builtin_popcount(bits));
 #endif
 }

@@ -1,13 +1,14 @@
 //! What the host knows of each filter, to put it on a device and to decide exactly what the device leaves in doubt.
 
 use matcher::area::Area;
+use matcher::compiled::codes::value_code;
 use matcher::compiled::constraints::{Bound, Constraints, bounds};
 use matcher::compiled::names::Names;
 use matcher::compiled::roster::Roster;
 use matcher::compiled::shapes::{Shapes, following};
 use matcher::compiled::slab::Slab;
 use matcher::compiled::texts::Texts;
-use matcher::compiled::view::{View, Viewed, ViewedAttribute, append_attributes};
+use matcher::compiled::view::{View, Viewed, ViewedAttribute, append_attributes, value_bits};
 use matcher::engine::InstallError;
 use matcher::event::Event;
 use matcher::geo::{Position, World};
@@ -213,9 +214,16 @@ impl<P> Filters<P> {
         }
     }
 
-    /// The texts that filters use.
-    pub(crate) fn texts(&self) -> &Texts {
-        &self.texts
+    /// The attributes of an event whose names filters use: the name's number, and the value's code unless it is several.
+    pub(crate) fn known_attributes<'a>(
+        &'a self,
+        event: &'a Event,
+    ) -> impl Iterator<Item = (u32, Option<u32>)> + 'a {
+        event.attributes.iter().filter_map(|attribute| {
+            let name = self.names.find(&attribute.name)?;
+            let (kind, bits) = value_bits(&attribute.value, &self.texts);
+            Some((name, value_code(kind, bits)))
+        })
     }
 
     /// Bytes of the host's memory.

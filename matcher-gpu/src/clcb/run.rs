@@ -4,8 +4,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kernels::clcb::{Input, SUBS, Task};
-use matcher::compiled::codes::value_code;
-use matcher::compiled::view::value_bits;
 use matcher::geo::World;
 
 use super::arrays::Arrays;
@@ -130,12 +128,10 @@ impl Runner {
     ) {
         self.tasks.clear();
         let mut mask = 0;
-        for attribute in &event.attributes {
-            let Some(name) = filters.names.find(&attribute.name) else { continue };
+        for (name, code) in filters.known_attributes(event) {
             let name = filters.names.name(name);
             mask |= name.mask;
-            let (kind, bits) = value_bits(&attribute.value, filters.texts());
-            name.payload.append_tasks(value_code(kind, bits).map(|code| code >> 16), &mut self.tasks);
+            name.payload.append_tasks(code.map(|code| code >> 16), &mut self.tasks);
         }
         let point = event.position.point();
         self.input = Input {

@@ -8,6 +8,8 @@ use bytemuck::Pod;
 use super::backend::{Backend, Failure, FailureKind, Handle, Outcome};
 use super::error::DriverError;
 use super::faults::{Fault, Faults, Operation};
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use super::launchers::Probe;
 use super::memory::{Buffer, Pinned};
 use super::module::LoadedModule;
 use super::shared::SharedWords;
@@ -47,7 +49,12 @@ impl Device {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     pub fn all() -> Result<Vec<Self>, DriverError> {
         let found = super::cuda::Cuda::all()?;
-        found.into_iter().map(|(backend, name)| Self::open(Box::new(backend), name)).collect()
+        let open = |(backend, name)| {
+            let device = Self::open(Box::new(backend), name)?;
+            Probe::check(&device)?;
+            Ok(device)
+        };
+        found.into_iter().map(open).collect()
     }
 
     /// Every CUDA device: none on this platform.
@@ -97,7 +104,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub fn stream(&self, priority: Priority) -> Result<Stream, DriverError> {
+    pub(crate) fn stream(&self, priority: Priority) -> Result<Stream, DriverError> {
         Stream::new(self, priority)
     }
 
@@ -105,7 +112,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DriverError> {
+    pub(crate) fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DriverError> {
         Buffer::new(self, len)
     }
 
@@ -114,7 +121,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>, DriverError> {
+    pub(crate) fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>, DriverError> {
         Pinned::new(self, len)
     }
 
@@ -122,7 +129,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub fn shared(&self, len: usize) -> Result<SharedWords, DriverError> {
+    pub(crate) fn shared(&self, len: usize) -> Result<SharedWords, DriverError> {
         SharedWords::new(self, len)
     }
 
@@ -130,7 +137,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub fn module(&self, module: &kernels::Module) -> Result<LoadedModule, DriverError> {
+    pub(crate) fn module(&self, module: &kernels::Module) -> Result<LoadedModule, DriverError> {
         LoadedModule::new(self, module)
     }
 
@@ -138,7 +145,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub fn event(&self) -> Result<Event, DriverError> {
+    pub(crate) fn event(&self) -> Result<Event, DriverError> {
         Event::new(self)
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Launch<'p, 'a> {
 ///
 /// It is told the parameters of every launch, so it never uses the address of memory that is gone.
 #[derive(Debug, Default)]
-pub struct Graph {
+pub(crate) struct Graph {
     kept: Option<Kept>,
 }
 
@@ -69,7 +69,7 @@ impl Graph {
             if !held.is(launch) {
                 // SAFETY: as the caller says; the kernel is the same.
                 unsafe { device.backend().update_graph(kept.handle, index, &mut raw[index]) }?;
-                held.become_(launch);
+                held.take_over(launch);
             }
         }
         Ok(kept.handle)
@@ -107,7 +107,7 @@ impl KeptLaunch {
     }
 
     /// Takes the grid and the parameters over.
-    fn become_(&mut self, launch: &Launch<'_, '_>) {
+    fn take_over(&mut self, launch: &Launch<'_, '_>) {
         (self.grid, self.block) = (launch.grid, launch.block);
         self.bytes.clear();
         self.bytes.extend(launch.parameters.iter().flat_map(Parameter::bytes));

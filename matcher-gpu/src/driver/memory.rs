@@ -19,7 +19,7 @@ const ALIGNMENT_BYTES: usize = 256;
 ///
 /// Dropping frees the memory and first waits for all work on the device.
 #[derive(Debug)]
-pub struct Buffer<T> {
+pub(crate) struct Buffer<T> {
     device: Device,
     /// 0 when there are no bytes.
     address: u64,
@@ -51,26 +51,26 @@ impl<T: Pod> Buffer<T> {
 impl<T> Buffer<T> {
     /// How many values it holds.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Whether it holds none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// How many bytes of the device's memory its values take.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         // It was checked when the memory was allocated.
         self.len * size_of::<T>()
     }
 
     /// Whose memory it is.
     #[must_use]
-    pub fn device(&self) -> &Device {
+    pub(crate) fn device(&self) -> &Device {
         &self.device
     }
 
@@ -110,7 +110,7 @@ impl<T> Drop for Buffer<T> {
 /// was given until then, unless a wait for the stream or for an [`Event`](super::Event) has already told that the work is
 /// done.
 #[derive(Debug)]
-pub struct Pinned<T> {
+pub(crate) struct Pinned<T> {
     device: Device,
     /// Dangling when there are no bytes.
     address: NonNull<T>,
@@ -141,7 +141,7 @@ impl<T: Pod> Pinned<T> {
     ///
     /// # Errors
     /// [`DriverError`] when that work fails or cannot be waited for.
-    pub fn slice(&mut self) -> Result<&[T], DriverError> {
+    pub(crate) fn slice(&mut self) -> Result<&[T], DriverError> {
         Ok(self.slice_mut()?)
     }
 
@@ -149,7 +149,7 @@ impl<T: Pod> Pinned<T> {
     ///
     /// # Errors
     /// [`DriverError`] when that work fails or cannot be waited for.
-    pub fn slice_mut(&mut self) -> Result<&mut [T], DriverError> {
+    pub(crate) fn slice_mut(&mut self) -> Result<&mut [T], DriverError> {
         self.in_flight.wait(&self.device)?;
         // SAFETY: the memory is ours, holds `len` values (or none, then the pointer dangles well aligned), was zeroed, and
         // any bytes are a `T: Pod`. No work touches it any more, and more can be given only through `&mut self`.
@@ -161,8 +161,8 @@ impl Pinned<u64> {
     /// The words, to be looked at while work may touch them.
     pub(super) fn atomic_words(&self) -> &[AtomicU64] {
         // SAFETY: the memory is ours, holds `len` words (or none, then the pointer dangles well aligned) and was zeroed;
-        // who has this view never asks for plain references, which take `&mut self`, while it lives; a device's writes of
-        // whole words are as another thread's atomic ones.
+        // who has this view never asks for plain references, which take `&mut self`, while it lives; a device writes
+        // whole words, or the lower half of a word whose upper half nobody writes, each as another thread's atomic write.
         unsafe { std::slice::from_raw_parts(self.address.as_ptr().cast(), self.len) }
     }
 }
@@ -170,26 +170,20 @@ impl Pinned<u64> {
 impl<T> Pinned<T> {
     /// How many values it holds.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether it holds none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// How many bytes of the machine's memory its values take.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         // It was checked when the memory was allocated.
         self.len * size_of::<T>()
     }
 
     /// Whose streams can be given it.
     #[must_use]
-    pub fn device(&self) -> &Device {
+    pub(crate) fn device(&self) -> &Device {
         &self.device
     }
 

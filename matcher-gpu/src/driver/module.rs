@@ -9,7 +9,7 @@ use super::faults::Operation;
 
 /// A module, compiled for a device.
 #[derive(Clone, Debug)]
-pub struct LoadedModule {
+pub(crate) struct LoadedModule {
     shared: Arc<Shared>,
 }
 
@@ -21,7 +21,7 @@ struct Shared {
 
 /// A kernel of a module, which it keeps loaded. Its launcher in [`launchers`](super::launchers) starts it.
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub(crate) struct Kernel {
     module: Arc<Shared>,
     function: Handle,
 }
@@ -36,7 +36,7 @@ impl LoadedModule {
     ///
     /// # Errors
     /// [`DriverError`], also when the module has none of that name.
-    pub fn kernel(&self, name: &str) -> Result<Kernel, DriverError> {
+    pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, DriverError> {
         let Shared { device, handle } = &*self.shared;
         let function = device.run(Operation::Other, |backend| {
             // SAFETY: the handle is this module's own, and the kernel keeps the module.
@@ -49,7 +49,7 @@ impl LoadedModule {
 impl Kernel {
     /// Which device it was compiled for.
     #[must_use]
-    pub fn device(&self) -> &Device {
+    pub(crate) fn device(&self) -> &Device {
         &self.module.device
     }
 

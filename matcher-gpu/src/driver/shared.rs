@@ -17,7 +17,7 @@ const LOOKS: u32 = 256;
 
 /// Page-locked words that are never seen but one at a time, atomically.
 #[derive(Debug)]
-pub struct SharedWords {
+pub(crate) struct SharedWords {
     /// Its contents are never borrowed as plain words.
     pinned: Pinned<u64>,
     /// What a stream was given before it was last asked to tell something, and how much that was.
@@ -31,7 +31,7 @@ impl SharedWords {
 
     /// The words. A kernel may write them at any time.
     #[must_use]
-    pub fn words(&self) -> &[AtomicU64] {
+    pub(crate) fn words(&self) -> &[AtomicU64] {
         self.pinned.atomic_words()
     }
 
@@ -39,7 +39,7 @@ impl SharedWords {
     ///
     /// # Panics
     /// When there are not as many.
-    pub fn write(&self, at: usize, words: &[u64]) {
+    pub(crate) fn write(&self, at: usize, words: &[u64]) {
         for (place, word) in self.words()[at..at + words.len()].iter().zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
@@ -53,7 +53,7 @@ impl SharedWords {
     ///
     /// # Panics
     /// When there is no such word.
-    pub fn wait(
+    pub(crate) fn wait(
         &self,
         stream: &Stream,
         index: usize,
@@ -91,7 +91,7 @@ impl SharedWords {
     ///
     /// # Panics
     /// When there is no such word.
-    pub fn wait_told(&self, stream: &Stream, index: usize, value: u32) -> Result<(), DriverError> {
+    pub(crate) fn wait_told(&self, stream: &Stream, index: usize, value: u32) -> Result<(), DriverError> {
         self.wait(stream, index, |word| word == u64::from(value))?;
         if let Some((queue, issued)) = &self.told {
             queue.complete(*issued);

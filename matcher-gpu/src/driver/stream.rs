@@ -22,7 +22,7 @@ use super::shared::SharedWords;
 
 /// Whose work the device takes first when there is a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priority {
+pub(crate) enum Priority {
     /// Before that of others.
     High,
     /// When others leave room.
@@ -34,7 +34,7 @@ pub enum Priority {
 /// All but [`Stream::synchronize`] return before the work is done, and an error may be that of earlier work. Dropping
 /// waits for what is in flight.
 #[derive(Debug)]
-pub struct Stream {
+pub(crate) struct Stream {
     queue: Arc<Queue>,
 }
 
@@ -46,7 +46,7 @@ impl Stream {
 
     /// Whose work it is.
     #[must_use]
-    pub fn device(&self) -> &Device {
+    pub(crate) fn device(&self) -> &Device {
         &self.queue.device
     }
 
@@ -58,7 +58,7 @@ impl Stream {
     /// # Panics
     /// When the values are not there, on either side, or belong to another device.
     #[track_caller]
-    pub fn upload<T: Pod>(
+    pub(crate) fn upload<T: Pod>(
         &self,
         from: &mut Pinned<T>,
         range: Range<usize>,
@@ -82,7 +82,7 @@ impl Stream {
     /// # Panics
     /// When the values are not there, on either side, or belong to another device.
     #[track_caller]
-    pub fn download<T: Pod>(
+    pub(crate) fn download<T: Pod>(
         &self,
         from: &Buffer<T>,
         range: Range<usize>,
@@ -106,7 +106,7 @@ impl Stream {
     /// # Panics
     /// When the values are not there, on either side, overlap, or belong to another device.
     #[track_caller]
-    pub fn copy<T: Pod>(
+    pub(crate) fn copy<T: Pod>(
         &self,
         from: &Buffer<T>,
         range: Range<usize>,
@@ -130,7 +130,12 @@ impl Stream {
     /// # Panics
     /// When the words are not there or belong to another device.
     #[track_caller]
-    pub fn fill(&self, buffer: &Buffer<u32>, range: Range<usize>, value: u32) -> Result<(), DriverError> {
+    pub(crate) fn fill(
+        &self,
+        buffer: &Buffer<u32>,
+        range: Range<usize>,
+        value: u32,
+    ) -> Result<(), DriverError> {
         self.check_device(buffer.device());
         let (address, bytes) = buffer.span(&range);
         self.device().run(Operation::Other, |backend| {
@@ -260,7 +265,7 @@ impl Stream {
     /// # Panics
     /// When there is no such word, or it belongs to another device.
     #[track_caller]
-    pub fn tell(&self, shared: &mut SharedWords, index: usize, value: u32) -> Result<(), DriverError> {
+    pub(crate) fn tell(&self, shared: &mut SharedWords, index: usize, value: u32) -> Result<(), DriverError> {
         self.write_and_tell(None, shared, index, value)
     }
 
@@ -272,7 +277,7 @@ impl Stream {
     /// # Panics
     /// When there are no such numbers, or they belong to another device.
     #[track_caller]
-    pub fn write_and_tell(
+    pub(crate) fn write_and_tell(
         &self,
         written: Option<(&Buffer<f32>, usize, &[f32])>,
         shared: &mut SharedWords,
@@ -307,7 +312,7 @@ impl Stream {
     /// # Panics
     /// When the event belongs to another device.
     #[track_caller]
-    pub fn record(&self, event: &Event) -> Result<(), DriverError> {
+    pub(crate) fn record(&self, event: &Event) -> Result<(), DriverError> {
         self.check_device(&event.device);
         let mut recorded = event.recorded();
         let issued = self.queue.issued();
@@ -327,7 +332,7 @@ impl Stream {
     /// # Panics
     /// When the event belongs to another device.
     #[track_caller]
-    pub fn wait(&self, event: &Event) -> Result<(), DriverError> {
+    pub(crate) fn wait(&self, event: &Event) -> Result<(), DriverError> {
         self.check_device(&event.device);
         self.device().run(Operation::Other, |backend| {
             // SAFETY: both handles are alive, kept by `event` and `self`.
@@ -339,7 +344,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`DriverError`] of any of that work.
-    pub fn synchronize(&self) -> Result<(), DriverError> {
+    pub(crate) fn synchronize(&self) -> Result<(), DriverError> {
         self.device().run(Operation::Other, |_| self.queue.finish())
     }
 
@@ -368,7 +373,7 @@ impl Drop for Stream {
 }
 
 /// A point in a stream that can be waited for, and timed.
-pub struct Event {
+pub(crate) struct Event {
     device: Device,
     handle: Handle,
     /// Held while the event is recorded or asked, so that what is learned is learned of the right point.
@@ -393,7 +398,7 @@ impl Event {
     ///
     /// # Errors
     /// [`DriverError`] of any work of the device.
-    pub fn done(&self) -> Result<bool, DriverError> {
+    pub(crate) fn done(&self) -> Result<bool, DriverError> {
         let recorded = self.recorded();
         self.device.run(Operation::Other, |backend| {
             // SAFETY: the handle is this event's own.
@@ -409,7 +414,7 @@ impl Event {
     ///
     /// # Errors
     /// [`DriverError`] of any work of the device.
-    pub fn synchronize(&self) -> Result<(), DriverError> {
+    pub(crate) fn synchronize(&self) -> Result<(), DriverError> {
         let recorded = self.recorded();
         self.device.run(Operation::Other, |backend| {
             // SAFETY: the handle is this event's own.
@@ -428,7 +433,7 @@ impl Event {
     ///
     /// # Panics
     /// When the two belong to different devices.
-    pub fn elapsed_since(&self, earlier: &Self) -> Result<Duration, DriverError> {
+    pub(crate) fn elapsed_since(&self, earlier: &Self) -> Result<Duration, DriverError> {
         assert!(self.device.is(&earlier.device), "events of two devices have no common clock");
         earlier.synchronize()?;
         self.synchronize()?;

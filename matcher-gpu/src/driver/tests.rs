@@ -102,7 +102,7 @@ fn all_of_it_may_go_to_other_threads() {
     check::<Event>();
     check::<Buffer<u32>>();
     check::<Pinned<u32>>();
-    check::<LoadedModule>();
+    check::<module::LoadedModule>();
     check::<Kernel>();
 }
 

@@ -1,4 +1,4 @@
-//! The host's side of a shard's table: which filter each entry is, where its constraints lie, and which entries follow
+//! The host's side of a share's table: which filter each entry is, where its constraints lie, and which entries follow
 //! which client.
 
 use kernels::gpu::NONE;
@@ -7,7 +7,7 @@ use matcher::compiled::slab::Slab;
 use super::arena::Arena;
 use crate::numbering::Numbering;
 
-/// A shard's filters and clients by numbers of its own without gaps, and what its device does not know of them yet.
+/// A share's filters and clients by numbers of its own without gaps, and what its device does not know of them yet.
 #[derive(Debug)]
 pub(super) struct Entries {
     /// By the numbers of `filters`.

@@ -14,7 +14,7 @@ pub(crate) mod base;
 mod entries;
 mod levels;
 pub(crate) mod log;
-mod shard;
+mod share;
 pub(crate) mod table;
 mod wave;
 
@@ -31,7 +31,7 @@ use crate::driver::{Device, DriverError};
 use crate::failure::match_error;
 use crate::filters::{Filters, constraints_count};
 use levels::Reaches;
-use shard::Shard;
+use share::Share;
 use wave::Lane;
 
 /// Events of a wave at most; its memory stays in a core's cache.
@@ -50,7 +50,7 @@ pub struct Gpu {
     filters: Filters<()>,
     reaches: Reaches,
     /// One for each device; filters are dealt over them by their client.
-    shards: Vec<Shard>,
+    shares: Vec<Share>,
     /// One for each thread of the pool.
     lanes: Vec<Mutex<Lane>>,
     pool: rayon::ThreadPool,
@@ -67,8 +67,8 @@ impl Gpu {
     pub fn new(world: World, devices: &[Device]) -> Result<Self, DriverError> {
         assert!(!devices.is_empty(), "a GPU engine needs a device");
         let reaches = Reaches::new();
-        let shard = |device: &Device| Shard::new(device, reaches.levels(world));
-        let shards = devices.iter().map(shard).collect::<Result<Vec<_>, _>>()?;
+        let share = |device: &Device| Share::new(device, reaches.levels(world));
+        let shares = devices.iter().map(share).collect::<Result<Vec<_>, _>>()?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -79,7 +79,7 @@ impl Gpu {
                 reason: error.to_string(),
             })?;
         let lanes = (0..threads).map(|_| Lane::new(devices.iter())).collect::<Result<_, _>>()?;
-        Ok(Self { world, filters: Filters::new(world, ENTRIES_END), reaches, shards, lanes, pool })
+        Ok(Self { world, filters: Filters::new(world, ENTRIES_END), reaches, shares, lanes, pool })
     }
 
     /// Makes the devices hold all that has changed, and waits until they do. Matching needs none of that: it sees every
@@ -89,59 +89,59 @@ impl Gpu {
     /// When there is too little memory, which leaves everything to be done later, or a device fails.
     pub fn settle(&mut self) -> Result<(), DriverError> {
         self.flush(0)?;
-        self.shards.iter_mut().try_for_each(Shard::synchronize)
+        self.shares.iter_mut().try_for_each(Share::synchronize)
     }
 
     /// Bytes of the devices' memory.
     #[must_use]
     pub fn device_bytes(&self) -> usize {
         let lane = |lane: &Mutex<Lane>| lane.lock().unwrap_or_else(PoisonError::into_inner).bytes();
-        self.shards.iter().map(Shard::bytes).sum::<usize>() + self.lanes.iter().map(lane).sum::<usize>()
+        self.shares.iter().map(Share::bytes).sum::<usize>() + self.lanes.iter().map(lane).sum::<usize>()
     }
 
-    fn shard_of(&self, client: u32) -> usize {
-        client as usize % self.shards.len()
+    fn share_of(&self, client: u32) -> usize {
+        client as usize % self.shares.len()
     }
 
     /// Brings changes to the devices and gets them ready for so many events, without a wait.
     pub(crate) fn flush(&mut self, events_count: usize) -> Result<(), DriverError> {
-        let Self { world, filters, reaches, shards, .. } = self;
-        for shard in shards {
-            shard.flush(filters)?;
-            shard.prepare(events_count, || reaches.levels(*world))?;
-            shard.mark_changes()?;
+        let Self { world, filters, reaches, shares, .. } = self;
+        for share in shares {
+            share.flush(filters)?;
+            share.prepare(events_count, || reaches.levels(*world))?;
+            share.mark_changes()?;
         }
         Ok(())
     }
 
     fn enter(&mut self, filter: u32, client: u32) {
-        let shard = self.shard_of(client);
+        let share = self.share_of(client);
         let constraints = self.filters.bounds(filter).count();
         let follows = self.filters.follows(filter).then_some(client);
-        self.shards[shard].entries.enter(filter, constraints, follows);
+        self.shares[share].entries.enter(filter, constraints, follows);
         self.reaches.add(self.filters.circle(filter).reach);
     }
 
     fn leave(&mut self, filter: u32, client: u32) {
-        let shard = self.shard_of(client);
-        self.shards[shard].entries.leave(filter);
+        let share = self.share_of(client);
+        self.shares[share].entries.leave(filter);
         self.reaches.remove(self.filters.circle(filter).reach);
     }
 
     /// Matches a batch wave by wave.
     fn run(&self, events: &[&Event], rows: &mut MatchRows) -> Result<(), DriverError> {
-        let Self { filters, shards, lanes, pool, .. } = self;
+        let Self { filters, shares, lanes, pool, .. } = self;
         let lane = |index: usize| lanes[index].lock().unwrap_or_else(PoisonError::into_inner);
         if events.len() <= WAVE_MIN {
             // Too few to be shared out.
-            return lane(0).run(events, filters, shards, rows);
+            return lane(0).run(events, filters, shares, rows);
         }
         let wave = events.len().div_ceil(lanes.len()).clamp(WAVE_MIN, WAVE_MAX);
         let waves: Vec<&[&Event]> = events.chunks(wave).collect();
         let run = |wave: &&[&Event]| {
             let mut rows = MatchRows::new();
             let index = rayon::current_thread_index().expect("the pool's threads have numbers");
-            lane(index).run(wave, filters, shards, &mut rows)?;
+            lane(index).run(wave, filters, shares, &mut rows)?;
             Ok(rows)
         };
         let matched: Vec<MatchRows> =
@@ -158,8 +158,8 @@ impl Engine for Gpu {
 
     fn install(&mut self, id: SubscriptionId, subscription: &Subscription) -> Result<(), InstallError> {
         self.filters.check_room(id.0, subscription)?;
-        let shard = self.shard_of(subscription.client.0);
-        if !self.shards[shard].entries.has_room(constraints_count(subscription)) {
+        let share = self.share_of(subscription.client.0);
+        if !self.shares[share].entries.has_room(constraints_count(subscription)) {
             return Err(InstallError::Full { held: self.filters.count() as u64 });
         }
         self.remove(id);
@@ -183,9 +183,9 @@ impl Engine for Gpu {
     }
 
     fn move_client(&mut self, client: ClientId, position: Option<Position>) {
-        let shard = self.shard_of(client.0);
+        let share = self.share_of(client.0);
         self.filters.roster.set_position(client.0, position);
-        self.shards[shard].entries.moved(client.0);
+        self.shares[share].entries.moved(client.0);
     }
 
     fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError> {
@@ -197,7 +197,7 @@ impl Engine for Gpu {
     }
 
     fn footprint(&self) -> Footprint {
-        let entries: usize = self.shards.iter().map(|shard| shard.entries.bytes()).sum();
+        let entries: usize = self.shares.iter().map(|share| share.entries.bytes()).sum();
         Footprint {
             subscriptions: self.filters.roster.subscriptions_count(),
             filters: self.filters.count(),
@@ -220,7 +220,7 @@ mod tests {
         let world = workload.world();
         let mut gpu = Gpu::new(world, &[Device::host(1 << 30)]).unwrap();
         // The fifth flush begins anew, and the log's places do so while it is in use.
-        gpu.shards[0].set_counts(u32::MAX - 4, u32::MAX - 9_000);
+        gpu.shares[0].set_counts(u32::MAX - 4, u32::MAX - 9_000);
         let mut cells = Cells::new(world);
         let engines: [&mut dyn Engine; 2] = [&mut cells, &mut gpu];
         for engine in engines {

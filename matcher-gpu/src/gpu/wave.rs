@@ -6,13 +6,11 @@ use std::sync::Mutex;
 use kernels::gpu::{
     ANSWER_DOUBT, Answer, Attribute, EVENT_DOUBT, Event as DeviceEvent, FOUND_HEAD, NAME_ARRAY,
 };
-use matcher::compiled::codes::value_code;
-use matcher::compiled::view::value_bits;
 use matcher::engine::MatchRows;
 use matcher::event::Event;
 use matcher::subscription::SubscriptionId;
 
-use super::shard::Shard;
+use super::share::Share;
 use crate::driver::launchers::gpu::Batch;
 use crate::driver::{Buffer, Device, DriverError, Pinned, Priority, Stream};
 use crate::filters::{Filters, Seen};
@@ -91,12 +89,12 @@ impl Lane {
         &mut self,
         events: &[&Event],
         filters: &Filters<()>,
-        shards: &[Shard],
+        shares: &[Share],
         rows: &mut MatchRows,
     ) -> Result<(), DriverError> {
-        match self.search(events, filters, shards) {
+        match self.search(events, filters, shares) {
             Ok(true) => {
-                self.sort_answers(shards)?;
+                self.sort_answers(shares)?;
                 self.decide(events, filters, rows);
                 return Ok(());
             }
@@ -107,8 +105,8 @@ impl Lane {
             Err(error) => return Err(error),
         }
         let (first, second) = events.split_at(events.len() / 2);
-        self.run(first, filters, shards, rows)?;
-        self.run(second, filters, shards, rows)
+        self.run(first, filters, shares, rows)?;
+        self.run(second, filters, shares, rows)
     }
 
     /// Lets all devices search, and counts the answers of each event; false when there are too many to be brought at once.
@@ -116,7 +114,7 @@ impl Lane {
         &mut self,
         events: &[&Event],
         filters: &Filters<()>,
-        shards: &[Shard],
+        shares: &[Share],
     ) -> Result<bool, DriverError> {
         let attributes: usize = events.iter().map(|event| event.attributes.len()).sum();
         let room = events.len() * EVENT_WORDS + attributes * ATTRIBUTE_WORDS + 2 * FOUND_HEAD;
@@ -129,14 +127,14 @@ impl Lane {
             let end = layout.found_at + FOUND_HEAD;
             other.sent.slice_mut()?[..end].copy_from_slice(&sent[..end]);
         }
-        for (way, shard) in self.ways.iter_mut().zip(shards) {
-            shard.order_after_changes(&way.stream)?;
-            way.submit(layout, shard)?;
+        for (way, share) in self.ways.iter_mut().zip(shares) {
+            share.order_after_changes(&way.stream)?;
+            way.submit(layout, share)?;
         }
         self.starts.clear();
         self.starts.resize(events.len() + 1, 0);
-        for (way, shard) in self.ways.iter_mut().zip(shards) {
-            let Some(answers) = way.receive(layout, shard)? else { return Ok(false) };
+        for (way, share) in self.ways.iter_mut().zip(shares) {
+            let Some(answers) = way.receive(layout, share)? else { return Ok(false) };
             for answer in answers {
                 self.starts[(answer.event & !ANSWER_DOUBT) as usize + 1] += 1;
             }
@@ -145,14 +143,14 @@ impl Lane {
     }
 
     /// Puts the answers of each event together: a counting sort.
-    fn sort_answers(&mut self, shards: &[Shard]) -> Result<(), DriverError> {
+    fn sort_answers(&mut self, shares: &[Share]) -> Result<(), DriverError> {
         let mut end = 0;
         for start in &mut self.starts {
             end += *start;
             *start = end;
         }
         self.sorted.resize(end, 0);
-        for (way, shard) in self.ways.iter_mut().zip(shards) {
+        for (way, share) in self.ways.iter_mut().zip(shares) {
             for answer in way.answers()? {
                 // Counted down from where the next event's begin, so that each start ends where it has to.
                 let event = (answer.event & !ANSWER_DOUBT) as usize;
@@ -161,7 +159,7 @@ impl Lane {
                 self.sorted[*place] = if answer.event & ANSWER_DOUBT == 0 {
                     u64::from(answer.id)
                 } else {
-                    DOUBT | u64::from(shard.entries.filter(answer.id))
+                    DOUBT | u64::from(share.entries.filter(answer.id))
                 };
             }
         }
@@ -220,7 +218,7 @@ impl Way {
     }
 
     /// Sends the wave, searches and lets the answers come, all in the order of the stream.
-    fn submit(&mut self, layout: Layout, shard: &Shard) -> Result<(), DriverError> {
+    fn submit(&mut self, layout: Layout, share: &Share) -> Result<(), DriverError> {
         let guess = self.guess(layout.events);
         let read = FOUND_HEAD + guess * ANSWER_WORDS;
         fit(&mut self.exchange, layout.found_at + read, |len| self.device.buffer(len), Buffer::len)?;
@@ -235,13 +233,13 @@ impl Way {
             capacity: u32::try_from(self.capacity(layout)).unwrap_or(u32::MAX),
         };
         self.stream.upload(&mut self.sent, 0..layout.found_at + FOUND_HEAD, &self.exchange, 0)?;
-        let Shard { kernels, table, base, log, .. } = shard;
+        let Share { kernels, table, base, log, .. } = share;
         kernels.search(&self.stream, &self.exchange, batch, table, base, log)?;
         self.stream.download(&self.exchange, layout.found_at..layout.found_at + read, &mut self.found, 0)
     }
 
     /// Waits for the answers; asks again where there was too little room for them. `None` when several events have too many.
-    fn receive(&mut self, layout: Layout, shard: &Shard) -> Result<Option<&[Answer]>, DriverError> {
+    fn receive(&mut self, layout: Layout, share: &Share) -> Result<Option<&[Answer]>, DriverError> {
         loop {
             self.stream.synchronize()?;
             let guess = self.guess(layout.events);
@@ -255,7 +253,7 @@ impl Way {
                 return Ok(None);
             }
             if !fits {
-                self.submit(layout, shard)?;
+                self.submit(layout, share)?;
                 continue;
             }
             if count > guess {
@@ -303,11 +301,8 @@ fn encode(events: &[&Event], filters: &Filters<()>, sent: &mut [u32]) -> Layout 
     for (event, device_event) in events.iter().zip(device_events) {
         let start = end;
         let mut mask = 0;
-        for attribute in &event.attributes {
-            let Some(name) = filters.names.find(&attribute.name) else { continue };
+        for (name, code) in filters.known_attributes(event) {
             mask |= filters.names.name(name).mask;
-            let (kind, bits) = value_bits(&attribute.value, filters.texts());
-            let code = value_code(kind, bits);
             let array = if code.is_none() { NAME_ARRAY } else { 0 };
             attributes[end] = Attribute { name: name | array, code: code.unwrap_or_default() };
             end += 1;

@@ -88,8 +88,7 @@ fn logs_that_are_just_full_and_waves_of_all_sizes() {
     for id in 0..LOG + 10 {
         install([&mut cells, &mut gpu], id, id, vec![filter(Area::Following(radius(3.0)), "")]);
     }
-    let mut turn = 0;
-    for (moves, events) in [
+    for (turn, (moves, events)) in (1..).zip([
         (0, 1),
         (LOG, 256),
         (LOG - 1, 257),
@@ -99,8 +98,7 @@ fn logs_that_are_just_full_and_waves_of_all_sizes() {
         (4_097, 1),
         (LOG - 4_097, 3),
         (1, 20_000),
-    ] {
-        turn += 1;
+    ]) {
         for id in 0..moves {
             let place = || at(f64::from(id * turn % 301), f64::from((id + turn) % 467));
             let position = (id % 17 != 0).then(place);

@@ -9,6 +9,9 @@ use matcher::fixtures::workload::{Config, Terrain, Workload};
 use matcher::geo::World;
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
+use matcher_gpu::driver::Device;
+use matcher_gpu::{Clcb, Form, Gpu};
+
 use super::{clcb, cuda_devices, gpu, host_device};
 
 /// Events of a batch: several waves.
@@ -20,6 +23,7 @@ fn configs() -> Vec<Config> {
     vec![
         // More filters than the log holds, so that the first sort comes before the first match.
         Config { subscriptions: 8_000, coverage: 0.008, ..small.clone() },
+        small.clone(),
         Config { terrain: milan, radii_m: vec![10.0, 300.0, 5_000.0], ..small.clone() },
         Config { terrain: Terrain::Globe, co_located: false, ..small },
     ]
@@ -74,6 +78,53 @@ fn large_batches_and_moves_between_them() {
         check(&|world| gpu(world, std::slice::from_ref(&device)), EVENTS);
         check(&|world| clcb(world, &device), EVENTS);
     }
+}
+
+/// Small enough for a sanitizer: entries enter, are sorted by cell on the plane and on the globe, move, and are found.
+fn check_every_kernel(device: &Device) {
+    for config in configs().into_iter().skip(1) {
+        // With ten filters each more than the log is let to hold.
+        let workload =
+            Workload::new(Config { subscriptions: 600, ..config }).expect("the workload can be had");
+        let world = workload.world();
+        let mut gpu = Gpu::new(world, std::slice::from_ref(device)).expect("there is room");
+        let mut clcb = Clcb::new(world, device).expect("there is room");
+        let mut cells = Cells::new(world);
+        for (id, subscription) in workload.subscriptions() {
+            let home = workload.position(workload.home(subscription.client));
+            let engines: [&mut dyn Engine; 3] = [&mut cells, &mut gpu, &mut clcb];
+            for engine in engines {
+                engine.move_client(subscription.client, Some(home));
+                engine.install(id, &subscription).expect("there is room");
+            }
+        }
+        gpu.settle().expect("the device works");
+        let mut matches = 0;
+        for round in 0..3 {
+            let events: Vec<Event> =
+                (round * 40..round * 40 + 40).map(|index| workload.event(index)).collect();
+            let expected = rows(&mut cells, &events);
+            assert_eq!(expected, rows(&mut gpu, &events), "round {round}");
+            for form in [Form::Plain, Form::Fast] {
+                clcb.set_form(form);
+                assert_eq!(expected, rows(&mut clcb, &events), "{form:?}, round {round}");
+            }
+            matches += expected.pairs_count();
+            for index in 0..30 {
+                let (client, spot) = workload.jump(round * 100 + index);
+                let engines: [&mut dyn Engine; 3] = [&mut cells, &mut gpu, &mut clcb];
+                engines
+                    .into_iter()
+                    .for_each(|engine| engine.move_client(client, Some(workload.position(spot))));
+            }
+        }
+        assert!(matches > 10, "{matches} matches prove little");
+    }
+}
+
+#[test]
+fn every_kernel_on_a_small_field() {
+    cuda_devices().iter().chain([&host_device()]).for_each(check_every_kernel);
 }
 
 /// Everybody wants everything: many times the answers that a first guess makes room for.

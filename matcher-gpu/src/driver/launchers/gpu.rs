@@ -83,6 +83,7 @@ impl GpuKernels {
         log: &Log,
     ) -> Result<(), DriverError> {
         assert!(count as usize <= updates.len(), "more updates than were sent");
+        check_table(table);
         // SAFETY: the parameters are those of `gpu_put_entries` in kernel_gpu_table.cu; the entries' numbers are
         // below the table's lengths, for which room was made before they were sent; the ring is masked.
         unsafe {
@@ -165,6 +166,7 @@ impl GpuKernels {
         log: &Log,
     ) -> Result<(), DriverError> {
         assert!(count as usize <= moves.len(), "more moves than were sent");
+        check_table(table);
         // SAFETY: the parameters are those of `gpu_move_clients` in kernel_gpu_table.cu; heads and links lead to
         // entries that were put there before, and end; the ring is masked.
         unsafe {
@@ -203,8 +205,11 @@ impl GpuKernels {
     ) -> Result<(), DriverError> {
         let entries = entries_count as usize;
         let chunks = (base.buckets_mask + 1) / CHUNK_BUCKETS;
+        check_table(table);
+        let room = [table.places.len(), sorter.keys.len(), sorter.ranks.len(), base.places.len()];
+        let room = room.into_iter().chain([base.masks.len(), base.entries.len()]).min();
         assert!(
-            entries <= table.places.len().min(sorter.keys.len()).min(base.entries.len())
+            room.is_some_and(|room| entries <= room)
                 && base.offsets.len() > base.buckets_mask as usize + 1
                 && sorter.sums.len() >= chunks as usize,
             "a sort needs room"
@@ -305,6 +310,8 @@ impl GpuKernels {
             attributes_at <= found_at && found_at as usize + FOUND_HEAD + pairs_words <= exchange.len(),
             "the answers need room"
         );
+        check_table(table);
+        assert!(base.offsets.len() > base.buckets_mask as usize + 1, "buckets end somewhere");
         // SAFETY: the parameters are those of `gpu_match` in kernel_gpu_match.cu; the events and their attributes lie
         // before `found_at`, as the encoder put them; answers end with the capacity; the base's offsets end with its
         // entries, entries lead to the table, and their constraints lie in its array.
@@ -344,6 +351,13 @@ impl GpuKernels {
             )
         }
     }
+}
+
+/// Holds the table's arrays against each other: what is below the length of one is below that of all.
+fn check_table(table: &Table) {
+    let len = table.places.len();
+    let words = [&table.masks, &table.subscriptions, &table.starts, &table.kinds, &table.stamps, &table.next];
+    assert!(words.iter().all(|array| array.len() >= len), "the table's arrays have room for all entries");
 }
 
 fn ring_mask(log: &Log) -> u32 {

@@ -4,4 +4,4 @@ pub(crate) mod clcb;
 pub(crate) mod gpu;
 mod probe;
 
-pub use probe::Probe;
+pub(crate) use probe::Probe;

@@ -9,7 +9,7 @@ const BLOCKS_MAX: u32 = 1024;
 
 /// Adds a number to each word and counts the odd results.
 #[derive(Clone, Debug)]
-pub struct Probe {
+pub(crate) struct Probe {
     kernel: Kernel,
 }
 
@@ -18,7 +18,7 @@ impl Probe {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub fn new(device: &Device) -> Result<Self, DriverError> {
+    pub(crate) fn new(device: &Device) -> Result<Self, DriverError> {
         Ok(Self { kernel: device.module(&kernels::PROBE)?.kernel("probe")? })
     }
 
@@ -29,7 +29,7 @@ impl Probe {
     ///
     /// # Panics
     /// When the two are not of one length, `odd` holds no word, or one belongs to another device.
-    pub fn launch(
+    pub(crate) fn launch(
         &self,
         stream: &Stream,
         input: &Buffer<u32>,
@@ -47,7 +47,7 @@ impl Probe {
     ///
     /// # Panics
     /// As [`Probe::launch`].
-    pub fn launch_pinned(
+    pub(crate) fn launch_pinned(
         &self,
         stream: &Stream,
         input: &mut Pinned<u32>,
@@ -88,7 +88,7 @@ impl Probe {
     ///
     /// # Errors
     /// [`DriverError`], also when an answer is wrong.
-    pub fn check(device: &Device) -> Result<(), DriverError> {
+    pub(crate) fn check(device: &Device) -> Result<(), DriverError> {
         const COUNT: u32 = 1000;
         let len = COUNT as usize;
         let probe = Self::new(device)?;

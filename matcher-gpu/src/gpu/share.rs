@@ -16,13 +16,13 @@ use crate::filters::Filters;
 use crate::rounding::{rounded, to_f32};
 use crate::staging::Staging;
 
-/// Once the log is longer than this, the base is sorted anew beside the matching.
-const LOG_SORTED_FROM: u32 = 4096;
+/// Once the log is longer than this, a sixteenth of its ring, the base is sorted anew beside the matching.
+const LOG_SORTED_FROM: u32 = CAPACITY / 16;
 /// Sorting an entry takes as long as so many tests of log entries, roughly: above that the sort comes first.
 const TESTS_A_SORTED_ENTRY: u64 = 100;
 
 #[derive(Debug)]
-pub(crate) struct Shard {
+pub(crate) struct Share {
     pub(super) device: Device,
     pub(super) entries: Entries,
     pub(super) kernels: GpuKernels,
@@ -56,7 +56,7 @@ struct Sorting {
     log_start: u32,
 }
 
-impl Shard {
+impl Share {
     pub(super) fn new(device: &Device, levels: Levels) -> Result<Self, DriverError> {
         Ok(Self {
             device: device.clone(),
@@ -81,7 +81,7 @@ impl Shard {
         })
     }
 
-    /// Brings changes to the device. They are there for everything that waits for [`Shard::order_after_changes`].
+    /// Brings changes to the device. They are there for everything that waits for [`Share::order_after_changes`].
     ///
     /// # Errors
     /// When there is too little memory: then nothing has been done. Anything else leaves the device useless.
