@@ -58,8 +58,9 @@ pub enum MatchError {
     /// The device is gone for good. Fall back to a CPU engine.
     #[error("device lost")]
     DeviceLost(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The device has too little memory for what is installed or for the batch. What was installed stays installed;
-    /// remove some of it, match fewer events at once or fall back to a CPU engine.
+    /// The device has too little memory for what was installed or for one event's answers. What is installed stays
+    /// installed: match again when others have given memory back, or fall back to a CPU engine. Removing frees room for what is
+    /// installed later; the device's arrays stay as long as they were.
     #[error("out of device memory")]
     OutOfMemory(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
