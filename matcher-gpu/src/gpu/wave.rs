@@ -214,7 +214,8 @@ impl Way {
     }
 
     fn capacity(&self, layout: Layout) -> usize {
-        (self.exchange.len() - layout.found_at - FOUND_HEAD) / ANSWER_WORDS
+        // The kernel counts places in 32 bits.
+        ((self.exchange.len() - layout.found_at - FOUND_HEAD) / ANSWER_WORDS).min(u32::MAX as usize)
     }
 
     /// Sends the wave, searches and lets the answers come, all in the order of the stream.
@@ -224,13 +225,13 @@ impl Way {
         fit(&mut self.exchange, layout.found_at + read, |len| self.device.buffer(len), Buffer::len)?;
         fit(&mut self.found, read, |len| self.device.pinned(len), Pinned::len)?;
         let parts = (WARPS / layout.events).clamp(1, PARTS_MAX);
-        let word = |number: usize| u32::try_from(number).expect("a wave has fewer than 2^32 words");
+        let word = |number: usize| u32::try_from(number).expect("a wave has fewer than 2^32 of anything");
         let batch = Batch {
             events: word(layout.events),
             parts: word(parts),
             attributes_at: word(layout.attributes_at),
             found_at: word(layout.found_at),
-            capacity: u32::try_from(self.capacity(layout)).unwrap_or(u32::MAX),
+            capacity: word(self.capacity(layout)),
         };
         self.stream.upload(&mut self.sent, 0..layout.found_at + FOUND_HEAD, &self.exchange, 0)?;
         let Share { kernels, table, base, log, .. } = share;
