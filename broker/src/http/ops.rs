@@ -42,8 +42,11 @@ impl Asker {
     }
 
     async fn carry_out<'a>(&self, text: &'a str, reference: &mut Option<&'a str>) -> Result<Answer, Refusal> {
-        let mut members = Members::parse(text)?;
-        *reference = members.take("ref").map(check_reference).transpose()?;
+        let mut members = Members::read(text)?;
+        // First, so that whatever else is wrong is answered to who asked.
+        *reference = members.only("ref").map(check_reference).transpose()?;
+        members.check_once()?;
+        members.take("ref");
         let Some(op) = members.take("op") else { return Err(Refusal::invalid("/op", "must say what to do")) };
         self.app.refuse_when_stopping()?;
         match op {

@@ -35,8 +35,13 @@ pub(crate) fn flatten(text: &str, bounds: &Bounds, faults: &mut Vec<Fault>) -> V
     let mut walk = Walk::new("/properties", bounds, faults);
     walk.flattens = true;
     walk.run(text);
-    let Found { attributes, scopes } = walk.found;
-    if let Some(name) = repeated(&attributes) {
+    let Found { attributes, scopes, absent } = walk.found;
+    let is_there_too = |(index, name): (usize, &Symbol)| {
+        absent[..index].contains(name) || attributes.iter().any(|attribute| attribute.name == *name)
+    };
+    let absent_too = absent.iter().enumerate().find(|absent| is_there_too(*absent));
+    let absent_too = absent_too.map(|(_, name)| name.as_str());
+    if let Some(name) = repeated(&attributes).or(absent_too) {
         faults.push(Fault {
             pointer: "/properties".to_owned(),
             detail: format!("two members flatten to the attribute {name}"),
@@ -66,6 +71,8 @@ struct Found {
     attributes: Vec<Attribute>,
     /// For each attribute, the outermost array that it comes from; 0 for none.
     scopes: Vec<usize>,
+    /// The flattened names of what is absent, being `null` or an object of nothing, outside of arrays.
+    absent: Vec<Symbol>,
 }
 
 /// A walk over a value. It goes on after a fault where the text still can be read.
@@ -137,6 +144,17 @@ impl<'w> Walk<'w> {
         }
     }
 
+    /// Nothing is here: remembered only so that its name does not come twice.
+    fn absent(&mut self) {
+        if self.flattens
+            && self.scope == 0
+            && self.depth > 0
+            && self.found.absent.len() < self.bounds.attributes
+        {
+            self.found.absent.push(Symbol::new(self.name.as_str()));
+        }
+    }
+
     fn push(&mut self, value: Value) {
         self.found.attributes.push(Attribute { name: Symbol::new(self.name.as_str()), value });
         self.found.scopes.push(self.scope);
@@ -201,6 +219,7 @@ impl<'de> Visitor<'de> for Step<'_, '_> {
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {
+        self.walk.absent();
         Ok(())
     }
 
@@ -248,7 +267,9 @@ impl<'de> Visitor<'de> for Step<'_, '_> {
             return Ok(());
         }
         let (pointer_end, name_end) = (walk.pointer.len(), walk.name.len());
+        let mut is_empty = true;
         while let Some(name) = map.next_key::<Name<'de>>()? {
+            is_empty = false;
             walk.enter_member(&name.0);
             if walk.faults.len() > FAULTS_MAX {
                 return Err(A::Error::custom("too many faults"));
@@ -258,6 +279,9 @@ impl<'de> Visitor<'de> for Step<'_, '_> {
             walk.name.truncate(name_end);
         }
         walk.depth -= 1;
+        if is_empty {
+            walk.absent();
+        }
         Ok(())
     }
 
@@ -323,6 +347,22 @@ mod tests {
 
     fn numbers(numbers: &[f64]) -> Value {
         Value::Array(numbers.iter().map(|number| Scalar::Number(*number)).collect())
+    }
+
+    #[test]
+    fn a_name_that_comes_twice_is_refused_also_where_nothing_is_there() {
+        for text in [
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":1,"a":null}"#,
+            r#"{"a":null,"a":null}"#,
+            r#"{"a":{},"a":[1]}"#,
+            r#"{"a.b":null,"a":{"b":1}}"#,
+        ] {
+            let mut faults = Vec::new();
+            flatten(text, &BOUNDS, &mut faults);
+            assert_eq!(faults.len(), 1, "{text}: {faults:?}");
+        }
+        check_flat(r#"{"a":null,"b":{},"c":[null,null,{}]}"#, &[("c", Value::Array(Vec::new()))]);
     }
 
     #[test]

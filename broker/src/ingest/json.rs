@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wire::Fault;
 
@@ -18,6 +18,13 @@ pub(crate) struct Members<'a> {
 impl<'a> Members<'a> {
     /// Reads a text that should be an object.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Refusal> {
+        let members = Self::read(text)?;
+        members.check_once()?;
+        Ok(members)
+    }
+
+    /// The same, but names may come twice: for who has to look at something before [`Members::check_once`].
+    pub(crate) fn read(text: &'a str) -> Result<Self, Refusal> {
         if let Some(kind) = not_an_object(text) {
             // Malformed comes before wrong, so that `nul` is not called "not an object".
             check_syntax(text)?;
@@ -28,10 +35,25 @@ impl<'a> Members<'a> {
             .deserialize_map(MembersVisitor)
             .and_then(|members| deserializer.end().map(|()| members))
             .map_err(|error| malformed(&error))?;
-        if let Some(name) = repeated(&members) {
-            return Err(Refusal::invalid(pointer("", &name), "this member is given twice"));
+        if members.len() > MEMBERS_MAX {
+            return Err(Refusal::invalid("", format!("an object has at most {MEMBERS_MAX} members")));
         }
         Ok(Self { members })
+    }
+
+    /// Sees that each name comes once.
+    pub(crate) fn check_once(&self) -> Result<(), Refusal> {
+        match repeated(&self.members) {
+            Some(name) => Err(Refusal::invalid(pointer("", &name), "this member is given twice")),
+            None => Ok(()),
+        }
+    }
+
+    /// A member that is there once. `null` counts as absent.
+    pub(crate) fn only(&self, name: &str) -> Option<&'a str> {
+        let mut found = self.members.iter().filter(|(found, _)| found == name);
+        let (_, text) = found.next()?;
+        (found.next().is_none() && *text != "null").then_some(*text)
     }
 
     /// Takes a member out. `null` counts as absent.
@@ -73,10 +95,10 @@ impl<'de> Visitor<'de> for MembersVisitor {
         let mut members = Vec::with_capacity(8);
         while let Some(name) = map.next_key::<Name<'de>>()? {
             let text: &RawValue = map.next_value()?;
-            if members.len() >= MEMBERS_MAX {
-                return Err(A::Error::custom("the object has too many members"));
+            // One more than there may be tells that there are too many; the rest is read for its syntax.
+            if members.len() <= MEMBERS_MAX {
+                members.push((name.0, text.get()));
             }
-            members.push((name.0, text.get()));
         }
         Ok(members)
     }
@@ -193,6 +215,19 @@ mod tests {
         for text in ["[]", "1", "\"a\"", "null", "{\"a\":1,\"a\":2}"] {
             assert!(invalid(text), "{text}");
         }
+        let object = |count: usize| {
+            let members: Vec<String> = (0..count).map(|index| format!("\"m{index}\":0")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        assert!(Members::parse(&object(MEMBERS_MAX)).is_ok());
+        assert!(invalid(&object(MEMBERS_MAX + 1)) && malformed(&object(MEMBERS_MAX + 1).replace('}', "")));
+    }
+
+    #[test]
+    fn a_member_is_told_apart_from_two_of_its_name() {
+        let members = Members::read(r#"{"a":1,"b":2,"a":3,"c":null}"#).unwrap();
+        assert_eq!(["a", "b", "c", "d"].map(|name| members.only(name)), [None, Some("2"), None, None]);
+        assert!(members.check_once().is_err());
     }
 
     #[test]

@@ -12,11 +12,11 @@
 //!
 //! # Rules
 //!
-//! - Work is asynchronous and goes to a [`Stream`]; nothing uses CUDA's default stream, so no stream waits for another
+//! - Work is asynchronous and goes to a `Stream`; nothing uses CUDA's default stream, so no stream waits for another
 //!   without being told to. Allocation and freeing may wait for the device: keep both off hot paths.
-//! - Memory that a device reads or writes is never seen through a reference meanwhile. A [`Buffer`] has no references at
-//!   all. A [`Pinned`] remembers the streams that were given it and waits for them before it shows its contents or is
-//!   freed; to wait for less than a whole stream, record an [`Event`] and wait for that first.
+//! - Memory that a device reads or writes is never seen through a reference meanwhile. A `Buffer` has no references at
+//!   all. A `Pinned` remembers the streams that were given it and waits for them before it shows its contents or is
+//!   freed; to wait for less than a whole stream, record an `Event` and wait for that first.
 //! - A kernel is started by its typed launcher in `launchers`, which checks lengths and owes the proof that the kernel
 //!   stays inside its buffers.
 //! - A wrong range, a thing of another device and a misshapen grid are mistakes of the program: they panic. All that the

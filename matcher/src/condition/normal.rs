@@ -33,10 +33,11 @@ pub struct Literal {
 pub enum TooLarge {
     /// More than [`CONJUNCTIONS_MAX`].
     #[error(
-        "the disjunctive form of the condition has {found} conjunctions, at most {CONJUNCTIONS_MAX} are allowed"
+        "the disjunctive form of the condition has {} conjunctions, at most {CONJUNCTIONS_MAX} are allowed",
+        counted(*found)
     )]
     Conjunctions {
-        /// How many it would have.
+        /// How many it would have; `u64::MAX` stands for more as well.
         found: u64,
     },
     /// More than [`CONSTRAINTS_MAX`] in one conjunction.
@@ -47,6 +48,11 @@ pub enum TooLarge {
         /// How many it would have.
         found: u64,
     },
+}
+
+/// A count in a sentence. Counts stop where 64 bits end.
+fn counted(found: u64) -> String {
+    if found == u64::MAX { "more than 10^19".to_owned() } else { found.to_string() }
 }
 
 impl Normal {

@@ -77,6 +77,8 @@ fn texts() -> Vec<(&'static str, String, Value)> {
                 nested_arrays(100)
             ),
         ),
+        with_ref("a member that comes twice", r#"{"op":"ping","ref":"r7","op":"ping"}"#),
+        row("a ref that comes twice", r#"{"op":"ping","ref":"r7","ref":"r8"}"#),
         with_ref("an ack without offset", r#"{"op":"ack","ref":"r7"}"#),
         with_ref("an ack of a text", r#"{"op":"ack","ref":"r7","offset":"all"}"#),
         with_ref("an ack of less than nothing", r#"{"op":"ack","ref":"r7","offset":-1}"#),
