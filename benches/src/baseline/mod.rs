@@ -101,6 +101,22 @@ pub struct Circle {
     pub radius_m: f64,
 }
 
+impl Circle {
+    /// Whether it holds a point; its edge does.
+    #[must_use]
+    pub fn holds(&self, point: [f64; 2]) -> bool {
+        let (dx, dy) = (point[0] - self.centre[0], point[1] - self.centre[1]);
+        dx * dx + dy * dy <= self.radius_m * self.radius_m
+    }
+
+    /// The sides of the box around it, along x and along y: one step further out, so that no rounding takes off
+    /// a point of its edge.
+    #[must_use]
+    pub fn sides(&self) -> [[f64; 2]; 2] {
+        self.centre.map(|middle| [(middle - self.radius_m).next_down(), (middle + self.radius_m).next_up()])
+    }
+}
+
 /// The circles of all filters in their order, with the clients where they are at first.
 ///
 /// # Errors

@@ -8,9 +8,10 @@ use clap::Parser;
 use matcher::event::Event;
 use matcher::fixtures::workload::{Config, Workload};
 
+use benches::baseline::counting::Location;
 use benches::baseline::rtree::{Circles, NODE_SIZE};
-use benches::engines::contender::{Baselines, ENGINES, OneByOne, TreeOnly, engine, fill};
-use benches::engines::moves::{Travel, Travellers, rtree_move_ns};
+use benches::engines::contender::{Baselines, ENGINES, OneByOne, TreeOnly, counting_name, engine, fill};
+use benches::engines::moves::{Travel, Travellers, counting_moves, rtree_move_ns};
 use benches::engines::oracle::{Oracle, Tally, check};
 use benches::engines::process;
 use benches::engines::race::{Entrant, Events, Timing, batches, race};
@@ -21,6 +22,14 @@ use benches::engines::scenario::{self, Scenario};
 const EVENTS: usize = 1_000;
 /// Events of a batch.
 const BATCH: usize = 1_024;
+/// The baselines that take part when nobody is named.
+const BASELINES: [&str; 3] = ["rtree", "rtree-content", "counting"];
+/// The baselines that take part when they are named: they solve the same as one of those, slower, or less.
+const ON_REQUEST: [(&str, Location); 3] = [
+    ("counting-content", Location::Ignored),
+    ("counting-box", Location::Intervals),
+    ("counting-halves", Location::Comparisons),
+];
 
 /// Races an engine against the baselines, checks every answer and prints Markdown tables.
 #[derive(Debug, Parser)]
@@ -32,7 +41,9 @@ struct Args {
     /// zipf-filters, zipf-both, own-centres, worlds, batches, moves, memory. Everything when absent.
     #[arg(long, value_delimiter = ',')]
     scenario: Vec<String>,
-    /// Who takes part, comma-separated: the engine's name, rtree, rtree-content, counting. All when absent.
+    /// Who takes part, comma-separated: the engine's name, rtree, rtree-content, counting; these when absent. On request
+    /// also counting-content (no location), counting-box (location as two intervals) and counting-halves (as four
+    /// comparisons).
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// A tenth of the size and fewer rounds.
@@ -64,6 +75,15 @@ fn main() -> anyhow::Result<()> {
     let known: Vec<&str> = scenario::matching().iter().map(|scenario| scenario.key).chain(sections).collect();
     for key in &args.scenario {
         anyhow::ensure!(known.contains(&key.as_str()), "no scenario {key}, there are: {}", known.join(", "));
+    }
+    let on_request = ON_REQUEST.iter().map(|(name, _)| *name);
+    let known: Vec<&str> = std::iter::once(args.engine.as_str()).chain(BASELINES).chain(on_request).collect();
+    for name in &args.only {
+        anyhow::ensure!(
+            known.contains(&name.as_str()),
+            "nobody is called {name}, there are: {}",
+            known.join(", ")
+        );
     }
     let mut report = Report::default();
     report.paragraph(&format!(
@@ -99,7 +119,16 @@ impl Args {
     }
 
     fn takes_part(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|asked| asked == name)
+        if self.only.is_empty() {
+            name == self.engine || BASELINES.contains(&name)
+        } else {
+            self.only.iter().any(|asked| asked == name)
+        }
+    }
+
+    /// The counting matchers that were asked for, besides the usual one.
+    fn on_request(&self) -> impl Iterator<Item = Location> {
+        ON_REQUEST.into_iter().filter(|(name, _)| self.takes_part(name)).map(|(_, location)| location)
     }
 
     fn rounds(&self) -> usize {
@@ -161,7 +190,7 @@ fn timing_row(title: &str, timing: &Timing, engine_us: Option<f64>) -> Vec<Strin
 fn matching_times(args: &Args, scenario: &Scenario) -> anyhow::Result<(Vec<Timing>, String)> {
     let workload = Workload::new(scenario.config.clone())?;
     let events = Events::new(&workload, EVENTS)?;
-    let baselines = ["rtree", "rtree-content", "counting"].iter().any(|name| args.takes_part(name));
+    let baselines = BASELINES.iter().any(|name| args.takes_part(name)) || args.on_request().next().is_some();
     let baselines = baselines.then(|| Baselines::new(&workload)).transpose()?;
     let mut entrants = Vec::new();
     if args.takes_part(&args.engine) {
@@ -176,6 +205,10 @@ fn matching_times(args: &Args, scenario: &Scenario) -> anyhow::Result<(Vec<Timin
         }
         if args.takes_part("counting") {
             entrants.push(Entrant::new("counting", baselines.counting()?, &events));
+        }
+        for location in args.on_request() {
+            let contender = baselines.counting_with(location)?;
+            entrants.push(Entrant::new(counting_name(location), contender, &events));
         }
     }
     let checked = check(&Oracle::new(&workload), &mut entrants, scenario.checked_events)
@@ -290,6 +323,33 @@ fn moves(args: &Args, report: &mut Report) -> anyhow::Result<()> {
         digits(rtree_move_ns(&workload, tree_moves)? / 1e3),
         thousands(workload.filters_count() as u64),
     ));
+    moves_of_counting(args, sizes, report)
+}
+
+/// What the counting matchers take to move one filter, those that were asked for and know where it is.
+fn moves_of_counting(args: &Args, sizes: &[u32], report: &mut Report) -> anyhow::Result<()> {
+    let count = if args.quick { 200 } else { 2_000 };
+    let mut rows = Vec::new();
+    for location in args.on_request().filter(|location| *location != Location::Ignored) {
+        for subscriptions in sizes {
+            let workload = Workload::new(Config { subscriptions: *subscriptions, ..Config::default() })?;
+            for (what, travel) in [("anywhere", Travel::Jump), ("10 m", Travel::Step(10.0))] {
+                let timing = counting_moves(&workload, location, travel, (count, 1))?;
+                rows.push(vec![
+                    counting_name(location).to_owned(),
+                    thousands(workload.filters_count() as u64),
+                    what.to_owned(),
+                    digits(timing.relocate_ns / 1e3),
+                    digits(timing.rebuild_ns / 1e6),
+                ]);
+            }
+        }
+    }
+    if !rows.is_empty() {
+        let heading =
+            ["what", "filters", "move", "us a filter, remove and insert", "ms, everything built anew"];
+        report.table(&heading, &rows);
+    }
     Ok(())
 }
 
