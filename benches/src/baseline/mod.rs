@@ -12,6 +12,7 @@ use matcher::condition::expression::{Comparison, Expression, Test};
 use matcher::event::{Event, Scalar, Symbol, Value};
 use matcher::fixtures::workload::Workload;
 use matcher::geo::Position;
+use matcher::subscription::Filter;
 
 /// A constraint as an interval of numbers, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,22 +62,34 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// Of no filters.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { starts: vec![0], intervals: Vec::new() }
+    }
+
     /// Those of the workload's filters, in their order.
     ///
     /// # Errors
     /// When a condition is not a conjunction of numeric comparisons, or there are more than 2^32 of them.
     pub fn new(workload: &Workload) -> anyhow::Result<Self> {
-        let mut contents =
-            Self { starts: Vec::with_capacity(workload.filters_count() + 1), intervals: Vec::new() };
-        contents.starts.push(0);
+        let mut contents = Self::empty();
+        contents.starts.reserve(workload.filters_count());
         for (_, subscription) in workload.subscriptions() {
-            for filter in &subscription.filters {
-                push_intervals(workload, filter.condition.expression(), &mut contents.intervals)?;
-                contents.starts.push(u32::try_from(contents.intervals.len())?);
-            }
+            subscription.filters.iter().try_for_each(|filter| contents.push(workload, filter))?;
         }
         contents.intervals.shrink_to_fit();
         Ok(contents)
+    }
+
+    /// Adds those of one more filter of the workload.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn push(&mut self, workload: &Workload, filter: &Filter) -> anyhow::Result<()> {
+        push_intervals(workload, filter.condition.expression(), &mut self.intervals)?;
+        self.starts.push(u32::try_from(self.intervals.len())?);
+        Ok(())
     }
 
     /// How many filters there are.
@@ -132,7 +145,11 @@ pub fn circles(workload: &Workload) -> anyhow::Result<Vec<Circle>> {
     Ok(circles)
 }
 
-fn circle(area: &Area, client: &Position) -> anyhow::Result<Circle> {
+/// The circle of an area whose client is there.
+///
+/// # Errors
+/// When the area is not a circle.
+pub fn circle(area: &Area, client: &Position) -> anyhow::Result<Circle> {
     let (centre, radius) = match area {
         Area::Following(radius) => (client, radius),
         Area::Circle { centre, radius } => (centre, radius),

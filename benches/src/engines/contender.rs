@@ -145,7 +145,7 @@ impl Baselines {
     #[must_use]
     pub fn rtree_and_content(&self) -> impl Contender + '_ {
         let survivors = Survivors::new(&self.contents, self.names_count, self.filters_per_subscription);
-        TreeAndContent { tree: &self.tree, survivors, found: Vec::new() }
+        TreeAndContent::new(&self.tree, survivors)
     }
 
     /// The counting matcher, and the location of what it finds.
@@ -207,10 +207,19 @@ impl<const MAX: usize> Contender for TreeOnly<'_, MAX> {
     }
 }
 
-struct TreeAndContent<'a> {
+/// An R*-tree, and the content of what it finds.
+pub struct TreeAndContent<'a> {
     tree: &'a Circles,
     survivors: Survivors<'a>,
     found: Vec<u32>,
+}
+
+impl<'a> TreeAndContent<'a> {
+    /// Looks into this tree, and checks what it finds with these contents.
+    #[must_use]
+    pub fn new(tree: &'a Circles, survivors: Survivors<'a>) -> Self {
+        Self { tree, survivors, found: Vec::new() }
+    }
 }
 
 impl Contender for TreeAndContent<'_> {
