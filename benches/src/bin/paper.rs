@@ -23,7 +23,7 @@ struct Args {
     /// Which tables and figures, comma-separated; all when absent.
     #[arg(long, value_delimiter = ',')]
     only: Vec<Section>,
-    /// Up to a hundred thousand subscriptions: less than two minutes on two cores.
+    /// Up to 50,000 subscriptions: less than two minutes on two cores.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// A thousand to a million subscriptions, which is what happens anyway.

@@ -3,6 +3,7 @@
 use anyhow::Context;
 
 use crate::engines::oracle::Checked;
+use crate::engines::report::thousands;
 use crate::gpu::figures::digits_small;
 
 /// One point of one curve.
@@ -42,9 +43,24 @@ impl Point {
     /// The median with three digits and, in parentheses, the spread.
     #[must_use]
     pub fn text(&self) -> String {
-        let [median, least, largest] = [self.median(), self.least(), self.largest()].map(digits_small);
+        let [median, least, largest] = [self.median(), self.least(), self.largest()].map(number);
         if self.values.len() < 2 { median } else { format!("{median} ({least} to {largest})") }
     }
+}
+
+/// Three digits, with the thousands of large numbers apart.
+#[must_use]
+pub fn number(number: f64) -> String {
+    match format!("{number:.0}").parse() {
+        Ok(whole) if number >= 999.5 => thousands(whole),
+        _ => digits_small(number),
+    }
+}
+
+/// Six decimals, which are picoseconds of a microsecond, without needless zeros.
+fn short(number: f64) -> String {
+    let text = format!("{number:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// What the answers of a panel at one size were compared with.
@@ -132,7 +148,7 @@ impl Figures {
         let mut csv = csv::Writer::from_writer(Vec::new());
         csv.write_record(["section", "series", "x", "unit", "median", "least", "largest", "rounds"])?;
         for point in &self.points {
-            let numbers = [point.median(), point.least(), point.largest()].map(|number| number.to_string());
+            let numbers = [point.median(), point.least(), point.largest()].map(short);
             let [median, least, largest] = &numbers;
             let (x, rounds) = (point.x.to_string(), point.values.len().to_string());
             csv.write_record([point.panel, &point.series, &x, point.unit, median, least, largest, &rounds])?;

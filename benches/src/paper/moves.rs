@@ -1,6 +1,7 @@
 //! Fig. 5: what it takes to move the area of one filter.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::ensure;
@@ -21,12 +22,18 @@ use crate::gpu::figures::us_each;
 
 /// Unit of an update time.
 pub const UNIT: &str = "us a filter";
+/// The R*-tree, one filter of a client at a time.
+pub const RTREE_LONE: &str = "rtree, a lone filter";
+/// The same, all filters of a client after each other: the time of one of these.
+pub const RTREE_SHARED: &str = "rtree, filters of one client";
 /// The engine on the CPU, clients of as many filters as the workload gives them: the time of one of these.
 pub const CELLS_SHARED: &str = "cells, filters of one client";
 /// The same, clients with a single filter.
 pub const CELLS_LONE: &str = "cells, a lone filter";
 /// Events on which the answers are checked afterwards.
 const CHECKED: usize = 50;
+/// Clients of which the R*-tree moves one filter at a time, at most: their others follow without a clock.
+const SCATTERED: usize = 2_000;
 /// Updates that a device is waited for one by one.
 const WAITED_FOR: usize = 500;
 
@@ -34,6 +41,8 @@ const WAITED_FOR: usize = 500;
 struct Turn {
     /// Different clients, whose filters all move.
     clients: Vec<(ClientId, Position)>,
+    /// Others, of which the R*-tree is timed with one filter of each; the rest of their filters follow.
+    scattered: Vec<(ClientId, Position)>,
     /// Clients with a single filter.
     lone: Vec<(ClientId, Position)>,
 }
@@ -44,16 +53,17 @@ impl Turn {
         // Streams of moves that do not overlap for any plan.
         let first = round as u64 * 10_000_000;
         let mut seen = HashSet::new();
-        let count = (filters / per_client).clamp(1, workload.config().subscriptions as usize / 2 + 1);
-        let clients = (first..)
+        let count = (filters / per_client).clamp(1, workload.config().subscriptions as usize / 4 + 1);
+        let mut different = (first..)
             .map(|index| workload.jump(index))
             .filter(|(client, _)| seen.insert(*client))
-            .take(count)
-            .map(|(client, spot)| (client, workload.position(spot)))
-            .collect();
+            .map(|(client, spot)| (client, workload.position(spot)));
+        let clients = different.by_ref().take(count).collect();
+        let most = workload.config().subscriptions as usize / 4 + 1;
+        let scattered = different.take(filters.min(SCATTERED).min(most)).collect();
         let anywhere = |(index, client): (u64, ClientId)| (client, workload.position(workload.jump(index).1));
         let lone = (first + 5_000_000..).zip(lone_clients().cycle()).take(filters).map(anywhere).collect();
-        Self { clients, lone }
+        Self { clients, scattered, lone }
     }
 }
 
@@ -72,23 +82,24 @@ pub fn measure(
     let workload = field.workload()?;
     let mut tree = plan.has(Who::Rtree).then(|| field.tree());
     field.add_lone()?;
-    let homes: Vec<_> = lone_clients()
+    let places: Vec<_> = lone_clients()
         .zip(0..)
         .map(|(client, index)| (client, workload.position(workload.jump(4_000_000 + index).1)))
         .collect();
-    debug_assert_eq!(homes.len(), LONE_COUNT as usize, "every lone client has a place");
-    field.engines().into_iter().for_each(|engine| tell(engine, &homes));
+    debug_assert_eq!(places.len(), LONE_COUNT as usize, "every lone client has a place");
+    field.engines().into_iter().for_each(|engine| tell(engine, &places));
     field.settle()?;
     let mut results: Vec<(String, Vec<f64>)> = Vec::new();
     for round in 0..=plan.rounds {
         let turn = Turn::new(&workload, round, plan.moves);
         let mut measured = Vec::new();
         if let Some(tree) = &mut tree {
-            measured.push((Who::Rtree.label().to_owned(), relocate(tree, field, &workload, &turn)?));
+            measured.extend(rtree(tree, field, &workload, &turn)?);
         }
         measured.extend(cells(field, &workload, &turn));
         measured.extend(devices(field, &turn)?);
         field.note_moves(&turn.clients);
+        field.note_moves(&turn.scattered);
         // The first round warms up.
         if round > 0 {
             results.resize_with(measured.len(), Default::default);
@@ -112,12 +123,30 @@ fn tell(engine: &mut dyn Engine, moves: &[(ClientId, Position)]) {
     moves.iter().for_each(|(client, position)| engine.move_client(*client, Some(*position)));
 }
 
-/// An R*-tree removes and inserts.
-fn relocate(tree: &mut Circles, field: &Field, workload: &Workload, turn: &Turn) -> anyhow::Result<f64> {
+fn rtree(
+    tree: &mut Circles,
+    field: &Field,
+    workload: &Workload,
+    turn: &Turn,
+) -> anyhow::Result<Vec<(String, f64)>> {
     let per_client = workload.config().filters_per_subscription;
+    let lone = relocate(tree, field, per_client, &turn.scattered, 0..1)?;
+    relocate(tree, field, per_client, &turn.scattered, 1..per_client)?;
+    let shared = relocate(tree, field, per_client, &turn.clients, 0..per_client)?;
+    Ok(vec![(RTREE_LONE.to_owned(), lone), (RTREE_SHARED.to_owned(), shared)])
+}
+
+/// Removes and inserts some filters of each client.
+fn relocate(
+    tree: &mut Circles,
+    field: &Field,
+    per_client: u32,
+    moves: &[(ClientId, Position)],
+    numbers: Range<u32>,
+) -> anyhow::Result<f64> {
     let mut changes = Vec::new();
-    for (client, position) in &turn.clients {
-        for filter in client.0 * per_client..(client.0 + 1) * per_client {
+    for (client, position) in moves {
+        for filter in numbers.clone().map(|number| client.0 * per_client + number) {
             let from = field.circle(filter);
             let to = Circle { centre: [position.x(), position.y()], radius_m: from.radius_m };
             changes.push((filter, from, to));
@@ -138,10 +167,9 @@ fn cells(field: &mut Field, workload: &Workload, turn: &Turn) -> Vec<(String, f6
         tell(engine, moves);
         us_each(stopwatch.stop(), moves.len() * filters)
     };
-    vec![
-        (CELLS_SHARED.to_owned(), time(&turn.clients, per_client)),
-        (CELLS_LONE.to_owned(), time(&turn.lone, 1)),
-    ]
+    let (shared, lone) = (time(&turn.clients, per_client), time(&turn.lone, 1));
+    tell(engine, &turn.scattered);
+    vec![(CELLS_SHARED.to_owned(), shared), (CELLS_LONE.to_owned(), lone)]
 }
 
 /// Lone filters, each waited for until its device has it. The turn's clients move as well, without a clock.
@@ -157,6 +185,7 @@ fn devices(field: &mut Field, turn: &Turn) -> anyhow::Result<Vec<(String, f64)>>
         measured.push(("clcb, a lone filter".to_owned(), us_each(start.elapsed(), waited_for.len())));
         tell(clcb, rest);
         tell(clcb, &turn.clients);
+        tell(clcb, &turn.scattered);
         clcb.settle()?;
     }
     if let Some(gpu) = &mut field.gpu {
@@ -168,6 +197,7 @@ fn devices(field: &mut Field, turn: &Turn) -> anyhow::Result<Vec<(String, f64)>>
         measured.push(("gpu, a lone filter".to_owned(), us_each(start.elapsed(), waited_for.len())));
         tell(gpu, rest);
         tell(gpu, &turn.clients);
+        tell(gpu, &turn.scattered);
         gpu.settle()?;
     }
     Ok(measured)

@@ -115,11 +115,11 @@ impl Plan {
         }
     }
 
-    /// A tenth of that, for a look.
+    /// A twentieth of that, for a look.
     #[must_use]
     pub fn quick() -> Self {
         Self {
-            sizes: vec![1_000, 10_000, 25_000, 50_000, 100_000],
+            sizes: vec![1_000, 5_000, 10_000, 25_000, 50_000],
             table2_subscriptions: 25_000,
             rounds: 3,
             turn_seconds: 0.25,

@@ -13,13 +13,14 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::FontStyle;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// How an SVG names the font: its viewer may have another, which these are close to.
 const FONT: &str = "Ubuntu, Helvetica, Arial, sans-serif";
 /// Pixels of a panel in an SVG.
 const PANEL: (u32, u32) = (560, 400);
 /// Height of the title and of a line of the legend.
-const LINE: u32 = 34;
+const LINE: u32 = 36;
 /// A PNG has so many pixels for one of an SVG's.
 const PNG_SCALE: u32 = 2;
 /// Nearly black.
@@ -280,7 +281,12 @@ where
 {
     root.fill(&WHITE)?;
     let (title, rest) = root.split_vertically(LINE * scale);
-    title.titled(&figure.title, font(20 * scale))?;
+    let centre = (middle_of(figure.size().0 * scale)?, middle_of(LINE * scale)? + middle_of(8 * scale)?);
+    title.draw(&Text::new(
+        figure.title.clone(),
+        centre,
+        font(20 * scale).pos(Pos::new(HPos::Center, VPos::Center)),
+    ))?;
     let (panels, legend) = rest.split_vertically(PANEL.1 * figure.rows() * scale);
     let areas = panels.split_evenly((figure.rows() as usize, figure.columns() as usize));
     for (panel, area) in figure.panels.iter().zip(&areas) {
@@ -292,6 +298,10 @@ where
         draw_key(curve, place, scale)?;
     }
     Ok(())
+}
+
+fn middle_of(pixels: u32) -> anyhow::Result<i32> {
+    Ok(i32::try_from(pixels / 2)?)
 }
 
 fn draw_panel<DB: DrawingBackend>(
@@ -364,7 +374,9 @@ where
         None => place.draw(&PathElement::new(ends, stroke))?,
     }
     draw_marker(place, ((left + right) / 2, middle), curve.look, scale)?;
-    place.draw(&Text::new(curve.label.clone(), (right + 10 * unit, middle - 8 * unit), font(15 * scale)))?;
+    let style = font(15 * scale).pos(Pos::new(HPos::Left, VPos::Center));
+    // The font's box reaches lower than its letters.
+    place.draw(&Text::new(curve.label.clone(), (right + 10 * unit, middle + 2 * unit), style))?;
     Ok(())
 }
 

@@ -19,15 +19,17 @@ const PURPLE: RGBColor = RGBColor(204, 121, 167);
 const SKY: RGBColor = RGBColor(86, 180, 233);
 
 /// What a curve is called in a legend and how it looks, by the series that it shows.
-const LOOKS: [(&str, &str, Look); 20] = [
+const LOOKS: [(&str, &str, Look); 22] = [
     ("cells", "cells: location + content", look(BLUE, Marker::Disc, None)),
     ("rtree", "R*-tree: location only", look(VERMILION, Marker::Square, Some((9, 5)))),
     ("rtree + content", "R*-tree, then content", look(ORANGE, Marker::Triangle, Some((3, 4)))),
     ("clcb", "clcb: location + content", look(GREEN, Marker::Diamond, Some((14, 5)))),
     ("gpu", "gpu, one by one", look(PURPLE, Marker::Ring, None)),
     (IN_BATCHES, "gpu, in batches", look(SKY, Marker::Cross, Some((6, 3)))),
+    (moves::RTREE_LONE, "R*-tree, a lone filter", look(VERMILION, Marker::Square, Some((9, 5)))),
+    (moves::RTREE_SHARED, "R*-tree, ten filters a client", look(ORANGE, Marker::Triangle, Some((9, 5)))),
     (moves::CELLS_SHARED, "cells, ten filters a client", look(BLUE, Marker::Disc, None)),
-    (moves::CELLS_LONE, "cells, one filter a client", look(SKY, Marker::Triangle, Some((3, 4)))),
+    (moves::CELLS_LONE, "cells, a lone filter", look(SKY, Marker::Cross, None)),
     ("clcb, a lone filter", "clcb, waited for one by one", look(GREEN, Marker::Diamond, Some((14, 5)))),
     ("gpu, a lone filter", "gpu, waited for one by one", look(PURPLE, Marker::Ring, None)),
     ("clcb, many at once", "clcb, many at once", look(GREEN, Marker::Cross, Some((6, 3)))),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::aims::{self, AT_THE_LARGEST, PAPER_LARGEST};
-use super::figures::{Figures, Point};
+use super::figures::{Figures, Point, number};
 use super::matching::IN_BATCHES;
 use super::plan::Plan;
 use super::scene::percent;
@@ -91,7 +91,7 @@ fn in_short(figures: &Figures) -> String {
             outcome.aim.what.to_owned(),
             thousands(outcome.at.into()),
             times(outcome.ratio),
-            format!(">= {}", digits(outcome.aim.least)),
+            format!(">= {}x", outcome.aim.least),
             verdict,
         ]
     });
@@ -114,9 +114,9 @@ fn at_the_largest(figures: &Figures) -> String {
         .iter()
         .filter_map(|(what, panel, paper)| {
             let size = figures.sizes(panel).last().copied()?;
-            let rtree = figures.at(panel, "rtree", size)?.median();
+            let rtree = figures.at(panel, of_moves(panel, "rtree"), size)?.median();
             largest = size;
-            let mut row = vec![(*what).to_owned(), us(rtree)];
+            let mut row = vec![(*what).to_owned(), number(rtree)];
             row.push(paper.map_or_else(|| "-".to_owned(), times));
             for series in &taking_part {
                 let point = figures.at(panel, of_moves(panel, series), size);
@@ -152,7 +152,8 @@ fn at_the_largest(figures: &Figures) -> String {
 /// Under which name a contender's updates are kept.
 fn of_moves<'a>(panel: &str, series: &'a str) -> &'a str {
     match (panel.starts_with("fig5"), series) {
-        (true, "cells") => moves::CELLS_SHARED,
+        (true, "rtree") => moves::RTREE_LONE,
+        (true, "cells") => moves::CELLS_LONE,
         (true, "clcb") => "clcb, a lone filter",
         (true, "gpu") => "gpu, a lone filter",
         (true, series) if series == IN_BATCHES => "gpu, many at once",
@@ -171,7 +172,7 @@ fn table_2(figures: &Figures) -> String {
         let measured = point(series, unit)?;
         let ratio =
             cells(unit).filter(|_| series != "cells").map(|cells| lead(measured.median() / cells, None));
-        let paper = paper.map_or_else(|| "-".to_owned(), us);
+        let paper = paper.map_or_else(|| "-".to_owned(), number);
         Some(vec![what.to_owned(), paper, measured.text(), ratio.unwrap_or_else(|| "1".to_owned())])
     };
     let [content, comparisons, intervals, afterwards] = table2::COUNTING.map(counting_name);
@@ -275,8 +276,9 @@ fn figure_5(figures: &Figures, plots: &[&str]) -> String {
         return String::new();
     }
     let text = "What it takes to tell an engine that a filter is elsewhere; answers are checked afterwards. An R\\*-tree removes and inserts, \
-                which takes longer the larger it is. `cells` moves all filters of a client at once: the first line is the share of one of ten, the second is for \
-                clients that have only one. The paper: 2.65 us for CLCB whatever there is installed, 5,260 us for the R\\*-tree at a million \
+                which takes longer the larger it is. *A lone filter* is one that moves on its own, as in the paper: in the R\\*-tree one of any client's, in the engines \
+                one of a thousand clients that have no other, and that the processor's caches may hold. *Filters of one client* move together, ten at once to the same place; \
+                the time is the share of one. The paper: 2.65 us for CLCB whatever there is installed, 5,260 us for the R\\*-tree at a million \
                 subscriptions, and hardly a difference between uniform and Zipf. The last column says how much larger the largest size is than the smallest.";
     section("Fig. 5: moving one filter", "fig5", plots, text, &tables.join("\n\n"))
 }
@@ -338,7 +340,7 @@ fn by_series(figures: &Figures, panel: &str, corner: &str) -> String {
 
 fn how(plan: &Plan, figures: &Figures) -> String {
     let mut text = format!(
-        "## How it was measured\n\nThe workload is the paper's Table 1 as [benches/README.md](../../../benches/README.md) describes it. Events are sent one by one, \
+        "## How it was measured\n\nThe workload is the paper's Table 1 as `benches/README.md` describes it. Events are sent one by one, \
          {} to a turn, fewer (at least a tenth) where the slowest would take longer than {} s for them; in batches of {} for \
          `{IN_BATCHES}`, whose answers equal those to events sent alone. Time in which the thread waited for a core is taken off, where the system tells it.\n\n\
          Before the clock starts, the answers of all who take part are compared by count and checksum: with brute force over every filter on some \
@@ -395,22 +397,15 @@ fn table(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Strin
     text
 }
 
-fn us(number: f64) -> String {
-    match format!("{number:.0}").parse() {
-        Ok(whole) if number >= 999.5 => thousands(whole),
-        _ => digits(number),
-    }
-}
-
 fn times(ratio: f64) -> String {
-    format!("{}x", us(ratio))
+    format!("{}x", number(ratio))
 }
 
 /// A ratio, bold where it says that we lose, with our own time beside it.
 fn lead(ratio: f64, ours_us: Option<f64>) -> String {
     let ratio = if ratio < 1.0 { format!("**{}**", times(ratio)) } else { times(ratio) };
     match ours_us {
-        Some(ours) => format!("{ratio} ({})", crate::gpu::figures::digits_small(ours)),
+        Some(ours) => format!("{ratio} ({})", number(ours)),
         None => ratio,
     }
 }

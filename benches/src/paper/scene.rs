@@ -49,10 +49,21 @@ pub fn scenes(plan: &Plan, devices: &[Device]) -> Vec<Scene> {
                 title: format!("{}, {} of the area", ["uniform", "Zipf"][kind], percent(coverage)),
                 config: Config { coverage, clients_spread: spread, events_spread: spread, ..base.clone() },
                 matching: panel.filter(|_| plan.shows(section)).map(|panel| PANELS[kind][panel % 4]),
-                moves: only(plan.shows(Section::Fig5), ["fig5a", "fig5b"][kind]),
+                moves: None,
                 steps: only(has_steps && kind == 0, "fig6a"),
                 memory: only(plan.shows(Section::Fig7) && kind == 0, "fig7"),
             };
+            if is_default && plan.shows(Section::Fig5) {
+                // On their own, for moves leave the engines with other memory than they had.
+                scenes.push(Scene {
+                    title: format!("{}, moves", ["uniform", "Zipf"][kind]),
+                    matching: None,
+                    moves: Some(["fig5a", "fig5b"][kind]),
+                    steps: None,
+                    memory: None,
+                    ..scene.clone()
+                });
+            }
             scenes.push(scene);
         }
     }
