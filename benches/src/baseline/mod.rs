@@ -3,6 +3,8 @@
 //! Both solve one half of the problem well and the other by looking at what is left. They get the workload in
 //! the form that suits them: conditions as closed intervals, events with their names already looked up.
 
+#[cfg(feature = "atree")]
+pub mod atree;
 pub mod counting;
 pub mod rtree;
 

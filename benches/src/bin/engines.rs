@@ -42,8 +42,8 @@ struct Args {
     #[arg(long, value_delimiter = ',')]
     scenario: Vec<String>,
     /// Who takes part, comma-separated: the engine's name, rtree, rtree-content, counting; these when absent. On request
-    /// also counting-content (no location), counting-box (location as two intervals) and counting-halves (as four
-    /// comparisons).
+    /// also counting-content (no location), counting-box (location as two intervals), counting-halves (as four
+    /// comparisons) and atree (no location; where the program has it).
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// A tenth of the size and fewer rounds.
@@ -76,7 +76,7 @@ fn main() -> anyhow::Result<()> {
     for key in &args.scenario {
         anyhow::ensure!(known.contains(&key.as_str()), "no scenario {key}, there are: {}", known.join(", "));
     }
-    let on_request = ON_REQUEST.iter().map(|(name, _)| *name);
+    let on_request = ON_REQUEST.iter().map(|(name, _)| *name).chain(["atree"]);
     let known: Vec<&str> = std::iter::once(args.engine.as_str()).chain(BASELINES).chain(on_request).collect();
     for name in &args.only {
         anyhow::ensure!(
@@ -190,8 +190,10 @@ fn timing_row(title: &str, timing: &Timing, engine_us: Option<f64>) -> Vec<Strin
 fn matching_times(args: &Args, scenario: &Scenario) -> anyhow::Result<(Vec<Timing>, String)> {
     let workload = Workload::new(scenario.config.clone())?;
     let events = Events::new(&workload, EVENTS)?;
-    let baselines = BASELINES.iter().any(|name| args.takes_part(name)) || args.on_request().next().is_some();
+    let on_request = args.takes_part("atree") || args.on_request().next().is_some();
+    let baselines = on_request || BASELINES.iter().any(|name| args.takes_part(name));
     let baselines = baselines.then(|| Baselines::new(&workload)).transpose()?;
+    let mut left_out = String::new();
     let mut entrants = Vec::new();
     if args.takes_part(&args.engine) {
         entrants.push(Entrant::new(&args.engine, args.filled(&workload)?, &events));
@@ -210,11 +212,17 @@ fn matching_times(args: &Args, scenario: &Scenario) -> anyhow::Result<(Vec<Timin
             let contender = baselines.counting_with(location)?;
             entrants.push(Entrant::new(counting_name(location), contender, &events));
         }
+        if args.takes_part("atree") {
+            match baselines.atree() {
+                Ok(contender) => entrants.push(Entrant::new("a-tree", contender, &events)),
+                Err(error) => left_out = format!("  \na-tree is left out: {error}"),
+            }
+        }
     }
     let checked = check(&Oracle::new(&workload), &mut entrants, scenario.checked_events)
         .with_context(|| format!("scenario {}", scenario.key))?;
     let timings = race(&mut entrants, args.rounds())?;
-    Ok((timings, format!("{}: {}", scenario.title, checked.describe(&workload))))
+    Ok((timings, format!("{}: {}{left_out}", scenario.title, checked.describe(&workload))))
 }
 
 /// The engine alone on other worlds and radii.

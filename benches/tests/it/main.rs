@@ -42,6 +42,8 @@ fn everyone_finds_what_brute_force_finds_in_every_scenario() {
             let contender = baselines.counting_with(location).unwrap();
             entrants.push(Entrant::new(counting_name(location), contender, &events));
         }
+        #[cfg(feature = "atree")]
+        entrants.push(Entrant::new("a-tree", baselines.atree().unwrap(), &events));
         entrants.extend(ENGINES.map(|name| Entrant::new(name, filled(name, &workload), &events)));
         let checked = check(&Oracle::new(&workload), &mut entrants, 100).unwrap();
         assert_eq!(checked.events, 100);
