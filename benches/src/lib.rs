@@ -5,3 +5,4 @@ pub mod baseline;
 pub mod engines;
 pub mod fanout;
 pub mod gpu;
+pub mod workload_args;

@@ -8,12 +8,12 @@ pub mod atree;
 pub mod counting;
 pub mod rtree;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use matcher::area::Area;
 use matcher::condition::expression::{Comparison, Expression, Test};
 use matcher::event::{Event, Scalar, Symbol, Value};
 use matcher::fixtures::workload::Workload;
-use matcher::geo::Position;
+use matcher::geo::{Position, World};
 
 /// A constraint as an interval of numbers, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,8 +122,9 @@ impl Circle {
 /// The circles of all filters in their order, with the clients where they are at first.
 ///
 /// # Errors
-/// When an area is not a circle.
+/// When an area is not a circle, or the world is not flat: the baselines know no other.
 pub fn circles(workload: &Workload) -> anyhow::Result<Vec<Circle>> {
+    ensure!(workload.world() == World::Planar, "the baselines need a planar world");
     let mut circles = Vec::with_capacity(workload.filters_count());
     for index in 0..workload.config().subscriptions {
         let home = workload.position(workload.home(matcher::subscription::ClientId(index)));

@@ -29,7 +29,7 @@ fn filled(name: &str, workload: &Workload) -> OneByOne {
 
 #[test]
 fn everyone_finds_what_brute_force_finds_in_every_scenario() {
-    for scenario in matching() {
+    for scenario in matching(&Config::default()) {
         let workload = tiny(scenario.config);
         let events = Events::new(&workload, 100).unwrap();
         let baselines = Baselines::new(&workload).unwrap();
@@ -55,7 +55,7 @@ fn everyone_finds_what_brute_force_finds_in_every_scenario() {
 
 #[test]
 fn engines_find_what_brute_force_finds_in_every_world() {
-    for scenario in worlds() {
+    for scenario in worlds(&Config::default()) {
         let workload = tiny(scenario.config);
         let events = Events::new(&workload, 300).unwrap();
         let mut entrants: Vec<_> =
