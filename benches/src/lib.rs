@@ -6,3 +6,4 @@ pub mod engines;
 pub mod fanout;
 pub mod gpu;
 pub mod paper;
+pub mod workload_args;

@@ -3,15 +3,17 @@
 //! Both solve one half of the problem well and the other by looking at what is left. They get the workload in
 //! the form that suits them: conditions as closed intervals, events with their names already looked up.
 
+#[cfg(feature = "atree")]
+pub mod atree;
 pub mod counting;
 pub mod rtree;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use matcher::area::Area;
 use matcher::condition::expression::{Comparison, Expression, Test};
 use matcher::event::{Event, Scalar, Symbol, Value};
 use matcher::fixtures::workload::Workload;
-use matcher::geo::Position;
+use matcher::geo::{Position, World};
 use matcher::subscription::Filter;
 
 /// A constraint as an interval of numbers, both ends included.
@@ -133,8 +135,9 @@ impl Circle {
 /// The circles of all filters in their order, with the clients where they are at first.
 ///
 /// # Errors
-/// When an area is not a circle.
+/// When an area is not a circle, or the world is not flat: the baselines know no other.
 pub fn circles(workload: &Workload) -> anyhow::Result<Vec<Circle>> {
+    ensure!(workload.world() == World::Planar, "the baselines need a planar world");
     let mut circles = Vec::with_capacity(workload.filters_count());
     for index in 0..workload.config().subscriptions {
         let home = workload.position(workload.home(matcher::subscription::ClientId(index)));

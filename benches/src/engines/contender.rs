@@ -167,6 +167,24 @@ impl Baselines {
         Ok(CountingMatcher { counting, location, found: Vec::new() })
     }
 
+    /// The A-Tree, or why it is left out.
+    ///
+    /// # Errors
+    /// With more filters than it can be built of in reasonable time.
+    #[cfg(feature = "atree")]
+    pub fn atree(&self) -> anyhow::Result<impl Contender + use<>> {
+        crate::baseline::atree::Tree::new(&self.contents, self.names_count)
+    }
+
+    /// It is left out: it was not built.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(feature = "atree"))]
+    pub fn atree(&self) -> anyhow::Result<OneByOne> {
+        anyhow::bail!("this program was built without the feature `atree`")
+    }
+
     /// The circles of all filters, and what their contents ask.
     #[must_use]
     pub fn parts(&self) -> (&[Circle], &Contents) {

@@ -30,7 +30,7 @@ fn filled(name: &str, workload: &Workload) -> OneByOne {
 
 #[test]
 fn everyone_finds_what_brute_force_finds_in_every_scenario() {
-    for scenario in matching() {
+    for scenario in matching(&Config::default()) {
         let workload = tiny(scenario.config);
         let events = Events::new(&workload, 100).unwrap();
         let baselines = Baselines::new(&workload).unwrap();
@@ -43,6 +43,8 @@ fn everyone_finds_what_brute_force_finds_in_every_scenario() {
             let contender = baselines.counting_with(location).unwrap();
             entrants.push(Entrant::new(counting_name(location), contender, &events));
         }
+        #[cfg(feature = "atree")]
+        entrants.push(Entrant::new("a-tree", baselines.atree().unwrap(), &events));
         entrants.extend(ENGINES.map(|name| Entrant::new(name, filled(name, &workload), &events)));
         let checked = check(&Oracle::new(&workload), &mut entrants, 100).unwrap();
         assert_eq!(checked.events, 100);
@@ -54,7 +56,7 @@ fn everyone_finds_what_brute_force_finds_in_every_scenario() {
 
 #[test]
 fn engines_find_what_brute_force_finds_in_every_world() {
-    for scenario in worlds() {
+    for scenario in worlds(&Config::default()) {
         let workload = tiny(scenario.config);
         let events = Events::new(&workload, 300).unwrap();
         let mut entrants: Vec<_> =

@@ -83,7 +83,8 @@ fn every_table_and_figure_has_its_curves_and_a_report_and_plots_come_out() {
         assert!(pixels.iter().any(|value| *value < 128), "{stem} is not blank");
     }
     let text = report(&plan, &figures, &Provenance::default(), &drawn);
-    for part in ["Table 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7", "252x", "1,985x", "](fig6.png)"] {
+    for part in ["Table 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7", "252x", "1,985x", "](fig6.png)"]
+    {
         assert!(text.contains(part), "{part}");
     }
     let rows = figures.csv().unwrap().lines().count() - 1;
