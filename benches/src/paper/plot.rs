@@ -129,7 +129,7 @@ pub fn write(figure: &Figure, folder: &Path, stem: &str) -> anyhow::Result<()> {
     let file = std::fs::File::create(&path).with_context(|| format!("writing {}", path.display()))?;
     let mut encoder = png::Encoder::new(std::io::BufWriter::new(file), width, height);
     encoder.set_color(png::ColorType::Rgb);
-    encoder.set_compression(png::Compression::High);
+    encoder.set_compression(png::Compression::Balanced);
     encoder.write_header()?.write_image_data(&pixels)?;
     Ok(())
 }
