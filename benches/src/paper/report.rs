@@ -117,7 +117,7 @@ fn at_the_largest(figures: &Figures) -> String {
             let rtree = figures.at(panel, of_moves(panel, "rtree"), size)?.median();
             largest = size;
             let mut row = vec![(*what).to_owned(), number(rtree)];
-            row.push(paper.map_or_else(|| "-".to_owned(), times));
+            row.push(paper.map_or_else(|| "-".to_owned(), |paper| format!("{}x", as_given(paper))));
             for series in &taking_part {
                 let point = figures.at(panel, of_moves(panel, series), size);
                 row.push(
@@ -142,8 +142,8 @@ fn at_the_largest(figures: &Figures) -> String {
     format!(
         "## R\\*-tree over ours at {} subscriptions\n\nThe comparisons that the paper's text gives ({size}). The R\\*-tree finds \
          locations only. In parentheses our own time in us; bold where we lose. Percentages are the share of the area that a filter covers; \
-         with *Zipf*, clients and events crowd at the same hot spots. A moved filter of `clcb` and `gpu` is waited for one by one, and in \
-         batches for all of many.\n\n{}",
+         with *Zipf*, clients and events crowd at the same hot spots. A moved filter is one that moves on its own; the device is \
+         waited for after each, and under `gpu in batches` after many.\n\n{}",
         thousands(largest.into()),
         table(&heading, rows)
     )
@@ -168,33 +168,40 @@ fn table_2(figures: &Figures) -> String {
         points.find(|point| point.series == series && point.unit == unit)
     };
     let cells = |unit: &str| point("cells", unit).map(Point::median);
-    let row = |what: &str, series: &str, unit: &str, paper: Option<f64>| {
+    let row = |what: &str, series: &str, unit: &str, paper: Option<String>| {
         let measured = point(series, unit)?;
         let ratio =
             cells(unit).filter(|_| series != "cells").map(|cells| lead(measured.median() / cells, None));
-        let paper = paper.map_or_else(|| "-".to_owned(), number);
+        let paper = paper.unwrap_or_else(|| "-".to_owned());
         Some(vec![what.to_owned(), paper, measured.text(), ratio.unwrap_or_else(|| "1".to_owned())])
     };
+    let both = |[sff, be_tree]: [f64; 2]| Some(format!("{} / {}", number(sff), number(be_tree)));
     let [content, comparisons, intervals, afterwards] = table2::COUNTING.map(counting_name);
     let matches = [
-        row("content only, no location", content, table2::MATCH, Some(aims::SFF_CONTENT_US)),
-        row(
-            "both, location as four more comparisons",
-            comparisons,
-            table2::MATCH,
-            Some(aims::SFF_LOCATION_US),
-        ),
+        row("content only, no location", content, table2::MATCH, both(aims::CONTENT_US)),
+        row("both, location as four more comparisons", comparisons, table2::MATCH, both(aims::LOCATION_US)),
         row("both, location as two more intervals", intervals, table2::MATCH, None),
         row("both, location tested afterwards", afterwards, table2::MATCH, None),
-        row("`cells` (paper: CLCB on its GPU), both", "cells", table2::MATCH, Some(aims::CLCB_US)),
+        row("`cells` (paper: CLCB on its GPU), both", "cells", table2::MATCH, Some(as_given(aims::CLCB_US))),
     ];
     let updates = [
-        row("index built anew, as SFF does", table2::REBUILT, table2::UPDATE, Some(aims::SFF_UPDATE_US)),
+        row(
+            "index built anew, as SFF does",
+            table2::REBUILT,
+            table2::UPDATE,
+            Some(number(aims::SFF_UPDATE_US)),
+        ),
         row("removed and inserted, four comparisons", comparisons, table2::UPDATE, None),
         row("removed and inserted, two intervals", intervals, table2::UPDATE, None),
-        row("`cells` (paper: CLCB on its GPU)", "cells", table2::UPDATE, Some(aims::CLCB_UPDATE_US)),
+        row(
+            "`cells` (paper: CLCB on its GPU)",
+            "cells",
+            table2::UPDATE,
+            Some(as_given(aims::CLCB_UPDATE_US)),
+        ),
     ];
-    let heading = |what: &'static str, ours: &'static str| [what, "paper (SFF), us", ours, "times `cells`"];
+    let heading =
+        |what: &'static str, ours: &'static str| [what, "paper: SFF / BE-Tree, us", ours, "times `cells`"];
     format!(
         "## Table 2: content matchers, {} subscriptions\n\nA counting matcher finds for each number of an event the conditions \
          that it fulfils and counts them for each filter. It knows no places; x and y can be given to it as two more numbers. The paper's \
@@ -395,6 +402,11 @@ fn table(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Strin
         let _ = write!(text, "\n| {} |", row.join(" | "));
     }
     text
+}
+
+/// A figure of the paper with all its digits.
+fn as_given(figure: f64) -> String {
+    if figure < 1_000.0 { figure.to_string() } else { number(figure) }
 }
 
 fn times(ratio: f64) -> String {
