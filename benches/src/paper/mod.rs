@@ -5,6 +5,7 @@
 //! figures need. Every answer that is timed is checked; the first wrong one ends the run.
 
 pub mod aims;
+mod axis;
 pub mod checks;
 pub mod device;
 pub mod field;
