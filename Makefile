@@ -4,10 +4,10 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help demo test gpu-test check bench soak ptx
+.PHONY: help demo test gpu-test check bench bench-all soak ptx
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s %s\n", $$1, $$2 }'
 
 demo: ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"
 	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
@@ -33,7 +33,10 @@ check: ## Formatting, lints and documentation, warnings refused
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 
-bench: ## Run the bench programs, some minutes; ARGS="--quick" for a look
+bench: ## The paper's tables and figures, two minutes; ARGS="--full --out FOLDER" for all sizes
+	$(CARGO) run --locked --release --package benches --bin paper -- $(or $(ARGS),--quick)
+
+bench-all: ## Every bench program, many minutes; ARGS="--quick" for a look
 	$(CARGO) build --locked --release --package broker --package benches
 	@for source in benches/src/bin/*.rs; do \
 		program=$$(basename $$source .rs); \

@@ -5,3 +5,5 @@ pub mod baseline;
 pub mod engines;
 pub mod fanout;
 pub mod gpu;
+pub mod paper;
+pub mod workload_args;

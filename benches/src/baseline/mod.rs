@@ -3,15 +3,18 @@
 //! Both solve one half of the problem well and the other by looking at what is left. They get the workload in
 //! the form that suits them: conditions as closed intervals, events with their names already looked up.
 
+#[cfg(feature = "atree")]
+pub mod atree;
 pub mod counting;
 pub mod rtree;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use matcher::area::Area;
 use matcher::condition::expression::{Comparison, Expression, Test};
 use matcher::event::{Event, Scalar, Symbol, Value};
 use matcher::fixtures::workload::Workload;
-use matcher::geo::Position;
+use matcher::geo::{Position, World};
+use matcher::subscription::Filter;
 
 /// A constraint as an interval of numbers, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,22 +64,34 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// Of no filters.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { starts: vec![0], intervals: Vec::new() }
+    }
+
     /// Those of the workload's filters, in their order.
     ///
     /// # Errors
     /// When a condition is not a conjunction of numeric comparisons, or there are more than 2^32 of them.
     pub fn new(workload: &Workload) -> anyhow::Result<Self> {
-        let mut contents =
-            Self { starts: Vec::with_capacity(workload.filters_count() + 1), intervals: Vec::new() };
-        contents.starts.push(0);
+        let mut contents = Self::empty();
+        contents.starts.reserve(workload.filters_count());
         for (_, subscription) in workload.subscriptions() {
-            for filter in &subscription.filters {
-                push_intervals(workload, filter.condition.expression(), &mut contents.intervals)?;
-                contents.starts.push(u32::try_from(contents.intervals.len())?);
-            }
+            subscription.filters.iter().try_for_each(|filter| contents.push(workload, filter))?;
         }
         contents.intervals.shrink_to_fit();
         Ok(contents)
+    }
+
+    /// Adds those of one more filter of the workload.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn push(&mut self, workload: &Workload, filter: &Filter) -> anyhow::Result<()> {
+        push_intervals(workload, filter.condition.expression(), &mut self.intervals)?;
+        self.starts.push(u32::try_from(self.intervals.len())?);
+        Ok(())
     }
 
     /// How many filters there are.
@@ -101,11 +116,28 @@ pub struct Circle {
     pub radius_m: f64,
 }
 
+impl Circle {
+    /// Whether it holds a point; its edge does.
+    #[must_use]
+    pub fn holds(&self, point: [f64; 2]) -> bool {
+        let (dx, dy) = (point[0] - self.centre[0], point[1] - self.centre[1]);
+        dx * dx + dy * dy <= self.radius_m * self.radius_m
+    }
+
+    /// The sides of the box around it, along x and along y: one step further out, so that no rounding takes off
+    /// a point of its edge.
+    #[must_use]
+    pub fn sides(&self) -> [[f64; 2]; 2] {
+        self.centre.map(|middle| [(middle - self.radius_m).next_down(), (middle + self.radius_m).next_up()])
+    }
+}
+
 /// The circles of all filters in their order, with the clients where they are at first.
 ///
 /// # Errors
-/// When an area is not a circle.
+/// When an area is not a circle, or the world is not flat: the baselines know no other.
 pub fn circles(workload: &Workload) -> anyhow::Result<Vec<Circle>> {
+    ensure!(workload.world() == World::Planar, "the baselines need a planar world");
     let mut circles = Vec::with_capacity(workload.filters_count());
     for index in 0..workload.config().subscriptions {
         let home = workload.position(workload.home(matcher::subscription::ClientId(index)));
@@ -116,7 +148,11 @@ pub fn circles(workload: &Workload) -> anyhow::Result<Vec<Circle>> {
     Ok(circles)
 }
 
-fn circle(area: &Area, client: &Position) -> anyhow::Result<Circle> {
+/// The circle of an area whose client is there.
+///
+/// # Errors
+/// When the area is not a circle.
+pub fn circle(area: &Area, client: &Position) -> anyhow::Result<Circle> {
     let (centre, radius) = match area {
         Area::Following(radius) => (client, radius),
         Area::Circle { centre, radius } => (centre, radius),

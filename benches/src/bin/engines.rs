@@ -8,19 +8,29 @@ use clap::Parser;
 use matcher::event::Event;
 use matcher::fixtures::workload::{Config, Workload};
 
+use benches::baseline::counting::Location;
 use benches::baseline::rtree::{Circles, NODE_SIZE};
-use benches::engines::contender::{Baselines, ENGINES, OneByOne, TreeOnly, engine, fill};
-use benches::engines::moves::{Travel, Travellers, rtree_move_ns};
+use benches::engines::contender::{Baselines, ENGINES, OneByOne, TreeOnly, counting_name, engine, fill};
+use benches::engines::moves::{Travel, Travellers, counting_moves, rtree_move_ns};
 use benches::engines::oracle::{Oracle, Tally, check};
 use benches::engines::process;
 use benches::engines::race::{Entrant, Events, Timing, batches, race};
 use benches::engines::report::{Report, digits, thousands};
 use benches::engines::scenario::{self, Scenario};
+use benches::workload_args::WorkloadArgs;
 
 /// Events sent one by one in each pass, as in the paper.
 const EVENTS: usize = 1_000;
 /// Events of a batch.
 const BATCH: usize = 1_024;
+/// The baselines that take part when nobody is named.
+const BASELINES: [&str; 3] = ["rtree", "rtree-content", "counting"];
+/// The baselines that take part when they are named: they solve the same as one of those, slower, or less.
+const ON_REQUEST: [(&str, Location); 3] = [
+    ("counting-content", Location::Ignored),
+    ("counting-box", Location::Intervals),
+    ("counting-halves", Location::Comparisons),
+];
 
 /// Races an engine against the baselines, checks every answer and prints Markdown tables.
 #[derive(Debug, Parser)]
@@ -29,10 +39,12 @@ struct Args {
     #[arg(long, default_value = ENGINES[ENGINES.len() - 1], value_parser = ENGINES)]
     engine: String,
     /// What to run, comma-separated: default, cover-0.001, cover-0.1, cover-1, subs-100k, subs-1m,
-    /// zipf-filters, zipf-both, own-centres, worlds, batches, moves, memory. Everything when absent.
+    /// zipf-filters, zipf-both, zipf-names, own-centres, worlds, batches, moves, memory. Everything when absent.
     #[arg(long, value_delimiter = ',')]
     scenario: Vec<String>,
-    /// Who takes part, comma-separated: the engine's name, rtree, rtree-content, counting. All when absent.
+    /// Who takes part, comma-separated: the engine's name, rtree, rtree-content, counting; these when absent. On request
+    /// also counting-content (no location), counting-box (location as two intervals), counting-halves (as four
+    /// comparisons) and atree (no location; where the program has it).
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// A tenth of the size and fewer rounds.
@@ -50,20 +62,33 @@ struct Args {
     /// Fills an engine with so many subscriptions in this fresh process and prints what that takes.
     #[arg(long, hide = true)]
     fill_only: Option<u32>,
+    #[command(flatten)]
+    workload: WorkloadArgs,
 }
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    let config = args.workload.config()?;
     if let Some(subscriptions) = args.fill_only {
-        return fill_only(&args, subscriptions);
+        return fill_only(&args, Config { subscriptions, ..config });
     }
     if args.tune {
-        return tune(&args);
+        return tune(&args, &config);
     }
     let sections = ["worlds", "batches", "moves", "memory"];
-    let known: Vec<&str> = scenario::matching().iter().map(|scenario| scenario.key).chain(sections).collect();
+    let known: Vec<&str> =
+        scenario::matching(&config).iter().map(|scenario| scenario.key).chain(sections).collect();
     for key in &args.scenario {
         anyhow::ensure!(known.contains(&key.as_str()), "no scenario {key}, there are: {}", known.join(", "));
+    }
+    let on_request = ON_REQUEST.iter().map(|(name, _)| *name).chain(["atree"]);
+    let known: Vec<&str> = std::iter::once(args.engine.as_str()).chain(BASELINES).chain(on_request).collect();
+    for name in &args.only {
+        anyhow::ensure!(
+            known.contains(&name.as_str()),
+            "nobody is called {name}, there are: {}",
+            known.join(", ")
+        );
     }
     let mut report = Report::default();
     report.paragraph(&format!(
@@ -74,15 +99,15 @@ fn main() -> anyhow::Result<()> {
         process::profile(),
         args.rounds(),
     ));
-    matching(&args, &mut report)?;
+    matching(&args, &config, &mut report)?;
     if args.runs("worlds") {
-        worlds(&args, &mut report)?;
+        worlds(&args, &config, &mut report)?;
     }
     if args.runs("batches") {
-        in_batches(&args, &mut report)?;
+        in_batches(&args, &config, &mut report)?;
     }
     if args.runs("moves") {
-        moves(&args, &mut report)?;
+        moves(&args, &config, &mut report)?;
     }
     if args.runs("memory") {
         memory(&args, &mut report)?;
@@ -99,7 +124,16 @@ impl Args {
     }
 
     fn takes_part(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|asked| asked == name)
+        if self.only.is_empty() {
+            name == self.engine || BASELINES.contains(&name)
+        } else {
+            self.only.iter().any(|asked| asked == name)
+        }
+    }
+
+    /// The counting matchers that were asked for, besides the usual one.
+    fn on_request(&self) -> impl Iterator<Item = Location> {
+        ON_REQUEST.into_iter().filter(|(name, _)| self.takes_part(name)).map(|(_, location)| location)
     }
 
     fn rounds(&self) -> usize {
@@ -119,10 +153,10 @@ impl Args {
 }
 
 /// The table of matching times.
-fn matching(args: &Args, report: &mut Report) -> anyhow::Result<()> {
+fn matching(args: &Args, config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     let mut checks = Vec::new();
-    for scenario in scenario::matching() {
+    for scenario in scenario::matching(config) {
         if !args.runs(scenario.key) {
             continue;
         }
@@ -161,8 +195,10 @@ fn timing_row(title: &str, timing: &Timing, engine_us: Option<f64>) -> Vec<Strin
 fn matching_times(args: &Args, scenario: &Scenario) -> anyhow::Result<(Vec<Timing>, String)> {
     let workload = Workload::new(scenario.config.clone())?;
     let events = Events::new(&workload, EVENTS)?;
-    let baselines = ["rtree", "rtree-content", "counting"].iter().any(|name| args.takes_part(name));
+    let on_request = args.takes_part("atree") || args.on_request().next().is_some();
+    let baselines = on_request || BASELINES.iter().any(|name| args.takes_part(name));
     let baselines = baselines.then(|| Baselines::new(&workload)).transpose()?;
+    let mut left_out = String::new();
     let mut entrants = Vec::new();
     if args.takes_part(&args.engine) {
         entrants.push(Entrant::new(&args.engine, args.filled(&workload)?, &events));
@@ -177,17 +213,27 @@ fn matching_times(args: &Args, scenario: &Scenario) -> anyhow::Result<(Vec<Timin
         if args.takes_part("counting") {
             entrants.push(Entrant::new("counting", baselines.counting()?, &events));
         }
+        for location in args.on_request() {
+            let contender = baselines.counting_with(location)?;
+            entrants.push(Entrant::new(counting_name(location), contender, &events));
+        }
+        if args.takes_part("atree") {
+            match baselines.atree() {
+                Ok(contender) => entrants.push(Entrant::new("a-tree", contender, &events)),
+                Err(error) => left_out = format!("  \na-tree is left out: {error}"),
+            }
+        }
     }
     let checked = check(&Oracle::new(&workload), &mut entrants, scenario.checked_events)
         .with_context(|| format!("scenario {}", scenario.key))?;
     let timings = race(&mut entrants, args.rounds())?;
-    Ok((timings, format!("{}: {}", scenario.title, checked.describe(&workload))))
+    Ok((timings, format!("{}: {}{left_out}", scenario.title, checked.describe(&workload))))
 }
 
 /// The engine alone on other worlds and radii.
-fn worlds(args: &Args, report: &mut Report) -> anyhow::Result<()> {
+fn worlds(args: &Args, config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let scenarios: Vec<Scenario> =
-        scenario::worlds().into_iter().map(|scenario| scenario.scaled(args.divisor())).collect();
+        scenario::worlds(config).into_iter().map(|scenario| scenario.scaled(args.divisor())).collect();
     let mut drawn = Vec::new();
     for scenario in &scenarios {
         let workload = Workload::new(scenario.config.clone())?;
@@ -213,9 +259,9 @@ fn worlds(args: &Args, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// Throughput in batches, whose answers are those of events one by one.
-fn in_batches(args: &Args, report: &mut Report) -> anyhow::Result<()> {
-    let config = Config::default();
-    let workload = Workload::new(Config { subscriptions: config.subscriptions / args.divisor(), ..config })?;
+fn in_batches(args: &Args, config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    let subscriptions = (config.subscriptions / args.divisor()).max(1);
+    let workload = Workload::new(Config { subscriptions, ..config.clone() })?;
     let mut engine = args.filled(&workload)?;
     let events: Vec<Event> = (0..64 * BATCH as u64).map(|index| workload.event(index)).collect();
     let first: Vec<&Event> = events[..BATCH].iter().collect();
@@ -241,7 +287,7 @@ fn in_batches(args: &Args, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// What moves cost at several sizes, with the answers checked afterwards.
-fn moves(args: &Args, report: &mut Report) -> anyhow::Result<()> {
+fn moves(args: &Args, config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let (sizes, count, tree_moves): (&[u32], u64, u64) = if args.quick {
         (&[10_000, 100_000], 100_000, 2_000)
     } else {
@@ -249,7 +295,7 @@ fn moves(args: &Args, report: &mut Report) -> anyhow::Result<()> {
     };
     let mut rows = Vec::new();
     for subscriptions in sizes {
-        let workload = Workload::new(Config { subscriptions: *subscriptions, ..Config::default() })?;
+        let workload = Workload::new(Config { subscriptions: *subscriptions, ..config.clone() })?;
         let mut engine = args.filled(&workload)?;
         let mut travellers = Travellers::new(&workload);
         for (what, travel) in [("anywhere", Travel::Jump), ("10 m", Travel::Step(10.0))] {
@@ -283,13 +329,40 @@ fn moves(args: &Args, report: &mut Report) -> anyhow::Result<()> {
         &rows,
     );
     let tree_size = sizes[sizes.len() - 2];
-    let workload = Workload::new(Config { subscriptions: tree_size, ..Config::default() })?;
+    let workload = Workload::new(Config { subscriptions: tree_size, ..config.clone() })?;
     report.paragraph(&format!(
         "{} moves each, timed one by one, and as many for the mean. The R*-tree takes {} us a filter at {} filters.",
         thousands(count),
         digits(rtree_move_ns(&workload, tree_moves)? / 1e3),
         thousands(workload.filters_count() as u64),
     ));
+    moves_of_counting(args, config, sizes, report)
+}
+
+/// What the counting matchers take to move one filter, those that were asked for and know where it is.
+fn moves_of_counting(args: &Args, config: &Config, sizes: &[u32], report: &mut Report) -> anyhow::Result<()> {
+    let count = if args.quick { 200 } else { 2_000 };
+    let mut rows = Vec::new();
+    for location in args.on_request().filter(|location| *location != Location::Ignored) {
+        for subscriptions in sizes {
+            let workload = Workload::new(Config { subscriptions: *subscriptions, ..config.clone() })?;
+            for (what, travel) in [("anywhere", Travel::Jump), ("10 m", Travel::Step(10.0))] {
+                let timing = counting_moves(&workload, location, travel, (count, 1))?;
+                rows.push(vec![
+                    counting_name(location).to_owned(),
+                    thousands(workload.filters_count() as u64),
+                    what.to_owned(),
+                    digits(timing.relocate_ns / 1e3),
+                    digits(timing.rebuild_ns / 1e6),
+                ]);
+            }
+        }
+    }
+    if !rows.is_empty() {
+        let heading =
+            ["what", "filters", "move", "us a filter, remove and insert", "ms, everything built anew"];
+        report.table(&heading, &rows);
+    }
     Ok(())
 }
 
@@ -314,7 +387,9 @@ fn memory(args: &Args, report: &mut Report) -> anyhow::Result<()> {
     for subscriptions in [100_000, 250_000] {
         let subscriptions = subscriptions / args.divisor();
         let output = std::process::Command::new(std::env::current_exe()?)
-            .args(["--engine", &args.engine, "--fill-only", &subscriptions.to_string()])
+            // With the same workload; what else this program was told means nothing to it.
+            .args(std::env::args_os().skip(1))
+            .args(["--fill-only", &subscriptions.to_string()])
             .output()?;
         anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout)?;
@@ -324,8 +399,8 @@ fn memory(args: &Args, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn fill_only(args: &Args, subscriptions: u32) -> anyhow::Result<()> {
-    let workload = Workload::new(Config { subscriptions, ..Config::default() })?;
+fn fill_only(args: &Args, config: Config) -> anyhow::Result<()> {
+    let workload = Workload::new(config)?;
     let before = process::resident_bytes();
     let mut engine = args.filled(&workload)?;
     let grown = before.zip(process::resident_bytes()).map(|(before, after)| after.saturating_sub(before));
@@ -342,9 +417,9 @@ fn fill_only(args: &Args, subscriptions: u32) -> anyhow::Result<()> {
 }
 
 /// Which node size the R*-tree is fastest with.
-fn tune(args: &Args) -> anyhow::Result<()> {
-    let config = Config::default();
-    let workload = Workload::new(Config { subscriptions: config.subscriptions / args.divisor(), ..config })?;
+fn tune(args: &Args, config: &Config) -> anyhow::Result<()> {
+    let subscriptions = (config.subscriptions / args.divisor()).max(1);
+    let workload = Workload::new(Config { subscriptions, ..config.clone() })?;
     let circles = benches::baseline::circles(&workload)?;
     let events = Events::new(&workload, EVENTS)?;
     let trees = (

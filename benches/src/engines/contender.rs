@@ -7,7 +7,7 @@ use matcher::event::Event;
 use matcher::fixtures::workload::Workload;
 use matcher::geo::World;
 
-use crate::baseline::counting::Counting;
+use crate::baseline::counting::{Counting, Location};
 use crate::baseline::rtree::{Circles, Survivors};
 use crate::baseline::{Circle, Contents, Prepared};
 
@@ -26,13 +26,15 @@ pub trait Contender {
     fn answer(&self) -> Box<dyn Iterator<Item = u32> + '_>;
 }
 
-/// Which half of the problem a contender solves.
+/// Which part of the problem a contender solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {
     /// Subscriptions by location and content.
     Subscriptions,
     /// Filters by location only.
     FiltersNearby,
+    /// Filters by content only.
+    FiltersByContent,
 }
 
 /// The engines that can be measured.
@@ -143,7 +145,7 @@ impl Baselines {
     #[must_use]
     pub fn rtree_and_content(&self) -> impl Contender + '_ {
         let survivors = Survivors::new(&self.contents, self.names_count, self.filters_per_subscription);
-        TreeAndContent { tree: &self.tree, survivors, found: Vec::new() }
+        TreeAndContent::new(&self.tree, survivors)
     }
 
     /// The counting matcher, and the location of what it finds.
@@ -151,9 +153,42 @@ impl Baselines {
     /// # Errors
     /// When there are more filters than it can number.
     pub fn counting(&self) -> anyhow::Result<impl Contender + use<>> {
+        self.counting_with(Location::Afterwards)
+    }
+
+    /// The counting matcher with something else made of location.
+    ///
+    /// # Errors
+    /// When there are more filters than it can number.
+    pub fn counting_with(&self, location: Location) -> anyhow::Result<CountingMatcher> {
         let per_subscription = self.filters_per_subscription;
-        let counting = Counting::new(&self.contents, &self.circles, self.names_count, per_subscription)?;
-        Ok(CountingAndLocation { counting, found: Vec::new() })
+        let (contents, circles) = (&self.contents, &self.circles);
+        let counting = Counting::new(contents, circles, self.names_count, per_subscription, location)?;
+        Ok(CountingMatcher { counting, location, found: Vec::new() })
+    }
+
+    /// The A-Tree, or why it is left out.
+    ///
+    /// # Errors
+    /// With more filters than it can be built of in reasonable time.
+    #[cfg(feature = "atree")]
+    pub fn atree(&self) -> anyhow::Result<impl Contender + use<>> {
+        crate::baseline::atree::Tree::new(&self.contents, self.names_count)
+    }
+
+    /// It is left out: it was not built.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(feature = "atree"))]
+    pub fn atree(&self) -> anyhow::Result<OneByOne> {
+        anyhow::bail!("this program was built without the feature `atree`")
+    }
+
+    /// The circles of all filters, and what their contents ask.
+    #[must_use]
+    pub fn parts(&self) -> (&[Circle], &Contents) {
+        (&self.circles, &self.contents)
     }
 }
 
@@ -190,10 +225,19 @@ impl<const MAX: usize> Contender for TreeOnly<'_, MAX> {
     }
 }
 
-struct TreeAndContent<'a> {
+/// An R*-tree, and the content of what it finds.
+pub struct TreeAndContent<'a> {
     tree: &'a Circles,
     survivors: Survivors<'a>,
     found: Vec<u32>,
+}
+
+impl<'a> TreeAndContent<'a> {
+    /// Looks into this tree, and checks what it finds with these contents.
+    #[must_use]
+    pub fn new(tree: &'a Circles, survivors: Survivors<'a>) -> Self {
+        Self { tree, survivors, found: Vec::new() }
+    }
 }
 
 impl Contender for TreeAndContent<'_> {
@@ -214,18 +258,30 @@ impl Contender for TreeAndContent<'_> {
     }
 }
 
-struct CountingAndLocation {
+/// A counting matcher.
+pub struct CountingMatcher {
     counting: Counting,
+    location: Location,
     found: Vec<u32>,
 }
 
-impl Contender for CountingAndLocation {
+impl CountingMatcher {
+    /// The matcher, to move filters.
+    pub fn counting(&mut self) -> &mut Counting {
+        &mut self.counting
+    }
+}
+
+impl Contender for CountingMatcher {
     fn name(&self) -> &str {
-        "counting"
+        counting_name(self.location)
     }
 
     fn finds(&self) -> Finds {
-        Finds::Subscriptions
+        match self.location {
+            Location::Ignored => Finds::FiltersByContent,
+            Location::Afterwards | Location::Intervals | Location::Comparisons => Finds::Subscriptions,
+        }
     }
 
     fn find(&mut self, event: &Prepared) {
@@ -234,5 +290,16 @@ impl Contender for CountingAndLocation {
 
     fn answer(&self) -> Box<dyn Iterator<Item = u32> + '_> {
         Box::new(self.found.iter().copied())
+    }
+}
+
+/// What reports call a counting matcher.
+#[must_use]
+pub fn counting_name(location: Location) -> &'static str {
+    match location {
+        Location::Ignored => "counting, content only",
+        Location::Afterwards => "counting",
+        Location::Intervals => "counting, location as intervals",
+        Location::Comparisons => "counting, location as comparisons",
     }
 }

@@ -10,8 +10,9 @@ use matcher::subscription::ClientId;
 
 use super::process::{Stopwatch, waited};
 use super::race::nanoseconds;
-use crate::baseline::Circle;
+use crate::baseline::counting::{Counting, Location};
 use crate::baseline::rtree::Circles;
+use crate::baseline::{Circle, Contents};
 
 /// Moves that are drawn ahead of the clock at a time.
 const CHUNK: u64 = 1_000;
@@ -146,4 +147,57 @@ pub fn rtree_move_ns(workload: &Workload, moves: u64) -> anyhow::Result<f64> {
         *from = to;
     }
     Ok(busy.as_nanos() as f64 / moves as f64)
+}
+
+/// Mean nanoseconds for which a counting matcher is busy with the move of one filter.
+#[derive(Clone, Copy, Debug)]
+pub struct CountingMoves {
+    /// When the filter's constraints are removed from the sorted arrays and inserted again.
+    pub relocate_ns: f64,
+    /// When all arrays are built anew from the filters, as SFF does.
+    pub rebuild_ns: f64,
+}
+
+/// Moves single filters of a counting matcher that has location encoded, and rebuilds another one.
+///
+/// # Errors
+/// When the matcher has lost a filter, or knows no location.
+pub fn counting_moves(
+    workload: &Workload,
+    location: Location,
+    travel: Travel,
+    (moves, rebuilds): (u64, u64),
+) -> anyhow::Result<CountingMoves> {
+    let mut circles = crate::baseline::circles(workload)?;
+    let contents = Contents::new(workload)?;
+    let (names_count, per_subscription) =
+        (workload.names().len(), workload.config().filters_per_subscription);
+    let build =
+        |circles: &[Circle]| Counting::new(&contents, circles, names_count, per_subscription, location);
+    let mut rebuilding = Duration::ZERO;
+    for _ in 0..rebuilds {
+        let stopwatch = Stopwatch::start();
+        std::hint::black_box(build(&circles)?);
+        rebuilding += stopwatch.stop();
+    }
+    let mut counting = build(&circles)?;
+    let mut travellers = Travellers::new(workload);
+    let mut relocating = Duration::ZERO;
+    let mut index = 0;
+    while index < moves {
+        for (client, position) in travellers.draw(travel).into_iter().take(usize::try_from(moves - index)?) {
+            // One filter of the client, another each time.
+            let number = u32::try_from(index % u64::from(per_subscription))?;
+            let filter = client.0 * per_subscription + number;
+            let to = &mut circles[filter as usize];
+            to.centre = [position.x(), position.y()];
+            let start = Instant::now();
+            let found = counting.relocate(filter, *to);
+            relocating += start.elapsed();
+            anyhow::ensure!(found, "the counting matcher has lost filter {filter}");
+            index += 1;
+        }
+    }
+    let mean_ns = |whole: Duration, count: u64| whole.as_nanos() as f64 / count as f64;
+    Ok(CountingMoves { relocate_ns: mean_ns(relocating, moves), rebuild_ns: mean_ns(rebuilding, rebuilds) })
 }

@@ -24,10 +24,14 @@ pub struct Tally {
 impl Tally {
     /// Of what one event found.
     pub fn of(found: impl IntoIterator<Item = u32>) -> Self {
-        found.into_iter().fold(Self::default(), |tally, id| Self {
-            count: tally.count + 1,
-            checksum: tally.checksum.wrapping_add(mix(id)),
-        })
+        let mut tally = Self::default();
+        found.into_iter().for_each(|id| tally.add(id));
+        tally
+    }
+
+    fn add(&mut self, id: u32) {
+        self.count += 1;
+        self.checksum = self.checksum.wrapping_add(mix(id));
     }
 }
 
@@ -39,24 +43,16 @@ fn mix(id: u32) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What one event finds by either half of the problem, or both.
+/// Events that the contents of all filters are compared with: a second each at ten million filters.
+const CONTENT_EVENTS_MAX: usize = 20;
+
+/// What one event finds by location, or by location and content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truths {
     /// The subscriptions that it satisfies.
     pub subscriptions: Tally,
     /// The filters whose area holds it.
     pub filters_nearby: Tally,
-}
-
-impl Truths {
-    /// What a contender ought to find.
-    #[must_use]
-    pub fn expected(&self, finds: Finds) -> Tally {
-        match finds {
-            Finds::Subscriptions => self.subscriptions,
-            Finds::FiltersNearby => self.filters_nearby,
-        }
-    }
 }
 
 /// The oracle.
@@ -129,6 +125,25 @@ impl<'a> Oracle<'a> {
         Truths { subscriptions: Tally::of(satisfied), filters_nearby: Tally::of(nearby) }
     }
 
+    /// The filters whose content each event satisfies, wherever they are. Draws each filter once for all events, for
+    /// that takes longer than to look at it.
+    pub fn by_content<'e>(&self, events: impl Iterator<Item = &'e Event> + Clone) -> Vec<Tally> {
+        let config = self.workload.config();
+        let mut tallies = vec![Tally::default(); events.clone().count()];
+        for subscription in 0..config.subscriptions {
+            for number in 0..config.filters_per_subscription {
+                let filter = self.workload.filter(subscription, number);
+                let expression = filter.condition.expression();
+                for (tally, event) in tallies.iter_mut().zip(events.clone()) {
+                    if expression.truth(event) == Truth::True {
+                        tally.add(subscription * config.filters_per_subscription + number);
+                    }
+                }
+            }
+        }
+        tallies
+    }
+
     fn look(
         &self,
         event: &Event,
@@ -167,6 +182,24 @@ fn centre(area: &Area) -> [f64; 3] {
     }
 }
 
+/// What one event ought to find: by brute force, or else what the first contender of a kind found.
+#[derive(Default)]
+struct Expected {
+    subscriptions: Option<Tally>,
+    nearby: Option<Tally>,
+    by_content: Option<Tally>,
+}
+
+impl Expected {
+    fn of(&mut self, finds: Finds) -> &mut Option<Tally> {
+        match finds {
+            Finds::Subscriptions => &mut self.subscriptions,
+            Finds::FiltersNearby => &mut self.nearby,
+            Finds::FiltersByContent => &mut self.by_content,
+        }
+    }
+}
+
 /// The outcome of a check.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checked {
@@ -176,29 +209,38 @@ pub struct Checked {
     pub pairs: u64,
     /// (event, filter) pairs by location alone.
     pub nearby: u64,
-    /// The sum of the pairs' hashes.
+    /// Events of which the filters by content alone were asked for, too.
+    pub content_events: usize,
+    /// (event, filter) pairs by content alone.
+    pub by_content: u64,
+    /// The sum of the hashes of the (event, subscription) pairs.
     pub checksum: u64,
 }
 
-/// Compares the contenders with brute force on the first `sample` timed events, and with each other on all.
-/// All have the same events.
+/// Compares the contenders with brute force on the first `sample` timed events, those that know content only on
+/// some of these, and with each other on all. All have the same events.
 ///
 /// # Errors
 /// The first event on which a contender is wrong.
 pub fn check(oracle: &Oracle<'_>, entrants: &mut [Entrant<'_>], sample: usize) -> anyhow::Result<Checked> {
     let mut checked = Checked::default();
     let Some(events) = entrants.first().map(|entrant| entrant.events) else { return Ok(checked) };
+    let by_content = entrants.iter().any(|entrant| entrant.contender.finds() == Finds::FiltersByContent);
+    let content_sample = if by_content { sample.min(CONTENT_EVENTS_MAX) } else { 0 };
+    let content_events = events.timed.iter().take(content_sample).map(|event| &event.event);
+    let by_content = oracle.by_content(content_events);
     for (index, event) in events.timed.iter().enumerate() {
-        let mut expected: [Option<Tally>; 2] = [None; 2];
+        let mut truths = Expected { by_content: by_content.get(index).copied(), ..Expected::default() };
         if index < sample {
-            let truths = oracle.truths(&event.event);
-            expected = [Finds::Subscriptions, Finds::FiltersNearby].map(|finds| Some(truths.expected(finds)));
+            let Truths { subscriptions, filters_nearby } = oracle.truths(&event.event);
+            truths.subscriptions = Some(subscriptions);
+            truths.nearby = Some(filters_nearby);
             checked.add(&truths);
         }
         for entrant in entrants.iter_mut() {
             entrant.contender.find(event);
             let found = Tally::of(entrant.contender.answer());
-            let expected = *expected[entrant.contender.finds() as usize].get_or_insert(found);
+            let expected = *truths.of(entrant.contender.finds()).get_or_insert(found);
             anyhow::ensure!(
                 found == expected,
                 "event {index}: {} found {found:?}, expected {expected:?}",
@@ -213,9 +255,13 @@ impl Checked {
     /// One line for the report.
     #[must_use]
     pub fn describe(&self, workload: &Workload) -> String {
+        let by_content = match self.content_events {
+            0 => String::new(),
+            events => format!("{} by content on {events}, ", thousands(self.by_content)),
+        };
         format!(
-            "answers equal brute force over {} filters on {} events ({} pairs of {} by location, checksum {:016x}), \
-             and each other on all events",
+            "answers equal brute force over {} filters on {} events ({} pairs of {} by location, {by_content}checksum \
+             {:016x}), and each other on all events",
             thousands(workload.filters_count() as u64),
             thousands(self.events as u64),
             thousands(self.pairs),
@@ -224,12 +270,15 @@ impl Checked {
         )
     }
 
-    fn add(&mut self, truths: &Truths) {
+    fn add(&mut self, truths: &Expected) {
+        let subscriptions = truths.subscriptions.unwrap_or_default();
         // The rotation tells events apart: the same answers to other events give another sum.
         let event = u32::try_from(self.events % 64).unwrap_or_default();
-        self.checksum = self.checksum.wrapping_add(truths.subscriptions.checksum.rotate_left(event));
+        self.checksum = self.checksum.wrapping_add(subscriptions.checksum.rotate_left(event));
         self.events += 1;
-        self.pairs += truths.subscriptions.count;
-        self.nearby += truths.filters_nearby.count;
+        self.pairs += subscriptions.count;
+        self.nearby += truths.nearby.unwrap_or_default().count;
+        self.content_events += usize::from(truths.by_content.is_some());
+        self.by_content += truths.by_content.unwrap_or_default().count;
     }
 }

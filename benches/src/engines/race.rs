@@ -78,29 +78,50 @@ impl<'a> Entrant<'a> {
 /// # Errors
 /// When an event takes longer than an hour.
 pub fn race(entrants: &mut [Entrant<'_>], rounds: usize) -> anyhow::Result<Vec<Timing>> {
-    let mut timings = Vec::new();
-    for entrant in entrants.iter() {
-        let events_ns = Histogram::new_with_max(3_600_000_000_000, 3)?;
-        timings.push(Timing { label: entrant.label.clone(), means_us: Vec::new(), events_ns });
-    }
+    let mut timings = timings(entrants)?;
     for _ in 0..rounds {
         for (entrant, timing) in entrants.iter_mut().zip(&mut timings) {
-            turn(entrant.contender.as_mut(), entrant.events, timing)?;
+            pass(entrant, timing);
+            pass_singly(entrant, timing)?;
         }
     }
-    for timing in &mut timings {
-        timing.means_us.sort_by(f64::total_cmp);
-    }
+    timings.iter_mut().for_each(|timing| timing.means_us.sort_by(f64::total_cmp));
     Ok(timings)
 }
 
-/// One loop that is timed as a whole, and one whose events are.
-fn turn(contender: &mut dyn Contender, events: &Events, timing: &mut Timing) -> anyhow::Result<()> {
+/// The same without looking at single events, which halves the time that it takes.
+///
+/// # Errors
+/// Never.
+pub fn race_means(entrants: &mut [Entrant<'_>], rounds: usize) -> anyhow::Result<Vec<Timing>> {
+    let mut timings = timings(entrants)?;
+    for _ in 0..rounds {
+        entrants.iter_mut().zip(&mut timings).for_each(|(entrant, timing)| pass(entrant, timing));
+    }
+    timings.iter_mut().for_each(|timing| timing.means_us.sort_by(f64::total_cmp));
+    Ok(timings)
+}
+
+fn timings(entrants: &[Entrant<'_>]) -> anyhow::Result<Vec<Timing>> {
+    let timing = |entrant: &Entrant<'_>| {
+        let events_ns = Histogram::new_with_max(3_600_000_000_000, 3)?;
+        Ok(Timing { label: entrant.label.clone(), means_us: Vec::new(), events_ns })
+    };
+    entrants.iter().map(timing).collect()
+}
+
+/// A loop that is timed as a whole.
+fn pass(entrant: &mut Entrant<'_>, timing: &mut Timing) {
+    let Entrant { contender, events, .. } = entrant;
     events.warm_up.iter().for_each(|event| contender.find(event));
     let stopwatch = Stopwatch::start();
     events.timed.iter().for_each(|event| contender.find(event));
     timing.means_us.push(stopwatch.stop().as_secs_f64() * 1e6 / events.timed.len() as f64);
+}
 
+/// A loop whose events are timed.
+fn pass_singly(entrant: &mut Entrant<'_>, timing: &mut Timing) -> anyhow::Result<()> {
+    let Entrant { contender, events, .. } = entrant;
     events.warm_up.iter().for_each(|event| contender.find(event));
     for event in &events.timed {
         let start = Instant::now();

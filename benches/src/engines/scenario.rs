@@ -18,13 +18,13 @@ pub struct Scenario {
     pub checked_events: usize,
 }
 
-/// The scenarios of the table of matching times; all differ from the first in one thing.
+/// The scenarios of the table of matching times; all differ from the first, which is `base`, in one thing.
 #[must_use]
-pub fn matching() -> Vec<Scenario> {
-    let default = Config::default;
+pub fn matching(base: &Config) -> Vec<Scenario> {
+    let default = || base.clone();
     let scenario = |key, title, config| Scenario { key, title, config, checked_events: 1_000 };
     vec![
-        scenario("default", "default 0.01 %", default()),
+        scenario("default", "default", default()),
         scenario("cover-0.001", "0.001 %", Config { coverage: 0.000_01, ..default() }),
         scenario("cover-0.1", "0.1 %", Config { coverage: 0.001, ..default() }),
         Scenario {
@@ -42,21 +42,23 @@ pub fn matching() -> Vec<Scenario> {
                 Config { clients_spread: HOT_SPOTS, events_spread: HOT_SPOTS, ..default() },
             )
         },
+        scenario("zipf-names", "Zipf names", default().zipf_names()),
         scenario("own-centres", "own centres", Config { co_located: false, ..default() }),
     ]
 }
 
 /// Other worlds and radii, to be compared with the default; an engine alone races on them.
 #[must_use]
-pub fn worlds() -> Vec<Scenario> {
+pub fn worlds(base: &Config) -> Vec<Scenario> {
+    let base = || base.clone();
     let scenario = |key, title, config| Scenario { key, title, config, checked_events: 1_000 };
     let milan = Terrain::Region { lon: 9.19, lat: 45.46, side_m: 13_470.0 };
     let radii_m = vec![10.0, 1_000.0, 100_000.0];
     vec![
-        scenario("planar", "planar, one radius", Config::default()),
-        scenario("region", "geodetic, a city", Config { terrain: milan, ..Config::default() }),
-        scenario("globe", "geodetic, the globe", Config { terrain: Terrain::Globe, ..Config::default() }),
-        scenario("radii", "planar, radii of 10 m, 1 km and 100 km", Config { radii_m, ..Config::default() }),
+        scenario("planar", "planar, one radius", base()),
+        scenario("region", "geodetic, a city", Config { terrain: milan, ..base() }),
+        scenario("globe", "geodetic, the globe", Config { terrain: Terrain::Globe, ..base() }),
+        scenario("radii", "planar, radii of 10 m, 1 km and 100 km", Config { radii_m, ..base() }),
     ]
 }
 

@@ -1,12 +1,16 @@
 //! The bench itself, tiny: so that it neither rots nor lies.
 
 mod gpu;
+mod paper;
 
 use std::process::Command;
 
-use benches::baseline::Prepared;
-use benches::engines::contender::{Baselines, Contender, ENGINES, Finds, OneByOne, engine, fill};
-use benches::engines::moves::{Travel, Travellers};
+use benches::baseline::counting::Location;
+use benches::baseline::{Circle, Prepared};
+use benches::engines::contender::{
+    Baselines, Contender, ENGINES, Finds, OneByOne, counting_name, engine, fill,
+};
+use benches::engines::moves::{Travel, Travellers, counting_moves};
 use benches::engines::oracle::{Oracle, check};
 use benches::engines::race::{Entrant, Events, race};
 use benches::engines::scenario::{matching, worlds};
@@ -26,7 +30,7 @@ fn filled(name: &str, workload: &Workload) -> OneByOne {
 
 #[test]
 fn everyone_finds_what_brute_force_finds_in_every_scenario() {
-    for scenario in matching() {
+    for scenario in matching(&Config::default()) {
         let workload = tiny(scenario.config);
         let events = Events::new(&workload, 100).unwrap();
         let baselines = Baselines::new(&workload).unwrap();
@@ -35,10 +39,16 @@ fn everyone_finds_what_brute_force_finds_in_every_scenario() {
             Entrant::new("rtree + content", baselines.rtree_and_content(), &events),
             Entrant::new("counting", baselines.counting().unwrap(), &events),
         ];
+        for location in [Location::Ignored, Location::Intervals, Location::Comparisons] {
+            let contender = baselines.counting_with(location).unwrap();
+            entrants.push(Entrant::new(counting_name(location), contender, &events));
+        }
+        #[cfg(feature = "atree")]
+        entrants.push(Entrant::new("a-tree", baselines.atree().unwrap(), &events));
         entrants.extend(ENGINES.map(|name| Entrant::new(name, filled(name, &workload), &events)));
         let checked = check(&Oracle::new(&workload), &mut entrants, 100).unwrap();
         assert_eq!(checked.events, 100);
-        assert!(checked.nearby > 0, "{}", scenario.key);
+        assert!(checked.nearby > 0 && checked.by_content > 0, "{}", scenario.key);
         let timings = race(&mut entrants, 2).unwrap();
         assert!(timings.iter().all(|timing| timing.means_us.len() == 2 && timing.events_ns.len() == 200));
     }
@@ -46,7 +56,7 @@ fn everyone_finds_what_brute_force_finds_in_every_scenario() {
 
 #[test]
 fn engines_find_what_brute_force_finds_in_every_world() {
-    for scenario in worlds() {
+    for scenario in worlds(&Config::default()) {
         let workload = tiny(scenario.config);
         let events = Events::new(&workload, 300).unwrap();
         let mut entrants: Vec<_> =
@@ -73,6 +83,37 @@ fn after_moves_the_answers_are_those_of_the_new_places() {
         // Those of the old places are others.
         let unmoved = filled(name, &workload);
         check(&oracle, &mut [Entrant::new(name, unmoved, &events)], 300).unwrap_err();
+    }
+}
+
+#[test]
+fn after_moves_of_its_filters_the_counting_matcher_knows_the_new_places() {
+    let workload = tiny(Config::default());
+    let baselines = Baselines::new(&workload).unwrap();
+    let (circles, _) = baselines.parts();
+    let events = Events::new(&workload, 300).unwrap();
+    let mut oracle = Oracle::new(&workload);
+    let mut entrants = Vec::new();
+    for location in [Location::Intervals, Location::Comparisons] {
+        let mut contender = baselines.counting_with(location).unwrap();
+        for index in 0..200 {
+            let (client, spot) = workload.jump(index);
+            let position = workload.position(spot);
+            oracle.move_client(client, position);
+            for filter in client.0 * 10..client.0 * 10 + 10 {
+                let to = Circle { centre: [position.x(), position.y()], ..circles[filter as usize] };
+                assert!(contender.counting().relocate(filter, to));
+            }
+        }
+        entrants.push(Entrant::new(counting_name(location), contender, &events));
+    }
+    check(&oracle, &mut entrants, 300).unwrap();
+    // Where location comes afterwards there is nothing to relocate.
+    let mut contender = baselines.counting_with(Location::Afterwards).unwrap();
+    assert!(!contender.counting().relocate(0, circles[0]));
+    for travel in [Travel::Jump, Travel::Step(10.0)] {
+        let timing = counting_moves(&workload, Location::Intervals, travel, (20, 1)).unwrap();
+        assert!(timing.relocate_ns > 0.0 && timing.rebuild_ns > 0.0);
     }
 }
 
@@ -109,4 +150,7 @@ fn the_program_names_the_scenarios_that_there_are() {
         Command::new(env!("CARGO_BIN_EXE_engines")).args(["--scenario", "nonsense"]).output().unwrap();
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("cover-0.001"));
+    let output = Command::new(env!("CARGO_BIN_EXE_engines")).args(["--only", "nobody"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("counting-box"));
 }
