@@ -29,6 +29,9 @@ struct Args {
     /// A thousand to a million subscriptions, which is what happens anyway.
     #[arg(long)]
     full: bool,
+    /// Subscriptions at which the figures have points, comma-separated; 1,000 to 50,000 in a quick run, else to a million.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    sizes: Vec<u32>,
     /// Turns of each contender; 3 in a quick run, else 5.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
@@ -79,6 +82,11 @@ impl Args {
         plan.seed = self.seed;
         if let Some(rounds) = self.rounds {
             plan.rounds = rounds.into();
+        }
+        if !self.sizes.is_empty() {
+            plan.sizes.clone_from(&self.sizes);
+            plan.sizes.sort_unstable();
+            plan.sizes.dedup();
         }
         if !self.engines.is_empty() {
             plan.engines.clone_from(&self.engines);
