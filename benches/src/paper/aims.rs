@@ -41,9 +41,9 @@ pub const AIMS: [Aim; 9] = [
     moving("R\\*-tree, moving a filter on its own", moves::RTREE_LONE, moves::CELLS_LONE),
     moving("R\\*-tree, moving a client's ten filters, each", moves::RTREE_SHARED, moves::CELLS_SHARED),
     Aim {
-        what: "counting matcher, location as range constraints",
+        what: "counting matcher, location as range constraints (its quicker form)",
         panel: table2::PANEL,
-        slower: "counting, location as comparisons",
+        slower: "counting, location as intervals",
         faster: "cells",
         unit: table2::MATCH,
         at: 250_000,
