@@ -5,4 +5,5 @@ pub mod baseline;
 pub mod engines;
 pub mod fanout;
 pub mod gpu;
+pub mod micro;
 pub mod workload_args;
