@@ -42,7 +42,7 @@ bench: ## Run the bench programs, some minutes; ARGS="--quick" for a look
 	done
 
 micro: ## Run the micro-benchmarks, a minute or two; ARGS="condition" for those with that in their name
-	$(CARGO) bench --locked --package benches --bench '*' -- $(ARGS)
+	$(CARGO) bench --locked --package benches --bench '*' -- --min-time 1 $(ARGS)
 
 soak: ## The long form of the randomised tests: 10^9 event and filter pairs
 	NEARCAST_SOAK=1 $(CARGO) test --workspace --locked --release
