@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help demo test gpu-test check bench bench-all soak ptx
+.PHONY: help demo test gpu-test check bench bench-all micro soak ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -43,6 +43,9 @@ bench-all: ## Every bench program, many minutes; ARGS="--quick" for a look
 		echo "== $$program"; \
 		$(CARGO) run --locked --release --quiet --package benches --bin $$program -- $(ARGS) || exit 1; \
 	done
+
+micro: ## Run the micro-benchmarks, a minute or two; ARGS="condition" for those with that in their name
+	$(CARGO) bench --locked --package benches --bench '*' -- --min-time 1 $(ARGS)
 
 soak: ## The long form of the randomised tests: 10^9 event and filter pairs
 	NEARCAST_SOAK=1 $(CARGO) test --workspace --locked --release

@@ -5,5 +5,6 @@ pub mod baseline;
 pub mod engines;
 pub mod fanout;
 pub mod gpu;
+pub mod micro;
 pub mod paper;
 pub mod workload_args;

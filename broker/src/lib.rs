@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod edges;
 
 mod census;
 mod cql2_json;

@@ -4,7 +4,7 @@ mod batch;
 pub(crate) mod body;
 mod clients;
 mod connection;
-mod encode;
+pub(crate) mod encode;
 mod error;
 mod events;
 mod figures;

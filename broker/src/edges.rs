@@ -1,0 +1,76 @@
+//! The two ends of an event's way through the broker, for those who measure them: its text read, and the frame
+//! that a subscriber gets. Nothing else of the way can be reached from outside.
+
+use std::sync::Arc;
+
+use matcher::event::Event;
+use matcher::geo::World;
+use wire::Problem;
+
+use crate::config::Config;
+use crate::http::encode;
+use crate::ingest::feature::{FeatureReader, Published};
+use crate::outbox::{Delivery, Entry, Names};
+
+/// Reads events as the broker does.
+pub struct EventReader(FeatureReader);
+
+impl EventReader {
+    /// With the limits of these settings.
+    #[must_use]
+    pub fn new(world: World, config: &Config) -> Self {
+        Self(FeatureReader::new(world, &config.limits, 0))
+    }
+
+    /// Reads one Feature.
+    ///
+    /// # Errors
+    /// What a publisher would be answered.
+    pub fn read(&self, text: &str) -> Result<AcceptedEvent, Box<Problem>> {
+        self.0.parse(text).map(AcceptedEvent).map_err(|refusal| Box::new(refusal.problem()))
+    }
+}
+
+/// An event that was read.
+#[derive(Debug)]
+pub struct AcceptedEvent(Published);
+
+impl AcceptedEvent {
+    /// What engines match.
+    #[must_use]
+    pub fn event(&self) -> &Event {
+        &self.0.event
+    }
+
+    /// The frame of its delivery to a client with one subscription that it satisfies; the subscription's id is a JSON
+    /// text, as sessions keep it.
+    #[must_use]
+    pub fn frame(&self, offset: u64, subscription: &Arc<str>) -> String {
+        encode::frame(Entry::Delivery(Delivery {
+            offset,
+            subscriptions: Names::One(Arc::clone(subscription)),
+            body: Arc::clone(&self.0.body),
+            overflow: None,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_what_is_delivered() {
+        let reader = EventReader::new(World::Geodetic, &Config::default());
+        let text = r#"{"type":"Feature","id":"e","time":"2026-01-01T00:00:00Z",
+            "geometry":{"type":"Point","coordinates":[9.19,45.46]},"properties":{"speed":3.5}}"#;
+        let accepted = reader.read(text).unwrap();
+        assert_eq!(accepted.event().attributes.len(), 1);
+        let frame = accepted.frame(17, &Arc::from("\"s1\""));
+        let frame: serde_json::Value = serde_json::from_str(&frame).unwrap();
+        let published: serde_json::Value = serde_json::from_str(text).unwrap();
+        assert_eq!(frame["event"], published);
+        assert_eq!((&frame["offset"], &frame["subscriptions"][0]), (&17.into(), &"s1".into()));
+        assert!(reader.read("{}").is_err());
+    }
+}
