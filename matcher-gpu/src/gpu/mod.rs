@@ -133,8 +133,11 @@ impl Gpu {
         let Self { filters, shares, lanes, pool, .. } = self;
         let lane = |index: usize| lanes[index].lock().unwrap_or_else(PoisonError::into_inner);
         if events.len() <= WAVE_MIN {
-            // Too few to be shared out.
-            return lane(0).run(events, filters, shares, rows);
+            // Too few to be shared out. A wave that is taken in halves may fail in the second: rows get all or nothing.
+            let mut matched = MatchRows::new();
+            lane(0).run(events, filters, shares, &mut matched)?;
+            rows.append(&matched);
+            return Ok(());
         }
         let wave = events.len().div_ceil(lanes.len()).clamp(WAVE_MIN, WAVE_MAX);
         let waves: Vec<&[&Event]> = events.chunks(wave).collect();

@@ -134,7 +134,8 @@ fn one_client_whom_more_filters_follow_than_the_log_holds() {
 /// memory holds.
 #[test]
 fn crowded_waves_are_taken_in_parts() {
-    let mut auto = Auto::gpu(WORLD, &[Device::host(128 << 20)]).expect("room");
+    let device = Device::host(128 << 20);
+    let mut auto = Auto::gpu(WORLD, std::slice::from_ref(&device)).expect("room");
     let any = (1..=64).map(|n| format!("a > -{n}")).collect::<Vec<_>>().join(" OR ");
     for id in 0..8 {
         let filters = vec![filter(Area::Everywhere, &any); 64];
@@ -145,6 +146,11 @@ fn crowded_waves_are_taken_in_parts() {
     let found = rows(&mut auto, &events);
     assert_eq!((found.len(), found.pairs_count()), (256, 8 * 256));
     assert_eq!(auto.report().failure(), None);
+    // The device goes in the midst of the parts: those that it has answered are not answered twice.
+    device.inject(Fault::DeviceLost, 15);
+    let found = rows(&mut auto, &events);
+    assert_eq!((found.len(), found.pairs_count()), (256, 8 * 256));
+    assert!(auto.report().failure().is_some());
 }
 
 #[test]
