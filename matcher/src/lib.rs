@@ -14,4 +14,5 @@ pub mod event;
 #[cfg(feature = "fixtures")]
 pub mod fixtures;
 pub mod geo;
+pub mod live;
 pub mod subscription;
