@@ -3,3 +3,4 @@
 mod areas;
 mod engines;
 mod faults;
+mod outside;
