@@ -274,7 +274,7 @@ impl Shard {
         let Some(oldest) = events.first() else { return };
         let started = Instant::now();
         self.metrics.queue_wait.record(started.duration_since(oldest.body.received));
-        let batch: Vec<&Event> = events.iter().map(|published| &published.event).collect();
+        let batch: Vec<&Event> = events.iter().map(|published| &*published.event).collect();
         match self.sessions.match_batch(&batch) {
             Ok(()) => {
                 for (index, published) in events.iter().enumerate() {

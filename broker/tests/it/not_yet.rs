@@ -19,11 +19,7 @@ fn events() -> Vec<(&'static str, Value)> {
         event[member] = value;
         event
     };
-    vec![
-        ("ttl_s", with("ttl_s", json!(60))),
-        ("key", with("key", json!("cam-4"))),
-        ("priority alarm", with("priority", json!("alarm"))),
-    ]
+    vec![("priority alarm", with("priority", json!("alarm")))]
 }
 
 /// Subscriptions with members that this build cannot honour.
