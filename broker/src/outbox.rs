@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use matcher::live::Cause;
 use tokio::sync::Notify;
 
 use crate::config::{self, OverflowName};
@@ -61,21 +62,6 @@ pub(crate) struct Delivery {
     pub(crate) body: Arc<Body>,
     /// What one of the subscriptions wants at the bound, if it said so.
     pub(crate) overflow: Option<OverflowName>,
-}
-
-/// What brings a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// The event was published.
-    Published,
-    /// The subscriber moved.
-    Moved,
-    /// The subscription was made or changed.
-    Changed,
-    /// The event's time ran out.
-    Expired,
-    /// The event was revoked.
-    Revoked,
 }
 
 /// What becomes of an object in a subscription.
