@@ -141,6 +141,12 @@ impl Entry {
 }
 
 impl Delivery {
+    /// When its event was read, where nothing but the broker's own work lies between that and now: a transition may
+    /// have waited for `dwell_s`, and what a subscriber came by is as old as it is.
+    pub(crate) fn fresh_since(&self) -> Option<Instant> {
+        (self.cause == Cause::Published && self.transition.is_none()).then_some(self.body.received)
+    }
+
     fn bytes(&self) -> usize {
         let names = match &self.subscriptions {
             Names::One(name) => name.len(),
