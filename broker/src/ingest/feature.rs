@@ -40,7 +40,7 @@ pub(crate) struct Live {
     /// How long it lives.
     pub(crate) ttl: Duration,
     /// Keeps the object among those that are live.
-    pub(crate) place: Arc<LivePlace>,
+    pub(crate) _place: Arc<LivePlace>,
 }
 
 /// An event as it is delivered: the published Feature with `id` and `time`. Made once, shared by all who get it.
@@ -190,7 +190,7 @@ impl FeatureReader {
             id: id.to_string().into(),
             sequence: self.next_sequence.fetch_add(1, Ordering::Relaxed),
             ttl,
-            place,
+            _place: place,
         })
     }
 
@@ -478,7 +478,7 @@ mod tests {
             let live = live(members).unwrap();
             assert_eq!((&*live.object, &*live.id), (object, id), "{members}");
             assert_eq!(live.ttl, Duration::from_millis(ttl_ms), "{members}");
-            assert_eq!(live.place.object(), &live.object);
+            assert_eq!(live._place.object(), &live.object);
         }
         assert_eq!(live(r#","ttl_s":1e-300"#).unwrap().ttl, Duration::from_nanos(1));
     }
@@ -518,7 +518,7 @@ mod tests {
         assert!(parse("").unwrap().is_none());
         let newer = parse(r#","key":"\u0061","id":9"#).unwrap().unwrap();
         assert!(a.sequence < b.sequence && b.sequence < newer.sequence);
-        assert!(Arc::ptr_eq(&a.place, &newer.place));
+        assert!(Arc::ptr_eq(&a._place, &newer._place));
         drop((a, b));
         assert!(parse(r#","key":"c""#).is_ok());
         assert!(parse(r#","key":"d","ttl_s":-5"#).is_err());
