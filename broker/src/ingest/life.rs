@@ -23,8 +23,8 @@ pub(crate) struct Live {
     pub(crate) sequence: u64,
     /// How long it lives.
     pub(crate) ttl: Duration,
-    /// Keeps the object among those that are live.
-    pub(crate) place: Arc<LivePlace>,
+    /// Keeps the object among those that are live, for as long as anybody keeps this.
+    pub(crate) _place: Arc<LivePlace>,
 }
 
 /// What makes an event live: a time to live, a key, or both.
@@ -82,7 +82,7 @@ impl LifeReader {
             id: id.into(),
             sequence: self.next_sequence.fetch_add(1, Ordering::Relaxed),
             ttl,
-            place,
+            _place: place,
         })
     }
 
@@ -160,7 +160,7 @@ mod tests {
             let live = bench.read(members).unwrap().unwrap();
             assert_eq!((&*live.object, &*live.id), (object, id), "{members}");
             assert_eq!(live.ttl, Duration::from_millis(ttl_ms), "{members}");
-            assert_eq!(live.place.object(), &live.object);
+            assert_eq!(live._place.object(), &live.object);
         }
         let shortest = bench.read(r#","ttl_s":1e-300"#).unwrap().unwrap();
         assert_eq!(shortest.ttl, Duration::from_nanos(1));
@@ -190,7 +190,7 @@ mod tests {
         assert!(bench.read("").unwrap().is_none());
         let newer = bench.read(r#","key":"\u0061","id":9"#).unwrap().unwrap();
         assert!(a.sequence < b.sequence && b.sequence < newer.sequence);
-        assert!(Arc::ptr_eq(&a.place, &newer.place));
+        assert!(Arc::ptr_eq(&a._place, &newer._place));
         drop((a, b));
         assert!(bench.read(r#","key":"c""#).is_ok());
     }
