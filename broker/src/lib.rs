@@ -14,6 +14,7 @@ mod cql2_json;
 mod engines;
 mod http;
 mod ingest;
+mod live_census;
 mod metrics;
 mod outbox;
 mod refusal;

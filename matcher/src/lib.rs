@@ -10,6 +10,7 @@ pub mod area;
 pub mod compiled;
 pub mod condition;
 pub mod engine;
+pub mod evaluation;
 pub mod event;
 #[cfg(feature = "fixtures")]
 pub mod fixtures;

@@ -10,9 +10,9 @@ mod frame;
 mod problem;
 
 pub use document::{
-    Accepted, Area, Filter, Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats,
-    Subscription,
+    Accepted, Activity, Area, Filter, Following, Moved, NamedPosition, On, Overflow, Position, Rejected,
+    Stats, Subscription,
 };
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
-pub use frame::{Cause, ClientFrame, GapReason, ServerFrame};
+pub use frame::{Cause, ClientFrame, GapReason, ServerFrame, Transition};
 pub use problem::{Fault, PROBLEM_PREFIX, Problem};

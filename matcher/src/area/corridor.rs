@@ -3,15 +3,12 @@
 use std::f64::consts::PI;
 
 use super::Ball;
+use super::segment::{Segment, add, angle_between, unit};
 use crate::geo::{EARTH_RADIUS_M, Position, Radius, World, squared_chord};
 
 /// The most positions that the line of a corridor may have: a test costs time linear in them, about 20 us for
 /// this many.
 pub const CORRIDOR_POSITIONS_MAX: usize = 10_000;
-
-/// Ends closer to antipodal than this (6 m, in radians) give no usable great circle: a rounding of the
-/// position would already move the middle of the segment by a millimetre.
-const ANTIPODAL_MARGIN: f64 = 1e-6;
 
 /// What the quick rejection of a segment allows for rounding, on the unit sphere.
 const SPHERE_MARGIN: f64 = 1e-13;
@@ -26,7 +23,7 @@ const PLANE_MARGIN: (f64, f64) = (1e-12, 1e-6);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Corridor {
     radius: Radius,
-    segments: Box<[Segment]>,
+    stretches: Box<[Stretch]>,
     bounds: Ball,
 }
 
@@ -53,30 +50,13 @@ pub enum CorridorError {
     },
 }
 
-/// A segment with what its test needs.
+/// A segment with what its quick rejection needs.
 #[derive(Clone, Debug, PartialEq)]
-struct Segment {
-    ends: [Position; 2],
-    shape: Shape,
+struct Stretch {
+    segment: Segment,
     /// No position further from the middle than this is within the corridor's radius.
     middle: [f64; 3],
     reach_sq: f64,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Shape {
-    /// Both ends are one place.
-    Point,
-    /// Part of a great circle, the one in the plane through the origin with this normal.
-    Arc {
-        normal: [f64; 3],
-        /// The direction in which the arc leaves its first end: together with that end, a frame of its plane.
-        forward: [f64; 3],
-        /// The direction back along the arc at its second end.
-        backward: [f64; 3],
-    },
-    /// A straight line of the plane.
-    Straight { along: [f64; 2], length: f64 },
 }
 
 impl Corridor {
@@ -92,22 +72,18 @@ impl Corridor {
         if found > CORRIDOR_POSITIONS_MAX {
             return Err(CorridorError::TooManyPositions { found });
         }
-        let segments = line
+        let stretches = line
             .windows(2)
             .enumerate()
             .map(|(position, ends)| {
-                let segment = match world {
-                    World::Geodetic => Segment::geodetic(&ends[0], &ends[1], radius),
-                    World::Planar => Some(Segment::planar(&ends[0], &ends[1], radius)),
-                };
-                segment.ok_or(CorridorError::Antipodal { position })
+                Stretch::new(world, &ends[0], &ends[1], radius).ok_or(CorridorError::Antipodal { position })
             })
             .collect::<Result<_, _>>()?;
         let bounds = match world {
             World::Geodetic => geodetic_bounds(line, radius),
             World::Planar => planar_bounds(line, radius),
         };
-        Ok(Self { radius, segments, bounds })
+        Ok(Self { radius, stretches, bounds })
     }
 
     /// A ball that holds it, a micrometre wider than need be; unbounded when the line does not fit into half
@@ -122,86 +98,51 @@ impl Corridor {
     /// Cost: linear in the segments, a few nanoseconds for one that is out of reach.
     #[must_use]
     pub fn holds(&self, world: World, position: &Position) -> bool {
-        self.segments.iter().any(|segment| {
-            squared_chord(&segment.middle, position.point()) <= segment.reach_sq
-                && segment.holds(world, position, &self.radius)
-        })
+        self.stretches.iter().any(|stretch| stretch.holds(world, position, &self.radius))
+    }
+
+    /// The radius around the line.
+    #[must_use]
+    pub fn radius(&self) -> Radius {
+        self.radius
+    }
+
+    /// The distance to the line in metres, its radius left aside.
+    ///
+    /// Cost: linear in the segments, without short cuts.
+    #[must_use]
+    pub fn distance_m(&self, world: World, position: &Position) -> f64 {
+        let distances = self.stretches.iter().map(|stretch| stretch.segment.distance_m(world, position));
+        distances.fold(f64::INFINITY, f64::min)
     }
 }
 
-impl Segment {
+impl Stretch {
     /// `None` when the ends are antipodal.
-    fn geodetic(from: &Position, to: &Position, radius: Radius) -> Option<Self> {
-        let (a, b) = (*from.point(), *to.point());
-        // With the difference (or, for ends far apart, the sum) in place of `b` the product keeps its digits:
-        // the normal is perpendicular to both ends within 3e-16 even when they are a metre apart.
-        let apart = dot(a, b) < 0.0;
-        let normal = cross(a, if apart { add(b, a) } else { sub(b, a) });
-        let sine = norm(normal);
-        if apart && sine < ANTIPODAL_MARGIN {
-            return None;
-        }
-        let Some(normal) = unit(normal) else {
-            // The ends are one place.
-            return Some(Self::new(from, to, Shape::Point, a, sphere_reach_sq(0.0, radius)));
+    fn new(world: World, from: &Position, to: &Position, radius: Radius) -> Option<Self> {
+        let segment = Segment::between(world, from, to)?;
+        let (middle, reach_sq) = match world {
+            World::Geodetic => {
+                let (a, b) = (*from.point(), *to.point());
+                // The middle of a very long segment is off by more than rounding; the angles from it are not.
+                let middle = unit(add(a, b)).unwrap_or(a);
+                let half_angle = angle_between(middle, a).max(angle_between(middle, b));
+                (middle, sphere_reach_sq(half_angle, radius))
+            }
+            World::Planar => {
+                let length = (to.x() - from.x()).hypot(to.y() - from.y());
+                let middle = [f64::midpoint(from.x(), to.x()), f64::midpoint(from.y(), to.y()), 0.0];
+                let reach = (length / 2.0 + radius.metres()) * (1.0 + PLANE_MARGIN.0) + PLANE_MARGIN.1;
+                (middle, reach * reach)
+            }
         };
-        // The middle of a very long segment is off by more than rounding; the angles from it are not.
-        let middle = unit(add(a, b)).unwrap_or(a);
-        let half_angle = angle_between(middle, a).max(angle_between(middle, b));
-        let shape = Shape::Arc { normal, forward: cross(normal, a), backward: cross(b, normal) };
-        Some(Self::new(from, to, shape, middle, sphere_reach_sq(half_angle, radius)))
-    }
-
-    fn planar(from: &Position, to: &Position, radius: Radius) -> Self {
-        let along = [to.x() - from.x(), to.y() - from.y()];
-        let length = along[0].hypot(along[1]);
-        let shape = if length > 0.0 { Shape::Straight { along, length } } else { Shape::Point };
-        let middle = [f64::midpoint(from.x(), to.x()), f64::midpoint(from.y(), to.y()), 0.0];
-        let reach = (length / 2.0 + radius.metres()) * (1.0 + PLANE_MARGIN.0) + PLANE_MARGIN.1;
-        Self::new(from, to, shape, middle, reach * reach)
-    }
-
-    fn new(from: &Position, to: &Position, shape: Shape, middle: [f64; 3], reach_sq: f64) -> Self {
-        Self { ends: [*from, *to], shape, middle, reach_sq }
+        Some(Self { segment, middle, reach_sq })
     }
 
     fn holds(&self, world: World, position: &Position, radius: &Radius) -> bool {
-        self.ends.iter().any(|end| radius.holds(world, end, position))
-            || self.cross_track_m(position).is_some_and(|distance| distance <= radius.metres())
-    }
-
-    /// The distance to the line through the segment, `None` where the foot of the perpendicular is beyond the
-    /// ends; the ends themselves are for the caller.
-    fn cross_track_m(&self, position: &Position) -> Option<f64> {
-        match &self.shape {
-            Shape::Point => None,
-            Shape::Arc { normal, forward, backward } => {
-                let (start, end) = (self.ends[0].point(), self.ends[1].point());
-                let point = *position.point();
-                // Measured from the nearer end, so that nothing cancels for positions near a short segment.
-                let (from_start, from_end) = (sub(point, *start), sub(point, *end));
-                let progress = dot(*forward, from_start);
-                if progress < 0.0 || dot(*backward, from_end) < 0.0 {
-                    return None;
-                }
-                let from_start_nearer = dot(from_start, from_start) < dot(from_end, from_end);
-                let height = dot(*normal, if from_start_nearer { from_start } else { from_end }).abs();
-                // The arc sine alone would lose half of the digits near 90 degrees.
-                let in_plane = dot(*start, point).hypot(progress);
-                Some(EARTH_RADIUS_M * height.atan2(in_plane))
-            }
-            Shape::Straight { along, length } => {
-                let [from_start, from_end] = [&self.ends[0], &self.ends[1]]
-                    .map(|end| [position.x() - end.x(), position.y() - end.y()]);
-                let [progress, regress] =
-                    [from_start, from_end].map(|offset| along[0] * offset[0] + along[1] * offset[1]);
-                if progress < 0.0 || regress > 0.0 {
-                    return None;
-                }
-                let nearer = if progress < -regress { from_start } else { from_end };
-                Some((along[0] * nearer[1] - along[1] * nearer[0]).abs() / length)
-            }
-        }
+        squared_chord(&self.middle, position.point()) <= self.reach_sq
+            && (self.segment.ends().iter().any(|end| radius.holds(world, end, position))
+                || self.segment.cross_track_m(position).is_some_and(|across| across <= radius.metres()))
     }
 }
 
@@ -237,37 +178,6 @@ fn box_of(line: &[Position]) -> ([f64; 3], [f64; 3]) {
         let axes = [0, 1, 2];
         (axes.map(|axis| min[axis].min(point[axis])), axes.map(|axis| max[axis].max(point[axis])))
     })
-}
-
-fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
-}
-
-fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-/// The angle of two unit vectors, small ones to full precision.
-fn angle_between(a: [f64; 3], b: [f64; 3]) -> f64 {
-    norm(cross(a, sub(b, a))).atan2(dot(a, b))
-}
-
-fn norm(a: [f64; 3]) -> f64 {
-    dot(a, a).sqrt()
-}
-
-/// The unit vector, `None` for one too short to have a direction.
-fn unit(a: [f64; 3]) -> Option<[f64; 3]> {
-    let length = norm(a);
-    (length > 1e-15).then(|| a.map(|coordinate| coordinate / length))
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Areas of relevance.
 
 mod corridor;
+mod edges;
 mod polygon;
+mod segment;
 
 pub use corridor::{CORRIDOR_POSITIONS_MAX, Corridor, CorridorError};
+pub use edges::EDGE_TOLERANCE_M;
 pub use polygon::{POLYGON_POSITIONS_MAX, Polygon, PolygonError};
 
 use crate::geo::{Position, Radius, World, squared_chord};
@@ -58,6 +61,85 @@ impl Area {
             Self::Circle { centre, radius } => radius.holds(world, centre, position),
             Self::Polygon(polygon) => polygon.holds(position),
             Self::Corridor(corridor) => corridor.holds(world, position),
+        }
+    }
+
+    /// How many metres a position is outside of the area: above 0 exactly when [`Area::holds`] does not hold it,
+    /// and infinite for an area that follows a client which is nowhere.
+    ///
+    /// Circles and corridors: the distance to the centre or line less the radius. Polygons: the distance to the
+    /// nearest edge, see [`Polygon::distance_to_edges_m`].
+    #[must_use]
+    pub fn outside_m(&self, world: World, client: Option<&Position>, position: &Position) -> f64 {
+        if self.holds(world, client, position) {
+            return 0.0;
+        }
+        let outside_m = match self {
+            Self::Everywhere => 0.0,
+            Self::Polygon(polygon) => polygon.distance_to_edges_m(position),
+            Self::Following(radius) | Self::Circle { radius, .. } => {
+                self.distance_m(world, client, position).map_or(f64::INFINITY, |m| m - radius.metres())
+            }
+            Self::Corridor(corridor) => corridor.distance_m(world, position) - corridor.radius().metres(),
+        };
+        // A neighbour among the floats may be outside and too near for a distance.
+        outside_m.max(f64::MIN_POSITIVE)
+    }
+
+    /// How far a position is from what the radius of the area is measured from, a centre or a line, in metres;
+    /// `None` for an area without a radius and for one that follows a client which is nowhere.
+    #[must_use]
+    pub fn distance_m(&self, world: World, client: Option<&Position>, position: &Position) -> Option<f64> {
+        match self {
+            Self::Following(_) => client.map(|centre| world.distance_m(centre, position)),
+            Self::Circle { centre, .. } => Some(world.distance_m(centre, position)),
+            Self::Corridor(corridor) => Some(corridor.distance_m(world, position)),
+            Self::Everywhere | Self::Polygon(_) => None,
+        }
+    }
+
+    /// The radius of a circle or a corridor.
+    #[must_use]
+    pub fn radius(&self) -> Option<Radius> {
+        match self {
+            Self::Following(radius) | Self::Circle { radius, .. } => Some(*radius),
+            Self::Corridor(corridor) => Some(corridor.radius()),
+            Self::Everywhere | Self::Polygon(_) => None,
+        }
+    }
+
+    /// A ball that holds all that the area holds; `None` for an area that follows a client which is nowhere.
+    #[must_use]
+    pub fn ball(&self, world: World, client: Option<&Position>) -> Option<Ball> {
+        let centre = self.centre(client)?;
+        let reach = self.reach(world);
+        Some(if reach.is_finite() { Ball { centre, reach } } else { Ball::UNBOUNDED })
+    }
+
+    /// Around which point the area lies: `None` for one that follows a client which is nowhere.
+    #[must_use]
+    pub fn centre(&self, client: Option<&Position>) -> Option<[f64; 3]> {
+        match self {
+            Self::Everywhere => Some([0.0; 3]),
+            Self::Following(_) => client.map(|client| *client.point()),
+            Self::Circle { centre, .. } => Some(*centre.point()),
+            Self::Polygon(polygon) => Some(polygon.bounds().centre),
+            Self::Corridor(corridor) => Some(corridor.bounds().centre),
+        }
+    }
+
+    /// How far the area reaches from its centre, in the units of points; infinite without a bound.
+    #[must_use]
+    pub fn reach(&self, world: World) -> f64 {
+        match self {
+            Self::Everywhere => f64::INFINITY,
+            // A chord does not bound circles of nearly half the globe.
+            Self::Following(radius) | Self::Circle { radius, .. } => match world {
+                World::Geodetic if radius.chord() >= 2.0 => f64::INFINITY,
+                World::Geodetic | World::Planar => radius.chord(),
+            },
+            Self::Polygon(polygon) => polygon.bounds().reach,
+            Self::Corridor(corridor) => corridor.bounds().reach,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::slab::Slab;
 use super::table::NumberTable;
-use crate::area::{Area, Ball};
+use crate::area::Area;
 use crate::geo::{Position, World};
 
 /// Areas by number, each with what an engine makes of how far it reaches.
@@ -40,7 +40,7 @@ impl<E> Shapes<E> {
                 return Some(number);
             }
         }
-        let extent = extent(reach(self.world, area));
+        let extent = extent(area.reach(self.world));
         let number = self.held.insert(Some(Shape { area: area.clone(), extent, uses: 1 }))?;
         if let Some(hash) = hash {
             let held = &self.held;
@@ -86,13 +86,7 @@ impl<E> Shapes<E> {
     /// Around which point the area lies: `None` for one that follows a client that is nowhere.
     #[must_use]
     pub fn centre(&self, number: u32, client: Option<&Position>) -> Option<[f64; 3]> {
-        match self.area(number) {
-            Area::Everywhere => Some([0.0; 3]),
-            Area::Following(_) => client.map(|client| *client.point()),
-            Area::Circle { centre, .. } => Some(*centre.point()),
-            Area::Polygon(polygon) => Some(polygon.bounds().centre),
-            Area::Corridor(corridor) => Some(corridor.bounds().centre),
-        }
+        self.area(number).centre(client)
     }
 
     fn shape(&self, number: u32) -> &Shape<E> {
@@ -117,20 +111,5 @@ fn following_hash(area: &Area) -> Option<u64> {
     match area {
         Area::Following(radius) => Some(radius.metres().to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         Area::Everywhere | Area::Circle { .. } | Area::Polygon(_) | Area::Corridor(_) => None,
-    }
-}
-
-/// How far an area reaches from its centre, in the units of points; infinite without a bound.
-fn reach(world: World, area: &Area) -> f64 {
-    let ball = |ball: Ball| ball.reach;
-    match area {
-        Area::Everywhere => f64::INFINITY,
-        // A chord does not bound circles of nearly half the globe.
-        Area::Following(radius) | Area::Circle { radius, .. } => match world {
-            World::Geodetic if radius.chord() >= 2.0 => f64::INFINITY,
-            World::Geodetic | World::Planar => radius.chord(),
-        },
-        Area::Polygon(polygon) => ball(polygon.bounds()),
-        Area::Corridor(corridor) => ball(corridor.bounds()),
     }
 }

@@ -72,7 +72,7 @@ fn polygons_agree_with_whole_numbers() {
 }
 
 /// A position in one of many ways, from clusters of millimetres to the whole world.
-fn random_position(rng: &mut StdRng, world: World, around: Option<&Position>) -> Position {
+pub(crate) fn random_position(rng: &mut StdRng, world: World, around: Option<&Position>) -> Position {
     let (x_max, y_max) = match world {
         World::Geodetic => (180.0, 90.0),
         World::Planar => (1e7, 1e7),
@@ -90,7 +90,7 @@ fn random_position(rng: &mut StdRng, world: World, around: Option<&Position>) ->
 
 /// The distance to a segment by a search along it: the distance from a position falls and then rises on a
 /// segment of less than 180 degrees, or first rises and then falls, and then it is least at an end.
-fn searched_distance_m(world: World, [a, b]: [&Position; 2], position: &Position) -> f64 {
+pub(crate) fn searched_distance_m(world: World, [a, b]: [&Position; 2], position: &Position) -> f64 {
     let between = |share: f64| match world {
         World::Planar => {
             world.position(&[a.x() + (b.x() - a.x()) * share, a.y() + (b.y() - a.y()) * share]).unwrap()

@@ -3,3 +3,5 @@
 mod areas;
 mod engines;
 mod faults;
+mod live;
+mod outside;

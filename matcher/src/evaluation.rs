@@ -1,0 +1,31 @@
+//! Whether one filter takes one event: what matching means, for one pair at a time.
+//!
+//! Live events, transitions and explanations ask here; the engines answer the same for many pairs at once.
+
+use crate::condition::expression::Truth;
+use crate::event::Event;
+use crate::geo::{Position, World};
+use crate::subscription::Filter;
+
+/// Whether a filter takes an event: its condition is true of the content, and its area holds the place. `client` is
+/// where the filter's client is. The event's own area is another matter, see [`reaches`].
+#[must_use]
+pub fn filter_matches(world: World, filter: &Filter, client: Option<&Position>, event: &Event) -> bool {
+    condition_holds(filter, event) && filter.area.holds(world, client, &event.position)
+}
+
+/// Whether the condition of a filter is true of an event's content.
+#[must_use]
+pub fn condition_holds(filter: &Filter, event: &Event) -> bool {
+    filter.condition.expression().truth(event) == Truth::True
+}
+
+/// Whether the client is in the event's own area. An event without one reaches everybody, and a client without a
+/// position is not held to it.
+#[must_use]
+pub fn reaches(world: World, event: &Event, client: Option<&Position>) -> bool {
+    match (&event.reach, client) {
+        (Some(reach), Some(client)) => reach.holds(world, &event.position, client),
+        (None, _) | (_, None) => true,
+    }
+}
