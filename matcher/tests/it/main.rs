@@ -2,5 +2,6 @@
 
 mod areas;
 mod engines;
+mod explain;
 mod faults;
 mod outside;
