@@ -10,7 +10,7 @@ use wire::Problem;
 use crate::config::Config;
 use crate::http::encode;
 use crate::ingest::feature::{FeatureReader, Published};
-use crate::outbox::{Delivery, Entry, Names};
+use crate::outbox::{Cause, Delivery, Entry, Names};
 
 /// Reads events as the broker does.
 pub struct EventReader(FeatureReader);
@@ -49,6 +49,8 @@ impl AcceptedEvent {
         encode::frame(Entry::Delivery(Delivery {
             offset,
             subscriptions: Names::One(Arc::clone(subscription)),
+            cause: Cause::Published,
+            transition: None,
             body: Arc::clone(&self.0.body),
             overflow: None,
         }))

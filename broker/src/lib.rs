@@ -15,6 +15,7 @@ mod engines;
 mod explain;
 mod http;
 mod ingest;
+mod live_census;
 mod metrics;
 mod outbox;
 mod refusal;

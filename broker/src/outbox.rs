@@ -51,12 +51,40 @@ pub(crate) enum Entry {
 pub(crate) struct Delivery {
     /// Its number in the client's session.
     pub(crate) offset: u64,
-    /// The client's subscriptions that it satisfies.
+    /// The client's subscriptions that it satisfies, or that its object entered or left.
     pub(crate) subscriptions: Names,
+    /// What brought it.
+    pub(crate) cause: Cause,
+    /// What became of its object there, where the subscriptions are told of that.
+    pub(crate) transition: Option<Transition>,
     /// The event.
     pub(crate) body: Arc<Body>,
     /// What one of the subscriptions wants at the bound, if it said so.
     pub(crate) overflow: Option<OverflowName>,
+}
+
+/// What brings a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The event was published.
+    Published,
+    /// The subscriber moved.
+    Moved,
+    /// The subscription was made or changed.
+    Changed,
+    /// The event's time ran out.
+    Expired,
+    /// The event was revoked.
+    Revoked,
+}
+
+/// What becomes of an object in a subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transition {
+    /// It is inside now.
+    Enter,
+    /// It is inside no more.
+    Exit,
 }
 
 /// Ids of subscriptions, as JSON texts. Mostly one.
@@ -352,7 +380,14 @@ mod tests {
 
     fn delivery(offset: u64) -> Delivery {
         let body = Arc::new(Body { text: "{}".into(), received: Instant::now() });
-        Delivery { offset, subscriptions: Names::One("\"s\"".into()), body, overflow: None }
+        Delivery {
+            offset,
+            subscriptions: Names::One("\"s\"".into()),
+            cause: Cause::Published,
+            transition: None,
+            body,
+            overflow: None,
+        }
     }
 
     /// What waits, in short: offsets, `from-to` for gaps and `a` for answers.

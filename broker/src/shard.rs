@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use matcher::engine::Footprint;
 use matcher::event::Event;
-use matcher::geo::Position;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::census::{Census, Place};
 use crate::config::{self, Queue};
 use crate::engines::{Engines, Made, Report};
 use crate::ingest::feature::Published;
+use crate::ingest::position::Fix;
 use crate::ingest::subscription::Prepared;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
@@ -28,9 +28,9 @@ pub(crate) enum Command {
     /// Match an event and deal it out.
     Match(Arc<Published>),
     /// A client is there now. Should it be new, it has a place already.
-    Move { client: Arc<str>, position: Position, place: Place },
+    Move { client: Arc<str>, fix: Fix, place: Place },
     /// The same for a client that needs a place should it be new.
-    MoveIfRoom { client: Arc<str>, position: Position, reply: oneshot::Sender<Result<(), Refusal>> },
+    MoveIfRoom { client: Arc<str>, fix: Fix, reply: oneshot::Sender<Result<(), Refusal>> },
     /// Make or replace a subscription.
     Install {
         client: Arc<str>,
@@ -162,12 +162,12 @@ impl Shards {
 
     /// Puts a move into its client's queue, where it is in force for everything that is sent afterwards. Only
     /// where clients are nearly too many does it wait until the shard has said whether this is one.
-    pub(crate) async fn move_client(&self, client: &Arc<str>, position: Position) -> Result<(), Refusal> {
+    pub(crate) async fn move_client(&self, client: &Arc<str>, fix: Fix) -> Result<(), Refusal> {
         if let Some(place) = self.census.place_in_advance() {
             let client = Arc::clone(client);
-            return send(self.of(&client), Command::Move { client, position, place }, self.wait).await;
+            return send(self.of(&client), Command::Move { client, fix, place }, self.wait).await;
         }
-        self.ask(client, |client, reply| Command::MoveIfRoom { client, position, reply }).await?
+        self.ask(client, |client, reply| Command::MoveIfRoom { client, fix, reply }).await?
     }
 
     /// Asks the shard of a client.
@@ -274,7 +274,7 @@ impl Shard {
         let Some(oldest) = events.first() else { return };
         let started = Instant::now();
         self.metrics.queue_wait.record(started.duration_since(oldest.body.received));
-        let batch: Vec<&Event> = events.iter().map(|published| &published.event).collect();
+        let batch: Vec<&Event> = events.iter().map(|published| &*published.event).collect();
         match self.sessions.match_batch(&batch) {
             Ok(()) => {
                 for (index, published) in events.iter().enumerate() {
@@ -302,14 +302,14 @@ impl Shard {
                 sessions.say_goodbye();
                 return ControlFlow::Break(());
             }
-            Command::Move { client, position, place } => {
+            Command::Move { client, fix, place } => {
                 // It was answered already, which is what the place is for.
-                if let Err(refusal) = sessions.move_client(&client, position, Some(place)) {
+                if let Err(refusal) = sessions.move_client(&client, fix.position, Some(place)) {
                     tracing::error!(?refusal, "a move could not be carried out");
                 }
             }
-            Command::MoveIfRoom { client, position, reply } => {
-                drop(reply.send(sessions.move_client(&client, position, None)));
+            Command::MoveIfRoom { client, fix, reply } => {
+                drop(reply.send(sessions.move_client(&client, fix.position, None)));
             }
             Command::Install { client, subscription, owner, answer, reply } => {
                 let owner_connection = owner.as_ref().map(|outbox| outbox.connection);

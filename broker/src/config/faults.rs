@@ -7,6 +7,11 @@ use matcher::condition::text::TEXT_BYTES_MAX;
 
 use super::{AuthMode, Config, Fsync};
 
+/// A hundred years, so that the end of a life is always a time that clocks know.
+const TTL_S_MAX: u64 = 3_153_600_000;
+/// An engine numbers live objects with 32 bits, and for a moment has more than may be live.
+const LIVE_EVENTS_MAX: u64 = 1_000_000_000;
+
 impl Config {
     /// All values that cannot be used.
     #[must_use]
@@ -70,6 +75,10 @@ impl Config {
             ("limits.filters_per_subscription", limits.filters_per_subscription as u64),
             ("limits.condition_bytes", limits.condition_bytes as u64),
             ("limits.vertices_per_area", limits.vertices_per_area as u64),
+            ("limits.nearest", limits.nearest.into()),
+            ("limits.members_per_subscription", limits.members_per_subscription as u64),
+            ("limits.ttl_s", limits.ttl_s),
+            ("limits.live_events", limits.live_events),
             ("limits.connections", limits.connections as u64),
             ("limits.readers_per_client", limits.readers_per_client as u64),
             ("limits.problems_in_a_row", limits.problems_in_a_row.into()),
@@ -86,14 +95,13 @@ impl Config {
         ];
         let zeros = counts.iter().filter(|(_, count)| *count == 0);
         faults.extend(zeros.map(|(key, _)| format!("{key} must be 1 or more")));
+        let vertices_max = POLYGON_POSITIONS_MAX.min(CORRIDOR_POSITIONS_MAX) as u64;
         let ceilings = [
-            ("limits.depth", limits.depth, 100),
-            (
-                "limits.vertices_per_area",
-                limits.vertices_per_area,
-                POLYGON_POSITIONS_MAX.min(CORRIDOR_POSITIONS_MAX),
-            ),
-            ("limits.condition_bytes", limits.condition_bytes, TEXT_BYTES_MAX),
+            ("limits.depth", limits.depth as u64, 100),
+            ("limits.vertices_per_area", limits.vertices_per_area as u64, vertices_max),
+            ("limits.condition_bytes", limits.condition_bytes as u64, TEXT_BYTES_MAX as u64),
+            ("limits.ttl_s", limits.ttl_s, TTL_S_MAX),
+            ("limits.live_events", limits.live_events, LIVE_EVENTS_MAX),
         ];
         let high = ceilings.iter().filter(|(_, value, most)| value > most);
         faults.extend(high.map(|(key, value, most)| format!("{key} {value} is more than {most}")));

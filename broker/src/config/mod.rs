@@ -26,6 +26,7 @@ pub struct Config {
     pub tls: Tls,
     pub store: Store,
     pub limits: Limits,
+    pub sessions: Sessions,
     pub queue: Queue,
     pub outbox: Outbox,
     pub connection: Connection,
@@ -138,12 +139,34 @@ pub struct Limits {
     pub filters_per_subscription: usize,
     pub condition_bytes: usize,
     pub vertices_per_area: usize,
+    pub nearest: u32,
+    pub members_per_subscription: usize,
+    pub ttl_s: u64,
+    pub live_events: u64,
     pub clients: u64,
     pub connections: usize,
     pub readers_per_client: usize,
     pub events_per_second: u32,
     pub rejected_listed: usize,
     pub problems_in_a_row: u32,
+}
+
+/// Section `sessions`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Sessions {
+    pub inaccurate_fixes: InaccurateFixes,
+}
+
+/// Key `sessions.inaccurate_fixes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InaccurateFixes {
+    /// They neither let in nor out.
+    Hold,
+    /// They count as if they were exact.
+    Use,
 }
 
 /// Section `queue`.

@@ -79,6 +79,11 @@ fn all_faults_are_told_at_once() {
         "[server]\nlisten = \"0.0.0.0:1\"\n[store]\ndata = \"x\"\n[limits]\ndepth = 0\n[tls]\ncert = \"x\"\n";
     let faults = load(toml, Vec::new()).unwrap_err().faults;
     assert_eq!(faults.len(), 4, "{faults:?}");
+    let toml =
+        "[limits]\nttl_s = 3153600001\nlive_events = 1000000001\nnearest = 0\nmembers_per_subscription = 0\n";
+    let faults = load(toml, Vec::new()).unwrap_err().faults;
+    assert_eq!(faults.len(), 4, "{faults:?}");
+    assert!(load("[sessions]\ninaccurate_fixes = \"guess\"\n", Vec::new()).is_err());
 }
 
 #[test]

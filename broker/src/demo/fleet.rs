@@ -128,25 +128,24 @@ impl Wish {
     pub(super) fn document(&self) -> wire::Subscription {
         let area = match self.place {
             Place::Everywhere => None,
-            Place::Around { radius_m } => Some(wire::Area::Following(wire::Following { radius_m })),
+            Place::Around { radius_m } => {
+                Some(wire::Area::Following(wire::Following { radius_m, nearest: None }))
+            }
             Place::Circle { center, radius_m } => {
-                Some(wire::Area::Circle { center: center.to_vec(), radius_m })
+                Some(wire::Area::Circle { center: center.to_vec(), radius_m, nearest: None })
             }
             Place::Polygon(ring) => {
-                Some(wire::Area::Polygon { polygon: json!({"type": "Polygon", "coordinates": [ring]}) })
+                let polygon = json!({"type": "Polygon", "coordinates": [ring]});
+                Some(wire::Area::Polygon { polygon, nearest: None })
             }
             Place::Corridor { line, radius_m } => Some(wire::Area::Corridor {
                 corridor: json!({"type": "LineString", "coordinates": line}),
                 radius_m,
+                nearest: None,
             }),
         };
-        wire::Subscription {
-            id: Some(self.id.to_owned()),
-            filters: vec![wire::Filter { area, condition: self.condition.map(Into::into) }],
-            on: vec![wire::On::Event],
-            durable: false,
-            overflow: None,
-        }
+        let filter = wire::Filter { area, condition: self.condition.map(Into::into) };
+        wire::Subscription { id: Some(self.id.to_owned()), ..wire::Subscription::of_events(vec![filter]) }
     }
 
     /// As the oracle holds it. Made from the wish itself, not from the document, so that a fault in reading

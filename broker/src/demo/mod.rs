@@ -250,7 +250,8 @@ impl Stage<'_> {
         let mut moves = Vec::with_capacity(wave.len());
         for (_, Report { taxi_idx, lon, lat, .. }) in wave {
             let coordinates = vec![*lon, *lat];
-            let frame = |reference| wire::ClientFrame::Move { reference, coordinates };
+            let frame =
+                |reference| wire::ClientFrame::Move { reference, coordinates, accuracy_m: None, time: None };
             moves.push(self.clients.taxis[*taxi_idx].ask(frame).await?);
         }
         for (moved, (_, Report { taxi_idx, lon, lat, .. })) in moves.into_iter().zip(wave) {

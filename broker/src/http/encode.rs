@@ -3,15 +3,35 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::outbox::{Delivery, Entry, Gap, Names};
+use crate::outbox::{Cause, Delivery, Entry, Gap, Names, Transition};
 use crate::refusal::Refusal;
 
 /// What a delivery begins with, before its offset.
 const BEFORE_OFFSET: &str = r#"{"op":"event","offset":"#;
 /// What stands between its offset and the names of its subscriptions.
 const BEFORE_NAMES: &str = r#","subscriptions":["#;
-/// What stands between those and the event's body, after which it is closed.
-const BEFORE_BODY: &str = r#"],"cause":"published","event":"#;
+/// What stands between those and the cause. After the event's body a delivery is closed.
+const BEFORE_CAUSE: &str = r#"],"cause":""#;
+
+/// The cause in the protocol's words.
+const fn cause_text(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Published => "published",
+        Cause::Moved => "moved",
+        Cause::Changed => "changed",
+        Cause::Expired => "expired",
+        Cause::Revoked => "revoked",
+    }
+}
+
+/// What stands between the cause and the event's body.
+const fn before_body(transition: Option<Transition>) -> &'static str {
+    match transition {
+        None => r#"","event":"#,
+        Some(Transition::Enter) => r#"","transition":"enter","event":"#,
+        Some(Transition::Exit) => r#"","transition":"exit","event":"#,
+    }
+}
 
 /// An entry as a WebSocket frame.
 pub(crate) fn frame(entry: Entry) -> String {
@@ -56,12 +76,13 @@ fn delivery_bytes(delivery: &Delivery) -> usize {
         }
     };
     let offset_bytes = delivery.offset.checked_ilog10().map_or(1, |log| log as usize + 1);
-    let fixed_bytes = BEFORE_OFFSET.len() + BEFORE_NAMES.len() + BEFORE_BODY.len() + 1;
-    fixed_bytes + offset_bytes + names_bytes + delivery.body.text.len()
+    let fixed_bytes = BEFORE_OFFSET.len() + BEFORE_NAMES.len() + BEFORE_CAUSE.len() + 1;
+    let cause_bytes = cause_text(delivery.cause).len() + before_body(delivery.transition).len();
+    fixed_bytes + cause_bytes + offset_bytes + names_bytes + delivery.body.text.len()
 }
 
 fn push_delivery(text: &mut String, delivery: &Delivery) {
-    let Delivery { offset, subscriptions, body, .. } = delivery;
+    let Delivery { offset, subscriptions, cause, transition, body, .. } = delivery;
     let names: &[Arc<str>] = match subscriptions {
         Names::One(name) => std::slice::from_ref(name),
         Names::Many(names) => names,
@@ -76,7 +97,9 @@ fn push_delivery(text: &mut String, delivery: &Delivery) {
         }
         text.push_str(name);
     }
-    text.push_str(BEFORE_BODY);
+    text.push_str(BEFORE_CAUSE);
+    text.push_str(cause_text(*cause));
+    text.push_str(before_body(*transition));
     text.push_str(&body.text);
     text.push('}');
 }
@@ -119,7 +142,36 @@ mod tests {
             [one] => Names::One(Arc::clone(one)),
             _ => Names::Many(names.into()),
         };
-        Entry::Delivery(Delivery { offset: 17, subscriptions, body: Arc::new(body), overflow: None })
+        Entry::Delivery(Delivery {
+            offset: 17,
+            subscriptions,
+            cause: Cause::Published,
+            transition: None,
+            body: Arc::new(body),
+            overflow: None,
+        })
+    }
+
+    /// Everything that can bring a delivery, with the protocol's word for it.
+    const CAUSES: [(Cause, wire::Cause); 5] = [
+        (Cause::Published, wire::Cause::Published),
+        (Cause::Moved, wire::Cause::Moved),
+        (Cause::Changed, wire::Cause::Changed),
+        (Cause::Expired, wire::Cause::Expired),
+        (Cause::Revoked, wire::Cause::Revoked),
+    ];
+
+    const TRANSITIONS: [(Option<Transition>, Option<wire::Transition>); 3] = [
+        (None, None),
+        (Some(Transition::Enter), Some(wire::Transition::Enter)),
+        (Some(Transition::Exit), Some(wire::Transition::Exit)),
+    ];
+
+    fn causes_and_transitions()
+    -> impl Iterator<Item = ((Cause, wire::Cause), (Option<Transition>, Option<wire::Transition>))> {
+        CAUSES
+            .into_iter()
+            .flat_map(|cause| TRANSITIONS.into_iter().map(move |transition| (cause, transition)))
     }
 
     #[test]
@@ -132,6 +184,12 @@ mod tests {
             frame(Entry::Gap(Gap { from: 18, to: 40, reason: "overflow" })),
             r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#
         );
+        let Entry::Delivery(exit) = delivery(&["\"s1\""]) else { panic!("a delivery") };
+        let exit = Delivery { cause: Cause::Expired, transition: Some(Transition::Exit), ..exit };
+        assert_eq!(
+            frame(Entry::Delivery(exit)),
+            r#"{"op":"event","offset":17,"subscriptions":["s1"],"cause":"expired","transition":"exit","event":{"type":"Feature"}}"#
+        );
         let empty = Gap { from: 1, to: 0, reason: "epoch" };
         assert!(frame(Entry::Gap(empty)).contains("\"count\":0"));
     }
@@ -140,11 +198,28 @@ mod tests {
     fn a_delivery_takes_no_more_room_than_it_needs() {
         for names in [&[][..], &["\"s1\""], &["\"s1\"", "\"s2\""]] {
             for offset in [0, 9, 10, 12_345, u64::MAX] {
-                let Entry::Delivery(delivery) = delivery(names) else { panic!("a delivery") };
-                let delivery = Delivery { offset, ..delivery };
-                let bytes = delivery_bytes(&delivery);
-                assert_eq!(frame(Entry::Delivery(delivery)).len(), bytes);
+                for ((cause, _), (transition, _)) in causes_and_transitions() {
+                    let Entry::Delivery(delivery) = delivery(names) else { panic!("a delivery") };
+                    let delivery = Delivery { offset, cause, transition, ..delivery };
+                    let bytes = delivery_bytes(&delivery);
+                    assert_eq!(frame(Entry::Delivery(delivery)).len(), bytes);
+                }
             }
+        }
+    }
+
+    #[test]
+    fn causes_and_transitions_are_told_in_the_words_of_the_protocol() {
+        for ((cause, told_cause), (transition, told_transition)) in causes_and_transitions() {
+            let Entry::Delivery(delivery) = delivery(&["\"s1\""]) else { panic!("a delivery") };
+            let feature = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]}}"#;
+            let body = Arc::new(Body { text: feature.into(), received: Instant::now() });
+            let text = frame(Entry::Delivery(Delivery { cause, transition, body, ..delivery }));
+            let frame: wire::ServerFrame = serde_json::from_str(&text).unwrap();
+            let wire::ServerFrame::Event { cause, transition, offset: 17, .. } = frame else {
+                panic!("{text}")
+            };
+            assert_eq!((cause, transition), (told_cause, told_transition), "{text}");
         }
     }
 

@@ -100,13 +100,8 @@ impl Asker {
     }
 
     async fn move_to(&self, mut members: Members<'_>, answers: bool) -> Result<Answer, Refusal> {
-        if members.get("track").is_some() {
-            return Err(Refusal::not_yet("/track", "a track"));
-        }
-        let coordinates =
-            members.take("coordinates").ok_or_else(|| Refusal::invalid("/coordinates", "must be there"))?;
-        let position = position::coordinates(self.app.world, coordinates, "/coordinates")?;
-        positions::move_client(&self.app, &self.client, position).await?;
+        let fix = position::from_members(self.app.world, &mut members)?;
+        positions::move_client(&self.app, &self.client, fix).await?;
         Ok(if answers { Answer::Ok } else { Answer::Silence })
     }
 

@@ -6,7 +6,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use matcher::geo::Position;
 use wire::Moved;
 
 use super::batch::{self, Tally, Work};
@@ -14,7 +13,7 @@ use super::body::{self, Bound, Format, Parts};
 use super::path::{self, ClientPath};
 use super::{App, error};
 use crate::ingest::framing::Elements;
-use crate::ingest::position;
+use crate::ingest::position::{self, Fix};
 use crate::refusal::Refusal;
 
 /// Tells where a client is.
@@ -35,14 +34,14 @@ pub(crate) async fn move_one(
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
     let body = body::document(&app, &headers, body, Bound::of_position(&app)).await?;
-    let position = position::parse(app.world, body::text(&body)?)?;
-    move_client(&app, &client, position).await?;
+    let fix = position::parse(app.world, body::text(&body)?)?;
+    move_client(&app, &client, fix).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Puts a move where everything that is sent afterwards comes behind it.
-pub(crate) async fn move_client(app: &App, client: &Arc<str>, position: Position) -> Result<(), Refusal> {
-    app.shards.move_client(client, position).await?;
+pub(crate) async fn move_client(app: &App, client: &Arc<str>, fix: Fix) -> Result<(), Refusal> {
+    app.shards.move_client(client, fix).await?;
     app.metrics.moves.add(1);
     Ok(())
 }
@@ -117,7 +116,7 @@ impl Work for MoveMany<'_> {
     const DONE: &'static str = "moved";
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
-        let (client, position) = position::parse_named(self.app.world, text)?;
+        let (client, fix) = position::parse_named(self.app.world, text)?;
         let client = path::client_name(self.app, &client).map_err(|refusal| {
             // Here the name stands in the document and not in the address.
             if let Refusal::BadRequest(detail) = refusal {
@@ -126,7 +125,7 @@ impl Work for MoveMany<'_> {
                 refusal
             }
         })?;
-        move_client(self.app, &client, position).await
+        move_client(self.app, &client, fix).await
     }
 
     fn too_large(&self) -> Refusal {

@@ -1,7 +1,10 @@
 //! Areas of filters.
 
+use std::num::NonZeroU32;
+
 use matcher::area::{Area, Corridor, Polygon};
 use matcher::geo::{Position, Radius, World};
+use matcher::live::Nearest;
 use wire::Fault;
 
 use super::json::{self, Members};
@@ -12,19 +15,20 @@ use crate::refusal::Refusal;
 #[derive(Clone, Copy)]
 pub(crate) struct AreaBounds {
     pub(crate) vertices: usize,
+    pub(crate) nearest: u32,
 }
 
-/// Reads one of the four forms of an area.
-pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<Area, Refusal> {
+/// Reads one of the four forms of an area, and how many of the nearest objects there count; of everywhere, where it
+/// says no more than that.
+pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Area, Nearest), Refusal> {
     let mut members = Members::parse(text)?;
-    if members.get("nearest").is_some() {
-        return Err(Refusal::not_yet("/nearest", "the nearest k (nearest)"));
-    }
     let mut faults = Vec::new();
+    let nearest = members.take("nearest").map(|text| nearest(text, bounds));
     let radius = members.take("radius_m").map(|text| radius(world, text));
     let forms = (members.take("center"), members.take("polygon"), members.take("corridor"));
     members.refuse_rest("", &mut faults);
     let area = match (forms, radius) {
+        ((None, None, None), None) if nearest.is_some() => Ok(Area::Everywhere),
         ((None, None, None), Some(radius)) => radius.map(Area::Following),
         ((Some(centre), None, None), Some(radius)) => position::coordinates(world, centre, "/center")
             .and_then(|centre| Ok(Area::Circle { centre, radius: radius? })),
@@ -38,14 +42,14 @@ pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<Area
         ((None, Some(_), None), Some(_)) => Err(fault("/radius_m", "a polygon has no radius")),
         _ => Err(fault(
             "",
-            "must be one of {\"radius_m\"}, {\"center\", \"radius_m\"}, {\"polygon\"} and {\"corridor\", \"radius_m\"}",
+            "must be one of {\"radius_m\"}, {\"center\", \"radius_m\"}, {\"polygon\"} and {\"corridor\", \"radius_m\"}, \
+             with \"nearest\" or without, or {\"nearest\"}",
         )),
     };
-    match area {
-        Ok(area) if faults.is_empty() => Ok(area),
-        Ok(_) => Err(Refusal::Invalid(faults)),
-        Err(fault) => {
-            faults.insert(0, fault);
+    match (area, nearest.transpose()) {
+        (Ok(area), Ok(nearest)) if faults.is_empty() => Ok((area, nearest)),
+        (area, nearest) => {
+            faults.splice(0..0, area.err().into_iter().chain(nearest.err()));
             Err(Refusal::Invalid(faults))
         }
     }
@@ -53,6 +57,14 @@ pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<Area
 
 fn fault(pointer: &str, detail: impl Into<String>) -> Fault {
     Fault { pointer: pointer.to_owned(), detail: detail.into() }
+}
+
+fn nearest(text: &str, bounds: AreaBounds) -> Result<NonZeroU32, Fault> {
+    let limit = bounds.nearest;
+    let expected = format!("a whole number from 1 to {limit} (limits.nearest)");
+    let count: u32 = json::read(text, "/nearest", &expected)?;
+    let count = NonZeroU32::new(count).filter(|count| count.get() <= limit);
+    count.ok_or_else(|| fault("/nearest", format!("must be {expected}")))
 }
 
 fn radius(world: World, text: &str) -> Result<Radius, Fault> {
@@ -135,9 +147,11 @@ fn positions(world: World, line: &[Coordinates], place: &str) -> Result<Vec<Posi
 mod tests {
     use super::*;
 
+    const BOUNDS: AreaBounds = AreaBounds { vertices: 5, nearest: 20 };
+
     #[track_caller]
     fn check(text: &str, pointer: &str) {
-        match parse(World::Geodetic, text, AreaBounds { vertices: 5 }) {
+        match parse(World::Geodetic, text, BOUNDS) {
             Err(Refusal::Invalid(faults)) => assert_eq!(faults[0].pointer, pointer, "{text}: {faults:?}"),
             other => panic!("{text}: {other:?}"),
         }
@@ -145,8 +159,7 @@ mod tests {
 
     #[test]
     fn the_four_forms_exclude_each_other() {
-        let bounds = AreaBounds { vertices: 5 };
-        let parse = |text| parse(World::Geodetic, text, bounds);
+        let parse = |text| parse(World::Geodetic, text, BOUNDS).map(|(area, _)| area);
         assert!(matches!(parse(r#"{"radius_m":5}"#), Ok(Area::Following(_))));
         assert!(matches!(parse(r#"{"radius_m":5,"center":[1,2]}"#), Ok(Area::Circle { .. })));
         let ring = "[[0,0],[1,0],[1,1],[0,0]]";
@@ -158,7 +171,34 @@ mod tests {
         check("{}", "");
         check(r#"{"center":[1,2]}"#, "/radius_m");
         check(&polygon.replacen('{', r#"{"radius_m":1,"#, 1), "/radius_m");
-        assert!(matches!(parse(r#"{"radius_m":5,"nearest":3}"#), Err(Refusal::NotYet { .. })));
+    }
+
+    #[test]
+    fn an_area_of_any_form_may_count_the_nearest_only() {
+        let ring = r#"{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,0]]]}"#;
+        let line = r#"{"type":"LineString","coordinates":[[0,0],[1,1]]}"#;
+        for form in [
+            r#""radius_m":5,"#.to_owned(),
+            r#""center":[1,2],"radius_m":5,"#.to_owned(),
+            format!(r#""polygon":{ring},"#),
+            format!(r#""corridor":{line},"radius_m":5,"#),
+            String::new(),
+        ] {
+            for count in [1, 20] {
+                let (area, nearest) =
+                    parse(World::Geodetic, &format!("{{{form}\"nearest\":{count}}}"), BOUNDS).unwrap();
+                assert_eq!(nearest, NonZeroU32::new(count));
+                assert_eq!(area == Area::Everywhere, form.is_empty());
+            }
+            for count in ["0", "-1", "21", "1.5", "5000000000", "1e999", "\"3\"", "true", "[1]"] {
+                check(&format!("{{{form}\"nearest\":{count}}}"), "/nearest");
+            }
+        }
+        let plain = parse(World::Geodetic, r#"{"radius_m":5,"nearest":null}"#, BOUNDS);
+        assert_eq!(plain.unwrap().1, None);
+        check(r#"{"nearest":null}"#, "");
+        check(r#"{"radius_m":-1,"nearest":0}"#, "/radius_m");
+        check(r#"{"center":[1,2],"nearest":3}"#, "/radius_m");
     }
 
     #[test]

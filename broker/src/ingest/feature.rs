@@ -1,8 +1,10 @@
 //! Events: GeoJSON Features with a point.
 
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
@@ -12,15 +14,33 @@ use super::attributes::{self, Bounds};
 use super::json::{self, Members};
 use super::position;
 use crate::config::Limits;
+use crate::live_census::{LiveCensus, LivePlace};
 use crate::refusal::Refusal;
 
 /// An accepted event: what engines match, and what subscribers get.
 #[derive(Debug)]
 pub(crate) struct Published {
     /// What engines match.
-    pub(crate) event: Event,
+    pub(crate) event: Arc<Event>,
     /// What subscribers get.
     pub(crate) body: Arc<Body>,
+    /// Its life, where it does not end at once.
+    pub(crate) live: Option<Live>,
+}
+
+/// The life of an event, which begins when it arrives.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// What it is about: `key:` and its key, or `id:` and its id where it has none.
+    pub(crate) object: Arc<str>,
+    /// Its id: a text as it reads, the digits of a number, or the one that this broker made.
+    pub(crate) id: Arc<str>,
+    /// Of two events of one object, that with the greater number is the newer.
+    pub(crate) sequence: u64,
+    /// How long it lives.
+    pub(crate) ttl: Duration,
+    /// Keeps the object among those that are live.
+    pub(crate) place: Arc<LivePlace>,
 }
 
 /// An event as it is delivered: the published Feature with `id` and `time`. Made once, shared by all who get it.
@@ -37,6 +57,10 @@ pub(crate) struct FeatureReader {
     world: World,
     bounds: Bounds,
     event_bytes: usize,
+    /// The longest life, and that of an event with a key that says nothing of it.
+    ttl_max: Duration,
+    live_census: Arc<LiveCensus>,
+    next_sequence: AtomicU64,
     /// Begins the ids that this broker makes, so that two runs make different ones.
     id_prefix: u64,
     next_id: AtomicU64,
@@ -50,7 +74,16 @@ impl FeatureReader {
             name_bytes: limits.name_bytes,
             text_bytes: limits.text_bytes,
         };
-        Self { world, bounds, event_bytes: limits.event_bytes, id_prefix: seed, next_id: AtomicU64::new(0) }
+        Self {
+            world,
+            bounds,
+            event_bytes: limits.event_bytes,
+            ttl_max: Duration::from_secs(limits.ttl_s),
+            live_census: LiveCensus::new(limits.live_events),
+            next_sequence: AtomicU64::new(1),
+            id_prefix: seed,
+            next_id: AtomicU64::new(0),
+        }
     }
 
     /// The bytes that an event may have.
@@ -80,7 +113,8 @@ impl FeatureReader {
         check_kind(&mut members, &mut faults);
         let position = self.geometry(&mut members, &mut faults);
         let reach = self.reach(&mut members, &mut faults);
-        let has_id = check_id(&mut members, self.bounds.name_bytes, &mut faults);
+        let life = self.life(&mut members, &mut faults);
+        let id = id(&mut members, self.bounds.name_bytes, &mut faults);
         let has_time = match members.take("time") {
             Some(time) => {
                 faults.extend(position::time(time, "/time").err());
@@ -95,16 +129,73 @@ impl FeatureReader {
         for (name, value) in members.rest() {
             attributes::check(value, &json::pointer("", name), &self.bounds, &mut faults);
         }
-        match position {
-            Some(position) if faults.is_empty() => Ok(Published {
-                event: Event { position, attributes, reach },
-                body: Arc::new(Body {
-                    text: self.complete(text, has_id, has_time),
-                    received: Instant::now(),
-                }),
-            }),
-            _ => Err(Refusal::Invalid(faults)),
+        let (Some(position), true) = (position, faults.is_empty()) else {
+            return Err(Refusal::Invalid(faults));
+        };
+        let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
+        // Last of what can fail, so that nothing that is refused takes a place.
+        let live = life.map(|life| self.live(life, &id)).transpose()?;
+        let body = Body { text: complete(text, &id, has_time), received: Instant::now() };
+        Ok(Published { event: Arc::new(Event { position, attributes, reach }), body: Arc::new(body), live })
+    }
+
+    /// What makes an event live: a time to live, or a key.
+    fn life<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Option<Life<'a>> {
+        let (ttl, key) = (members.take("ttl_s"), members.take("key"));
+        if ttl.is_none() && key.is_none() {
+            return None;
         }
+        let ttl = ttl.map_or(Ok(self.ttl_max), |text| self.ttl(text));
+        let key = key.map(|text| self.key(text)).transpose();
+        match (ttl, key) {
+            (Ok(ttl), Ok(key)) => Some(Life { ttl, key }),
+            (ttl, key) => {
+                faults.extend(ttl.err().into_iter().chain(key.err()));
+                None
+            }
+        }
+    }
+
+    fn ttl(&self, text: &str) -> Result<Duration, Fault> {
+        let seconds = json::read::<f64>(text, "/ttl_s", "a number of seconds")?;
+        if seconds > 0.0 && seconds <= self.ttl_max.as_secs_f64() {
+            // However short, a life is one.
+            return Ok(Duration::from_secs_f64(seconds).max(Duration::from_nanos(1)));
+        }
+        let limit = self.ttl_max.as_secs();
+        let detail = format!("must be more than 0 seconds and at most {limit} (limits.ttl_s)");
+        Err(Fault { pointer: "/ttl_s".to_owned(), detail })
+    }
+
+    fn key<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, Fault> {
+        let limit = self.bounds.name_bytes;
+        match read_text(text) {
+            Ok(key) if (1..=limit).contains(&key.len()) => Ok(key),
+            _ => {
+                let detail = format!("must be a text of 1 to {limit} bytes (limits.name_bytes)");
+                Err(Fault { pointer: "/key".to_owned(), detail })
+            }
+        }
+    }
+
+    fn live(&self, life: Life<'_>, id: &Id<'_>) -> Result<Live, Refusal> {
+        let Life { ttl, key } = life;
+        let object = match key {
+            Some(key) => format!("key:{key}"),
+            None => format!("id:{id}"),
+        };
+        let place = self.live_census.place(&object)?;
+        Ok(Live {
+            object: Arc::clone(place.object()),
+            id: id.to_string().into(),
+            sequence: self.next_sequence.fetch_add(1, Ordering::Relaxed),
+            ttl,
+            place,
+        })
+    }
+
+    fn made_id(&self) -> MadeId {
+        MadeId { prefix: self.id_prefix, number: self.next_id.fetch_add(1, Ordering::Relaxed) }
     }
 
     fn geometry(&self, members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Option<Position> {
@@ -148,43 +239,79 @@ impl FeatureReader {
         });
         radius.map_err(|fault| faults.push(fault)).ok()
     }
+}
 
-    /// The Feature on one line, with what it lacks.
-    fn complete(&self, text: &str, has_id: bool, has_time: bool) -> Box<str> {
-        let text = text.trim_matches([' ', '\t', '\n', '\r']);
-        let mut body = String::with_capacity(text.len() + 96);
-        // A frame is one line, and so is the data of a server-sent event.
-        if text.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
-            push_without_space(&mut body, text);
-        } else {
-            body.push_str(text);
-        }
-        if has_id && has_time {
-            return body.into_boxed_str();
-        }
-        body.pop();
-        if !has_id {
-            let number = self.next_id.fetch_add(1, Ordering::Relaxed);
-            body.push_str(&format!(",\"id\":\"n{:012x}-{number:x}\"", self.id_prefix & 0xffff_ffff_ffff));
-        }
-        if !has_time {
-            let now = jiff::Timestamp::now();
-            body.push_str(&format!(",\"time\":\"{now:.3}\""));
-        }
-        body.push('}');
-        body.into_boxed_str()
+/// What makes an event live.
+struct Life<'a> {
+    ttl: Duration,
+    key: Option<Cow<'a, str>>,
+}
+
+/// An event's id.
+enum Id<'a> {
+    /// The publisher's.
+    Told(Cow<'a, str>),
+    /// This broker's.
+    Made(MadeId),
+}
+
+/// An id of an event that came without one.
+#[derive(Clone, Copy)]
+struct MadeId {
+    prefix: u64,
+    number: u64,
+}
+
+impl fmt::Display for MadeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "n{:012x}-{:x}", self.prefix & 0xffff_ffff_ffff, self.number)
     }
+}
+
+impl fmt::Display for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Told(id) => f.write_str(id),
+            Self::Made(id) => id.fmt(f),
+        }
+    }
+}
+
+/// Bytes of an id and a time that the broker adds: 38 and 34 at most.
+const ADDED_BYTES: usize = 72;
+
+/// The Feature on one line, with what it lacks.
+fn complete(text: &str, id: &Id<'_>, has_time: bool) -> Box<str> {
+    let text = text.trim_matches([' ', '\t', '\n', '\r']);
+    let made = match id {
+        Id::Told(_) => None,
+        Id::Made(made) => Some(made),
+    };
+    let is_complete = made.is_none() && has_time;
+    let mut body = String::with_capacity(text.len() + if is_complete { 0 } else { ADDED_BYTES });
+    // A frame is one line, and so is the data of a server-sent event.
+    if text.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
+        push_without_space(&mut body, text);
+    } else {
+        body.push_str(text);
+    }
+    if is_complete {
+        return body.into_boxed_str();
+    }
+    body.pop();
+    if let Some(made) = made {
+        write!(body, ",\"id\":\"{made}\"").expect("a text grows");
+    }
+    if !has_time {
+        let now = jiff::Timestamp::now();
+        write!(body, ",\"time\":\"{now:.3}\"").expect("a text grows");
+    }
+    body.push('}');
+    body.into_boxed_str()
 }
 
 /// Members that the protocol has and this build has not: told by name, so that nobody waits for their effect.
 fn refuse_what_is_not_there_yet(members: &Members<'_>) -> Result<(), Refusal> {
-    for (name, what) in
-        [("ttl_s", "an event that stays live (ttl_s)"), ("key", "an object that lives on (key)")]
-    {
-        if members.get(name).is_some() {
-            return Err(Refusal::not_yet(json::pointer("", name), what));
-        }
-    }
     match members.get("priority") {
         None | Some("\"normal\"") => Ok(()),
         Some("\"alarm\"") => Err(Refusal::not_yet("/priority", "priority alarm")),
@@ -203,18 +330,27 @@ fn check_kind(members: &mut Members<'_>, faults: &mut Vec<Fault>) {
     members.take("priority");
 }
 
-/// Whether there is an id; GeoJSON has texts and numbers.
-fn check_id(members: &mut Members<'_>, name_bytes: usize, faults: &mut Vec<Fault>) -> bool {
-    let Some(text) = members.take("id") else { return false };
-    let detail = if text.len() > name_bytes {
-        Some(format!("may have at most {name_bytes} bytes (limits.name_bytes)"))
+/// The id, where there is one; GeoJSON has texts and numbers.
+fn id<'a>(members: &mut Members<'a>, name_bytes: usize, faults: &mut Vec<Fault>) -> Option<Cow<'a, str>> {
+    let text = members.take("id")?;
+    let read = if text.len() > name_bytes {
+        Err(format!("may have at most {name_bytes} bytes (limits.name_bytes)"))
     } else if text.starts_with('"') {
-        serde_json::from_str::<String>(text).err().map(|error| json::reason(&error))
+        read_text(text).map_err(|error| json::reason(&error))
     } else {
-        serde_json::from_str::<f64>(text).err().map(|_| "must be a text or a number".to_owned())
+        // A number is named by its digits.
+        let number = serde_json::from_str::<f64>(text);
+        number.map(|_| Cow::Borrowed(text)).map_err(|_| "must be a text or a number".to_owned())
     };
-    faults.extend(detail.map(|detail| Fault { pointer: "/id".to_owned(), detail }));
-    true
+    read.map_err(|detail| faults.push(Fault { pointer: "/id".to_owned(), detail })).ok()
+}
+
+/// Reads a JSON text, which is copied only where it has escapes.
+fn read_text(text: &str) -> Result<Cow<'_, str>, serde_json::Error> {
+    match serde_json::from_str::<&str>(text) {
+        Ok(plain) => Ok(Cow::Borrowed(plain)),
+        Err(_) => serde_json::from_str::<String>(text).map(Cow::Owned),
+    }
 }
 
 /// Appends a JSON text without the space between its tokens.
@@ -299,11 +435,10 @@ mod tests {
     #[test]
     fn every_fault_is_told_with_its_pointer() {
         let text = r#"{"type":"Thing","id":[],"geometry":{"type":"Point","coordinates":[200,0]},
-            "time":"now","reach_m":-1,"properties":{"a":1e999},"x":{"y":1e999}}"#;
-        assert_eq!(
-            faults(text),
-            ["/type", "/geometry/coordinates", "/reach_m", "/id", "/time", "/properties/a", "/x/y"]
-        );
+            "time":"now","reach_m":-1,"ttl_s":0,"key":"","properties":{"a":1e999},"x":{"y":1e999}}"#;
+        let pointers = faults(text);
+        assert_eq!(pointers[..5], ["/type", "/geometry/coordinates", "/reach_m", "/ttl_s", "/key"]);
+        assert_eq!(pointers[5..], ["/id", "/time", "/properties/a", "/x/y"]);
         assert_eq!(faults(r#"{"type":"Feature","geometry":null}"#), ["/geometry"]);
         assert_eq!(faults(r#"{"type":"Feature","geometry":[1,2]}"#), ["/geometry"]);
         assert_eq!(
@@ -318,13 +453,75 @@ mod tests {
 
     #[test]
     fn what_is_not_there_yet_is_told_by_name() {
-        for (members, pointer) in
-            [(r#","ttl_s":3"#, "/ttl_s"), (r#","key":"k""#, "/key"), (r#","priority":"alarm""#, "/priority")]
-        {
-            let Err(Refusal::NotYet { pointer: found, .. }) = parse(&feature(members)) else {
-                panic!("{members}")
-            };
-            assert_eq!(found, pointer);
+        let Err(Refusal::NotYet { pointer, .. }) = parse(&feature(r#","priority":"alarm""#)) else {
+            panic!("a priority that nothing comes of")
+        };
+        assert_eq!(pointer, "/priority");
+    }
+
+    fn live(members: &str) -> Option<Live> {
+        parse(&feature(members)).unwrap().live
+    }
+
+    #[test]
+    fn a_time_to_live_or_a_key_makes_an_event_live() {
+        for members in ["", r#","ttl_s":null,"key":null,"id":"a""#] {
+            assert!(live(members).is_none(), "{members}");
         }
+        for (members, object, id, ttl_ms) in [
+            (r#","id":"a","ttl_s":60"#, "id:a", "a", 60_000),
+            (r#","id":"\u0061\n","ttl_s":1e-1"#, "id:a\n", "a\n", 100),
+            (r#","id":1.50,"ttl_s":2592000"#, "id:1.50", "1.50", 2_592_000_000),
+            (r#","id":"a","key":"\u0063am","ttl_s":1.5"#, "key:cam", "a", 1_500),
+            (r#","id":7,"key":"7""#, "key:7", "7", 2_592_000_000),
+        ] {
+            let live = live(members).unwrap();
+            assert_eq!((&*live.object, &*live.id), (object, id), "{members}");
+            assert_eq!(live.ttl, Duration::from_millis(ttl_ms), "{members}");
+            assert_eq!(live.place.object(), &live.object);
+        }
+        assert_eq!(live(r#","ttl_s":1e-300"#).unwrap().ttl, Duration::from_nanos(1));
+    }
+
+    #[test]
+    fn an_id_that_the_broker_made_names_the_object_as_it_is_delivered() {
+        let published = parse(&feature(r#","ttl_s":5"#)).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&published.body.text).unwrap();
+        let live = published.live.unwrap();
+        assert_eq!(body["id"], *live.id);
+        assert_eq!(*live.object, format!("id:{}", live.id));
+        assert_eq!(body["ttl_s"], 5);
+    }
+
+    #[test]
+    fn a_life_has_an_end_and_an_object_a_name() {
+        for ttl in ["0", "-1", "2592000.1", "1e300", "1e999", "\"5\"", "true", "[5]"] {
+            assert_eq!(faults(&feature(&format!(r#","ttl_s":{ttl}"#))), ["/ttl_s"], "{ttl}");
+        }
+        let long = format!("\"{}\"", "x".repeat(257));
+        for key in ["\"\"", "7", "{}", "\"\\ud800\"", &long] {
+            assert_eq!(faults(&feature(&format!(r#","ttl_s":5,"key":{key}"#))), ["/key"], "{key}");
+        }
+        assert!(live(&format!(r#","key":"{}""#, "x".repeat(256))).is_some());
+    }
+
+    #[test]
+    fn newer_events_have_greater_numbers_and_share_the_place_of_their_object() {
+        let limits = Limits { live_events: 2, ..Config::default().limits };
+        let reader = FeatureReader::new(World::Geodetic, &limits, 7);
+        let parse = |members| reader.parse(&feature(members)).map(|published| published.live);
+        let a = parse(r#","key":"a""#).unwrap().unwrap();
+        let b = parse(r#","id":"a","ttl_s":5"#).unwrap().unwrap();
+        // Who is refused takes no place, and who does not live needs none.
+        assert!(matches!(parse(r#","key":"c""#), Err(Refusal::Limit { limit: 2, .. })));
+        assert!(matches!(parse(r#","key":"c","time":"now""#), Err(Refusal::Invalid(_))));
+        assert!(parse("").unwrap().is_none());
+        let newer = parse(r#","key":"\u0061","id":9"#).unwrap().unwrap();
+        assert!(a.sequence < b.sequence && b.sequence < newer.sequence);
+        assert!(Arc::ptr_eq(&a.place, &newer.place));
+        drop((a, b));
+        assert!(parse(r#","key":"c""#).is_ok());
+        assert!(parse(r#","key":"d","ttl_s":-5"#).is_err());
+        assert!(parse(r#","key":"d""#).is_ok());
     }
 }

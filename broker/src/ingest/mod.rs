@@ -5,6 +5,7 @@ pub(crate) mod attributes;
 pub(crate) mod explain;
 pub(crate) mod feature;
 pub(crate) mod framing;
+pub(crate) mod interest;
 pub(crate) mod json;
 pub(crate) mod position;
 pub(crate) mod subscription;

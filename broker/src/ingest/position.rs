@@ -6,6 +6,14 @@ use wire::Fault;
 use super::json::{self, Members};
 use crate::refusal::Refusal;
 
+/// Where a client says that it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Fix {
+    pub(crate) position: Position,
+    /// How far off the position may be; 0 where nothing was said of it.
+    pub(crate) accuracy_m: f64,
+}
+
 /// Reads `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
 pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Position, Fault> {
     let numbers: Vec<f64> = json::read(text, pointer, "an array of two or three numbers")?;
@@ -14,12 +22,12 @@ pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Pos
 
 /// Reads `{"coordinates", "accuracy_m", "time"}`. Other members may be there: positions come from devices that
 /// tell more than anyone asked.
-pub(crate) fn parse(world: World, text: &str) -> Result<Position, Refusal> {
+pub(crate) fn parse(world: World, text: &str) -> Result<Fix, Refusal> {
     from_members(world, &mut Members::parse(text)?)
 }
 
 /// Reads `{"client", "coordinates", ..}`.
-pub(crate) fn parse_named(world: World, text: &str) -> Result<(String, Position), Refusal> {
+pub(crate) fn parse_named(world: World, text: &str) -> Result<(String, Fix), Refusal> {
     let mut members = Members::parse(text)?;
     let Some(client) = members.take("client") else {
         return Err(Refusal::invalid("/client", "must say which client is there"));
@@ -28,7 +36,8 @@ pub(crate) fn parse_named(world: World, text: &str) -> Result<(String, Position)
     Ok((client, from_members(world, &mut members)?))
 }
 
-fn from_members(world: World, members: &mut Members<'_>) -> Result<Position, Refusal> {
+/// Reads the members that are left when `client`, `op` and the like are taken.
+pub(crate) fn from_members(world: World, members: &mut Members<'_>) -> Result<Fix, Refusal> {
     if members.get("track").is_some() {
         return Err(Refusal::not_yet("/track", "a track"));
     }
@@ -40,9 +49,10 @@ fn from_members(world: World, members: &mut Members<'_>) -> Result<Position, Ref
             None
         }
     };
+    let mut accuracy_m = 0.0;
     if let Some(text) = members.take("accuracy_m") {
         match json::read::<f64>(text, "/accuracy_m", "a number of metres") {
-            Ok(metres) if metres >= 0.0 => {}
+            Ok(metres) if metres >= 0.0 => accuracy_m = metres,
             Ok(_) => faults.push(Fault {
                 pointer: "/accuracy_m".to_owned(),
                 detail: "must be 0 metres or more".to_owned(),
@@ -54,7 +64,7 @@ fn from_members(world: World, members: &mut Members<'_>) -> Result<Position, Ref
         faults.extend(time(text, "/time").err());
     }
     match position {
-        Some(position) if faults.is_empty() => Ok(position),
+        Some(position) if faults.is_empty() => Ok(Fix { position, accuracy_m }),
         _ => Err(Refusal::Invalid(faults)),
     }
 }
@@ -93,5 +103,21 @@ mod tests {
             assert!(matches!(parse(World::Planar, text), Err(Refusal::Invalid(_))), "{text}");
         }
         assert!(parse(World::Planar, r#"{"coordinates":[500000.5,-3,12]}"#).is_ok());
+    }
+
+    #[test]
+    fn a_fix_says_how_far_off_it_may_be() {
+        let position = World::Planar.position(&[1.0, 2.0]).unwrap();
+        for (members, accuracy_m) in [
+            ("", 0.0),
+            (r#","accuracy_m":null"#, 0.0),
+            (r#","accuracy_m":0"#, 0.0),
+            (r#","accuracy_m":12.5,"time":"2026-03-01T07:30:00Z""#, 12.5),
+        ] {
+            let text = format!(r#"{{"client":"a","coordinates":[1,2]{members}}}"#);
+            let fix = Fix { position, accuracy_m };
+            assert_eq!(parse(World::Planar, &text), Ok(fix), "{members}");
+            assert_eq!(parse_named(World::Planar, &text), Ok(("a".to_owned(), fix)), "{members}");
+        }
     }
 }

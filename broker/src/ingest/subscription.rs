@@ -5,11 +5,13 @@ use std::sync::Arc;
 use matcher::area::Area;
 use matcher::condition::Condition;
 use matcher::geo::World;
+use matcher::live::{Interest, Nearest};
 use matcher::subscription::Filter;
 use serde_json::value::RawValue;
 use wire::Fault;
 
 use super::area::{self, AreaBounds};
+use super::interest::{self, InterestBounds};
 use super::json::{self, Members};
 use super::value;
 use crate::config::{Limits, OverflowName};
@@ -23,6 +25,10 @@ pub(crate) struct Prepared {
     pub(crate) id: Arc<str>,
     /// The alternatives.
     pub(crate) filters: Vec<Filter>,
+    /// For each of them, how many of the nearest objects in its area count.
+    pub(crate) nearest: Vec<Nearest>,
+    /// What it is told of.
+    pub(crate) interest: Interest,
     /// Rather be cut off than miss a delivery; `None` is as the broker is set.
     pub(crate) overflow: Option<OverflowName>,
     /// The document in its normalised form.
@@ -72,15 +78,21 @@ impl SubscriptionReader {
         let mut faults = Vec::new();
         refuse_what_is_not_there_yet(&mut members, &mut faults)?;
         let overflow = overflow(&mut members, &mut faults)?;
+        let bounds = InterestBounds { world: self.world, dwell_s: self.limits.ttl_s };
+        let (interest, interest_document) = interest::take(&mut members, bounds, &mut faults);
+        // What the broker says of a subscription beside it; so that what was answered can be sent back.
+        members.take("activity");
         let texts = self.filter_texts(&mut members, &mut faults);
         members.refuse_rest("", &mut faults);
         let mut filters = Vec::with_capacity(texts.len());
+        let mut nearest = Vec::with_capacity(texts.len());
         let mut documents = Vec::with_capacity(texts.len());
         for (index, text) in texts.into_iter().enumerate() {
             match self.filter(text.get(), &format!("/filters/{index}"), &mut faults)? {
-                Some((filter, document)) => {
-                    filters.push(filter);
-                    documents.push(document);
+                Some(read) => {
+                    filters.push(read.filter);
+                    nearest.push(read.nearest);
+                    documents.push(read.document);
                 }
                 None if faults.is_empty() => {
                     return Err(Refusal::Internal("a filter is neither right nor wrong"));
@@ -96,11 +108,11 @@ impl SubscriptionReader {
             OverflowName::Disconnect => "disconnect",
         };
         let document = format!(
-            r#"{{"id":{},"filters":[{}],"on":["event"],"durable":false,"overflow":"{told}"}}"#,
+            r#"{{"id":{},"filters":[{}],{interest_document},"durable":false,"overflow":"{told}"}}"#,
             quoted(id),
             documents.join(",")
         );
-        Ok(Prepared { id: id.into(), filters, overflow, document: document.into() })
+        Ok(Prepared { id: id.into(), filters, nearest, interest, overflow, document: document.into() })
     }
 
     fn filter_texts<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Vec<&'a RawValue> {
@@ -124,13 +136,13 @@ impl SubscriptionReader {
         }
     }
 
-    /// A filter and its normalised document, or faults.
+    /// A filter, or faults.
     fn filter(
         &self,
         text: &str,
         pointer: &str,
         faults: &mut Vec<Fault>,
-    ) -> Result<Option<(Filter, String)>, Refusal> {
+    ) -> Result<Option<FilterRead>, Refusal> {
         let mut members = match Members::parse(text) {
             Ok(members) => members,
             Err(refusal) => return below(pointer, refusal, faults).map(|()| None),
@@ -138,10 +150,11 @@ impl SubscriptionReader {
         let faults_before = faults.len();
         let mut document = Vec::new();
         let area = match members.take("area") {
-            None => Some(Area::Everywhere),
+            None => Some((Area::Everywhere, None)),
             Some(text) => {
                 document.push(format!("\"area\":{text}"));
-                let bounds = AreaBounds { vertices: self.limits.vertices_per_area };
+                let Limits { vertices_per_area: vertices, nearest, .. } = self.limits;
+                let bounds = AreaBounds { vertices, nearest };
                 match area::parse(self.world, text, bounds) {
                     Ok(area) => Some(area),
                     Err(refusal) => below(&format!("{pointer}/area"), refusal, faults).map(|()| None)?,
@@ -162,10 +175,12 @@ impl SubscriptionReader {
             },
         };
         members.refuse_rest(pointer, faults);
-        let (Some(area), Some(condition), true) = (area, condition, faults.len() == faults_before) else {
+        let (Some((area, nearest)), Some(condition), true) = (area, condition, faults.len() == faults_before)
+        else {
             return Ok(None);
         };
-        Ok(Some((Filter { area, condition }, format!("{{{}}}", document.join(",")))))
+        let filter = Filter { area, condition };
+        Ok(Some(FilterRead { filter, nearest, document: format!("{{{}}}", document.join(",")) }))
     }
 
     fn condition(&self, text: &str, pointer: &str) -> Result<Condition, Fault> {
@@ -181,6 +196,14 @@ impl SubscriptionReader {
     }
 }
 
+/// A filter as it was read.
+struct FilterRead {
+    filter: Filter,
+    nearest: Nearest,
+    /// In its normalised form.
+    document: String,
+}
+
 /// Puts the faults of a part under the part's pointer.
 fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
     let refusal = refusal.below(parent);
@@ -193,29 +216,12 @@ fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), 
 
 /// Members that the protocol has and this build has not; with the values that change nothing they are fine.
 fn refuse_what_is_not_there_yet(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
-    if let Some(text) = members.take("on") {
-        match json::read::<Vec<String>>(text, "/on", "an array of \"event\", \"enter\" and \"exit\"") {
-            Ok(on) if on == ["event"] => {}
-            Ok(on) if on.iter().any(|one| one == "enter" || one == "exit") => {
-                return Err(Refusal::not_yet("/on", "transitions (enter, exit)"));
-            }
-            Ok(_) => {
-                faults.push(Fault { pointer: "/on".to_owned(), detail: "must be [\"event\"]".to_owned() })
-            }
-            Err(fault) => faults.push(fault),
-        }
-    }
-    for (name, what) in [("durable", "a durable subscription"), ("initial", "initial")] {
-        match members.take(name) {
-            None | Some("false") => {}
-            Some("true") => return Err(Refusal::not_yet(json::pointer("", name), what)),
-            Some(_) => faults
-                .push(Fault { pointer: json::pointer("", name), detail: "must be true or false".to_owned() }),
-        }
-    }
-    for name in ["dwell_s", "hysteresis_m"] {
-        if members.take(name).is_some() {
-            return Err(Refusal::not_yet(json::pointer("", name), name));
+    match members.take("durable") {
+        None | Some("false") => {}
+        Some("true") => return Err(Refusal::not_yet("/durable", "a durable subscription")),
+        Some(_) => {
+            let detail = "must be true or false".to_owned();
+            faults.push(Fault { pointer: "/durable".to_owned(), detail });
         }
     }
     Ok(())
@@ -244,6 +250,8 @@ pub(crate) fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::config::Config;
 
@@ -272,6 +280,28 @@ mod tests {
     }
 
     #[test]
+    fn transitions_and_the_nearest_stand_in_the_normalised_form() {
+        let text = r#"{"activity":{"matches":3},"filters":[{"area":{"nearest":20,"radius_m":5}},{"area":{"nearest":1}}],
+            "on":["exit","enter"],"initial":true,"dwell_s":2.5,"hysteresis_m":10}"#;
+        let prepared = parse(text).unwrap();
+        assert_eq!(prepared.nearest, [NonZeroU32::new(20), NonZeroU32::new(1)]);
+        assert_eq!(prepared.filters[1].area, Area::Everywhere);
+        let Interest::Transitions(transitions) = prepared.interest else { panic!("transitions") };
+        assert!(transitions.enter && transitions.exit && transitions.initial);
+        assert_eq!(
+            &*prepared.document,
+            concat!(
+                r#"{"id":"s1","filters":[{"area":{"nearest":20,"radius_m":5}},{"area":{"nearest":1}}],"#,
+                r#""on":["enter","exit"],"initial":true,"dwell_s":2.5,"hysteresis_m":10,"#,
+                r#""durable":false,"overflow":"drop-oldest"}"#
+            )
+        );
+        let again = parse(&prepared.document).unwrap();
+        assert_eq!((&again.document, again.interest), (&prepared.document, prepared.interest));
+        assert_eq!(again.nearest, prepared.nearest);
+    }
+
+    #[test]
     fn every_fault_is_told_with_its_pointer() {
         check_fault("{}", &["/filters"]);
         check_fault(r#"{"filters":[]}"#, &["/filters"]);
@@ -288,7 +318,9 @@ mod tests {
         );
         check_fault(r#"{"filters":[7]}"#, &["/filters/0"]);
         check_fault(r#"{"id":"s2","filters":[{}]}"#, &["/id"]);
-        check_fault(r#"{"filters":[{}],"on":["evnt"]}"#, &["/on"]);
+        check_fault(r#"{"filters":[{}],"on":["evnt"],"dwell_s":-1}"#, &["/on", "/dwell_s"]);
+        check_fault(r#"{"filters":[{}],"initial":true}"#, &["/initial"]);
+        check_fault(r#"{"filters":[{},{"area":{"radius_m":1,"nearest":0}}]}"#, &["/filters/1/area/nearest"]);
         check_fault(r#"{"filters":[{}],"overflow":"explode"}"#, &["/overflow"]);
         check_fault(r#"{"filters":[{}],"durable":"yes"}"#, &["/durable"]);
         check_fault(
@@ -303,10 +335,7 @@ mod tests {
     fn what_is_not_there_yet_is_told_by_name() {
         for (text, pointer) in [
             (r#"{"filters":[{}],"durable":true}"#, "/durable"),
-            (r#"{"filters":[{}],"on":["event","enter"]}"#, "/on"),
             (r#"{"filters":[{}],"overflow":"keep-latest"}"#, "/overflow"),
-            (r#"{"filters":[{}],"dwell_s":3}"#, "/dwell_s"),
-            (r#"{"filters":[{},{"area":{"radius_m":1,"nearest":3}}]}"#, "/filters/1/area/nearest"),
         ] {
             let Err(Refusal::NotYet { pointer: found, .. }) = parse(text) else { panic!("{text}") };
             assert_eq!(found, pointer);

@@ -9,7 +9,7 @@ use matcher::subscription::SubscriptionId;
 use super::Sessions;
 use crate::config::OverflowName;
 use crate::ingest::feature::Body;
-use crate::outbox::{Delivery, Names};
+use crate::outbox::{Cause, Delivery, Names};
 
 impl Sessions {
     /// Matches events; [`deliver`](Self::deliver) then deals them out one by one.
@@ -61,7 +61,14 @@ impl Sessions {
             let names = Names::Many(names.collect());
             (names, overflow)
         };
-        let delivery = Delivery { offset: client.offset, subscriptions, body: Arc::clone(body), overflow };
+        let delivery = Delivery {
+            offset: client.offset,
+            subscriptions,
+            cause: Cause::Published,
+            transition: None,
+            body: Arc::clone(body),
+            overflow,
+        };
         for reader in &client.readers {
             let pushed = reader.push_delivery(delivery.clone());
             self.metrics.dropped.add(pushed.dropped);

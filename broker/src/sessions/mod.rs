@@ -195,7 +195,7 @@ impl Sessions {
                 setting,
             });
         }
-        let Prepared { id, filters, overflow, document } = prepared;
+        let Prepared { id, filters, overflow, document, .. } = prepared;
         let held = Held {
             client: client_id,
             name: quoted(&id).into(),

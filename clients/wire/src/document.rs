@@ -14,15 +14,63 @@ pub struct Subscription {
     pub id: Option<String>,
     /// The alternatives, at least one.
     pub filters: Vec<Filter>,
-    /// What is told.
+    /// What is told: events, or enters, exits or both.
     #[serde(default = "default_on")]
     pub on: Vec<On>,
+    /// Of transitions: whether a new subscription begins with an enter for each object that is inside already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<bool>,
+    /// Of transitions: for how many seconds an object has to stay inside before it enters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dwell_s: Option<f64>,
+    /// Of transitions: how many metres outside an object has to be before it leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hysteresis_m: Option<f64>,
     /// Whether it outlives its connection and matches are kept until acknowledged.
     #[serde(default)]
     pub durable: bool,
     /// What happens when the client does not keep up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflow: Option<Overflow>,
+    /// What has happened to it; in answers to `GET`, and not looked at in a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+}
+
+impl Subscription {
+    /// Of the events that satisfy one of the filters.
+    #[must_use]
+    pub fn of_events(filters: Vec<Filter>) -> Self {
+        Self {
+            id: None,
+            filters,
+            on: default_on(),
+            initial: None,
+            dwell_s: None,
+            hysteresis_m: None,
+            durable: false,
+            overflow: None,
+            activity: None,
+        }
+    }
+}
+
+/// What has happened to a subscription since it was made. Times are RFC 3339, `null` before the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Activity {
+    /// How often something was held against it.
+    pub evaluations: u64,
+    /// When that was the last time.
+    pub last_evaluation: Option<String>,
+    /// How often something satisfied it.
+    pub matches: u64,
+    /// When that was the last time.
+    pub last_match: Option<String>,
+    /// Deliveries that it brought.
+    pub deliveries: u64,
+    /// When the last one was.
+    pub last_delivery: Option<String>,
 }
 
 fn default_on() -> Vec<On> {
@@ -41,7 +89,7 @@ pub struct Filter {
     pub condition: Option<Value>,
 }
 
-/// An area of relevance, one of four forms.
+/// An area of relevance, one of four forms, or everywhere; only so many of the nearest live objects may count in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
@@ -52,6 +100,9 @@ pub enum Area {
         center: Vec<f64>,
         /// Its radius in metres.
         radius_m: f64,
+        /// How many of the nearest live objects count; all when it is absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nearest: Option<u32>,
     },
     /// All within a distance of a line.
     Corridor {
@@ -59,14 +110,25 @@ pub enum Area {
         corridor: Value,
         /// The distance in metres.
         radius_m: f64,
+        /// How many of the nearest live objects count; all when it is absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nearest: Option<u32>,
     },
     /// Polygons.
     Polygon {
         /// A GeoJSON Polygon or MultiPolygon.
         polygon: Value,
+        /// How many of the nearest live objects count; all when it is absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nearest: Option<u32>,
     },
     /// A circle that follows the client's position.
     Following(Following),
+    /// Everywhere, but only so many of the nearest live objects.
+    Nearest {
+        /// How many of them count.
+        nearest: u32,
+    },
 }
 
 /// A circle that follows the client's position.
@@ -75,6 +137,9 @@ pub enum Area {
 pub struct Following {
     /// Its radius in metres.
     pub radius_m: f64,
+    /// How many of the nearest live objects count; all when it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<u32>,
 }
 
 /// What a subscription is told of.

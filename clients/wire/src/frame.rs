@@ -34,6 +34,12 @@ pub enum ClientFrame {
         reference: Option<Value>,
         /// The position.
         coordinates: Vec<f64>,
+        /// How far off it may be.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        accuracy_m: Option<f64>,
+        /// When it was measured, RFC 3339.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<String>,
     },
     /// Publishes an event.
     Publish {
@@ -84,11 +90,14 @@ pub enum ServerFrame {
     Event {
         /// Its number in the session.
         offset: u64,
-        /// The client's subscriptions that the event satisfies.
+        /// The client's subscriptions that the event satisfies, or that it entered or left.
         subscriptions: Vec<String>,
         /// What brought it.
         cause: Cause,
-        /// The event.
+        /// What became of the event's object there; absent where the subscriptions are told of events.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transition: Option<Transition>,
+        /// The event; of an exit, the last one that was inside.
         event: Box<Feature>,
     },
     /// Deliveries were lost here.
@@ -123,6 +132,17 @@ pub enum Cause {
     Revoked,
 }
 
+/// What became of an object in a subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Transition {
+    /// It is inside now.
+    Enter,
+    /// It is inside no more.
+    Exit,
+}
+
 /// Why deliveries were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -134,6 +154,8 @@ pub enum GapReason {
     NotDurable,
     /// The session that the reader knew is over; the numbers are of the new one.
     Epoch,
+    /// A subscription remembers as many objects as it may, and one more did not enter.
+    Members,
 }
 
 #[cfg(test)]
@@ -145,8 +167,32 @@ mod tests {
         let gap: ServerFrame =
             serde_json::from_str(r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#).unwrap();
         assert_eq!(gap, ServerFrame::Gap { from: 18, to: 40, count: 23, reason: GapReason::Overflow });
-        let text = r#"{"op":"subscribe","ref":1,"id":"s1","filters":[{"area":{"radius_m":5.0}}],"on":["event"],"durable":false}"#;
-        let subscribe: ClientFrame = serde_json::from_str(text).unwrap();
-        assert_eq!(serde_json::to_string(&subscribe).unwrap(), text);
+        for text in [
+            r#"{"op":"subscribe","ref":1,"id":"s1","filters":[{"area":{"radius_m":5.0}}],"on":["event"],"durable":false}"#,
+            r#"{"op":"subscribe","id":"s1","filters":[{"area":{"nearest":3}}],"on":["enter","exit"],"initial":true,"dwell_s":2.5,"hysteresis_m":10.0,"durable":false}"#,
+            r#"{"op":"move","coordinates":[9.0,45.0]}"#,
+            r#"{"op":"move","coordinates":[9.0,45.0],"accuracy_m":12.5,"time":"2026-03-01T07:30:00Z"}"#,
+        ] {
+            let frame: ClientFrame = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&frame).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_transition_is_there_where_it_is_one() {
+        let feature =
+            r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9.0,45.0]},"properties":null}"#;
+        for (members, found) in [
+            ("", None),
+            (r#""transition":"enter","#, Some(Transition::Enter)),
+            (r#""transition":"exit","#, Some(Transition::Exit)),
+        ] {
+            let text = format!(
+                r#"{{"op":"event","offset":1,"subscriptions":["s1"],"cause":"moved",{members}"event":{feature}}}"#
+            );
+            let frame: ServerFrame = serde_json::from_str(&text).unwrap();
+            assert!(matches!(frame, ServerFrame::Event { transition, .. } if transition == found), "{text}");
+            assert_eq!(serde_json::to_string(&frame).unwrap(), text);
+        }
     }
 }

@@ -11,13 +11,13 @@ mod frame;
 mod problem;
 
 pub use document::{
-    Accepted, Area, Filter, Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats,
-    Subscription,
+    Accepted, Activity, Area, Filter, Following, Moved, NamedPosition, On, Overflow, Position, Rejected,
+    Stats, Subscription,
 };
 pub use explain::{
     AreaForm, AskedEvent, AskedSubscription, Explain, ExplainedArea, ExplainedCondition, ExplainedConstraint,
     ExplainedEvent, ExplainedFilter, ExplainedNearest, ExplainedPosition, ExplainedReach, Explanation, Truth,
 };
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
-pub use frame::{Cause, ClientFrame, GapReason, ServerFrame};
+pub use frame::{Cause, ClientFrame, GapReason, ServerFrame, Transition};
 pub use problem::{Fault, PROBLEM_PREFIX, Problem};

@@ -1,12 +1,29 @@
 //! Live events: what is found when it is not the event that comes to the subscribers but a subscriber that comes to
 //! the event, and who enters and leaves where.
+//!
+//! [`Tracker`] is matching with the roles exchanged: live events are indexed by their places, so that a move costs what
+//! it brings and not a look at everything. It keeps which live objects each subscription has had, or has inside, and
+//! says what changes. It knows no clock: the caller tells it what time it is.
 
+mod deadlines;
+mod events;
 mod points;
+mod standing;
+mod tracker;
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use points::Points;
+pub use tracker::{Tracker, Watch};
+
+use crate::event::Event;
+use crate::geo::Position;
+use crate::subscription::SubscriptionId;
+
+/// A time: how long after a moment of the caller's choice.
+pub type Moment = Duration;
 
 /// What a subscription is told of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,3 +51,82 @@ pub struct Transitions {
 
 /// Of a filter: only so many of the nearest live objects count as inside.
 pub type Nearest = Option<NonZeroU32>;
+
+/// Where a client says that it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fix {
+    /// The place.
+    pub position: Position,
+    /// How far off that may be; 0 where nothing was said.
+    pub accuracy_m: f64,
+}
+
+/// A live event, as it is published.
+#[derive(Clone, Debug)]
+pub struct Announcement<P> {
+    /// What it is about: a newer live event of the same object replaces it.
+    pub object: Arc<str>,
+    /// What it is revoked by.
+    pub id: Arc<str>,
+    /// Of two events of one object the one with the greater number is the newer, whichever comes first.
+    pub sequence: u64,
+    /// When its life is over.
+    pub expires: Moment,
+    /// What is matched.
+    pub event: Arc<Event>,
+    /// What goes out with it. Cloned for each effect.
+    pub payload: P,
+}
+
+/// What a subscription has to be told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effect<P> {
+    /// Which subscription.
+    pub subscription: SubscriptionId,
+    /// What happened.
+    pub change: Change,
+    /// What brought it.
+    pub cause: Cause,
+    /// The sequence number of the event that is told.
+    pub sequence: u64,
+    /// That event's payload.
+    pub payload: P,
+}
+
+/// What happens between a subscription and a live event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Change {
+    /// The object is inside no more; the event is the last that was inside.
+    Left,
+    /// The object is inside now.
+    Entered,
+    /// The event reached a subscription to events.
+    Reached,
+    /// The object would be inside, but the subscription holds as many as it may.
+    Refused,
+}
+
+/// What brings a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// A newer event of the object.
+    Published,
+    /// The subscriber moved.
+    Moved,
+    /// The subscription was made or changed.
+    Changed,
+    /// The event's life ran out.
+    Expired,
+    /// The event was revoked.
+    Revoked,
+}
+
+/// What a tracker is bound by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How many live objects one subscription may hold. Further ones do not enter, and further events that it has had
+    /// are not remembered, so that they may come again.
+    pub members_max: usize,
+    /// Whether an area neither lets in nor out while its client's position is less accurate than the area is large.
+    pub holds_inaccurate: bool,
+}

@@ -4,4 +4,5 @@ mod areas;
 mod engines;
 mod explain;
 mod faults;
+mod live;
 mod outside;

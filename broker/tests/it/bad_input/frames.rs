@@ -55,6 +55,11 @@ fn texts() -> Vec<(&'static str, String, Value)> {
         with_ref("a move out of range", r#"{"op":"move","ref":"r7","coordinates":[200,45]}"#),
         with_ref("a move to texts", r#"{"op":"move","ref":"r7","coordinates":["9","45"]}"#),
         with_ref("a move to 1e999", r#"{"op":"move","ref":"r7","coordinates":[1e999,45]}"#),
+        with_ref(
+            "a move that is less than exact",
+            r#"{"op":"move","ref":"r7","coordinates":[9,45],"accuracy_m":-1}"#,
+        ),
+        with_ref("a move of no time", r#"{"op":"move","ref":"r7","coordinates":[9,45],"time":"just now"}"#),
         row("a move to NaN", r#"{"op":"move","coordinates":[NaN,45]}"#),
         with_ref("a publish of nothing", r#"{"op":"publish","ref":"r7"}"#),
         with_ref("a publish of a number", r#"{"op":"publish","ref":"r7","event":5}"#),

@@ -1,0 +1,460 @@
+//! The tracker: subscriptions, clients and live events, and what each step changes between them.
+
+use super::deadlines::{Deadlines, Due};
+use super::events::{Announced, Events};
+use super::standing::{Known, Occasion, Scene, Standing};
+use super::{Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Settings};
+use crate::area::Area;
+use crate::event::Event;
+use crate::geo::World;
+use crate::subscription::{ClientId, Filter, Subscription, SubscriptionId};
+
+/// Keeps what each subscription has had of the live events, or has inside, and says what changes.
+///
+/// One thread owns it; calls take effect in their order. Before a call that is given a time, [`advance`](Self::advance)
+/// to that time: what was due before happens before.
+pub struct Tracker<P> {
+    scene: Scene<P>,
+    watches: Vec<Option<Box<Watch>>>,
+    clients: Vec<Client>,
+    /// Kept for its memory.
+    found: Vec<u32>,
+}
+
+/// A subscription as a tracker holds it.
+#[derive(Debug)]
+pub struct Watch {
+    pub(super) client: ClientId,
+    pub(super) filters: Box<[Filter]>,
+    /// For each filter; empty where none counts.
+    pub(super) nearest: Box<[Nearest]>,
+    pub(super) interest: Interest,
+    pub(super) known: Known,
+    /// Whether some filter follows the client.
+    pub(super) follows: bool,
+    /// Whether it ever held as much as it may: then there may be events near it that it does not know.
+    pub(super) has_overflowed: bool,
+}
+
+/// A client as far as its position and its subscriptions go.
+#[derive(Debug, Default)]
+struct Client {
+    fix: Option<Fix>,
+    subscriptions: Vec<SubscriptionId>,
+}
+
+impl Watch {
+    fn new(subscription: Subscription, nearest: Vec<Nearest>, interest: Interest) -> Self {
+        let counts = nearest.iter().any(Option::is_some);
+        let follows = subscription.filters.iter().any(|filter| matches!(filter.area, Area::Following(_)));
+        Self {
+            client: subscription.client,
+            filters: subscription.filters.into(),
+            nearest: if counts { nearest.into() } else { Box::default() },
+            interest,
+            known: Known::default(),
+            follows,
+            has_overflowed: false,
+        }
+    }
+
+    /// Its filters.
+    #[must_use]
+    pub fn filters(&self) -> &[Filter] {
+        &self.filters
+    }
+
+    /// What it is told of.
+    #[must_use]
+    pub fn interest(&self) -> &Interest {
+        &self.interest
+    }
+
+    /// How many of the nearest a filter counts.
+    #[must_use]
+    pub fn nearest(&self, filter: usize) -> Nearest {
+        self.nearest.get(filter).copied().flatten()
+    }
+}
+
+impl<P: Clone> Tracker<P> {
+    /// Nothing is live, nobody subscribes.
+    #[must_use]
+    pub fn new(world: World, settings: Settings) -> Self {
+        let scene = Scene {
+            world,
+            settings,
+            events: Events::new(world),
+            deadlines: Deadlines::default(),
+            waiting_count: 0,
+        };
+        Self { scene, watches: Vec::new(), clients: Vec::new(), found: Vec::new() }
+    }
+
+    /// A subscription.
+    #[must_use]
+    pub fn watch(&self, id: SubscriptionId) -> Option<&Watch> {
+        self.watches.get(id.0 as usize)?.as_deref()
+    }
+
+    /// Where a client says that it is.
+    #[must_use]
+    pub fn fix(&self, client: ClientId) -> Option<&Fix> {
+        self.clients.get(client.0 as usize)?.fix.as_ref()
+    }
+
+    /// How many events are live.
+    #[must_use]
+    pub fn live_count(&self) -> usize {
+        self.scene.events.len()
+    }
+
+    /// The live events of an id: with their sequence numbers, payloads and ends.
+    pub fn live(&self, id: &str) -> impl Iterator<Item = (u64, &P, Moment)> {
+        let numbers = self.scene.events.of_id(id).into_iter();
+        numbers
+            .filter_map(|number| self.scene.events.get(number))
+            .map(|live| (live.sequence, &live.payload, live.expires))
+    }
+
+    /// How many live events a subscription holds.
+    #[must_use]
+    pub fn known_count(&self, id: SubscriptionId) -> usize {
+        self.watch(id).map_or(0, |watch| watch.known.len())
+    }
+
+    /// Whether the object of a live event is inside of a subscription to transitions, or the event has come to a
+    /// subscription to events.
+    #[must_use]
+    pub fn is_inside(&self, id: SubscriptionId, sequence: u64) -> bool {
+        self.watch(id).is_some_and(|watch| {
+            watch.known.iter().any(|(number, standing)| {
+                *standing == Standing::Inside
+                    && self.scene.events.get(*number).is_some_and(|live| live.sequence == sequence)
+            })
+        })
+    }
+
+    /// Whether an event that is not live, and that satisfies the filters of a subscription, is for it.
+    #[must_use]
+    pub fn takes_passing(&self, id: SubscriptionId, event: &Event) -> bool {
+        let Some(watch) = self.watch(id) else { return false };
+        match watch.interest {
+            Interest::Transitions(_) => false,
+            Interest::Events if watch.counts_nearest() => {
+                watch.is_inside(&self.scene, self.fix(watch.client), event, None)
+            }
+            Interest::Events => true,
+        }
+    }
+
+    /// When [`advance`](Self::advance) may have something to do next.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Moment> {
+        self.scene.deadlines.next()
+    }
+
+    /// Lets everything happen that is due by `now`, in order.
+    pub fn advance(&mut self, now: Moment, effects: &mut Vec<Effect<P>>) {
+        while let Some((at, due)) = self.scene.deadlines.pop(now) {
+            match due {
+                Due::Dwelt { subscription, event } => {
+                    if let Some(watch) = watch_mut(&mut self.watches, subscription) {
+                        watch.enter(&mut self.scene, effects, subscription, event, at);
+                    }
+                }
+                Due::Expired { event, sequence } => {
+                    if self.scene.events.get(event).is_some_and(|live| live.sequence == sequence) {
+                        self.end(event, at, Cause::Expired, effects);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes or replaces a subscription. One that was of the same kind keeps what it knows; what fits the new filters no
+    /// more leaves.
+    pub fn install(
+        &mut self,
+        id: SubscriptionId,
+        subscription: Subscription,
+        nearest: Vec<Nearest>,
+        interest: Interest,
+        now: Moment,
+        effects: &mut Vec<Effect<P>>,
+    ) {
+        let mut watch = Watch::new(subscription, nearest, interest);
+        let mut is_new = true;
+        if let Some(previous) = self.watch(id) {
+            is_new = std::mem::discriminant(&previous.interest) != std::mem::discriminant(&interest);
+            if is_new {
+                self.remove(id);
+            } else if let Some(previous) = self.watches[id.0 as usize].take() {
+                self.client(previous.client).subscriptions.retain(|other| *other != id);
+                watch.known = previous.known;
+                watch.has_overflowed = previous.has_overflowed;
+            }
+        }
+        self.client(watch.client).subscriptions.push(id);
+        if !self.scene.events.is_empty() {
+            self.catch_up(&mut watch, id, is_new, now, effects);
+        }
+        if self.watches.len() <= id.0 as usize {
+            self.watches.resize_with(id.0 as usize + 1, || None);
+        }
+        self.watches[id.0 as usize] = Some(Box::new(watch));
+        self.clear_up();
+    }
+
+    /// Brings a subscription that is new or changed up to date with everything that is live.
+    fn catch_up(
+        &mut self,
+        watch: &mut Watch,
+        id: SubscriptionId,
+        is_new: bool,
+        now: Moment,
+        effects: &mut Vec<Effect<P>>,
+    ) {
+        let fix = self.clients[watch.client.0 as usize].fix;
+        let fix = fix.as_ref();
+        let scene = &mut self.scene;
+        let mut occasion = Occasion { now, cause: Cause::Changed, outdated: None, effects };
+        let nearest = watch.nearest_inside(scene, fix);
+        if watch.is_for_transitions() {
+            watch.review(scene, &mut occasion, id, fix, &nearest);
+        }
+        let silently = match &watch.interest {
+            Interest::Transitions(transitions) => is_new && !transitions.initial,
+            Interest::Events => false,
+        };
+        let mut found = std::mem::take(&mut self.found);
+        for (index, filter) in watch.filters.iter().enumerate() {
+            let position = fix.map(|fix| &fix.position);
+            if watch.nearest(index).is_none()
+                && let Some(ball) = filter.area.ball(scene.world, position)
+            {
+                scene.events.within(&ball, &mut found);
+            }
+        }
+        found.retain(|number| {
+            let live = scene.events.get(*number);
+            live.is_some_and(|live| watch.is_inside(scene, fix, &live.event, None))
+        });
+        found.extend(nearest);
+        watch.meet_all(scene, &mut occasion, id, &mut found, silently);
+        self.found = found;
+    }
+
+    /// Ends a subscription; nobody is told of it. Says whether there was one.
+    pub fn remove(&mut self, id: SubscriptionId) -> bool {
+        let Some(watch) = self.watches.get_mut(id.0 as usize).and_then(Option::take) else { return false };
+        self.client(watch.client).subscriptions.retain(|other| *other != id);
+        for (number, standing) in &watch.known {
+            if let Some(live) = self.scene.events.get_mut(*number) {
+                live.known_to.remove(&id);
+            }
+            self.scene.waiting_count -= usize::from(matches!(standing, Standing::Waiting { .. }));
+        }
+        true
+    }
+
+    /// Tells where a client is now, or that nothing is known of it any more.
+    ///
+    /// Cost: what is near, and what is inside; neither all live events nor all subscriptions.
+    pub fn move_client(
+        &mut self,
+        client: ClientId,
+        fix: Option<Fix>,
+        now: Moment,
+        effects: &mut Vec<Effect<P>>,
+    ) {
+        let nothing_is_live = self.scene.events.is_empty();
+        let held = self.client(client);
+        let before = std::mem::replace(&mut held.fix, fix);
+        if nothing_is_live || held.subscriptions.is_empty() {
+            return;
+        }
+        let subscriptions = std::mem::take(&mut held.subscriptions);
+        let mut reaching = Vec::new();
+        if let Some(fix) = &fix {
+            self.scene.events.reaching(&fix.position, &mut reaching);
+        }
+        let way = Way { before: before.as_ref(), after: fix.as_ref(), reaching: &reaching };
+        for id in &subscriptions {
+            let Some(watch) = watch_mut(&mut self.watches, *id) else { continue };
+            let occasion = Occasion { now, cause: Cause::Moved, outdated: None, effects };
+            watch.follow(&mut self.scene, occasion, *id, &way, &mut self.found);
+        }
+        self.clients[client.0 as usize].subscriptions = subscriptions;
+        self.clear_up();
+    }
+
+    /// Takes a live event in. `row` are the subscriptions that it satisfies, ascending, as an engine answers that has
+    /// the same subscriptions and positions.
+    pub fn publish(
+        &mut self,
+        new: Announcement<P>,
+        row: &[SubscriptionId],
+        now: Moment,
+        effects: &mut Vec<Effect<P>>,
+    ) {
+        let (sequence, expires, payload) = (new.sequence, new.expires, new.payload.clone());
+        let event = std::sync::Arc::clone(&new.event);
+        let Announced::Live(number, outdated) = self.scene.events.announce(new) else {
+            self.publish_late(row, &event, sequence, &payload, effects);
+            return;
+        };
+        self.scene.deadlines.push(expires, Due::Expired { event: number, sequence });
+        let outdated = outdated.map(|outdated| (number, outdated));
+        let mut occasion = Occasion { now, cause: Cause::Published, outdated, effects };
+        let mut counting = Vec::new();
+        for id in self.known_before(number) {
+            let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
+            let fix = self.clients[watch.client.0 as usize].fix;
+            if watch.counts_nearest() {
+                counting.push(id);
+            }
+            if !watch.is_for_transitions() {
+                // A newer event is another event.
+                watch.forget(&mut self.scene, id, number);
+            } else if !watch.counts_nearest() && row.binary_search(&id).is_err() {
+                let standing = watch.known.get(&number).copied();
+                if !watch.is_inside(&self.scene, fix.as_ref(), &event, standing) {
+                    watch.leave(&mut self.scene, &mut occasion, id, number);
+                }
+            }
+        }
+        for id in row {
+            let Some(watch) = watch_mut(&mut self.watches, *id) else { continue };
+            if watch.counts_nearest() {
+                counting.push(*id);
+                continue;
+            }
+            let fix = self.clients[watch.client.0 as usize].fix;
+            // An engine knows no areas that wait for a better fix.
+            let is_certain = !watch.holds_some(&self.scene.settings, fix.as_ref());
+            if !watch.known.contains_key(&number)
+                && (is_certain || watch.is_inside(&self.scene, fix.as_ref(), &event, None))
+            {
+                watch.meet(&mut self.scene, &mut occasion, *id, number, false);
+            }
+        }
+        counting.sort_unstable();
+        counting.dedup();
+        for id in counting {
+            self.recount(id, number, &mut occasion);
+        }
+        self.clear_up();
+    }
+
+    /// An event that a newer one of its object overtook: it was published, but it is not live.
+    fn publish_late(
+        &self,
+        row: &[SubscriptionId],
+        event: &Event,
+        sequence: u64,
+        payload: &P,
+        effects: &mut Vec<Effect<P>>,
+    ) {
+        let takers = row.iter().filter(|id| self.takes_passing(**id, event));
+        effects.extend(takers.map(|id| Effect {
+            subscription: *id,
+            change: Change::Reached,
+            cause: Cause::Published,
+            sequence,
+            payload: payload.clone(),
+        }));
+    }
+
+    /// The subscriptions that know a live event, in a stable order.
+    fn known_before(&self, number: u32) -> Vec<SubscriptionId> {
+        let mut ids: Vec<_> = self
+            .scene
+            .events
+            .get(number)
+            .into_iter()
+            .flat_map(|live| live.known_to.iter().copied())
+            .collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Looks again at which objects are the nearest, after something changed about one.
+    fn recount(&mut self, id: SubscriptionId, changed: u32, occasion: &mut Occasion<'_, P>) {
+        let Some(watch) = watch_mut(&mut self.watches, id) else { return };
+        let fix = self.clients[watch.client.0 as usize].fix;
+        let fix = fix.as_ref();
+        let mut nearest = watch.nearest_inside(&self.scene, fix);
+        if watch.is_for_transitions() {
+            watch.review(&mut self.scene, occasion, id, fix, &nearest);
+        }
+        if let Some(live) = self.scene.events.get(changed)
+            && watch.is_inside(&self.scene, fix, &live.event, None)
+        {
+            nearest.push(changed);
+        }
+        watch.meet_all(&mut self.scene, occasion, id, &mut nearest, false);
+    }
+
+    /// Ends all live events of an id; says whether there was one.
+    pub fn revoke(&mut self, id: &str, now: Moment, effects: &mut Vec<Effect<P>>) -> bool {
+        let numbers = self.scene.events.of_id(id);
+        for number in &numbers {
+            self.end(*number, now, Cause::Revoked, effects);
+        }
+        !numbers.is_empty()
+    }
+
+    fn end(&mut self, number: u32, now: Moment, cause: Cause, effects: &mut Vec<Effect<P>>) {
+        let knowing = self.known_before(number);
+        let Some(live) = self.scene.events.remove(number) else { return };
+        let mut occasion = Occasion { now, cause, outdated: None, effects };
+        let mut counting = Vec::new();
+        for id in knowing {
+            let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
+            let standing = watch.part(&mut occasion, id, number, (live.sequence, &live.payload));
+            self.scene.waiting_count -= usize::from(matches!(standing, Some(Standing::Waiting { .. })));
+            if watch.counts_nearest() {
+                counting.push(id);
+            }
+        }
+        for id in counting {
+            self.recount(id, number, &mut occasion);
+        }
+        self.clear_up();
+    }
+
+    fn client(&mut self, id: ClientId) -> &mut Client {
+        if self.clients.len() <= id.0 as usize {
+            self.clients.resize_with(id.0 as usize + 1, Client::default);
+        }
+        &mut self.clients[id.0 as usize]
+    }
+
+    /// Takes deadlines out that are of no use any more, where they are many.
+    fn clear_up(&mut self) {
+        let (events, watches) = (&self.scene.events, &self.watches);
+        self.scene.deadlines.clear_up(|at, due| match due {
+            Due::Expired { event, sequence } => {
+                events.get(event).is_some_and(|live| live.sequence == sequence)
+            }
+            Due::Dwelt { subscription, event } => {
+                let watch = watches.get(subscription.0 as usize).and_then(Option::as_deref);
+                let standing = watch.and_then(|watch| watch.known.get(&event));
+                matches!(standing, Some(Standing::Waiting { until, .. }) if *until == at)
+            }
+        });
+    }
+}
+
+/// A client's move.
+pub(super) struct Way<'a> {
+    pub(super) before: Option<&'a Fix>,
+    pub(super) after: Option<&'a Fix>,
+    /// The live events whose own area holds the new place.
+    pub(super) reaching: &'a [u32],
+}
+
+fn watch_mut(watches: &mut [Option<Box<Watch>>], id: SubscriptionId) -> Option<&mut Watch> {
+    watches.get_mut(id.0 as usize)?.as_deref_mut()
+}

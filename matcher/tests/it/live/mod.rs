@@ -1,0 +1,4 @@
+//! The tracker of live events against the plain way.
+
+mod oracle;
+mod random;

@@ -1,0 +1,249 @@
+//! Random lives: places and radii from few values, so that borders are met exactly.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use matcher::area::{Area, Polygon};
+use matcher::condition::Condition;
+use matcher::engine::scan::Scan;
+use matcher::engine::{Engine, MatchRows};
+use matcher::event::Event;
+use matcher::geo::{Position, Radius, World};
+use matcher::live::{
+    Announcement, Cause, Effect, Fix, Interest, Moment, Nearest, Settings, Tracker, Transitions,
+};
+use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::oracle::{Live, Oracle, Told};
+
+const CLIENTS: u32 = 5;
+const SUBSCRIPTIONS: u32 = 14;
+const OBJECTS: u32 = 25;
+const STEPS: u32 = 400;
+const SETTINGS: Settings = Settings { members_max: 10_000, holds_inaccurate: true };
+
+struct Run {
+    world: World,
+    random: StdRng,
+    tracker: Tracker<u64>,
+    engine: Scan,
+    oracle: Oracle,
+    effects: Vec<Effect<u64>>,
+    now: Moment,
+    sequence: u64,
+}
+
+impl Run {
+    fn new(world: World, seed: u64) -> Self {
+        Self {
+            world,
+            random: StdRng::seed_from_u64(seed),
+            tracker: Tracker::new(world, SETTINGS),
+            engine: Scan::new(world),
+            oracle: Oracle::new(world),
+            effects: Vec::new(),
+            now: Duration::ZERO,
+            sequence: 0,
+        }
+    }
+
+    fn pick(&mut self, below: u32) -> u32 {
+        self.random.random_range(0..below)
+    }
+
+    /// A point of a lattice of 8 by 8, 100 metres apart, around a corner of the world.
+    fn place(&mut self) -> Position {
+        let (column, row) = (f64::from(self.pick(8)), f64::from(self.pick(8)));
+        let coordinates = match self.world {
+            World::Planar => [column * 100.0, row * 100.0],
+            World::Geodetic => {
+                let longitude = 179.9965 + column * 0.001;
+                [if longitude > 180.0 { longitude - 360.0 } else { longitude }, row * 0.001]
+            }
+        };
+        self.world.position(&coordinates).unwrap()
+    }
+
+    fn radius(&mut self) -> Radius {
+        let metres = [0.0, 100.0, 150.0, 200.0, 300.0, 500.0][self.pick(6) as usize];
+        Radius::new(self.world, metres).unwrap()
+    }
+
+    fn filter(&mut self) -> (Filter, Nearest) {
+        let area = match self.pick(8) {
+            0 => Area::Everywhere,
+            1 => {
+                let (centre, radius) = (self.place(), self.radius());
+                Area::Circle { centre, radius }
+            }
+            2 => {
+                let corners = match self.world {
+                    World::Planar => [[100.0, 100.0], [400.0, 100.0], [400.0, 300.0], [100.0, 300.0]],
+                    World::Geodetic => {
+                        [[179.9975, 0.001], [179.9995, 0.001], [179.9995, 0.003], [179.9975, 0.003]]
+                    }
+                };
+                let mut ring: Vec<_> =
+                    corners.iter().map(|corner| self.world.position(corner).unwrap()).collect();
+                ring.push(ring[0]);
+                Area::Polygon(Box::new(Polygon::new(self.world, &[vec![ring]]).unwrap()))
+            }
+            _ => Area::Following(self.radius()),
+        };
+        let condition = match self.pick(4) {
+            0 => Condition::always(),
+            1 => Condition::parse("level >= 2").unwrap(),
+            2 => Condition::parse("kind = 'a' OR level = 0").unwrap(),
+            _ => Condition::parse("kind <> 'b'").unwrap(),
+        };
+        let nearest = if self.pick(4) == 0 { NonZeroU32::new(1 + self.pick(4)) } else { None };
+        (Filter { area, condition }, nearest)
+    }
+
+    fn event(&mut self) -> Event {
+        let mut event = Event::at(self.place()).with("level", f64::from(self.pick(4)));
+        if self.pick(3) > 0 {
+            event = event.with("kind", ["a", "b"][self.pick(2) as usize]);
+        }
+        if self.pick(4) == 0 {
+            event.reach = Some(self.radius());
+        }
+        event
+    }
+
+    fn install(&mut self) {
+        let id = self.pick(SUBSCRIPTIONS);
+        // A subscription belongs to one client for good.
+        let client = id % CLIENTS;
+        let filters: Vec<_> = (0..1 + self.pick(3)).map(|_| self.filter()).collect();
+        let interest = if self.pick(3) == 0 {
+            Interest::Events
+        } else {
+            Interest::Transitions(Transitions {
+                enter: self.pick(5) > 0,
+                exit: self.pick(5) > 0,
+                initial: self.pick(2) == 0,
+                dwell: Duration::from_millis([0, 0, 700, 2_000][self.pick(4) as usize]),
+                hysteresis_m: [0.0, 0.0, 50.0, 100.0][self.pick(4) as usize],
+            })
+        };
+        let subscription = Subscription {
+            client: ClientId(client),
+            filters: filters.iter().map(|(filter, _)| filter.clone()).collect(),
+        };
+        let nearest = filters.iter().map(|(_, nearest)| *nearest).collect();
+        self.engine.install(SubscriptionId(id), &subscription).unwrap();
+        self.tracker.install(
+            SubscriptionId(id),
+            subscription,
+            nearest,
+            interest,
+            self.now,
+            &mut self.effects,
+        );
+        self.oracle.install(id, client, filters, interest, self.now);
+    }
+
+    fn publish(&mut self) {
+        let object = format!("object {}", self.pick(OBJECTS));
+        let id = format!("id {}", self.pick(OBJECTS));
+        let event = Arc::new(self.event());
+        self.sequence += 1;
+        let lives = [300, 1_000, 5_000, 60_000][self.pick(4) as usize];
+        let expires = self.now + Duration::from_millis(lives);
+        let mut rows = MatchRows::new();
+        self.engine.match_batch(&[&*event], &mut rows).unwrap();
+        let new = Announcement {
+            object: object.as_str().into(),
+            id: id.as_str().into(),
+            sequence: self.sequence,
+            expires,
+            event: Arc::clone(&event),
+            payload: self.sequence,
+        };
+        self.tracker.publish(new, rows.row(0), self.now, &mut self.effects);
+        let live = Live { id, sequence: self.sequence, expires, event };
+        self.oracle.publish(&object, live, self.now);
+    }
+
+    fn step(&mut self) {
+        match self.pick(20) {
+            0..8 => {
+                let client = self.pick(CLIENTS);
+                let accuracy_m = [0.0, 0.0, 0.0, 120.0][self.pick(4) as usize];
+                let fix = Fix { position: self.place(), accuracy_m };
+                self.engine.move_client(ClientId(client), Some(fix.position));
+                self.tracker.move_client(ClientId(client), Some(fix), self.now, &mut self.effects);
+                self.oracle.move_client(client, fix, self.now);
+            }
+            8..15 => self.publish(),
+            15 => {
+                let id = format!("id {}", self.pick(OBJECTS));
+                let of_id = self.oracle.lives.iter().filter(|(_, live)| live.id == id);
+                // Those of one id end in an order of no meaning: only single ones are compared.
+                let objects: Vec<String> = of_id.map(|(object, _)| object.clone()).collect();
+                if objects.len() < 2 {
+                    assert_eq!(self.tracker.revoke(&id, self.now, &mut self.effects), !objects.is_empty());
+                    for object in objects {
+                        self.oracle.end(&object, self.now, Cause::Revoked);
+                    }
+                }
+            }
+            16 => {
+                let id = self.pick(SUBSCRIPTIONS);
+                self.engine.remove(SubscriptionId(id));
+                self.tracker.remove(SubscriptionId(id));
+                self.oracle.remove(id);
+            }
+            17 => {
+                let passes = u64::from(self.pick(800));
+                self.now += Duration::from_millis(passes);
+                self.tracker.advance(self.now, &mut self.effects);
+                self.oracle.advance(self.now);
+            }
+            _ => self.install(),
+        }
+    }
+
+    fn compare(&mut self, place: &str) {
+        let mut told: Vec<Told> = self
+            .effects
+            .drain(..)
+            .map(|effect| {
+                assert_eq!(effect.sequence, effect.payload, "{place}");
+                (effect.subscription.0, effect.change, effect.cause, effect.sequence)
+            })
+            .collect();
+        let mut expected = self.oracle.take_told();
+        told.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(told, expected, "{place}");
+        assert_eq!(self.tracker.live_count(), self.oracle.lives.len(), "{place}");
+        for id in 0..SUBSCRIPTIONS {
+            let known = self.tracker.known_count(SubscriptionId(id));
+            assert_eq!(known, self.oracle.known(id), "{place}: what subscription {id} knows");
+        }
+    }
+}
+
+#[test]
+fn every_change_is_told_once() {
+    let mut told = [0_usize; 3];
+    for seed in 0..60 {
+        for world in [World::Planar, World::Geodetic] {
+            let mut run = Run::new(world, seed);
+            for step in 0..STEPS {
+                run.step();
+                for effect in &run.effects {
+                    told[(effect.change as usize).min(2)] += 1;
+                }
+                run.compare(&format!("seed {seed}, {world:?}, step {step}"));
+            }
+        }
+    }
+    // The run is about something.
+    assert!(told.iter().all(|count| *count > 2_000), "{told:?}");
+}
