@@ -2,7 +2,8 @@
 
 use matcher::condition::expression::Truth;
 use matcher::event::{Scalar, Value};
-use matcher::explain::{AreaPart, ConstraintPart, Explanation, FilterPart, Form, ReachPart};
+use matcher::explain::{AreaPart, ConstraintPart, FilterPart, Form, ReachPart};
+use matcher::live::{Account, FilterAccount, Membership};
 
 /// The most characters of a text that are shown.
 const CHARACTERS_MAX: usize = 200;
@@ -19,55 +20,22 @@ pub(crate) struct Circumstances {
     pub(crate) event: wire::ExplainedEvent,
     /// Whether the subscription is told of transitions.
     pub(crate) transitions: bool,
-    /// Of each filter that has one, the place of the event among its nearest.
-    pub(crate) nearest: Vec<Option<wire::ExplainedNearest>>,
-    /// Whether the event's object is a member now.
-    pub(crate) inside: bool,
 }
 
-/// The answer. An event comes to a subscription when it matches, is among the nearest where only those count, and is
-/// live where only live events are told of.
-pub(crate) fn answer(explanation: &Explanation, circumstances: Circumstances) -> wire::Explanation {
-    let Circumstances { client, subscription, position, event, transitions, nearest, inside } = circumstances;
-    let nearest = nearest.into_iter().chain(std::iter::repeat(None));
-    let filters: Vec<_> =
-        explanation.filters.iter().zip(nearest).map(|(part, nearest)| filter(part, nearest)).collect();
-    let reached = explanation.reach.is_none_or(|reach| reach.holds);
-    let taken = filters.iter().any(|filter| filter.matched) && reached;
-    let over_at_once = transitions && !event.live;
-    let why = if taken && over_at_once {
-        "the filters take the event, but it is not live, so that it neither enters nor leaves".to_owned()
-    } else if explanation.matched && !taken {
-        not_nearest(&filters, event.live)
-    } else {
-        explanation.why()
-    };
+/// The answer.
+pub(crate) fn answer(account: &Account, circumstances: Circumstances) -> wire::Explanation {
+    let Circumstances { client, subscription, position, event, transitions } = circumstances;
+    let filters = account.parts.filters.iter().zip(&account.filters);
     wire::Explanation {
-        matched: taken && !over_at_once,
+        matched: account.matched,
         client,
         subscription,
         position,
         event,
-        reach: explanation.reach.as_ref().map(reach),
-        filters,
-        inside,
-        why,
-    }
-}
-
-/// Why an event that is in the areas and satisfies the conditions comes to nobody.
-fn not_nearest(filters: &[wire::ExplainedFilter], live: bool) -> String {
-    let seen = filters.iter().filter_map(|filter| filter.area.nearest).find(|nearest| !nearest.holds);
-    match seen {
-        Some(wire::ExplainedNearest { k, rank: Some(rank), .. }) => {
-            format!(
-                "the event is number {rank} of the live events that the filter takes, of which only the nearest {k} count"
-            )
-        }
-        Some(_) if live => {
-            "only the nearest live events count, and there is nothing to measure from".to_owned()
-        }
-        _ => "only the nearest live events count, and the event is not live".to_owned(),
+        reach: account.parts.reach.as_ref().map(reach),
+        filters: filters.map(|(part, beside)| filter(part, beside)).collect(),
+        inside: transitions && account.membership == Membership::Inside,
+        why: account.why(),
     }
 }
 
@@ -80,10 +48,10 @@ fn reach(part: &ReachPart) -> wire::ExplainedReach {
     }
 }
 
-fn filter(part: &FilterPart, nearest: Option<wire::ExplainedNearest>) -> wire::ExplainedFilter {
+fn filter(part: &FilterPart, beside: &FilterAccount) -> wire::ExplainedFilter {
     wire::ExplainedFilter {
-        matched: part.matched && nearest.is_none_or(|nearest| nearest.holds),
-        area: area(&part.area, nearest),
+        matched: beside.matched,
+        area: area(&part.area, beside),
         condition: wire::ExplainedCondition {
             truth: truth(part.condition.truth),
             constraints: part.condition.constraints.iter().map(constraint).collect(),
@@ -91,7 +59,7 @@ fn filter(part: &FilterPart, nearest: Option<wire::ExplainedNearest>) -> wire::E
     }
 }
 
-fn area(part: &AreaPart, nearest: Option<wire::ExplainedNearest>) -> wire::ExplainedArea {
+fn area(part: &AreaPart, beside: &FilterAccount) -> wire::ExplainedArea {
     wire::ExplainedArea {
         form: match part.form {
             Form::Everywhere => wire::AreaForm::Everywhere,
@@ -104,7 +72,12 @@ fn area(part: &AreaPart, nearest: Option<wire::ExplainedNearest>) -> wire::Expla
         distance_m: part.distance_m,
         radius_m: part.radius_m,
         metres_outside: part.outside_m,
-        nearest,
+        waits_for_a_better_fix: beside.is_held,
+        nearest: beside.nearest.map(|rank| wire::ExplainedNearest {
+            k: rank.k.get(),
+            rank: rank.rank,
+            holds: rank.holds,
+        }),
     }
 }
 
@@ -160,31 +133,35 @@ fn scalar(scalar: &Scalar) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use matcher::area::Area;
     use matcher::condition::Condition;
     use matcher::event::Event;
-    use matcher::explain::explain;
     use matcher::geo::{Radius, World};
-    use matcher::subscription::Filter;
+    use matcher::live::{Fix, Interest, Prospect, Settings, Tracker, Watch};
+    use matcher::subscription::{ClientId, Filter, Subscription};
     use serde_json::json;
 
     use super::*;
 
     const WORLD: World = World::Planar;
 
-    fn explanation(radius_m: f64, condition: &str) -> Explanation {
+    /// Of an event 50 metres away.
+    fn answered(radius_m: f64, condition: &str, k: u32) -> wire::Explanation {
         let at = |x: f64| WORLD.position(&[x, 0.0]).unwrap();
         let radius = Radius::new(WORLD, radius_m).unwrap();
-        let filter =
-            Filter { area: Area::Following(radius), condition: Condition::parse(condition).unwrap() };
-        let mut event =
-            Event::at(at(50.0)).with("severity", 2.0).with("lanes", Value::Array(vec![Scalar::Number(0.5)]));
+        let condition = Condition::parse(condition).unwrap();
+        let filters = vec![Filter { area: Area::Following(radius), condition }];
+        let subscription = Subscription { client: ClientId(0), filters };
+        let lanes = Value::Array(vec![Scalar::Number(0.5)]);
+        let mut event = Event::at(at(50.0)).with("severity", 2.0).with("lanes", lanes);
         event.reach = Some(radius);
-        explain(WORLD, &[filter], Some(&at(0.0)), &event)
-    }
-
-    fn circumstances(live: bool) -> Circumstances {
-        Circumstances {
+        let watch = Watch::new(subscription, vec![NonZeroU32::new(k)], Interest::Events);
+        let tracker = Tracker::<()>::new(WORLD, Settings { members_max: 10, holds_inaccurate: true });
+        let fix = Fix { position: at(0.0), accuracy_m: 0.0 };
+        let account = tracker.account_of(&watch, Some(&fix), &event, Prospect::Live { object: None });
+        let circumstances = Circumstances {
             client: "car".to_owned(),
             subscription: Some("s1".to_owned()),
             position: Some(wire::ExplainedPosition {
@@ -192,16 +169,15 @@ mod tests {
                 accuracy_m: None,
                 age_s: Some(2.5),
             }),
-            event: wire::ExplainedEvent { id: Some("e".into()), live, expires_in_s: live.then_some(60.0) },
+            event: wire::ExplainedEvent { id: Some("e".into()), live: true, expires_in_s: Some(60.0) },
             transitions: false,
-            nearest: Vec::new(),
-            inside: false,
-        }
+        };
+        answer(&account, circumstances)
     }
 
     #[test]
     fn the_answer_has_every_part() {
-        let answer = answer(&explanation(20.0, "severity >= 3 AND lanes > 1 AND a = 1"), circumstances(true));
+        let answer = answered(20.0, "severity >= 3 AND lanes > 1 AND a = 1", 0);
         let expected = json!({
             "matched": false, "client": "car", "subscription": "s1",
             "position": {"coordinates": [0.0, 0.0], "accuracy_m": null, "age_s": 2.5},
@@ -226,45 +202,12 @@ mod tests {
         assert_eq!(serde_json::from_value::<wire::Explanation>(expected).unwrap(), answer);
     }
 
-    #[track_caller]
-    fn check(circumstances: Circumstances, matched: bool, why: &str) {
-        let answer = answer(&explanation(50.0, "severity = 2"), circumstances);
-        assert_eq!((answer.matched, answer.why.as_str()), (matched, why));
-        assert!(answer.filters[0].area.holds, "the area itself holds it");
-    }
-
     #[test]
-    fn only_the_nearest_count() {
-        let nearest = |rank, live| Circumstances {
-            nearest: vec![Some(wire::ExplainedNearest {
-                k: 3,
-                rank,
-                holds: rank.is_some_and(|rank| rank <= 3),
-            })],
-            ..circumstances(live)
-        };
-        check(nearest(Some(3), true), true, "the filter takes the event");
-        check(
-            nearest(Some(4), true),
-            false,
-            "the event is number 4 of the live events that the filter takes, of which only the nearest 3 count",
-        );
-        check(
-            nearest(None, true),
-            false,
-            "only the nearest live events count, and there is nothing to measure from",
-        );
-        check(nearest(None, false), false, "only the nearest live events count, and the event is not live");
-    }
-
-    #[test]
-    fn only_live_events_enter_and_leave() {
-        check(Circumstances { transitions: true, ..circumstances(true) }, true, "the filter takes the event");
-        check(
-            Circumstances { transitions: true, ..circumstances(false) },
-            false,
-            "the filters take the event, but it is not live, so that it neither enters nor leaves",
-        );
+    fn the_place_among_the_nearest_is_told() {
+        let answer = answered(50.0, "severity = 2", 3);
+        let nearest = serde_json::to_value(answer.filters[0].area.nearest).unwrap();
+        assert!(answer.matched && answer.filters[0].matched);
+        assert_eq!(nearest, json!({"k": 3, "rank": 1, "holds": true}));
     }
 
     #[test]

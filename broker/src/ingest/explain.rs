@@ -5,7 +5,7 @@ use std::sync::Arc;
 use matcher::geo::{Position, World};
 use wire::Fault;
 
-use super::feature::{FeatureReader, Published};
+use super::feature::{FeatureReader, Rehearsed};
 use super::json::{self, Members};
 use super::position;
 use super::subscription::{Prepared, SubscriptionReader};
@@ -39,9 +39,9 @@ pub(crate) enum AskedEvent {
     /// A live one, by its id.
     Live(Arc<str>),
     Told {
-        /// Whether the Feature has an id of its own.
-        has_id: bool,
-        published: Box<Published>,
+        /// The Feature's own id, where it has one.
+        id: Option<serde_json::Value>,
+        rehearsed: Box<Rehearsed>,
     },
 }
 
@@ -93,8 +93,12 @@ impl QuestionReader<'_> {
         if let Some(id) = named(text)? {
             return Ok(AskedEvent::Live(id));
         }
-        let has_id = Members::parse(text)?.get("id").is_some();
-        Ok(AskedEvent::Told { has_id, published: Box::new(self.features.parse(text)?) })
+        let rehearsed = self.features.rehearse(text)?;
+        let id = Members::parse(text)?
+            .get("id")
+            .map(|id| json::read(id, "/id", "a text or a number"))
+            .transpose()?;
+        Ok(AskedEvent::Told { id, rehearsed: Box::new(rehearsed) })
     }
 }
 
@@ -155,7 +159,7 @@ mod tests {
                 .unwrap();
         assert_eq!(question.client, "c");
         assert!(matches!(question.subscription, AskedSubscription::Held(id) if &*id == "s"));
-        assert!(matches!(question.event, AskedEvent::Told { has_id: false, .. }));
+        assert!(matches!(question.event, AskedEvent::Told { id: None, .. }));
         assert_eq!(question.position.unwrap().x(), 9.0);
         let question =
             parse(r#"{"client":"c","subscription":{"id":"s","filters":[{}]},"event":"e","position":null}"#)

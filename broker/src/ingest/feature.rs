@@ -106,15 +106,38 @@ impl FeatureReader {
 
     /// Reads a Feature whose members have been told apart already.
     pub(crate) fn parse_members(&self, text: &str, mut members: Members<'_>) -> Result<Published, Refusal> {
-        refuse_what_is_not_there_yet(&members)?;
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
+        let Read { event, life, id, has_time } = self.read(&mut members)?;
+        let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
+        // Last of what can fail, so that nothing that is refused takes a place.
+        let live = life.map(|life| self.live(life, &id)).transpose()?;
+        let body = Body { text: complete(text, &id, has_time), received: Instant::now() };
+        Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
+    }
+
+    /// Reads a Feature that is not going to be published: it takes no place and gets no id.
+    pub(crate) fn rehearse(&self, text: &str) -> Result<Rehearsed, Refusal> {
+        if text.len() > self.event_bytes {
+            return Err(self.too_large());
+        }
+        let Read { event, life, id, .. } = self.read(&mut Members::parse(text)?)?;
+        let object = |key: Option<Cow<'_, str>>| match (key, &id) {
+            (Some(key), _) => Some(object_of_key(&key)),
+            (None, id) => id.as_ref().map(|id| object_of_id(id)),
+        };
+        let life = life.map(|Life { ttl, key }| RehearsedLife { ttl, object: object(key) });
+        Ok(Rehearsed { event, life })
+    }
+
+    fn read<'a>(&self, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
+        refuse_what_is_not_there_yet(members)?;
         let mut faults = Vec::new();
-        check_kind(&mut members, &mut faults);
-        let position = self.geometry(&mut members, &mut faults);
-        let reach = self.reach(&mut members, &mut faults);
-        let life = self.life(&mut members, &mut faults);
-        let id = id(&mut members, self.bounds.name_bytes, &mut faults);
+        check_kind(members, &mut faults);
+        let position = self.geometry(members, &mut faults);
+        let reach = self.reach(members, &mut faults);
+        let life = self.life(members, &mut faults);
+        let id = id(members, self.bounds.name_bytes, &mut faults);
         let has_time = match members.take("time") {
             Some(time) => {
                 faults.extend(position::time(time, "/time").err());
@@ -132,11 +155,7 @@ impl FeatureReader {
         let (Some(position), true) = (position, faults.is_empty()) else {
             return Err(Refusal::Invalid(faults));
         };
-        let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
-        // Last of what can fail, so that nothing that is refused takes a place.
-        let live = life.map(|life| self.live(life, &id)).transpose()?;
-        let body = Body { text: complete(text, &id, has_time), received: Instant::now() };
-        Ok(Published { event: Arc::new(Event { position, attributes, reach }), body: Arc::new(body), live })
+        Ok(Read { event: Event { position, attributes, reach }, life, id, has_time })
     }
 
     /// What makes an event live: a time to live, or a key.
@@ -181,8 +200,8 @@ impl FeatureReader {
     fn live(&self, life: Life<'_>, id: &Id<'_>) -> Result<Live, Refusal> {
         let Life { ttl, key } = life;
         let object = match key {
-            Some(key) => format!("key:{key}"),
-            None => format!("id:{id}"),
+            Some(key) => object_of_key(&key),
+            None => object_of_id(id),
         };
         let place = self.live_census.place(&object)?;
         Ok(Live {
@@ -239,6 +258,38 @@ impl FeatureReader {
         });
         radius.map_err(|fault| faults.push(fault)).ok()
     }
+}
+
+fn object_of_key(key: &str) -> String {
+    format!("key:{key}")
+}
+
+fn object_of_id(id: impl fmt::Display) -> String {
+    format!("id:{id}")
+}
+
+/// A Feature that is not going to be published.
+#[derive(Debug)]
+pub(crate) struct Rehearsed {
+    pub(crate) event: Event,
+    /// The life that it would have.
+    pub(crate) life: Option<RehearsedLife>,
+}
+
+/// The life of an event that is not going to be published.
+#[derive(Debug)]
+pub(crate) struct RehearsedLife {
+    pub(crate) ttl: Duration,
+    /// What it is about; not known where that would be an id that this broker makes.
+    pub(crate) object: Option<String>,
+}
+
+/// What a Feature says.
+struct Read<'a> {
+    event: Event,
+    life: Option<Life<'a>>,
+    id: Option<Cow<'a, str>>,
+    has_time: bool,
 }
 
 /// What makes an event live.

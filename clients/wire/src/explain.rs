@@ -142,6 +142,9 @@ pub struct ExplainedArea {
     /// How far outside the place is; absent for an area that follows a client without a position.
     #[serde(default)]
     pub metres_outside: Option<f64>,
+    /// Whether the client's position is too inaccurate for the area, which then lets nothing in or out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits_for_a_better_fix: bool,
     /// The place of the event among the nearest, where only those count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nearest: Option<ExplainedNearest>,
@@ -170,8 +173,8 @@ pub enum AreaForm {
 pub struct ExplainedNearest {
     /// How many count.
     pub k: u32,
-    /// Which it is, from 1, among the live events that the filter takes; absent for an event that it does not take or that is not
-    /// live, and where there is nothing to measure from.
+    /// Which it is, from 1, among the live events that the filter takes; absent for an event that it does not take or
+    /// that is not live, where there is nothing to measure from, and far behind those that count.
     #[serde(default)]
     pub rank: Option<u64>,
     /// Whether it is among those that count.
