@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use matcher::event::Event;
 use matcher::geo::World;
+use matcher::live::Cause;
 use wire::Problem;
 
 use crate::config::Config;
 use crate::http::encode;
 use crate::ingest::feature::{FeatureReader, Published};
-use crate::outbox::{Cause, Delivery, Entry, Names};
+use crate::outbox::{Delivery, Entry, Names};
 
 /// Reads events as the broker does.
 pub struct EventReader(FeatureReader);

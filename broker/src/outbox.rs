@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use matcher::live::Cause;
 use tokio::sync::Notify;
 
 use crate::config::{self, OverflowName};
@@ -61,21 +62,6 @@ pub(crate) struct Delivery {
     pub(crate) body: Arc<Body>,
     /// What one of the subscriptions wants at the bound, if it said so.
     pub(crate) overflow: Option<OverflowName>,
-}
-
-/// What brings a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// The event was published.
-    Published,
-    /// The subscriber moved.
-    Moved,
-    /// The subscription was made or changed.
-    Changed,
-    /// The event's time ran out.
-    Expired,
-    /// The event was revoked.
-    Revoked,
 }
 
 /// What becomes of an object in a subscription.
@@ -155,6 +141,12 @@ impl Entry {
 }
 
 impl Delivery {
+    /// When its event was read, where nothing but the broker's own work lies between that and now: a transition may
+    /// have waited for `dwell_s`, and what a subscriber came by is as old as it is.
+    pub(crate) fn fresh_since(&self) -> Option<Instant> {
+        (self.cause == Cause::Published && self.transition.is_none()).then_some(self.body.received)
+    }
+
     fn bytes(&self) -> usize {
         let names = match &self.subscriptions {
             Names::One(name) => name.len(),

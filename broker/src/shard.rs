@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use matcher::engine::Footprint;
 use matcher::event::Event;
+use matcher::live::Fix;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::census::{Census, Place};
 use crate::config::{self, Queue};
 use crate::engines::{Engines, Made, Report};
 use crate::ingest::feature::Published;
-use crate::ingest::position::Fix;
 use crate::ingest::subscription::Prepared;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Detach { client: Arc<str>, connection: u64 },
     /// Everything of a client is gone.
     Forget { client: Arc<str>, reply: oneshot::Sender<bool> },
+    /// End the live events of an id.
+    Revoke { id: Arc<str>, reply: oneshot::Sender<bool> },
     /// What the engine holds.
     Footprint { reply: oneshot::Sender<Footprint> },
     /// Nothing comes after this.
@@ -95,12 +97,13 @@ impl Shards {
         let census = Census::new(config.limits.clients);
         for (index, Made { engine, report }) in engines.into_made().enumerate() {
             let (sender, receiver) = mpsc::channel(config.queue.commands);
-            let sessions =
-                Sessions::new(engine, config.limits.clone(), Arc::clone(&census), Arc::clone(metrics));
+            let sessions = Sessions::new(engine, config, Arc::clone(&census), Arc::clone(metrics));
             let (metrics, queue) = (Arc::clone(metrics), config.queue.clone());
             let shard = Shard { sessions, metrics, report: report.clone(), queue };
             let thread = std::thread::Builder::new().name(format!("shard-{index}"));
-            threads.push(thread.spawn(move || shard.run(receiver))?);
+            // Of its own, for its clock: nothing else ever waits on this thread.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+            threads.push(thread.spawn(move || runtime.block_on(shard.run(receiver)))?);
             senders.push(sender);
             reports.push(report);
         }
@@ -168,6 +171,17 @@ impl Shards {
             return send(self.of(&client), Command::Move { client, fix, place }, self.wait).await;
         }
         self.ask(client, |client, reply| Command::MoveIfRoom { client, fix, reply }).await?
+    }
+
+    /// Ends the live events of an id in every shard; says whether there was one.
+    pub(crate) async fn revoke(&self, id: &Arc<str>) -> Result<bool, Refusal> {
+        let mut found = false;
+        for sender in self.senders.iter() {
+            let (reply, answer) = oneshot::channel();
+            send(sender, Command::Revoke { id: Arc::clone(id), reply }, self.wait).await?;
+            found |= answer.await.map_err(|_| Refusal::Stopping)?;
+        }
+        Ok(found)
     }
 
     /// Asks the shard of a client.
@@ -250,11 +264,22 @@ struct Shard {
 }
 
 impl Shard {
-    /// Takes whatever waits, up to a bound: a lone command does not wait for company.
-    fn run(mut self, mut receiver: mpsc::Receiver<Command>) {
+    /// Takes whatever waits, up to a bound: a lone command does not wait for company. What happens by itself happens
+    /// before whatever came after its time.
+    async fn run(mut self, mut receiver: mpsc::Receiver<Command>) {
         let mut commands = Vec::new();
         let mut events = Vec::new();
-        while receiver.blocking_recv_many(&mut commands, self.queue.batch_of(self.report.has_device())) > 0 {
+        loop {
+            let batch = self.queue.batch_of(self.report.has_device());
+            let received = receiver.recv_many(&mut commands, batch);
+            let received = match self.sessions.next_deadline() {
+                Some(deadline) => tokio::time::timeout_at(deadline.into(), received).await.ok(),
+                None => Some(received.await),
+            };
+            self.sessions.advance();
+            if received == Some(0) {
+                return;
+            }
             for command in commands.drain(..) {
                 if let Command::Match(event) = command {
                     events.push(event);
@@ -278,7 +303,7 @@ impl Shard {
         match self.sessions.match_batch(&batch) {
             Ok(()) => {
                 for (index, published) in events.iter().enumerate() {
-                    self.sessions.deliver(index, &published.body);
+                    self.sessions.deliver(index, published);
                 }
                 self.sessions.wake_readers();
             }
@@ -304,12 +329,12 @@ impl Shard {
             }
             Command::Move { client, fix, place } => {
                 // It was answered already, which is what the place is for.
-                if let Err(refusal) = sessions.move_client(&client, fix.position, Some(place)) {
+                if let Err(refusal) = sessions.move_client(&client, fix, Some(place)) {
                     tracing::error!(?refusal, "a move could not be carried out");
                 }
             }
             Command::MoveIfRoom { client, fix, reply } => {
-                drop(reply.send(sessions.move_client(&client, fix.position, None)));
+                drop(reply.send(sessions.move_client(&client, fix, None)));
             }
             Command::Install { client, subscription, owner, answer, reply } => {
                 let owner_connection = owner.as_ref().map(|outbox| outbox.connection);
@@ -317,7 +342,9 @@ impl Shard {
                 if let (Ok(_), Some(outbox), Some(answer)) = (&installed, owner, answer) {
                     outbox.push_answer(answer);
                 }
+                // An answer over HTTP is on its way before whatever the subscription brings.
                 drop(reply.send(installed));
+                sessions.tell_changes();
             }
             Command::Remove { client, id, reply } => drop(reply.send(sessions.remove(&client, &id))),
             Command::Get { client, id, reply } => drop(reply.send(sessions.document(&client, &id))),
@@ -332,6 +359,7 @@ impl Shard {
             }
             Command::Detach { client, connection } => sessions.detach(&client, connection),
             Command::Forget { client, reply } => drop(reply.send(sessions.forget(&client))),
+            Command::Revoke { id, reply } => drop(reply.send(sessions.revoke(&id))),
             Command::Footprint { reply } => drop(reply.send(sessions.footprint())),
         }
         ControlFlow::Continue(())

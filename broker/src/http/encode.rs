@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::outbox::{Cause, Delivery, Entry, Gap, Names, Transition};
+use matcher::live::Cause;
+
+use crate::outbox::{Delivery, Entry, Gap, Names, Transition};
 use crate::refusal::Refusal;
 
 /// What a delivery begins with, before its offset.

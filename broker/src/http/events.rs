@@ -12,6 +12,7 @@ use wire::Accepted;
 
 use super::batch::{self, Tally, Work};
 use super::body::{self, Format, Parts};
+use super::path::EventPath;
 use super::{App, Pace, error};
 use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
@@ -164,14 +165,25 @@ async fn collection(
     }
 }
 
-/// Ends a live event (not there yet).
+/// Ends a live event: nobody comes to it any more, and those who have it inside are told an exit.
 #[utoipa::path(
     delete, path = "/v1/events/{id}", tag = "events",
-    params(("id" = String, Path, description = "The event's id")),
-    responses((status = 501, description = "Not there yet", body = wire::Problem, content_type = "application/problem+json")),
+    params(("id" = String, Path, description = "The event's id; of a number, its digits")),
+    responses(
+        (status = 204, description = "Every live event of this id is over"),
+        (status = 404, description = "No event of this id is live", body = wire::Problem, content_type = "application/problem+json"),
+    )
 )]
-pub(crate) async fn revoke() -> Refusal {
-    Refusal::not_yet("", "revoking a live event")
+pub(crate) async fn revoke(
+    State(app): State<Arc<App>>,
+    EventPath(id): EventPath,
+) -> Result<StatusCode, Refusal> {
+    app.refuse_when_stopping()?;
+    if app.shards.revoke(&id).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Refusal::NotFound(format!("no event {id} is live")))
+    }
 }
 
 /// Says why a client does or does not get an event (not there yet).

@@ -14,6 +14,9 @@ pub(crate) struct ClientPath(pub(crate) Arc<str>);
 /// The client and the subscription of `/v1/clients/{client}/subscriptions/{id}`.
 pub(crate) struct SubscriptionPath(pub(crate) Arc<str>, pub(crate) Arc<str>);
 
+/// The event of `/v1/events/{id}`.
+pub(crate) struct EventPath(pub(crate) Arc<str>);
+
 /// Checks a client's name: 1 to `limits.client_name_bytes` bytes without control characters.
 pub(crate) fn client_name(app: &App, name: &str) -> Result<Arc<str>, Refusal> {
     let limit = app.config.limits.client_name_bytes;
@@ -48,6 +51,16 @@ impl FromRequestParts<Arc<App>> for SubscriptionPath {
             .map_err(|error| unreadable(&error))?;
         app.subscriptions.check_id(&id, "").map_err(|fault| Refusal::BadRequest(fault.detail))?;
         Ok(Self(client_name(app, &client)?, id.into()))
+    }
+}
+
+impl FromRequestParts<Arc<App>> for EventPath {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        let Path(id) =
+            Path::<String>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
+        Ok(Self(id.into()))
     }
 }
 

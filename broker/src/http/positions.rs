@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use matcher::live::Fix;
 use wire::Moved;
 
 use super::batch::{self, Tally, Work};
@@ -13,7 +14,7 @@ use super::body::{self, Bound, Format, Parts};
 use super::path::{self, ClientPath};
 use super::{App, error};
 use crate::ingest::framing::Elements;
-use crate::ingest::position::{self, Fix};
+use crate::ingest::position;
 use crate::refusal::Refusal;
 
 /// Tells where a client is.

@@ -108,8 +108,10 @@ impl Reader {
         }
         let metrics = &self.app.metrics;
         metrics.frames_sent.add(batch.len() as u64);
-        if let Some(Entry::Delivery(oldest)) = batch.first() {
-            metrics.publish_to_write.record(Instant::now().duration_since(oldest.body.received));
+        if let Some(Entry::Delivery(oldest)) = batch.first()
+            && let Some(received) = oldest.fresh_since()
+        {
+            metrics.publish_to_write.record(Instant::now().duration_since(received));
         }
         text.into()
     }

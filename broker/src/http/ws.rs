@@ -216,7 +216,7 @@ async fn write_batch(
     let started = Instant::now();
     let count = batch.len() as u64;
     let oldest = batch.iter().find_map(|entry| match entry {
-        Entry::Delivery(delivery) => Some(delivery.body.received),
+        Entry::Delivery(delivery) => delivery.fresh_since(),
         Entry::Answer(_) | Entry::Gap(_) => None,
     });
     for entry in batch.drain(..) {

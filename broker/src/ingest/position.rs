@@ -1,18 +1,11 @@
 //! Positions of clients.
 
 use matcher::geo::{Position, World};
+use matcher::live::Fix;
 use wire::Fault;
 
 use super::json::{self, Members};
 use crate::refusal::Refusal;
-
-/// Where a client says that it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Fix {
-    pub(crate) position: Position,
-    /// How far off the position may be; 0 where nothing was said of it.
-    pub(crate) accuracy_m: f64,
-}
 
 /// Reads `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
 pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Position, Fault> {

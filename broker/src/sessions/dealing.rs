@@ -4,12 +4,20 @@ use std::sync::Arc;
 
 use matcher::engine::MatchError;
 use matcher::event::Event;
+use matcher::live::Cause;
 use matcher::subscription::SubscriptionId;
 
 use super::Sessions;
 use crate::config::OverflowName;
-use crate::ingest::feature::Body;
-use crate::outbox::{Cause, Delivery, Names};
+use crate::ingest::feature::{Body, Published};
+use crate::outbox::{Delivery, Names, Transition};
+
+/// What is told of an event.
+pub(super) struct Occurrence<'a> {
+    pub(super) cause: Cause,
+    pub(super) transition: Option<Transition>,
+    pub(super) body: &'a Arc<Body>,
+}
 
 impl Sessions {
     /// Matches events; [`deliver`](Self::deliver) then deals them out one by one.
@@ -21,23 +29,30 @@ impl Sessions {
     }
 
     /// Deals the `index`-th event of the batch out: once to each client, with all subscriptions that it satisfies.
-    pub(crate) fn deliver(&mut self, index: usize, body: &Arc<Body>) {
+    pub(crate) fn deliver(&mut self, index: usize, published: &Arc<Published>) {
+        if let Some(live) = &published.live {
+            return self.announce(index, published, live);
+        }
         let row = self.rows.row(index);
         if row.is_empty() {
             return;
         }
         let mut pairs = std::mem::take(&mut self.pairs);
-        let pair = |id: &SubscriptionId| Some((self.subscriptions.get(id.0)?.client, id.0));
+        let pair = |id: &SubscriptionId| {
+            let held = self.subscriptions.get(id.0)?;
+            (held.takes_all || self.takes_passing(id.0, published)).then_some((held.client, id.0))
+        };
         pairs.extend(row.iter().filter_map(pair));
         pairs.sort_unstable();
+        let occurrence = Occurrence { cause: Cause::Published, transition: None, body: &published.body };
         for group in pairs.chunk_by(|a, b| a.0 == b.0) {
-            self.deliver_to(group[0].0, group, body);
+            self.deliver_to(group[0].0, group, &occurrence);
         }
         pairs.clear();
         self.pairs = pairs;
     }
 
-    fn deliver_to(&mut self, client_id: u32, group: &[(u32, u32)], body: &Arc<Body>) {
+    pub(super) fn deliver_to(&mut self, client_id: u32, group: &[(u32, u32)], occurrence: &Occurrence<'_>) {
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.offset += 1;
         self.deliveries_count += 1;
@@ -64,9 +79,9 @@ impl Sessions {
         let delivery = Delivery {
             offset: client.offset,
             subscriptions,
-            cause: Cause::Published,
-            transition: None,
-            body: Arc::clone(body),
+            cause: occurrence.cause,
+            transition: occurrence.transition,
+            body: Arc::clone(occurrence.body),
             overflow,
         };
         for reader in &client.readers {

@@ -1,17 +1,21 @@
 //! The clients of one shard: their subscriptions, their readers, and the offsets of what they get.
 
 mod dealing;
+mod live;
 mod slots;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 use matcher::engine::{Engine, Footprint, InstallError, MatchRows};
-use matcher::geo::Position;
+use matcher::geo::World;
+use matcher::live::{Effect, Fix, Interest, Moment, Settings, Tracker};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use crate::census::{Census, Place};
-use crate::config::{Limits, OverflowName};
+use crate::config::{self, InaccurateFixes, Limits, OverflowName};
+use crate::ingest::feature::Published;
 use crate::ingest::subscription::{Prepared, quoted};
 use crate::metrics::Metrics;
 use crate::outbox::{Gap, Outbox};
@@ -21,6 +25,12 @@ use slots::Slots;
 /// The clients of one shard and the engine that matches for them. Owned by the shard's thread; nobody locks it.
 pub(crate) struct Sessions {
     engine: Box<dyn Engine>,
+    /// Has the subscriptions and positions that the engine has, and the live events.
+    tracker: Tracker<Arc<Published>>,
+    /// What the tracker's times count from.
+    started: Instant,
+    /// When what is carried out now began.
+    now: Moment,
     limits: Limits,
     census: Arc<Census>,
     metrics: Arc<Metrics>,
@@ -28,6 +38,8 @@ pub(crate) struct Sessions {
     clients: Slots<Client>,
     subscriptions: Slots<Held>,
     rows: MatchRows,
+    /// Of the step at hand, kept for its memory.
+    effects: Vec<Effect<Arc<Published>>>,
     /// Pairs of client and subscription of one event; kept for its memory.
     pairs: Vec<(u32, u32)>,
     /// Of the batch at hand, counted once at its end.
@@ -85,6 +97,8 @@ struct Held {
     name: Arc<str>,
     document: Arc<str>,
     overflow: Option<OverflowName>,
+    /// Whether every event that satisfies it is for it, live or not.
+    takes_all: bool,
     /// The connection that it ends with.
     owner: Option<u64>,
 }
@@ -92,12 +106,20 @@ struct Held {
 impl Sessions {
     pub(crate) fn new(
         engine: Box<dyn Engine>,
-        limits: Limits,
+        config: &config::Config,
         census: Arc<Census>,
         metrics: Arc<Metrics>,
     ) -> Self {
+        let limits = config.limits.clone();
+        let settings = Settings {
+            members_max: limits.members_per_subscription,
+            holds_inaccurate: config.sessions.inaccurate_fixes == InaccurateFixes::Hold,
+        };
         Self {
             engine,
+            tracker: Tracker::new(World::from(config.server.world), settings),
+            started: metrics.started,
+            now: Moment::ZERO,
             limits,
             census,
             metrics,
@@ -105,6 +127,7 @@ impl Sessions {
             clients: Slots::new(),
             subscriptions: Slots::new(),
             rows: MatchRows::new(),
+            effects: Vec::new(),
             pairs: Vec::new(),
             deliveries_count: 0,
             unread_count: 0,
@@ -154,18 +177,22 @@ impl Sessions {
     pub(crate) fn move_client(
         &mut self,
         name: &Arc<str>,
-        position: Position,
+        fix: Fix,
         place: Option<Place>,
     ) -> Result<(), Refusal> {
         let id = self.enter(name, place)?;
         if let Some(client) = self.clients.get_mut(id) {
             client.has_position = true;
         }
-        self.engine.move_client(ClientId(id), Some(position));
+        self.engine.move_client(ClientId(id), Some(fix.position));
+        self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
+        self.deal();
+        self.wake_readers();
         Ok(())
     }
 
-    /// Makes or replaces a subscription.
+    /// Makes or replaces a subscription. What it brings is told by [`tell_changes`](Self::tell_changes), for which an
+    /// answer that has to come first must not be late.
     pub(crate) fn install(
         &mut self,
         name: &Arc<str>,
@@ -195,12 +222,13 @@ impl Sessions {
                 setting,
             });
         }
-        let Prepared { id, filters, overflow, document, .. } = prepared;
+        let Prepared { id, filters, nearest, interest, overflow, document } = prepared;
         let held = Held {
             client: client_id,
             name: quoted(&id).into(),
             document: Arc::clone(&document),
             overflow,
+            takes_all: interest == Interest::Events && nearest.iter().all(Option::is_none),
             owner,
         };
         let subscription = Subscription { client: ClientId(client_id), filters };
@@ -216,6 +244,14 @@ impl Sessions {
             }
             return Err(full);
         }
+        self.tracker.install(
+            SubscriptionId(number),
+            subscription,
+            nearest,
+            interest,
+            self.now,
+            &mut self.effects,
+        );
         self.subscriptions.put(number, held);
         client.subscriptions.insert(id, number);
         if previous.is_none() {
@@ -237,6 +273,7 @@ impl Sessions {
 
     fn end(&mut self, number: u32) {
         self.engine.remove(SubscriptionId(number));
+        self.tracker.remove(SubscriptionId(number));
         self.subscriptions.remove(number);
         self.metrics.subscriptions.lower();
         self.metrics.changes.add(1);
@@ -322,6 +359,8 @@ impl Sessions {
             self.end(number);
         }
         self.engine.move_client(ClientId(client_id), None);
+        // It has no subscription left that this could concern.
+        self.tracker.move_client(ClientId(client_id), None, self.now, &mut self.effects);
         for reader in client.readers {
             reader.close(1000, "the client was deleted");
         }

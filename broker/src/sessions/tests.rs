@@ -19,14 +19,17 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let config = Config::default();
-        let limits =
-            Limits { subscriptions_per_client: 2, clients: 3, readers_per_client: 1, ..config.limits };
+        let mut config = Config::default();
+        config.server.world = config::WorldName::Planar;
+        config.limits.subscriptions_per_client = 2;
+        config.limits.clients = 3;
+        config.limits.readers_per_client = 1;
+        let limits = config.limits.clone();
         let engine = Box::new(Scan::new(World::Planar));
         Self {
             sessions: Sessions::new(
                 engine,
-                limits.clone(),
+                &config,
                 Census::new(limits.clients),
                 Arc::new(Metrics::new(1)),
             ),
@@ -52,17 +55,20 @@ impl Bench {
     }
 
     fn try_move(&mut self, client: &str, x: f64) -> Result<(), Refusal> {
-        let position = World::Planar.position(&[x, 0.0]).unwrap();
-        self.sessions.move_client(&client.into(), position, None)
+        self.sessions.move_client(&client.into(), fix(x), None)
     }
 
     fn publish(&mut self) {
         let text = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[0,0]}}"#;
         let published = self.features.parse(text).unwrap();
         self.sessions.match_batch(&[&published.event]).unwrap();
-        self.sessions.deliver(0, &published.body);
+        self.sessions.deliver(0, &Arc::new(published));
         self.sessions.wake_readers();
     }
+}
+
+fn fix(x: f64) -> Fix {
+    Fix { position: World::Planar.position(&[x, 0.0]).unwrap(), accuracy_m: 0.0 }
 }
 
 /// What waits in an outbox, in short.
@@ -162,8 +168,7 @@ fn limits_are_held() {
     let place = bench.sessions.census.place().ok();
     assert!(bench.try_move("d", 0.0).is_err());
     bench.move_to("c", 1.0);
-    let position = World::Planar.position(&[0.0, 0.0]).unwrap();
-    bench.sessions.move_client(&"d".into(), position, place).unwrap();
+    bench.sessions.move_client(&"d".into(), fix(0.0), place).unwrap();
     bench.sessions.forget("c");
     bench.move_to("e", 0.0);
 }

@@ -160,22 +160,22 @@ impl<P: Clone> Tracker<P> {
         self.scene.deadlines.next()
     }
 
-    /// Lets everything happen that is due by `now`, in order.
-    pub fn advance(&mut self, now: Moment, effects: &mut Vec<Effect<P>>) {
-        while let Some((at, due)) = self.scene.deadlines.pop(now) {
-            match due {
-                Due::Dwelt { subscription, event } => {
-                    if let Some(watch) = watch_mut(&mut self.watches, subscription) {
-                        watch.enter(&mut self.scene, effects, subscription, event, at);
-                    }
+    /// Lets the next thing happen that is due by `now`; says whether there was one. To be called until there is none.
+    pub fn advance(&mut self, now: Moment, effects: &mut Vec<Effect<P>>) -> bool {
+        let Some((at, due)) = self.scene.deadlines.pop(now) else { return false };
+        match due {
+            Due::Dwelt { subscription, event } => {
+                if let Some(watch) = watch_mut(&mut self.watches, subscription) {
+                    watch.enter(&mut self.scene, effects, subscription, event, at);
                 }
-                Due::Expired { event, sequence } => {
-                    if self.scene.events.get(event).is_some_and(|live| live.sequence == sequence) {
-                        self.end(event, at, Cause::Expired, effects);
-                    }
+            }
+            Due::Expired { event, sequence } => {
+                if self.scene.events.get(event).is_some_and(|live| live.sequence == sequence) {
+                    self.end(event, at, Cause::Expired, effects);
                 }
             }
         }
+        true
     }
 
     /// Makes or replaces a subscription. One that was of the same kind keeps what it knows; what fits the new filters no

@@ -209,7 +209,7 @@ impl Run {
             17 => {
                 let passes = u64::from(self.pick(800));
                 self.now += Duration::from_millis(passes);
-                self.tracker.advance(self.now, &mut self.effects);
+                while self.tracker.advance(self.now, &mut self.effects) {}
                 self.oracle.advance(self.now);
             }
             _ => self.install(),

@@ -1,0 +1,111 @@
+//! Live events of one shard: who is told of them when they come, when somebody moves, and when their time is up.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use matcher::live::{Announcement, Change, Effect, Moment};
+use matcher::subscription::SubscriptionId;
+
+use super::Sessions;
+use super::dealing::Occurrence;
+use crate::ingest::feature::{Live, Published};
+use crate::outbox::{Gap, Transition};
+
+impl Sessions {
+    /// What the time is, as the tracker counts it.
+    fn moment(&self, at: Instant) -> Moment {
+        at.saturating_duration_since(self.started)
+    }
+
+    /// When [`advance`](Self::advance) may have something to do next.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.tracker.next_deadline().map(|moment| self.started + moment)
+    }
+
+    /// Lets everything happen whose time has come.
+    pub(crate) fn advance(&mut self) {
+        self.now = self.moment(Instant::now());
+        while self.tracker.advance(self.now, &mut self.effects) {
+            self.deal();
+        }
+        self.wake_readers();
+    }
+
+    /// Takes a live event in, the `index`-th of the batch.
+    pub(super) fn announce(&mut self, index: usize, published: &Arc<Published>, live: &Live) {
+        let Live { object, id, sequence, ttl, .. } = live;
+        let new = Announcement {
+            object: Arc::clone(object),
+            id: Arc::clone(id),
+            sequence: *sequence,
+            expires: self.moment(published.body.received) + *ttl,
+            event: Arc::clone(&published.event),
+            payload: Arc::clone(published),
+        };
+        self.tracker.publish(new, self.rows.row(index), self.now, &mut self.effects);
+        self.deal();
+    }
+
+    /// Ends the live events of an id; says whether there was one.
+    pub(crate) fn revoke(&mut self, id: &str) -> bool {
+        let found = self.tracker.revoke(id, self.now, &mut self.effects);
+        self.deal();
+        self.wake_readers();
+        found
+    }
+
+    /// Tells what an installed subscription brought.
+    pub(crate) fn tell_changes(&mut self) {
+        self.deal();
+        self.wake_readers();
+    }
+
+    /// Tells the effects of one step: to each client each event once for each of the things that happened to it, with
+    /// all subscriptions that it happened in.
+    pub(super) fn deal(&mut self) {
+        if self.effects.is_empty() {
+            return;
+        }
+        let mut effects = std::mem::take(&mut self.effects);
+        let mut told: Vec<(u32, &Effect<Arc<Published>>)> = effects
+            .iter()
+            .filter_map(|effect| Some((self.subscriptions.get(effect.subscription.0)?.client, effect)))
+            .collect();
+        let kind = |(client, effect): &(u32, &Effect<_>)| (*client, effect.change, effect.sequence, effect.cause);
+        told.sort_by_key(|one| (kind(one), one.1.subscription));
+        let mut numbers = Vec::new();
+        for group in told.chunk_by(|a, b| kind(a) == kind(b)) {
+            let (client, effect) = group[0];
+            numbers.clear();
+            numbers.extend(group.iter().map(|(client, effect)| (*client, effect.subscription.0)));
+            let transition = match effect.change {
+                Change::Left => Some(Transition::Exit),
+                Change::Entered => Some(Transition::Enter),
+                Change::Reached => None,
+                Change::Refused => {
+                    self.tell_refusal(client);
+                    continue;
+                }
+            };
+            let occurrence = Occurrence { cause: effect.cause, transition, body: &effect.payload.body };
+            self.deliver_to(client, &numbers, &occurrence);
+        }
+        drop(told);
+        effects.clear();
+        self.effects = effects;
+    }
+
+    /// An object that would have entered did not, which takes an offset as the enter would have.
+    fn tell_refusal(&mut self, client: u32) {
+        let Some(client) = self.clients.get_mut(client) else { return };
+        client.offset += 1;
+        for reader in &client.readers {
+            reader.push_gap(Gap { from: client.offset, to: client.offset, reason: "members" });
+        }
+    }
+
+    /// Whether an event that is not live is for a subscription that it satisfies.
+    pub(super) fn takes_passing(&self, number: u32, published: &Published) -> bool {
+        self.tracker.takes_passing(SubscriptionId(number), &published.event)
+    }
+}
