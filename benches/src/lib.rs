@@ -4,6 +4,7 @@
 pub mod baseline;
 pub mod engines;
 pub mod fanout;
+pub mod fences;
 pub mod gpu;
 pub mod micro;
 pub mod paper;

@@ -7,6 +7,7 @@ pub(crate) mod feature;
 pub(crate) mod framing;
 pub(crate) mod interest;
 pub(crate) mod json;
+mod life;
 pub(crate) mod position;
 pub(crate) mod subscription;
 pub(crate) mod value;

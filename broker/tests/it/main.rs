@@ -12,6 +12,7 @@ mod demo;
 mod engines;
 mod exactness;
 mod lifecycle;
+mod live;
 mod meaning;
 mod not_yet;
 mod slow_reader;

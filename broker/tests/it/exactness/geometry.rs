@@ -116,6 +116,29 @@ impl Area {
         }
     }
 
+    /// The same for the area and all that is at most so many metres outside of it.
+    pub(crate) fn side_of_margin(&self, client: Option<Place>, place: Place, margin_m: f64) -> Side {
+        match self {
+            Self::Everywhere => Side::Inside,
+            Self::Following { radius_m } => {
+                client.map_or(Side::Outside, |center| within(distance_m(center, place), radius_m + margin_m))
+            }
+            Self::Circle { center, radius_m } => within(distance_m(*center, place), radius_m + margin_m),
+            Self::Polygons(parts) if polygons_side(parts, place) != Side::Outside => Side::Inside,
+            Self::Polygons(parts) => {
+                let edges = parts.iter().flatten().flat_map(|ring| ring.windows(2));
+                let distances = edges.map(|edge| edge_distance_m(edge[0], edge[1], place));
+                let outside_m = distances.fold(f64::INFINITY, f64::min);
+                // The distance is only so good, so near the end of the margin it tells nothing.
+                if (outside_m - margin_m).abs() < 0.005 * margin_m + BORDER_M {
+                    return Side::Border;
+                }
+                within(outside_m, margin_m)
+            }
+            Self::Corridor { line, radius_m } => within(line_distance_m(line, place), radius_m + margin_m),
+        }
+    }
+
     /// As PROTOCOL writes it; `None` for everywhere, which is an absent member.
     pub(crate) fn document(&self) -> Option<Value> {
         match self {

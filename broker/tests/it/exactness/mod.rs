@@ -2,13 +2,13 @@
 
 mod brute;
 mod clients;
-mod conditions;
+pub(crate) mod conditions;
 #[cfg(feature = "gpu")]
 mod devices;
-mod geometry;
+pub(crate) mod geometry;
 mod plan;
 mod seams;
-mod taxis;
+pub(crate) mod taxis;
 mod traffic;
 
 use std::collections::HashMap;
