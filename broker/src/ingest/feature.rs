@@ -12,12 +12,12 @@ use wire::Fault;
 
 use super::attributes::{self, Bounds};
 use super::json::{self, Members};
-use super::life::LifeReader;
+use super::life::{Life, LifeReader};
 use super::position;
 use crate::config::Limits;
 use crate::refusal::Refusal;
 
-pub(crate) use super::life::Live;
+pub(crate) use super::life::{Live, RehearsedLife};
 
 /// An accepted event: what engines match, and what subscribers get.
 #[derive(Debug)]
@@ -37,6 +37,22 @@ pub(crate) struct Body {
     pub(crate) text: Box<str>,
     /// When the broker had read it.
     pub(crate) received: Instant,
+}
+
+/// A Feature that is not going to be published.
+#[derive(Debug)]
+pub(crate) struct Rehearsed {
+    pub(crate) event: Event,
+    /// The life that it would have.
+    pub(crate) life: Option<RehearsedLife>,
+}
+
+/// What a Feature says.
+struct Read<'a> {
+    event: Event,
+    life: Option<Life<'a>>,
+    id: Option<Cow<'a, str>>,
+    has_time: bool,
 }
 
 /// Reads Features.
@@ -88,15 +104,33 @@ impl FeatureReader {
 
     /// Reads a Feature whose members have been told apart already.
     pub(crate) fn parse_members(&self, text: &str, mut members: Members<'_>) -> Result<Published, Refusal> {
-        refuse_what_is_not_there_yet(&members)?;
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
+        let Read { event, life, id, has_time } = self.read(&mut members)?;
+        let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
+        // Last of what can fail, so that nothing that is refused takes a place.
+        let live = life.map(|life| self.lives.begin(life, id.to_string())).transpose()?;
+        let body = Body { text: complete(text, &id, has_time), received: Instant::now() };
+        Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
+    }
+
+    /// Reads a Feature that is not going to be published: it takes no place and gets no id.
+    pub(crate) fn rehearse(&self, text: &str) -> Result<Rehearsed, Refusal> {
+        if text.len() > self.event_bytes {
+            return Err(self.too_large());
+        }
+        let Read { event, life, id, .. } = self.read(&mut Members::parse(text)?)?;
+        Ok(Rehearsed { event, life: life.map(|life| life.rehearse(id.as_deref())) })
+    }
+
+    fn read<'a>(&self, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
+        refuse_what_is_not_there_yet(members)?;
         let mut faults = Vec::new();
-        check_kind(&mut members, &mut faults);
-        let position = self.geometry(&mut members, &mut faults);
-        let reach = self.reach(&mut members, &mut faults);
-        let life = self.lives.read(&mut members, &mut faults);
-        let id = id(&mut members, self.bounds.name_bytes, &mut faults);
+        check_kind(members, &mut faults);
+        let position = self.geometry(members, &mut faults);
+        let reach = self.reach(members, &mut faults);
+        let life = self.lives.read(members, &mut faults);
+        let id = id(members, self.bounds.name_bytes, &mut faults);
         let has_time = match members.take("time") {
             Some(time) => {
                 faults.extend(position::time(time, "/time").err());
@@ -114,11 +148,7 @@ impl FeatureReader {
         let (Some(position), true) = (position, faults.is_empty()) else {
             return Err(Refusal::Invalid(faults));
         };
-        let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
-        // Last of what can fail, so that nothing that is refused takes a place.
-        let live = life.map(|life| self.lives.begin(life, id.to_string())).transpose()?;
-        let body = Body { text: complete(text, &id, has_time), received: Instant::now() };
-        Ok(Published { event: Arc::new(Event { position, attributes, reach }), body: Arc::new(body), live })
+        Ok(Read { event: Event { position, attributes, reach }, life, id, has_time })
     }
 
     fn made_id(&self) -> MadeId {

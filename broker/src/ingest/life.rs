@@ -33,6 +33,31 @@ pub(super) struct Life<'a> {
     key: Option<Cow<'a, str>>,
 }
 
+/// The life of an event that is not going to be published.
+#[derive(Debug)]
+pub(crate) struct RehearsedLife {
+    pub(crate) ttl: Duration,
+    /// What it is about; not known where that would be an id that this broker makes.
+    pub(crate) object: Option<String>,
+}
+
+/// What an event is about.
+fn object(key: Option<&str>, id: &str) -> String {
+    match key {
+        Some(key) => format!("key:{key}"),
+        None => format!("id:{id}"),
+    }
+}
+
+impl Life<'_> {
+    /// The life of an event that is not going to be published, and that may have no id.
+    pub(super) fn rehearse(self, id: Option<&str>) -> RehearsedLife {
+        let Self { ttl, key } = self;
+        let is_known = key.is_some() || id.is_some();
+        RehearsedLife { ttl, object: is_known.then(|| object(key.as_deref(), id.unwrap_or_default())) }
+    }
+}
+
 /// Reads lives.
 pub(super) struct LifeReader {
     /// The longest, and that of an event with a key that says nothing of it.
@@ -72,10 +97,7 @@ impl LifeReader {
     /// Begins a life, for which the object needs a place.
     pub(super) fn begin(&self, life: Life<'_>, id: String) -> Result<Live, Refusal> {
         let Life { ttl, key } = life;
-        let object = match key {
-            Some(key) => format!("key:{key}"),
-            None => format!("id:{id}"),
-        };
+        let object = object(key.as_deref(), &id);
         let place = self.census.place(&object)?;
         Ok(Live {
             object: Arc::clone(place.object()),

@@ -2,6 +2,7 @@
 
 pub(crate) mod area;
 pub(crate) mod attributes;
+pub(crate) mod explain;
 pub(crate) mod feature;
 pub(crate) mod framing;
 pub(crate) mod interest;

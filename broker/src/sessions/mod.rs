@@ -2,6 +2,7 @@
 
 mod activity;
 mod dealing;
+mod explain;
 mod live;
 mod slots;
 
@@ -88,7 +89,8 @@ struct Client {
     epoch: Arc<str>,
     /// Of the last delivery.
     offset: u64,
-    has_position: bool,
+    /// When it last told a position.
+    positioned: Option<Moment>,
     subscriptions: BTreeMap<Arc<str>, u32>,
     readers: Vec<Arc<Outbox>>,
     _place: Place,
@@ -159,7 +161,7 @@ impl Sessions {
             name: Arc::clone(name),
             epoch: format!("{:016x}", rand::random::<u64>()).into(),
             offset: 0,
-            has_position: false,
+            positioned: None,
             subscriptions: BTreeMap::new(),
             readers: Vec::new(),
             _place: place,
@@ -178,7 +180,7 @@ impl Sessions {
     /// Forgets a client that nothing is known of any more.
     fn leave(&mut self, id: u32) {
         let idle = self.clients.get(id).is_some_and(|client| {
-            !client.has_position && client.subscriptions.is_empty() && client.readers.is_empty()
+            client.positioned.is_none() && client.subscriptions.is_empty() && client.readers.is_empty()
         });
         if idle && let Some(client) = self.clients.remove(id) {
             self.ids.remove(&client.name);
@@ -195,7 +197,7 @@ impl Sessions {
     ) -> Result<(), Refusal> {
         let id = self.enter(name, place)?;
         if let Some(client) = self.clients.get_mut(id) {
-            client.has_position = true;
+            client.positioned = Some(self.now);
         }
         self.engine.move_client(ClientId(id), Some(fix.position));
         self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
