@@ -71,7 +71,8 @@ impl Sessions {
             .iter()
             .filter_map(|effect| Some((self.subscriptions.get(effect.subscription.0)?.client, effect)))
             .collect();
-        let kind = |(client, effect): &(u32, &Effect<_>)| (*client, effect.change, effect.sequence, effect.cause);
+        let kind =
+            |(client, effect): &(u32, &Effect<_>)| (*client, effect.change, effect.sequence, effect.cause);
         told.sort_by_key(|one| (kind(one), one.1.subscription));
         let mut numbers = Vec::new();
         for group in told.chunk_by(|a, b| kind(a) == kind(b)) {

@@ -27,12 +27,7 @@ impl Bench {
         let limits = config.limits.clone();
         let engine = Box::new(Scan::new(World::Planar));
         Self {
-            sessions: Sessions::new(
-                engine,
-                &config,
-                Census::new(limits.clients),
-                Arc::new(Metrics::new(1)),
-            ),
+            sessions: Sessions::new(engine, &config, Census::new(limits.clients), Arc::new(Metrics::new(1))),
             features: FeatureReader::new(World::Planar, &limits, 1),
             subscriptions: SubscriptionReader::new(World::Planar, limits, config.outbox.overflow),
             bounds: Bounds::new(&config.outbox),
