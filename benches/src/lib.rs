@@ -6,6 +6,7 @@ pub mod engines;
 pub mod fanout;
 pub mod fences;
 pub mod gpu;
+pub mod live;
 pub mod micro;
 pub mod paper;
 pub mod workload_args;
