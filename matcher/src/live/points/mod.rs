@@ -159,7 +159,7 @@ impl Points {
         let full = self.leaves[leaf];
         let mut keys = [Key::default(); LEAF_LEN];
         for (key, (id, point)) in keys.iter_mut().zip(full.iter()) {
-            *key = Key::new(id, point);
+            *key = Key::new(id, &point);
         }
         let height = keys.iter().filter_map(|key| keys[0].parting(key)).max();
         let height = height.expect("points at one place differ in their numbers");
@@ -173,7 +173,7 @@ impl Points {
                 *child = Link::leaf(self.new_leaf());
             }
             if let Target::Leaf(leaf) = child.target() {
-                self.leaves[leaf].push(id, *point);
+                self.leaves[leaf].push(id, point);
             }
         }
         *self.link_mut(place) = self.new_node(node);
@@ -197,7 +197,7 @@ impl Points {
                 continue;
             };
             let from = self.leaves[leaf];
-            from.iter().for_each(|(id, point)| self.leaves[into].push(id, *point));
+            from.iter().for_each(|(id, point)| self.leaves[into].push(id, point));
             self.leaves.release(leaf);
         }
         self.nodes.release(node);

@@ -8,10 +8,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
+use wide::f64x4;
+
 use super::Points;
-use super::store::{Leaf, Link, Node, Target};
+use super::store::{LANES, Leaf, Link, Node, Target};
 use crate::area::Ball;
-use crate::geo::squared_chord;
 
 /// What a search by distance has room for from the start: enough for the first dozens.
 const SEEN_LEN: usize = 256;
@@ -30,11 +31,11 @@ impl Points {
         let node = &self.nodes[node];
         let square = ball.reach * ball.reach;
         let chords = Chords::new(node, &ball.centre);
-        for (digit, child) in node.children.into_iter().enumerate() {
-            if child == Link::NOTHING || chords.nearest(digit) > square {
-                continue;
-            }
-            if chords.furthest(digit) <= square {
+        let whole = chords.whole(square);
+        // Bits rather than branches: which children a circle touches cannot be foreseen.
+        for digit in bits(chords.touched(square) & node.present()) {
+            let child = node.children[digit];
+            if whole >> digit & 1 == 1 {
                 self.all(child, found);
                 continue;
             }
@@ -73,12 +74,35 @@ impl Points {
 }
 
 /// Calls `found` for the points of a leaf that are in a ball.
+#[inline]
 fn test(leaf: &Leaf, ball: &Ball, found: &mut impl FnMut(u32)) {
-    for (id, point) in leaf.iter() {
-        if ball.holds(point) {
-            found(id);
-        }
+    let square = f64x4::splat(ball.reach * ball.reach);
+    let centre = ball.centre.map(f64x4::splat);
+    let mut held = 0;
+    for (index, block) in leaf.blocks().iter().enumerate() {
+        held |= squares(&centre, block).simd_le(square).to_bitmask() << (index * LANES);
     }
+    let ids = leaf.ids();
+    for index in bits(held).take_while(|index| *index < ids.len()) {
+        found(ids[index]);
+    }
+}
+
+/// The squared chords of four points, each one to the last bit what [`crate::geo::squared_chord`] says.
+#[inline]
+fn squares(centre: &[f64x4; 3], block: &[[f64; LANES]; 3]) -> f64x4 {
+    let [dx, dy, dz] = [0, 1, 2].map(|axis| centre[axis] - f64x4::new(block[axis]));
+    dx * dx + dy * dy + dz * dz
+}
+
+/// The numbers of the bits that are set.
+#[inline]
+fn bits(mut set: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (set != 0).then(|| set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        bit
+    })
 }
 
 /// A search by distance.
@@ -121,15 +145,19 @@ impl Iterator for Nearest<'_> {
             match step {
                 Step::Point(id) => return Some((id, f64::from_bits(square))),
                 Step::Leaf(leaf) => {
-                    for (id, point) in self.points.leaves[leaf].iter() {
-                        self.see(squared_chord(self.centre, point), Step::Point(id));
+                    let leaf = &self.points.leaves[leaf];
+                    let centre = self.centre.map(f64x4::splat);
+                    for (ids, block) in leaf.ids().chunks(LANES).zip(leaf.blocks()) {
+                        for (id, square) in ids.iter().zip(squares(&centre, block).to_array()) {
+                            self.see(square, Step::Point(*id));
+                        }
                     }
                 }
                 Step::Node(node) => {
                     let node = &self.points.nodes[node];
                     let chords = Chords::new(node, self.centre);
-                    for (digit, child) in node.children.into_iter().enumerate() {
-                        self.see_link(chords.nearest(digit), child);
+                    for (child, square) in node.children.into_iter().zip(chords.nearest()) {
+                        self.see_link(square, child);
                     }
                 }
             }
@@ -137,44 +165,59 @@ impl Iterator for Nearest<'_> {
     }
 }
 
-/// Squared distances along each axis from a point to the two halves of a node's box.
+/// Squared chords to the nearest and to the furthest corners of the boxes of a node's children, by four.
 struct Chords {
-    nearest: [[f64; 2]; 3],
-    furthest: [[f64; 2]; 3],
+    nearest: [f64x4; 2],
+    furthest: [f64x4; 2],
 }
 
 impl Chords {
     #[inline]
     fn new(node: &Node, centre: &[f64; 3]) -> Self {
         let halves = node.key.halves(node.height);
-        let of = |distance: fn(f64, [f64; 2]) -> f64| {
-            [0, 1, 2].map(|axis: usize| {
-                halves[axis].map(|half| {
-                    let distance = distance(centre[axis], half);
-                    distance * distance
-                })
-            })
-        };
         Self {
-            nearest: of(|centre, [min, max]| (min - centre).max(centre - max).max(0.0)),
-            furthest: of(|centre, [min, max]| (centre - min).max(max - centre)),
+            nearest: octants(&halves, centre, |centre, [min, max]| (min - centre).max(centre - max).max(0.0)),
+            furthest: octants(&halves, centre, |centre, [min, max]| (centre - min).max(max - centre)),
         }
     }
 
-    /// The squared chord to the nearest corner, edge or side of a child's box.
+    /// A bit for each child, set when its box is not all beyond so large a chord.
     #[inline]
-    fn nearest(&self, digit: usize) -> f64 {
-        octant(&self.nearest, digit)
+    fn touched(&self, square: f64) -> u32 {
+        at_most(&self.nearest, square)
     }
 
-    /// The squared chord to the furthest corner of a child's box.
+    /// A bit for each child, set when its box is all within so large a chord.
     #[inline]
-    fn furthest(&self, digit: usize) -> f64 {
-        octant(&self.furthest, digit)
+    fn whole(&self, square: f64) -> u32 {
+        at_most(&self.furthest, square)
+    }
+
+    #[inline]
+    fn nearest(&self) -> impl Iterator<Item = f64> {
+        self.nearest.into_iter().flat_map(f64x4::to_array)
     }
 }
 
+/// The squared chords of all eight boxes, from the distances of the halves along each axis.
 #[inline]
-fn octant(squares: &[[f64; 2]; 3], digit: usize) -> f64 {
-    squares[0][digit & 1] + squares[1][digit >> 1 & 1] + squares[2][digit >> 2 & 1]
+fn octants(
+    halves: &[[[f64; 2]; 2]; 3],
+    centre: &[f64; 3],
+    distance: impl Fn(f64, [f64; 2]) -> f64,
+) -> [f64x4; 2] {
+    let [x, y, z] = [0, 1, 2].map(|axis: usize| {
+        halves[axis].map(|half| {
+            let distance = distance(centre[axis], half);
+            distance * distance
+        })
+    });
+    let flat = f64x4::new([x[0], x[1], x[0], x[1]]) + f64x4::new([y[0], y[0], y[1], y[1]]);
+    z.map(|z| flat + f64x4::splat(z))
+}
+
+#[inline]
+fn at_most(squares: &[f64x4; 2], square: f64) -> u32 {
+    let [low, high] = squares.map(|squares| squares.simd_le(f64x4::splat(square)).to_bitmask());
+    low | high << LANES
 }

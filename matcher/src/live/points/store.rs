@@ -4,8 +4,8 @@ use std::ops::{Index, IndexMut};
 
 use super::key::Key;
 
-/// Points a leaf holds. Measured from 8 to 64 on a city of 200,000 points (2026-11-21): fewer make more leaves for
-/// a circle to visit, more make more points to test.
+/// Points a leaf holds, at most as many as there are bits in a mask. In a city of 200,000 on the sphere circles of twenty took
+/// half as long again with 8, and as long with 16 (2026-11-21, a busy machine).
 pub(super) const LEAF_LEN: usize = 32;
 /// A node that holds so few becomes a leaf again. Half a leaf, so that points that come and go at the border do not
 /// split and merge it each time.
@@ -67,17 +67,29 @@ pub(super) struct Node {
     pub(super) children: [Link; 8],
 }
 
+impl Node {
+    /// A bit for each child that there is.
+    #[inline]
+    pub(super) fn present(&self) -> u32 {
+        (0..8).map(|digit| u32::from(self.children[digit] != Link::NOTHING) << digit).sum()
+    }
+}
+
+/// Points side by side that are tested together.
+pub(super) const LANES: usize = 4;
+
 /// Up to [`LEAF_LEN`] points.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
     len: u32,
     ids: [u32; LEAF_LEN],
-    points: [[f64; 3]; LEAF_LEN],
+    /// By four: their x, their y, their z.
+    blocks: [[[f64; LANES]; 3]; LEAF_LEN / LANES],
 }
 
 impl Default for Leaf {
     fn default() -> Self {
-        Self { len: 0, ids: [0; LEAF_LEN], points: [[0.0; 3]; LEAF_LEN] }
+        Self { len: 0, ids: [0; LEAF_LEN], blocks: [[[0.0; LANES]; 3]; LEAF_LEN / LANES] }
     }
 }
 
@@ -87,14 +99,14 @@ impl Leaf {
         &self.ids[..self.len as usize]
     }
 
+    /// Of its points, by four; what is behind the last one means nothing.
     #[inline]
-    pub(super) fn points(&self) -> &[[f64; 3]] {
-        &self.points[..self.len as usize]
+    pub(super) fn blocks(&self) -> &[[[f64; LANES]; 3]] {
+        &self.blocks[..self.ids().len().div_ceil(LANES)]
     }
 
-    #[inline]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[f64; 3])> {
-        self.ids().iter().copied().zip(self.points())
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, [f64; 3])> {
+        self.ids().iter().enumerate().map(|(index, id)| (*id, self.point(index)))
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -103,25 +115,34 @@ impl Leaf {
 
     /// Takes one in; the caller has looked whether there is room.
     pub(super) fn push(&mut self, id: u32, point: [f64; 3]) {
-        let index = self.ids().len();
-        self.ids[index] = id;
-        self.points[index] = point;
+        self.put(self.ids().len(), id, point);
         self.len += 1;
     }
 
     pub(super) fn position(&self, id: u32, point: &[f64; 3]) -> Option<usize> {
-        self.iter().position(|held| held == (id, point))
+        (0..self.ids().len()).find(|index| self.ids[*index] == id && self.point(*index) == *point)
     }
 
     pub(super) fn swap_remove(&mut self, index: usize) {
         let last = self.ids().len() - 1;
-        self.ids[index] = self.ids[last];
-        self.points[index] = self.points[last];
+        self.put(index, self.ids[last], self.point(last));
         self.len -= 1;
     }
 
     pub(super) fn clear(&mut self) {
         self.len = 0;
+    }
+
+    #[inline]
+    fn point(&self, index: usize) -> [f64; 3] {
+        self.blocks[index / LANES].map(|axis| axis[index % LANES])
+    }
+
+    fn put(&mut self, index: usize, id: u32, point: [f64; 3]) {
+        self.ids[index] = id;
+        for (axis, coordinate) in self.blocks[index / LANES].iter_mut().zip(point) {
+            axis[index % LANES] = coordinate;
+        }
     }
 }
 

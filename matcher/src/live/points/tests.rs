@@ -101,7 +101,7 @@ fn check_link(
             *leaves += 1;
             let leaf = &points.leaves[leaf];
             assert!((1..=LEAF_LEN).contains(&leaf.ids().len()));
-            leaf.iter().map(|(id, point)| (id, *point)).collect()
+            leaf.iter().collect()
         }
         Target::Node(index) => {
             *nodes += 1;
