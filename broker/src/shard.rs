@@ -45,9 +45,9 @@ pub(crate) enum Command {
     /// End a subscription.
     Remove { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<bool> },
     /// The document of one subscription.
-    Get { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<Option<Arc<str>>> },
+    Get { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<Option<String>> },
     /// The documents of all subscriptions of a client, by id.
-    List { client: Arc<str>, reply: oneshot::Sender<Vec<Arc<str>>> },
+    List { client: Arc<str>, reply: oneshot::Sender<Vec<String>> },
     /// A connection reads for a client from now on.
     Attach {
         client: Arc<str>,

@@ -1,5 +1,6 @@
 //! The clients of one shard: their subscriptions, their readers, and the offsets of what they get.
 
+mod activity;
 mod dealing;
 mod explain;
 mod live;
@@ -21,6 +22,7 @@ use crate::ingest::subscription::{Prepared, quoted};
 use crate::metrics::Metrics;
 use crate::outbox::{Gap, Outbox};
 use crate::refusal::Refusal;
+use activity::{Activity, Happened};
 use slots::Slots;
 
 /// The clients of one shard and the engine that matches for them. Owned by the shard's thread; nobody locks it.
@@ -39,6 +41,8 @@ pub(crate) struct Sessions {
     clients: Slots<Client>,
     subscriptions: Slots<Held>,
     rows: MatchRows,
+    /// Events that the engine has matched, each held against every subscription.
+    evaluations: Happened,
     /// Of the step at hand, kept for its memory.
     effects: Vec<Effect<Arc<Published>>>,
     /// Pairs of client and subscription of one event; kept for its memory.
@@ -75,8 +79,8 @@ pub(crate) struct Attached {
 pub(crate) struct Installed {
     /// Whether it replaced one of the same id.
     pub(crate) replaced: bool,
-    /// The document in its normalised form.
-    pub(crate) document: Arc<str>,
+    /// The document in its normalised form, with what happened to it: nothing yet.
+    pub(crate) document: String,
 }
 
 /// A client that has a position, a subscription or a reader. One without any of them is forgotten.
@@ -103,6 +107,14 @@ struct Held {
     takes_all: bool,
     /// The connection that it ends with.
     owner: Option<u64>,
+    activity: Activity,
+}
+
+impl Held {
+    /// Its document, with what happened to it.
+    fn shown(&self, evaluations: &Happened, now: Moment) -> String {
+        self.activity.shown_in(&self.document, evaluations, (now, jiff::Timestamp::now()))
+    }
 }
 
 impl Sessions {
@@ -129,6 +141,7 @@ impl Sessions {
             clients: Slots::new(),
             subscriptions: Slots::new(),
             rows: MatchRows::new(),
+            evaluations: Happened::default(),
             effects: Vec::new(),
             pairs: Vec::new(),
             deliveries_count: 0,
@@ -228,11 +241,13 @@ impl Sessions {
         let held = Held {
             client: client_id,
             name: quoted(&id).into(),
-            document: Arc::clone(&document),
+            document,
             overflow,
             takes_all: interest == Interest::Events && nearest.iter().all(Option::is_none),
             owner,
+            activity: Activity::since(&self.evaluations),
         };
+        let document = held.shown(&self.evaluations, self.now);
         let subscription = Subscription { client: ClientId(client_id), filters };
         let full = Refusal::Limit {
             what: "filters in one engine",
@@ -281,19 +296,19 @@ impl Sessions {
         self.metrics.changes.add(1);
     }
 
-    /// The document of a subscription.
-    pub(crate) fn document(&self, name: &str, id: &str) -> Option<Arc<str>> {
+    /// The document of a subscription, with what happened to it.
+    pub(crate) fn document(&self, name: &str, id: &str) -> Option<String> {
         let client = self.clients.get(*self.ids.get(name)?)?;
         let held = self.subscriptions.get(*client.subscriptions.get(id)?)?;
-        Some(Arc::clone(&held.document))
+        Some(held.shown(&self.evaluations, self.now))
     }
 
     /// The documents of all subscriptions of a client, by id.
-    pub(crate) fn documents(&self, name: &str) -> Vec<Arc<str>> {
+    pub(crate) fn documents(&self, name: &str) -> Vec<String> {
         let client = self.ids.get(name).and_then(|id| self.clients.get(*id));
         let numbers = client.into_iter().flat_map(|client| client.subscriptions.values());
         let held = numbers.filter_map(|number| self.subscriptions.get(*number));
-        held.map(|held| Arc::clone(&held.document)).collect()
+        held.map(|held| held.shown(&self.evaluations, self.now)).collect()
     }
 
     /// Lets a connection read for a client. What it is told first stands before every delivery.

@@ -78,12 +78,13 @@ async fn keys_and_ids_are_two_name_spaces_and_what_is_not_live_ends_nothing() {
     post(&http, &keyed("y", "x", HOME)).await;
     // Not live, so it neither replaces nor stays.
     post(&http, &feature("x", HOME, json!({"n": 1}))).await;
-    // Ids are JSON: a number is not its text.
+    // An id counts as it reads.
     post(&http, &with(lasting("", HOME), "id", json!(17))).await;
     post(&http, &lasting("17", HOME)).await;
+    post(&http, &with(lasting("", HOME), "id", json!(17.0))).await;
     car.ws.subscribe("s", json!({"filters": [circle(10.0)]})).await;
     let told = car.told().await;
-    let all = ["event 17 changed s", "event 17 changed s", "event of-a-key changed s"];
+    let all = ["event 17 changed s", "event 17.0 changed s", "event of-a-key changed s"];
     assert_eq!(told, [&all[..], &["event x changed s", "event x changed s"]].concat());
     program.finish().await;
 }

@@ -61,5 +61,6 @@ async fn who_is_told_what_is_exactly_what_a_brute_force_says() {
     for frames in [events, enters, exits, usize::try_from(missed).expect("few")] {
         assert!(frames * 20 > scale.steps, "too few frames to mean anything");
     }
+    drop(driver);
     program.finish().await;
 }

@@ -48,8 +48,8 @@ pub(crate) struct Told {
     pub(crate) kind: Kind,
     /// In order.
     pub(crate) subscriptions: Vec<String>,
-    /// `None` where another object made room or took it: PROTOCOL names no cause for that.
-    pub(crate) cause: Option<&'static str>,
+    /// What happened, be it to another object that made room or took it.
+    pub(crate) cause: String,
 }
 
 /// What a frame is.
@@ -101,13 +101,6 @@ struct Pair {
     keeps: u8,
     /// How far it is from where the nearest are counted from.
     distance_m: f64,
-}
-
-/// Why something changes: of the object that the step is about, or of all.
-#[derive(Clone, Copy)]
-struct Cause {
-    name: &'static str,
-    object: Option<usize>,
 }
 
 impl Subscription {
@@ -295,17 +288,22 @@ impl Held {
 
 /// Frames under way: subscriptions of one client that are told the same of one object share one.
 #[derive(Default)]
-struct Frames(BTreeMap<(usize, u64, Kind, Option<&'static str>), Vec<String>>);
+struct Frames(BTreeMap<(usize, u64, Kind, &'static str), Vec<String>>);
 
 impl Frames {
-    fn push(&mut self, client_idx: usize, number: u64, kind: Kind, cause: Option<&'static str>, id: &str) {
+    fn push(&mut self, client_idx: usize, number: u64, kind: Kind, cause: &'static str, id: &str) {
         self.0.entry((client_idx, number, kind, cause)).or_default().push(id.to_owned());
     }
 
     fn outcome(self) -> Outcome {
         let mut outcome = Outcome::new();
         for ((client_idx, number, kind, cause), subscriptions) in self.0 {
-            outcome.entry(client_idx).or_default().push(Told { number, kind, subscriptions, cause });
+            outcome.entry(client_idx).or_default().push(Told {
+                number,
+                kind,
+                subscriptions,
+                cause: cause.to_owned(),
+            });
         }
         outcome
     }
@@ -360,7 +358,6 @@ impl Oracle {
     /// Puts what the filters say of an object now in the place of what they said.
     fn put(&mut self, object: usize, pairs: Vec<Pair>, cause: &'static str) -> Outcome {
         let mut frames = Frames::default();
-        let cause = Cause { name: cause, object: Some(object) };
         let mut pairs = pairs.into_iter();
         for (client_idx, client) in self.clients.iter_mut().enumerate() {
             for (id, held) in &mut client.subscriptions {
@@ -372,7 +369,7 @@ impl Oracle {
                 } else if pair.holds | pair.keeps != 0 || held.memory[object] != 0 {
                     let counted = vec![false; self.objects.len()];
                     held.settle(object, self.objects[object].as_ref(), &counted, |kind, number| {
-                        frames.push(client_idx, number, kind, Some(cause.name), id);
+                        frames.push(client_idx, number, kind, cause, id);
                     });
                 }
             }
@@ -388,7 +385,7 @@ impl Oracle {
                 let pair = client.pair(&held.subscription, &held.frames, event)?;
                 let (bit, _) = held.subscription.nearest();
                 if held.subscription.interest == Interest::Events && pair.holds & !bit != 0 {
-                    frames.push(client_idx, event.number, Kind::Event, Some("published"), id);
+                    frames.push(client_idx, event.number, Kind::Event, "published", id);
                 }
             }
         }
@@ -419,8 +416,7 @@ impl Oracle {
         let mut frames = Frames::default();
         for ((id, held), fresh) in client.subscriptions.iter_mut().zip(fresh) {
             (held.frames, held.pairs) = fresh;
-            let cause = Cause { name: "moved", object: None };
-            settle_all(held, &self.objects, cause, client_idx, id, &mut frames);
+            settle_all(held, &self.objects, "moved", client_idx, id, &mut frames);
         }
         Ok(frames.outcome())
     }
@@ -444,8 +440,7 @@ impl Oracle {
         let silent = matches!(subscription.interest, Interest::Transitions { initial: false, .. }) && is_new;
         let mut held = Held { subscription, frames, pairs, memory };
         let mut frames = Frames::default();
-        let cause = Cause { name: "changed", object: None };
-        settle_all(&mut held, &self.objects, cause, client_idx, id, &mut frames);
+        settle_all(&mut held, &self.objects, "changed", client_idx, id, &mut frames);
         client.subscriptions.insert(id.to_owned(), held);
         Ok(if silent { Outcome::new() } else { frames.outcome() })
     }
@@ -459,16 +454,15 @@ impl Oracle {
 fn settle_all(
     held: &mut Held,
     objects: &[Option<Event>],
-    cause: Cause,
+    cause: &'static str,
     client_idx: usize,
     id: &str,
     frames: &mut Frames,
 ) {
     let counted = held.counted(objects);
     for (object, event) in objects.iter().enumerate() {
-        let known = cause.object.is_none_or(|about| about == object).then_some(cause.name);
         held.settle(object, event.as_ref(), &counted, |kind, number| {
-            frames.push(client_idx, number, kind, known, id);
+            frames.push(client_idx, number, kind, cause, id);
         });
     }
 }

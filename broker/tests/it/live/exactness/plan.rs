@@ -107,7 +107,7 @@ impl Plan {
         };
         let sample = (0..500).map(|_| plan.properties(0)).collect::<Vec<_>>();
         let satisfied = |idx: &usize| sample.iter().filter(|p| (CONDITIONS[*idx].holds)(p)).count();
-        plan.rare = (0..CONDITIONS.len()).filter(|idx| (1..25).contains(&satisfied(idx))).collect();
+        plan.rare = (0..CONDITIONS.len()).filter(|idx| (1..50).contains(&satisfied(idx))).collect();
         assert!(plan.rare.len() >= 4, "the table has choosy rows");
         plan
     }
