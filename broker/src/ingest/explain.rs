@@ -8,7 +8,7 @@ use wire::Fault;
 use super::feature::{FeatureReader, Rehearsed};
 use super::json::{self, Members};
 use super::position;
-use super::subscription::{Prepared, SubscriptionReader};
+use super::subscription::{Prepared, SubscriptionReader, below};
 use crate::refusal::Refusal;
 
 /// A checked question.
@@ -128,13 +128,7 @@ fn part<T>(
     match text.map(read) {
         None => Ok(None),
         Some(Ok(value)) => Ok(Some(value)),
-        Some(Err(refusal)) => match refusal.below(pointer) {
-            Refusal::Invalid(found) => {
-                faults.extend(found);
-                Ok(None)
-            }
-            other => Err(other),
-        },
+        Some(Err(refusal)) => below(pointer, refusal, faults).map(|()| None),
     }
 }
 

@@ -205,7 +205,7 @@ struct FilterRead {
 }
 
 /// Puts the faults of a part under the part's pointer.
-fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
+pub(super) fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
     let refusal = refusal.below(parent);
     if let Refusal::Invalid(found) = refusal {
         faults.extend(found);

@@ -149,8 +149,7 @@ impl Polygon {
     /// geodetic world, whose edges are no great circles, and within rounding in the planar one. From outside this
     /// is the distance to the polygon.
     ///
-    /// Cost: linear in the vertices, about 0.2 us each, and some tens of microseconds for each long edge that may
-    /// be the nearest.
+    /// Cost: linear in the vertices, and a few halvings for each long edge that may be the nearest.
     #[must_use]
     pub fn distance_to_edges_m(&self, position: &Position) -> f64 {
         let rings = self.members.iter().flat_map(|member| &member.rings);

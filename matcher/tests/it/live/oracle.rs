@@ -207,7 +207,9 @@ impl Oracle {
             Interest::Transitions(how) if state == Some(&State::Inside) => {
                 self.outside_m(&filter.area, position, &event.position) <= how.hysteresis_m
             }
-            _ => self.outside_m(&filter.area, position, &event.position) <= 0.0,
+            Interest::Events | Interest::Transitions(_) => {
+                self.outside_m(&filter.area, position, &event.position) <= 0.0
+            }
         }
     }
 
