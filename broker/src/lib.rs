@@ -12,6 +12,7 @@ pub mod edges;
 mod census;
 mod cql2_json;
 mod engines;
+mod explain;
 mod http;
 mod ingest;
 mod live_census;

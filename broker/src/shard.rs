@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::census::{Census, Place};
 use crate::config::{self, Queue};
 use crate::engines::{Engines, Made, Report};
+use crate::ingest::explain::Question;
 use crate::ingest::feature::Published;
 use crate::ingest::subscription::Prepared;
 use crate::metrics::Metrics;
@@ -44,9 +45,9 @@ pub(crate) enum Command {
     /// End a subscription.
     Remove { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<bool> },
     /// The document of one subscription.
-    Get { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<Option<Arc<str>>> },
+    Get { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<Option<String>> },
     /// The documents of all subscriptions of a client, by id.
-    List { client: Arc<str>, reply: oneshot::Sender<Vec<Arc<str>>> },
+    List { client: Arc<str>, reply: oneshot::Sender<Vec<String>> },
     /// A connection reads for a client from now on.
     Attach {
         client: Arc<str>,
@@ -60,6 +61,12 @@ pub(crate) enum Command {
     Forget { client: Arc<str>, reply: oneshot::Sender<bool> },
     /// End the live events of an id.
     Revoke { id: Arc<str>, reply: oneshot::Sender<bool> },
+    /// Say why an event comes to a client, or does not.
+    Explain {
+        client: Arc<str>,
+        question: Box<Question>,
+        reply: oneshot::Sender<Result<wire::Explanation, Refusal>>,
+    },
     /// What the engine holds.
     Footprint { reply: oneshot::Sender<Footprint> },
     /// Nothing comes after this.
@@ -360,6 +367,9 @@ impl Shard {
             Command::Detach { client, connection } => sessions.detach(&client, connection),
             Command::Forget { client, reply } => drop(reply.send(sessions.forget(&client))),
             Command::Revoke { id, reply } => drop(reply.send(sessions.revoke(&id))),
+            Command::Explain { client, question, reply } => {
+                drop(reply.send(sessions.explain(&client, *question)));
+            }
             Command::Footprint { reply } => drop(reply.send(sessions.footprint())),
         }
         ControlFlow::Continue(())

@@ -12,6 +12,7 @@ pub mod condition;
 pub mod engine;
 pub mod evaluation;
 pub mod event;
+pub mod explain;
 #[cfg(feature = "fixtures")]
 pub mod fixtures;
 pub mod geo;

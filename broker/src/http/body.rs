@@ -77,6 +77,14 @@ impl Bound {
         Self { what: "a subscription", bytes, setting: "limits.subscription_bytes" }
     }
 
+    /// The bound of a question: a subscription, an event, and what stands around them.
+    pub(crate) fn of_question(app: &App) -> Self {
+        let limits = &app.config.limits;
+        let around = limits.client_name_bytes + limits.position_bytes;
+        let bytes = (limits.subscription_bytes + limits.event_bytes + around) as u64;
+        Self { what: "a question", bytes, setting: "limits.subscription_bytes and limits.event_bytes" }
+    }
+
     /// Refuses a text that is longer.
     pub(crate) fn check(self, text: &str) -> Result<(), Refusal> {
         if text.len() as u64 > self.bytes { Err(self.passed()) } else { Ok(()) }

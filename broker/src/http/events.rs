@@ -185,12 +185,3 @@ pub(crate) async fn revoke(
         Err(Refusal::NotFound(format!("no event {id} is live")))
     }
 }
-
-/// Says why a client does or does not get an event (not there yet).
-#[utoipa::path(
-    post, path = "/v1/explain", tag = "events",
-    responses((status = 501, description = "Not there yet", body = wire::Problem, content_type = "application/problem+json")),
-)]
-pub(crate) async fn explain() -> Refusal {
-    Refusal::not_yet("", "explaining a match")
-}

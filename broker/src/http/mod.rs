@@ -7,6 +7,7 @@ mod connection;
 pub(crate) mod encode;
 mod error;
 mod events;
+mod explain;
 mod figures;
 mod openapi;
 mod ops;
@@ -102,7 +103,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     Router::new()
         .route("/v1/events", post(events::publish))
         .route("/v1/events/{id}", axum::routing::delete(events::revoke))
-        .route("/v1/explain", post(events::explain))
+        .route("/v1/explain", post(explain::explain))
         .route("/v1/positions", post(positions::move_many))
         .route("/v1/clients/{client}", axum::routing::delete(clients::forget))
         .route("/v1/clients/{client}/position", put(positions::move_one))

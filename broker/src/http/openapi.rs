@@ -22,7 +22,7 @@ use crate::refusal::Refusal;
     paths(
         super::events::publish,
         super::events::revoke,
-        super::events::explain,
+        super::explain::explain,
         super::positions::move_one,
         super::positions::move_many,
         super::subscriptions::put,
@@ -104,6 +104,7 @@ mod tests {
         for (path, method) in [
             ("/v1/events", "post"),
             ("/v1/positions", "post"),
+            ("/v1/explain", "post"),
             ("/v1/clients/{client}", "delete"),
             ("/v1/clients/{client}/position", "put"),
             ("/v1/clients/{client}/subscriptions/{id}", "put"),

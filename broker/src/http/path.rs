@@ -32,6 +32,13 @@ pub(crate) fn client_name(app: &App, name: &str) -> Result<Arc<str>, Refusal> {
     Ok(name.into())
 }
 
+/// The same for a name that stands in a document and not in the address.
+pub(crate) fn client_name_in_document(app: &App, name: &str) -> Result<Arc<str>, Refusal> {
+    client_name(app, name).map_err(|refusal| {
+        if let Refusal::BadRequest(detail) = refusal { Refusal::invalid("/client", detail) } else { refusal }
+    })
+}
+
 impl FromRequestParts<Arc<App>> for ClientPath {
     type Rejection = Refusal;
 

@@ -118,14 +118,7 @@ impl Work for MoveMany<'_> {
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
         let (client, fix) = position::parse_named(self.app.world, text)?;
-        let client = path::client_name(self.app, &client).map_err(|refusal| {
-            // Here the name stands in the document and not in the address.
-            if let Refusal::BadRequest(detail) = refusal {
-                Refusal::invalid("/client", detail)
-            } else {
-                refusal
-            }
-        })?;
+        let client = path::client_name_in_document(self.app, &client)?;
         move_client(self.app, &client, fix).await
     }
 

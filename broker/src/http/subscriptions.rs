@@ -37,7 +37,7 @@ pub(crate) async fn put(
     let install = |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
     let installed = app.shards.ask(&client, install).await??;
     let status = if installed.replaced { StatusCode::OK } else { StatusCode::CREATED };
-    Ok(error::json(status, &*installed.document))
+    Ok(error::json(status, installed.document))
 }
 
 /// Shows a subscription in its normalised form.
@@ -56,7 +56,7 @@ pub(crate) async fn get(
     let asked = Arc::clone(&id);
     let document = app.shards.ask(&client, |client, reply| Command::Get { client, id: asked, reply }).await?;
     let document = document.ok_or_else(|| none(&client, &id))?;
-    Ok(error::json(StatusCode::OK, &*document))
+    Ok(error::json(StatusCode::OK, document))
 }
 
 /// Shows all subscriptions of a client.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
@@ -12,10 +12,12 @@ use wire::Fault;
 
 use super::attributes::{self, Bounds};
 use super::json::{self, Members};
+use super::life::{Life, LifeReader};
 use super::position;
 use crate::config::Limits;
-use crate::live_census::{LiveCensus, LivePlace};
 use crate::refusal::Refusal;
+
+pub(crate) use super::life::{Live, RehearsedLife};
 
 /// An accepted event: what engines match, and what subscribers get.
 #[derive(Debug)]
@@ -28,21 +30,6 @@ pub(crate) struct Published {
     pub(crate) live: Option<Live>,
 }
 
-/// The life of an event, which begins when it arrives.
-#[derive(Debug)]
-pub(crate) struct Live {
-    /// What it is about: `key:` and its key, or `id:` and its id where it has none.
-    pub(crate) object: Arc<str>,
-    /// Its id: a text as it reads, the digits of a number, or the one that this broker made.
-    pub(crate) id: Arc<str>,
-    /// Of two events of one object, that with the greater number is the newer.
-    pub(crate) sequence: u64,
-    /// How long it lives.
-    pub(crate) ttl: Duration,
-    /// Keeps the object among those that are live.
-    pub(crate) place: Arc<LivePlace>,
-}
-
 /// An event as it is delivered: the published Feature with `id` and `time`. Made once, shared by all who get it.
 #[derive(Debug)]
 pub(crate) struct Body {
@@ -52,15 +39,28 @@ pub(crate) struct Body {
     pub(crate) received: Instant,
 }
 
+/// A Feature that is not going to be published.
+#[derive(Debug)]
+pub(crate) struct Rehearsed {
+    pub(crate) event: Event,
+    /// The life that it would have.
+    pub(crate) life: Option<RehearsedLife>,
+}
+
+/// What a Feature says.
+struct Read<'a> {
+    event: Event,
+    life: Option<Life<'a>>,
+    id: Option<Cow<'a, str>>,
+    has_time: bool,
+}
+
 /// Reads Features.
 pub(crate) struct FeatureReader {
     world: World,
     bounds: Bounds,
     event_bytes: usize,
-    /// The longest life, and that of an event with a key that says nothing of it.
-    ttl_max: Duration,
-    live_census: Arc<LiveCensus>,
-    next_sequence: AtomicU64,
+    lives: LifeReader,
     /// Begins the ids that this broker makes, so that two runs make different ones.
     id_prefix: u64,
     next_id: AtomicU64,
@@ -78,9 +78,7 @@ impl FeatureReader {
             world,
             bounds,
             event_bytes: limits.event_bytes,
-            ttl_max: Duration::from_secs(limits.ttl_s),
-            live_census: LiveCensus::new(limits.live_events),
-            next_sequence: AtomicU64::new(1),
+            lives: LifeReader::new(limits),
             id_prefix: seed,
             next_id: AtomicU64::new(0),
         }
@@ -106,15 +104,33 @@ impl FeatureReader {
 
     /// Reads a Feature whose members have been told apart already.
     pub(crate) fn parse_members(&self, text: &str, mut members: Members<'_>) -> Result<Published, Refusal> {
-        refuse_what_is_not_there_yet(&members)?;
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
+        let Read { event, life, id, has_time } = self.read(&mut members)?;
+        let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
+        // Last of what can fail, so that nothing that is refused takes a place.
+        let live = life.map(|life| self.lives.begin(life, id.to_string())).transpose()?;
+        let body = Body { text: complete(text, &id, has_time), received: Instant::now() };
+        Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
+    }
+
+    /// Reads a Feature that is not going to be published: it takes no place and gets no id.
+    pub(crate) fn rehearse(&self, text: &str) -> Result<Rehearsed, Refusal> {
+        if text.len() > self.event_bytes {
+            return Err(self.too_large());
+        }
+        let Read { event, life, id, .. } = self.read(&mut Members::parse(text)?)?;
+        Ok(Rehearsed { event, life: life.map(|life| life.rehearse(id.as_deref())) })
+    }
+
+    fn read<'a>(&self, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
+        refuse_what_is_not_there_yet(members)?;
         let mut faults = Vec::new();
-        check_kind(&mut members, &mut faults);
-        let position = self.geometry(&mut members, &mut faults);
-        let reach = self.reach(&mut members, &mut faults);
-        let life = self.life(&mut members, &mut faults);
-        let id = id(&mut members, self.bounds.name_bytes, &mut faults);
+        check_kind(members, &mut faults);
+        let position = self.geometry(members, &mut faults);
+        let reach = self.reach(members, &mut faults);
+        let life = self.lives.read(members, &mut faults);
+        let id = id(members, self.bounds.name_bytes, &mut faults);
         let has_time = match members.take("time") {
             Some(time) => {
                 faults.extend(position::time(time, "/time").err());
@@ -132,66 +148,7 @@ impl FeatureReader {
         let (Some(position), true) = (position, faults.is_empty()) else {
             return Err(Refusal::Invalid(faults));
         };
-        let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
-        // Last of what can fail, so that nothing that is refused takes a place.
-        let live = life.map(|life| self.live(life, &id)).transpose()?;
-        let body = Body { text: complete(text, &id, has_time), received: Instant::now() };
-        Ok(Published { event: Arc::new(Event { position, attributes, reach }), body: Arc::new(body), live })
-    }
-
-    /// What makes an event live: a time to live, or a key.
-    fn life<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Option<Life<'a>> {
-        let (ttl, key) = (members.take("ttl_s"), members.take("key"));
-        if ttl.is_none() && key.is_none() {
-            return None;
-        }
-        let ttl = ttl.map_or(Ok(self.ttl_max), |text| self.ttl(text));
-        let key = key.map(|text| self.key(text)).transpose();
-        match (ttl, key) {
-            (Ok(ttl), Ok(key)) => Some(Life { ttl, key }),
-            (ttl, key) => {
-                faults.extend(ttl.err().into_iter().chain(key.err()));
-                None
-            }
-        }
-    }
-
-    fn ttl(&self, text: &str) -> Result<Duration, Fault> {
-        let seconds = json::read::<f64>(text, "/ttl_s", "a number of seconds")?;
-        if seconds > 0.0 && seconds <= self.ttl_max.as_secs_f64() {
-            // However short, a life is one.
-            return Ok(Duration::from_secs_f64(seconds).max(Duration::from_nanos(1)));
-        }
-        let limit = self.ttl_max.as_secs();
-        let detail = format!("must be more than 0 seconds and at most {limit} (limits.ttl_s)");
-        Err(Fault { pointer: "/ttl_s".to_owned(), detail })
-    }
-
-    fn key<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, Fault> {
-        let limit = self.bounds.name_bytes;
-        match read_text(text) {
-            Ok(key) if (1..=limit).contains(&key.len()) => Ok(key),
-            _ => {
-                let detail = format!("must be a text of 1 to {limit} bytes (limits.name_bytes)");
-                Err(Fault { pointer: "/key".to_owned(), detail })
-            }
-        }
-    }
-
-    fn live(&self, life: Life<'_>, id: &Id<'_>) -> Result<Live, Refusal> {
-        let Life { ttl, key } = life;
-        let object = match key {
-            Some(key) => format!("key:{key}"),
-            None => format!("id:{id}"),
-        };
-        let place = self.live_census.place(&object)?;
-        Ok(Live {
-            object: Arc::clone(place.object()),
-            id: id.to_string().into(),
-            sequence: self.next_sequence.fetch_add(1, Ordering::Relaxed),
-            ttl,
-            place,
-        })
+        Ok(Read { event: Event { position, attributes, reach }, life, id, has_time })
     }
 
     fn made_id(&self) -> MadeId {
@@ -239,12 +196,6 @@ impl FeatureReader {
         });
         radius.map_err(|fault| faults.push(fault)).ok()
     }
-}
-
-/// What makes an event live.
-struct Life<'a> {
-    ttl: Duration,
-    key: Option<Cow<'a, str>>,
 }
 
 /// An event's id.
@@ -336,21 +287,13 @@ fn id<'a>(members: &mut Members<'a>, name_bytes: usize, faults: &mut Vec<Fault>)
     let read = if text.len() > name_bytes {
         Err(format!("may have at most {name_bytes} bytes (limits.name_bytes)"))
     } else if text.starts_with('"') {
-        read_text(text).map_err(|error| json::reason(&error))
+        json::read_text(text).map_err(|error| json::reason(&error))
     } else {
         // A number is named by its digits.
         let number = serde_json::from_str::<f64>(text);
         number.map(|_| Cow::Borrowed(text)).map_err(|_| "must be a text or a number".to_owned())
     };
     read.map_err(|detail| faults.push(Fault { pointer: "/id".to_owned(), detail })).ok()
-}
-
-/// Reads a JSON text, which is copied only where it has escapes.
-fn read_text(text: &str) -> Result<Cow<'_, str>, serde_json::Error> {
-    match serde_json::from_str::<&str>(text) {
-        Ok(plain) => Ok(Cow::Borrowed(plain)),
-        Err(_) => serde_json::from_str::<String>(text).map(Cow::Owned),
-    }
 }
 
 /// Appends a JSON text without the space between its tokens.
@@ -459,30 +402,6 @@ mod tests {
         assert_eq!(pointer, "/priority");
     }
 
-    fn live(members: &str) -> Option<Live> {
-        parse(&feature(members)).unwrap().live
-    }
-
-    #[test]
-    fn a_time_to_live_or_a_key_makes_an_event_live() {
-        for members in ["", r#","ttl_s":null,"key":null,"id":"a""#] {
-            assert!(live(members).is_none(), "{members}");
-        }
-        for (members, object, id, ttl_ms) in [
-            (r#","id":"a","ttl_s":60"#, "id:a", "a", 60_000),
-            (r#","id":"\u0061\n","ttl_s":1e-1"#, "id:a\n", "a\n", 100),
-            (r#","id":1.50,"ttl_s":2592000"#, "id:1.50", "1.50", 2_592_000_000),
-            (r#","id":"a","key":"\u0063am","ttl_s":1.5"#, "key:cam", "a", 1_500),
-            (r#","id":7,"key":"7""#, "key:7", "7", 2_592_000_000),
-        ] {
-            let live = live(members).unwrap();
-            assert_eq!((&*live.object, &*live.id), (object, id), "{members}");
-            assert_eq!(live.ttl, Duration::from_millis(ttl_ms), "{members}");
-            assert_eq!(live.place.object(), &live.object);
-        }
-        assert_eq!(live(r#","ttl_s":1e-300"#).unwrap().ttl, Duration::from_nanos(1));
-    }
-
     #[test]
     fn an_id_that_the_broker_made_names_the_object_as_it_is_delivered() {
         let published = parse(&feature(r#","ttl_s":5"#)).unwrap();
@@ -491,37 +410,5 @@ mod tests {
         assert_eq!(body["id"], *live.id);
         assert_eq!(*live.object, format!("id:{}", live.id));
         assert_eq!(body["ttl_s"], 5);
-    }
-
-    #[test]
-    fn a_life_has_an_end_and_an_object_a_name() {
-        for ttl in ["0", "-1", "2592000.1", "1e300", "1e999", "\"5\"", "true", "[5]"] {
-            assert_eq!(faults(&feature(&format!(r#","ttl_s":{ttl}"#))), ["/ttl_s"], "{ttl}");
-        }
-        let long = format!("\"{}\"", "x".repeat(257));
-        for key in ["\"\"", "7", "{}", "\"\\ud800\"", &long] {
-            assert_eq!(faults(&feature(&format!(r#","ttl_s":5,"key":{key}"#))), ["/key"], "{key}");
-        }
-        assert!(live(&format!(r#","key":"{}""#, "x".repeat(256))).is_some());
-    }
-
-    #[test]
-    fn newer_events_have_greater_numbers_and_share_the_place_of_their_object() {
-        let limits = Limits { live_events: 2, ..Config::default().limits };
-        let reader = FeatureReader::new(World::Geodetic, &limits, 7);
-        let parse = |members| reader.parse(&feature(members)).map(|published| published.live);
-        let a = parse(r#","key":"a""#).unwrap().unwrap();
-        let b = parse(r#","id":"a","ttl_s":5"#).unwrap().unwrap();
-        // Who is refused takes no place, and who does not live needs none.
-        assert!(matches!(parse(r#","key":"c""#), Err(Refusal::Limit { limit: 2, .. })));
-        assert!(matches!(parse(r#","key":"c","time":"now""#), Err(Refusal::Invalid(_))));
-        assert!(parse("").unwrap().is_none());
-        let newer = parse(r#","key":"\u0061","id":9"#).unwrap().unwrap();
-        assert!(a.sequence < b.sequence && b.sequence < newer.sequence);
-        assert!(Arc::ptr_eq(&a.place, &newer.place));
-        drop((a, b));
-        assert!(parse(r#","key":"c""#).is_ok());
-        assert!(parse(r#","key":"d","ttl_s":-5"#).is_err());
-        assert!(parse(r#","key":"d""#).is_ok());
     }
 }

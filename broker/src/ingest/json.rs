@@ -192,6 +192,14 @@ pub(crate) fn read<'a, T: serde::Deserialize<'a>>(
     })
 }
 
+/// Reads a JSON text, which is copied only where it has escapes.
+pub(crate) fn read_text(text: &str) -> Result<Cow<'_, str>, serde_json::Error> {
+    match serde_json::from_str::<&str>(text) {
+        Ok(plain) => Ok(Cow::Borrowed(plain)),
+        Err(_) => serde_json::from_str::<String>(text).map(Cow::Owned),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,6 +24,7 @@ impl Sessions {
     pub(crate) fn match_batch(&mut self, events: &[&Event]) -> Result<(), MatchError> {
         self.rows.clear();
         self.engine.match_batch(events, &mut self.rows)?;
+        self.evaluations.again(events.len() as u64, self.now);
         self.metrics.matches.add(self.rows.pairs_count() as u64);
         Ok(())
     }
@@ -56,6 +57,12 @@ impl Sessions {
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.offset += 1;
         self.deliveries_count += 1;
+        let is_read = !client.readers.is_empty();
+        for (_, number) in group {
+            if let Some(held) = self.subscriptions.get_mut(*number) {
+                held.activity.matched(is_read, self.now);
+            }
+        }
         if client.readers.is_empty() {
             self.unread_count += 1;
             return;

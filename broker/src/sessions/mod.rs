@@ -1,6 +1,8 @@
 //! The clients of one shard: their subscriptions, their readers, and the offsets of what they get.
 
+mod activity;
 mod dealing;
+mod explain;
 mod live;
 mod slots;
 
@@ -20,6 +22,7 @@ use crate::ingest::subscription::{Prepared, quoted};
 use crate::metrics::Metrics;
 use crate::outbox::{Gap, Outbox};
 use crate::refusal::Refusal;
+use activity::{Activity, Happened};
 use slots::Slots;
 
 /// The clients of one shard and the engine that matches for them. Owned by the shard's thread; nobody locks it.
@@ -38,6 +41,8 @@ pub(crate) struct Sessions {
     clients: Slots<Client>,
     subscriptions: Slots<Held>,
     rows: MatchRows,
+    /// Events that the engine has matched, each held against every subscription.
+    evaluations: Happened,
     /// Of the step at hand, kept for its memory.
     effects: Vec<Effect<Arc<Published>>>,
     /// Pairs of client and subscription of one event; kept for its memory.
@@ -74,8 +79,8 @@ pub(crate) struct Attached {
 pub(crate) struct Installed {
     /// Whether it replaced one of the same id.
     pub(crate) replaced: bool,
-    /// The document in its normalised form.
-    pub(crate) document: Arc<str>,
+    /// The document in its normalised form, with what happened to it: nothing yet.
+    pub(crate) document: String,
 }
 
 /// A client that has a position, a subscription or a reader. One without any of them is forgotten.
@@ -84,7 +89,8 @@ struct Client {
     epoch: Arc<str>,
     /// Of the last delivery.
     offset: u64,
-    has_position: bool,
+    /// When it last told a position.
+    positioned: Option<Moment>,
     subscriptions: BTreeMap<Arc<str>, u32>,
     readers: Vec<Arc<Outbox>>,
     _place: Place,
@@ -101,6 +107,14 @@ struct Held {
     takes_all: bool,
     /// The connection that it ends with.
     owner: Option<u64>,
+    activity: Activity,
+}
+
+impl Held {
+    /// Its document, with what happened to it.
+    fn shown(&self, evaluations: &Happened, now: Moment) -> String {
+        self.activity.shown_in(&self.document, evaluations, (now, jiff::Timestamp::now()))
+    }
 }
 
 impl Sessions {
@@ -127,6 +141,7 @@ impl Sessions {
             clients: Slots::new(),
             subscriptions: Slots::new(),
             rows: MatchRows::new(),
+            evaluations: Happened::default(),
             effects: Vec::new(),
             pairs: Vec::new(),
             deliveries_count: 0,
@@ -146,7 +161,7 @@ impl Sessions {
             name: Arc::clone(name),
             epoch: format!("{:016x}", rand::random::<u64>()).into(),
             offset: 0,
-            has_position: false,
+            positioned: None,
             subscriptions: BTreeMap::new(),
             readers: Vec::new(),
             _place: place,
@@ -165,7 +180,7 @@ impl Sessions {
     /// Forgets a client that nothing is known of any more.
     fn leave(&mut self, id: u32) {
         let idle = self.clients.get(id).is_some_and(|client| {
-            !client.has_position && client.subscriptions.is_empty() && client.readers.is_empty()
+            client.positioned.is_none() && client.subscriptions.is_empty() && client.readers.is_empty()
         });
         if idle && let Some(client) = self.clients.remove(id) {
             self.ids.remove(&client.name);
@@ -182,7 +197,7 @@ impl Sessions {
     ) -> Result<(), Refusal> {
         let id = self.enter(name, place)?;
         if let Some(client) = self.clients.get_mut(id) {
-            client.has_position = true;
+            client.positioned = Some(self.now);
         }
         self.engine.move_client(ClientId(id), Some(fix.position));
         self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
@@ -226,11 +241,13 @@ impl Sessions {
         let held = Held {
             client: client_id,
             name: quoted(&id).into(),
-            document: Arc::clone(&document),
+            document,
             overflow,
             takes_all: interest == Interest::Events && nearest.iter().all(Option::is_none),
             owner,
+            activity: Activity::since(&self.evaluations),
         };
+        let document = held.shown(&self.evaluations, self.now);
         let subscription = Subscription { client: ClientId(client_id), filters };
         let full = Refusal::Limit {
             what: "filters in one engine",
@@ -279,19 +296,19 @@ impl Sessions {
         self.metrics.changes.add(1);
     }
 
-    /// The document of a subscription.
-    pub(crate) fn document(&self, name: &str, id: &str) -> Option<Arc<str>> {
+    /// The document of a subscription, with what happened to it.
+    pub(crate) fn document(&self, name: &str, id: &str) -> Option<String> {
         let client = self.clients.get(*self.ids.get(name)?)?;
         let held = self.subscriptions.get(*client.subscriptions.get(id)?)?;
-        Some(Arc::clone(&held.document))
+        Some(held.shown(&self.evaluations, self.now))
     }
 
     /// The documents of all subscriptions of a client, by id.
-    pub(crate) fn documents(&self, name: &str) -> Vec<Arc<str>> {
+    pub(crate) fn documents(&self, name: &str) -> Vec<String> {
         let client = self.ids.get(name).and_then(|id| self.clients.get(*id));
         let numbers = client.into_iter().flat_map(|client| client.subscriptions.values());
         let held = numbers.filter_map(|number| self.subscriptions.get(*number));
-        held.map(|held| Arc::clone(&held.document)).collect()
+        held.map(|held| held.shown(&self.evaluations, self.now)).collect()
     }
 
     /// Lets a connection read for a client. What it is told first stands before every delivery.

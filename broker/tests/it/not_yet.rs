@@ -58,13 +58,6 @@ async fn what_is_not_there_yet_says_so() {
         says_not_yet(what, &client.problem(frame).await);
         http.get(path).await.expect(404);
     }
-    let explain =
-        json!({"client": "car", "subscription": "everything", "event": feature("e", [9.0, 45.0], json!({}))});
-    says_not_yet(
-        "explain",
-        &http.post("/v1/explain", "application/json", explain.to_string()).await.problem(501),
-    );
-    says_not_yet("revoke", &http.delete("/v1/events/e").await.problem(501));
     let track = json!({"op": "move", "track": [[9.0, 45.0, 1_700_000_000]]});
     says_not_yet("track", &client.problem(track).await);
     client.assert_quiet().await;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod document;
+mod explain;
 mod feature;
 mod frame;
 mod problem;
@@ -12,6 +13,10 @@ mod problem;
 pub use document::{
     Accepted, Activity, Area, Filter, Following, Moved, NamedPosition, On, Overflow, Position, Rejected,
     Stats, Subscription,
+};
+pub use explain::{
+    AreaForm, AskedEvent, AskedSubscription, Explain, ExplainedArea, ExplainedCondition, ExplainedConstraint,
+    ExplainedEvent, ExplainedFilter, ExplainedNearest, ExplainedPosition, ExplainedReach, Explanation, Truth,
 };
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
 pub use frame::{Cause, ClientFrame, GapReason, ServerFrame, Transition};

@@ -5,7 +5,7 @@ pub mod expression;
 pub mod like;
 pub mod normal;
 pub mod text;
-mod write;
+pub(crate) mod write;
 
 #[cfg(test)]
 mod tests;

@@ -52,7 +52,7 @@ impl Display for Comparison {
 }
 
 /// A value as CQL2 text.
-struct Written<'a>(&'a Scalar);
+pub(crate) struct Written<'a>(pub(crate) &'a Scalar);
 
 impl Display for Written<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -101,7 +101,7 @@ fn write_constraint(f: &mut Formatter<'_>, constraint: &Constraint, negated: boo
     }
 }
 
-fn separated(
+pub(crate) fn separated(
     f: &mut Formatter<'_>,
     separator: &str,
     items: impl IntoIterator<Item = impl Display>,

@@ -97,6 +97,13 @@ impl<P> Events<P> {
         self.by_id.iter_hash(hash).copied().filter(is_it).collect()
     }
 
+    /// The number of an object's event.
+    pub(super) fn of_object(&self, object: &str) -> Option<u32> {
+        let hash = self.hash.hash_one(object);
+        let is_it = |number: &u32| self.get(*number).is_some_and(|live| *live.object == *object);
+        self.by_object.find(hash, is_it).copied()
+    }
+
     /// Takes an event in, in the place of an older one of its object.
     pub(super) fn announce(&mut self, new: Announcement<P>) -> Announced<P> {
         let hash = self.hash.hash_one(&*new.object);

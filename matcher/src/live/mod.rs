@@ -5,6 +5,7 @@
 //! it brings and not a look at everything. It keeps which live objects each subscription has had, or has inside, and
 //! says what changes. It knows no clock: the caller tells it what time it is.
 
+mod account;
 mod deadlines;
 mod events;
 mod points;
@@ -15,6 +16,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use account::{Account, FilterAccount, LiveAccount, Membership, Prospect, Rank};
 pub use points::Points;
 pub use tracker::{Tracker, Watch};
 

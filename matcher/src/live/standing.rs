@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use super::account::anchor;
 use super::deadlines::{Deadlines, Due};
 use super::events::{Events, Outdated};
 use super::tracker::{Watch, Way};
@@ -84,7 +85,7 @@ impl Watch {
     }
 
     /// Whether a filter holds for an event that stands so to the subscription.
-    fn holds<P>(
+    pub(super) fn holds<P>(
         &self,
         scene: &Scene<P>,
         filter: &Filter,
@@ -344,11 +345,7 @@ impl Watch {
         let mut inside = Vec::new();
         for (filter, nearest) in self.filters.iter().zip(&self.nearest) {
             let Some(count) = nearest else { continue };
-            let anchor = match (fix, &filter.area) {
-                (Some(fix), _) => &fix.position,
-                (None, Area::Circle { centre, .. }) => centre,
-                (None, _) => continue,
-            };
+            let Some(anchor) = anchor(filter, fix) else { continue };
             let count = count.get() as usize;
             self.nearest_of(scene, filter, fix, anchor, count, &mut inside);
         }
@@ -419,7 +416,7 @@ impl Watch {
 }
 
 impl<P> Scene<P> {
-    fn squared_distance(&self, number: u32, from: &Position) -> Option<f64> {
+    pub(super) fn squared_distance(&self, number: u32, from: &Position) -> Option<f64> {
         Some(squared_chord(from.point(), self.events.get(number)?.event.position.point()))
     }
 }

@@ -44,7 +44,9 @@ struct Client {
 }
 
 impl Watch {
-    fn new(subscription: Subscription, nearest: Vec<Nearest>, interest: Interest) -> Self {
+    /// A subscription that knows nothing yet. It takes part in nothing before it is installed.
+    #[must_use]
+    pub fn new(subscription: Subscription, nearest: Vec<Nearest>, interest: Interest) -> Self {
         let counts = nearest.iter().any(Option::is_some);
         let follows = subscription.filters.iter().any(|filter| matches!(filter.area, Area::Following(_)));
         Self {
@@ -89,6 +91,10 @@ impl<P: Clone> Tracker<P> {
             waiting_count: 0,
         };
         Self { scene, watches: Vec::new(), clients: Vec::new(), found: Vec::new() }
+    }
+
+    pub(super) fn scene(&self) -> &Scene<P> {
+        &self.scene
     }
 
     /// A subscription.

@@ -2,6 +2,7 @@
 
 mod areas;
 mod engines;
+mod explain;
 mod faults;
 mod live;
 mod outside;

@@ -7,6 +7,7 @@ mod changes;
 mod connections;
 mod dwell;
 mod exactness;
+mod explain;
 mod lives;
 mod nearest;
 mod refused;

@@ -61,6 +61,10 @@ impl Oracle {
         self.held.get(&subscription).map_or(0, |held| held.known.len())
     }
 
+    pub(crate) fn knows(&self, subscription: u32, object: &str) -> bool {
+        self.held.get(&subscription).is_some_and(|held| held.known.contains_key(object))
+    }
+
     pub(crate) fn advance(&mut self, now: Moment) {
         loop {
             let dwelt = self.held.iter().flat_map(|(id, held)| {

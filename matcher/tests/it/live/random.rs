@@ -19,25 +19,25 @@ use rand::{Rng, SeedableRng};
 
 use super::oracle::{Live, Oracle, Told};
 
-const CLIENTS: u32 = 5;
-const SUBSCRIPTIONS: u32 = 14;
+pub(super) const CLIENTS: u32 = 5;
+pub(super) const SUBSCRIPTIONS: u32 = 14;
 const OBJECTS: u32 = 25;
 const STEPS: u32 = 400;
 const SETTINGS: Settings = Settings { members_max: 10_000, holds_inaccurate: true };
 
-struct Run {
+pub(super) struct Run {
     world: World,
     random: StdRng,
-    tracker: Tracker<u64>,
-    engine: Scan,
-    oracle: Oracle,
-    effects: Vec<Effect<u64>>,
+    pub(super) tracker: Tracker<u64>,
+    pub(super) engine: Scan,
+    pub(super) oracle: Oracle,
+    pub(super) effects: Vec<Effect<u64>>,
     now: Moment,
     sequence: u64,
 }
 
 impl Run {
-    fn new(world: World, seed: u64) -> Self {
+    pub(super) fn new(world: World, seed: u64) -> Self {
         Self {
             world,
             random: StdRng::seed_from_u64(seed),
@@ -103,7 +103,7 @@ impl Run {
         (Filter { area, condition }, nearest)
     }
 
-    fn event(&mut self) -> Event {
+    pub(super) fn event(&mut self) -> Event {
         let mut event = Event::at(self.place()).with("level", f64::from(self.pick(4)));
         if self.pick(3) > 0 {
             event = event.with("kind", ["a", "b"][self.pick(2) as usize]);
@@ -148,16 +148,24 @@ impl Run {
     }
 
     fn publish(&mut self) {
-        let object = format!("object {}", self.pick(OBJECTS));
-        let id = format!("id {}", self.pick(OBJECTS));
+        let object = self.object();
         let event = Arc::new(self.event());
+        self.announce(&object, event);
+    }
+
+    pub(super) fn object(&mut self) -> String {
+        format!("object {}", self.pick(OBJECTS))
+    }
+
+    pub(super) fn announce(&mut self, object: &str, event: Arc<Event>) {
+        let id = format!("id {}", self.pick(OBJECTS));
         self.sequence += 1;
         let lives = [300, 1_000, 5_000, 60_000][self.pick(4) as usize];
         let expires = self.now + Duration::from_millis(lives);
         let mut rows = MatchRows::new();
         self.engine.match_batch(&[&*event], &mut rows).unwrap();
         let new = Announcement {
-            object: object.as_str().into(),
+            object: object.into(),
             id: id.as_str().into(),
             sequence: self.sequence,
             expires,
@@ -166,10 +174,10 @@ impl Run {
         };
         self.tracker.publish(new, rows.row(0), self.now, &mut self.effects);
         let live = Live { id, sequence: self.sequence, expires, event };
-        self.oracle.publish(&object, live, self.now);
+        self.oracle.publish(object, live, self.now);
     }
 
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         match self.pick(20) {
             0..8 => {
                 let client = self.pick(CLIENTS);
@@ -208,7 +216,7 @@ impl Run {
         }
     }
 
-    fn compare(&mut self, place: &str) {
+    pub(super) fn compare(&mut self, place: &str) {
         let mut told: Vec<Told> = self
             .effects
             .drain(..)

@@ -1,0 +1,221 @@
+//! Explanations as they are told.
+
+use matcher::condition::expression::Truth;
+use matcher::event::{Scalar, Value};
+use matcher::explain::{AreaPart, ConstraintPart, FilterPart, Form, ReachPart};
+use matcher::live::{Account, FilterAccount, Membership};
+
+/// The most characters of a text that are shown.
+const CHARACTERS_MAX: usize = 200;
+/// The most elements of an array that are shown.
+const ELEMENTS_MAX: usize = 20;
+
+/// What the broker knows beside what matching looks at.
+pub(crate) struct Circumstances {
+    pub(crate) client: String,
+    /// The subscription's id, where it has one.
+    pub(crate) subscription: Option<String>,
+    /// The position that was used.
+    pub(crate) position: Option<wire::ExplainedPosition>,
+    pub(crate) event: wire::ExplainedEvent,
+    /// Whether the subscription is told of transitions.
+    pub(crate) transitions: bool,
+}
+
+/// The answer.
+pub(crate) fn answer(account: &Account, circumstances: Circumstances) -> wire::Explanation {
+    let Circumstances { client, subscription, position, event, transitions } = circumstances;
+    let filters = account.parts.filters.iter().zip(&account.filters);
+    wire::Explanation {
+        matched: account.matched,
+        client,
+        subscription,
+        position,
+        event,
+        reach: account.parts.reach.as_ref().map(reach),
+        filters: filters.map(|(part, beside)| filter(part, beside)).collect(),
+        inside: transitions && account.membership == Membership::Inside,
+        why: account.why(),
+    }
+}
+
+fn reach(part: &ReachPart) -> wire::ExplainedReach {
+    wire::ExplainedReach {
+        holds: part.holds,
+        reach_m: part.reach_m,
+        distance_m: part.distance_m,
+        metres_outside: part.outside_m,
+    }
+}
+
+fn filter(part: &FilterPart, beside: &FilterAccount) -> wire::ExplainedFilter {
+    wire::ExplainedFilter {
+        matched: beside.matched,
+        area: area(&part.area, beside),
+        condition: wire::ExplainedCondition {
+            truth: truth(part.condition.truth),
+            constraints: part.condition.constraints.iter().map(constraint).collect(),
+        },
+    }
+}
+
+fn area(part: &AreaPart, beside: &FilterAccount) -> wire::ExplainedArea {
+    wire::ExplainedArea {
+        form: match part.form {
+            Form::Everywhere => wire::AreaForm::Everywhere,
+            Form::Following => wire::AreaForm::Following,
+            Form::Circle => wire::AreaForm::Circle,
+            Form::Polygon => wire::AreaForm::Polygon,
+            Form::Corridor => wire::AreaForm::Corridor,
+        },
+        holds: part.holds,
+        distance_m: part.distance_m,
+        radius_m: part.radius_m,
+        metres_outside: part.outside_m,
+        waits_for_a_better_fix: beside.is_held,
+        nearest: beside.nearest.map(|rank| wire::ExplainedNearest {
+            k: rank.k.get(),
+            rank: rank.rank,
+            holds: rank.holds,
+        }),
+    }
+}
+
+fn constraint(part: &ConstraintPart) -> wire::ExplainedConstraint {
+    wire::ExplainedConstraint {
+        constraint: part.constraint.clone(),
+        attribute: part.attribute.clone(),
+        value: part.value.as_ref().map_or(serde_json::Value::Null, value),
+        truth: truth(part.truth),
+        reason: part.reason.clone(),
+    }
+}
+
+fn truth(truth: Truth) -> wire::Truth {
+    match truth {
+        Truth::True => wire::Truth::True,
+        Truth::False => wire::Truth::False,
+        Truth::Unknown => wire::Truth::Unknown,
+    }
+}
+
+fn value(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Scalar(one) => scalar(one),
+        Value::Array(elements) => {
+            let mut shown: Vec<_> = elements.iter().take(ELEMENTS_MAX).map(scalar).collect();
+            if elements.len() > ELEMENTS_MAX {
+                shown.push("…".into());
+            }
+            shown.into()
+        }
+    }
+}
+
+fn scalar(scalar: &Scalar) -> serde_json::Value {
+    match scalar {
+        // Whole numbers as people write them.
+        #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is the same in both")]
+        Scalar::Number(number) if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 => {
+            (*number as i64).into()
+        }
+        Scalar::Number(number) => (*number).into(),
+        Scalar::Text(text) => {
+            let text = text.as_str();
+            match text.char_indices().nth(CHARACTERS_MAX) {
+                Some((end, _)) => format!("{}…", &text[..end]).into(),
+                None => text.into(),
+            }
+        }
+        Scalar::Bool(truth) => (*truth).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use matcher::area::Area;
+    use matcher::condition::Condition;
+    use matcher::event::Event;
+    use matcher::geo::{Radius, World};
+    use matcher::live::{Fix, Interest, Prospect, Settings, Tracker, Watch};
+    use matcher::subscription::{ClientId, Filter, Subscription};
+    use serde_json::json;
+
+    use super::*;
+
+    const WORLD: World = World::Planar;
+
+    /// Of an event 50 metres away.
+    fn answered(radius_m: f64, condition: &str, k: u32) -> wire::Explanation {
+        let at = |x: f64| WORLD.position(&[x, 0.0]).unwrap();
+        let radius = Radius::new(WORLD, radius_m).unwrap();
+        let condition = Condition::parse(condition).unwrap();
+        let filters = vec![Filter { area: Area::Following(radius), condition }];
+        let subscription = Subscription { client: ClientId(0), filters };
+        let lanes = Value::Array(vec![Scalar::Number(0.5)]);
+        let mut event = Event::at(at(50.0)).with("severity", 2.0).with("lanes", lanes);
+        event.reach = Some(radius);
+        let watch = Watch::new(subscription, vec![NonZeroU32::new(k)], Interest::Events);
+        let tracker = Tracker::<()>::new(WORLD, Settings { members_max: 10, holds_inaccurate: true });
+        let fix = Fix { position: at(0.0), accuracy_m: 0.0 };
+        let account = tracker.account_of(&watch, Some(&fix), &event, Prospect::Live { object: None });
+        let circumstances = Circumstances {
+            client: "car".to_owned(),
+            subscription: Some("s1".to_owned()),
+            position: Some(wire::ExplainedPosition {
+                coordinates: vec![0.0, 0.0],
+                accuracy_m: None,
+                age_s: Some(2.5),
+            }),
+            event: wire::ExplainedEvent { id: Some("e".into()), live: true, expires_in_s: Some(60.0) },
+            transitions: false,
+        };
+        answer(&account, circumstances)
+    }
+
+    #[test]
+    fn the_answer_has_every_part() {
+        let answer = answered(20.0, "severity >= 3 AND lanes > 1 AND a = 1", 0);
+        let expected = json!({
+            "matched": false, "client": "car", "subscription": "s1",
+            "position": {"coordinates": [0.0, 0.0], "accuracy_m": null, "age_s": 2.5},
+            "event": {"id": "e", "live": true, "expires_in_s": 60.0},
+            "reach": {"holds": false, "reach_m": 20.0, "distance_m": 50.0, "metres_outside": 30.0},
+            "filters": [{
+                "matched": false,
+                "area": {"form": "following", "holds": false, "distance_m": 50.0, "radius_m": 20.0, "metres_outside": 30.0},
+                "condition": {"truth": "false", "constraints": [
+                    {"constraint": "severity >= 3", "attribute": "severity", "value": 2, "truth": "false",
+                     "reason": "severity is 2, which is not >= 3"},
+                    {"constraint": "lanes > 1", "attribute": "lanes", "value": [0.5], "truth": "false",
+                     "reason": "lanes has 1 element, which is not > 1"},
+                    {"constraint": "a = 1", "attribute": "a", "value": null, "truth": "unknown",
+                     "reason": "there is no attribute a"},
+                ]},
+            }],
+            "inside": false,
+            "why": "the event is 30 m outside of the circle around the client, and severity is 2, which is not >= 3, and lanes has 1 element, which is not > 1, and there is no attribute a",
+        });
+        assert_eq!(serde_json::to_value(&answer).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<wire::Explanation>(expected).unwrap(), answer);
+    }
+
+    #[test]
+    fn the_place_among_the_nearest_is_told() {
+        let answer = answered(50.0, "severity = 2", 3);
+        let nearest = serde_json::to_value(answer.filters[0].area.nearest).unwrap();
+        assert!(answer.matched && answer.filters[0].matched);
+        assert_eq!(nearest, json!({"k": 3, "rank": 1, "holds": true}));
+    }
+
+    #[test]
+    fn long_values_are_cut() {
+        let long = Value::Scalar(Scalar::Text("ä".repeat(300).as_str().into()));
+        assert_eq!(value(&long), json!(format!("{}…", "ä".repeat(200))));
+        let many = Value::Array(vec![Scalar::Bool(true); 30]);
+        assert_eq!(value(&many).as_array().map(Vec::len), Some(21));
+        assert_eq!(value(&Value::Scalar(Scalar::Number(1e300))), json!(1e300));
+    }
+}

@@ -1,0 +1,41 @@
+//! `/v1/explain`: why an event comes to a client, or does not.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+
+use super::body::{self, Bound};
+use super::{App, error, path};
+use crate::ingest::explain::QuestionReader;
+use crate::refusal::Refusal;
+use crate::shard::Command;
+
+/// Says why an event comes to a client, or does not.
+///
+/// Nothing is changed or delivered. Subscription and event may be real or made up for the question.
+#[utoipa::path(
+    post, path = "/v1/explain", tag = "events",
+    request_body = wire::Explain,
+    responses(
+        (status = 200, description = "Why", body = wire::Explanation),
+        (status = 404, description = "There is no such subscription, or no such live event", body = wire::Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not a question", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn explain(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let body = body::document(&app, &headers, body, Bound::of_question(&app)).await?;
+    let reader =
+        QuestionReader { world: app.world, features: &app.features, subscriptions: &app.subscriptions };
+    let question = Box::new(reader.parse(body::text(&body)?)?);
+    let client = path::client_name_in_document(&app, &question.client)?;
+    let explain = |client, reply| Command::Explain { client, question, reply };
+    let answer = app.shards.ask(&client, explain).await??;
+    Ok(error::json(StatusCode::OK, serde_json::to_string(&answer).unwrap_or_default()))
+}

@@ -1,0 +1,219 @@
+//! Lives of events: how long one stays live, and what it is about.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use wire::Fault;
+
+use super::json::{self, Members};
+use crate::config::Limits;
+use crate::live_census::{LiveCensus, LivePlace};
+use crate::refusal::Refusal;
+
+/// The life of an event, which begins when it arrives.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// What it is about: `key:` and its key, or `id:` and its id where it has none.
+    pub(crate) object: Arc<str>,
+    /// Its id: a text as it reads, the digits of a number, or the one that this broker made.
+    pub(crate) id: Arc<str>,
+    /// Of two events of one object, that with the greater number is the newer.
+    pub(crate) sequence: u64,
+    /// How long it lives.
+    pub(crate) ttl: Duration,
+    /// Keeps the object among those that are live, for as long as anybody keeps this.
+    pub(crate) _place: Arc<LivePlace>,
+}
+
+/// What makes an event live: a time to live, a key, or both.
+pub(super) struct Life<'a> {
+    ttl: Duration,
+    key: Option<Cow<'a, str>>,
+}
+
+/// The life of an event that is not going to be published.
+#[derive(Debug)]
+pub(crate) struct RehearsedLife {
+    pub(crate) ttl: Duration,
+    /// What it is about; not known where that would be an id that this broker makes.
+    pub(crate) object: Option<String>,
+}
+
+/// What an event is about.
+fn object(key: Option<&str>, id: &str) -> String {
+    match key {
+        Some(key) => format!("key:{key}"),
+        None => format!("id:{id}"),
+    }
+}
+
+impl Life<'_> {
+    /// The life of an event that is not going to be published, and that may have no id.
+    pub(super) fn rehearse(self, id: Option<&str>) -> RehearsedLife {
+        let Self { ttl, key } = self;
+        let is_known = key.is_some() || id.is_some();
+        RehearsedLife { ttl, object: is_known.then(|| object(key.as_deref(), id.unwrap_or_default())) }
+    }
+}
+
+/// Reads lives.
+pub(super) struct LifeReader {
+    /// The longest, and that of an event with a key that says nothing of it.
+    ttl_max: Duration,
+    name_bytes: usize,
+    census: Arc<LiveCensus>,
+    next_sequence: AtomicU64,
+}
+
+impl LifeReader {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            ttl_max: Duration::from_secs(limits.ttl_s),
+            name_bytes: limits.name_bytes,
+            census: LiveCensus::new(limits.live_events),
+            next_sequence: AtomicU64::new(1),
+        }
+    }
+
+    /// Takes the members that make an event live.
+    pub(super) fn read<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Option<Life<'a>> {
+        let (ttl, key) = (members.take("ttl_s"), members.take("key"));
+        if ttl.is_none() && key.is_none() {
+            return None;
+        }
+        let ttl = ttl.map_or(Ok(self.ttl_max), |text| self.ttl(text));
+        let key = key.map(|text| self.key(text)).transpose();
+        match (ttl, key) {
+            (Ok(ttl), Ok(key)) => Some(Life { ttl, key }),
+            (ttl, key) => {
+                faults.extend(ttl.err().into_iter().chain(key.err()));
+                None
+            }
+        }
+    }
+
+    /// Begins a life, for which the object needs a place.
+    pub(super) fn begin(&self, life: Life<'_>, id: String) -> Result<Live, Refusal> {
+        let Life { ttl, key } = life;
+        let object = object(key.as_deref(), &id);
+        let place = self.census.place(&object)?;
+        Ok(Live {
+            object: Arc::clone(place.object()),
+            id: id.into(),
+            sequence: self.next_sequence.fetch_add(1, Ordering::Relaxed),
+            ttl,
+            _place: place,
+        })
+    }
+
+    fn ttl(&self, text: &str) -> Result<Duration, Fault> {
+        let seconds = json::read::<f64>(text, "/ttl_s", "a number of seconds")?;
+        if seconds > 0.0 && seconds <= self.ttl_max.as_secs_f64() {
+            // However short, a life is one.
+            return Ok(Duration::from_secs_f64(seconds).max(Duration::from_nanos(1)));
+        }
+        let limit = self.ttl_max.as_secs();
+        let detail = format!("must be more than 0 seconds and at most {limit} (limits.ttl_s)");
+        Err(Fault { pointer: "/ttl_s".to_owned(), detail })
+    }
+
+    fn key<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, Fault> {
+        let limit = self.name_bytes;
+        match json::read_text(text) {
+            Ok(key) if (1..=limit).contains(&key.len()) => Ok(key),
+            _ => {
+                let detail = format!("must be a text of 1 to {limit} bytes (limits.name_bytes)");
+                Err(Fault { pointer: "/key".to_owned(), detail })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matcher::geo::World;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::ingest::feature::FeatureReader;
+
+    /// Reads events with some members, and gives back their lives.
+    struct Bench(FeatureReader);
+
+    impl Bench {
+        fn new(live_events: u64) -> Self {
+            let limits = Limits { live_events, ..Config::default().limits };
+            Self(FeatureReader::new(World::Geodetic, &limits, 7))
+        }
+
+        fn read(&self, members: &str) -> Result<Option<Live>, Refusal> {
+            let text = format!(
+                r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[9.1,45.4]}}{members}}}"#
+            );
+            self.0.parse(&text).map(|published| published.live)
+        }
+
+        #[track_caller]
+        fn check_fault(&self, members: &str, pointer: &str) {
+            match self.read(members) {
+                Err(Refusal::Invalid(faults)) => {
+                    assert!(matches!(&faults[..], [one] if one.pointer == pointer), "{members}: {faults:?}");
+                }
+                other => panic!("{members}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_time_to_live_or_a_key_makes_an_event_live() {
+        let bench = Bench::new(10);
+        for members in ["", r#","ttl_s":null,"key":null,"id":"a""#] {
+            assert!(bench.read(members).unwrap().is_none(), "{members}");
+        }
+        for (members, object, id, ttl_ms) in [
+            (r#","id":"a","ttl_s":60"#, "id:a", "a", 60_000),
+            (r#","id":"\u0061\n","ttl_s":1e-1"#, "id:a\n", "a\n", 100),
+            (r#","id":1.50,"ttl_s":2592000"#, "id:1.50", "1.50", 2_592_000_000),
+            (r#","id":"a","key":"\u0063am","ttl_s":1.5"#, "key:cam", "a", 1_500),
+            (r#","id":7,"key":"7""#, "key:7", "7", 2_592_000_000),
+        ] {
+            let live = bench.read(members).unwrap().unwrap();
+            assert_eq!((&*live.object, &*live.id), (object, id), "{members}");
+            assert_eq!(live.ttl, Duration::from_millis(ttl_ms), "{members}");
+            assert_eq!(live._place.object(), &live.object);
+        }
+        let shortest = bench.read(r#","ttl_s":1e-300"#).unwrap().unwrap();
+        assert_eq!(shortest.ttl, Duration::from_nanos(1));
+    }
+
+    #[test]
+    fn a_life_has_an_end_and_an_object_a_name() {
+        let bench = Bench::new(10);
+        for ttl in ["0", "-1", "2592000.1", "1e300", "1e999", "\"5\"", "true", "[5]"] {
+            bench.check_fault(&format!(r#","ttl_s":{ttl}"#), "/ttl_s");
+        }
+        let long = format!("\"{}\"", "x".repeat(257));
+        for key in ["\"\"", "7", "{}", "\"\\ud800\"", &long] {
+            bench.check_fault(&format!(r#","ttl_s":5,"key":{key}"#), "/key");
+        }
+        assert!(bench.read(&format!(r#","key":"{}""#, "x".repeat(256))).unwrap().is_some());
+    }
+
+    #[test]
+    fn newer_events_have_greater_numbers_and_share_the_place_of_their_object() {
+        let bench = Bench::new(2);
+        let a = bench.read(r#","key":"a""#).unwrap().unwrap();
+        let b = bench.read(r#","id":"a","ttl_s":5"#).unwrap().unwrap();
+        // Who is refused takes no place, and who does not live needs none.
+        assert!(matches!(bench.read(r#","key":"c""#), Err(Refusal::Limit { limit: 2, .. })));
+        assert!(matches!(bench.read(r#","key":"c","time":"now""#), Err(Refusal::Invalid(_))));
+        assert!(bench.read("").unwrap().is_none());
+        let newer = bench.read(r#","key":"\u0061","id":9"#).unwrap().unwrap();
+        assert!(a.sequence < b.sequence && b.sequence < newer.sequence);
+        assert!(Arc::ptr_eq(&a._place, &newer._place));
+        drop((a, b));
+        assert!(bench.read(r#","key":"c""#).is_ok());
+    }
+}

@@ -1,0 +1,118 @@
+//! Why an event comes to a client of this shard, or does not. Nothing is changed or delivered.
+
+use std::sync::Arc;
+
+use matcher::geo::Position;
+use matcher::live::{Account, Fix, Interest, Moment, Prospect, Watch};
+use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+
+use super::{Client, Sessions};
+use crate::explain::{self, Circumstances};
+use crate::ingest::explain::{AskedEvent, AskedSubscription, Question};
+use crate::ingest::feature::{Rehearsed, RehearsedLife};
+use crate::ingest::json::{self, Members};
+use crate::ingest::subscription::Prepared;
+use crate::refusal::Refusal;
+
+impl Sessions {
+    /// Answers a question about a client.
+    pub(crate) fn explain(&self, name: &Arc<str>, question: Question) -> Result<wire::Explanation, Refusal> {
+        let id = self.ids.get(name).copied();
+        let (fix, position) = self.fix_for(id, question.position);
+        let told;
+        let (subscription, watch) = match question.subscription {
+            AskedSubscription::Held(held) => {
+                let watch = id.and_then(|id| self.watch(id, &held));
+                let none = || Refusal::NotFound(format!("client {name} has no subscription {held}"));
+                (Some(held.to_string()), watch.ok_or_else(none)?)
+            }
+            AskedSubscription::Told { id, prepared } => {
+                told = watch_of(*prepared);
+                (id.map(|id| id.to_string()), &told)
+            }
+        };
+        let (account, event) = match question.event {
+            AskedEvent::Live(id) => self.live(watch, fix.as_ref(), &id)?,
+            AskedEvent::Told { id, rehearsed } => self.rehearse(watch, fix.as_ref(), id, &rehearsed),
+        };
+        let transitions = match watch.interest() {
+            Interest::Events => false,
+            Interest::Transitions(_) => true,
+        };
+        let client = name.to_string();
+        Ok(explain::answer(&account, Circumstances { client, subscription, position, event, transitions }))
+    }
+
+    /// Where the client is taken to be, and how that is told.
+    fn fix_for(
+        &self,
+        client: Option<u32>,
+        instead: Option<Position>,
+    ) -> (Option<Fix>, Option<wire::ExplainedPosition>) {
+        let known = client.and_then(|id| Some((self.tracker.fix(ClientId(id))?, self.clients.get(id)?)));
+        let told = |position: &Position, accuracy_m, age_s| wire::ExplainedPosition {
+            coordinates: vec![position.x(), position.y()],
+            accuracy_m,
+            age_s,
+        };
+        match (instead, known) {
+            (Some(position), _) => {
+                (Some(Fix { position, accuracy_m: 0.0 }), Some(told(&position, None, None)))
+            }
+            (None, Some((fix, client))) => {
+                let accuracy_m = (fix.accuracy_m > 0.0).then_some(fix.accuracy_m);
+                let age_s = client.positioned.map(|at| self.now.saturating_sub(at).as_secs_f64());
+                (Some(*fix), Some(told(&fix.position, accuracy_m, age_s)))
+            }
+            (None, None) => (None, None),
+        }
+    }
+
+    fn watch(&self, client: u32, subscription: &str) -> Option<&Watch> {
+        let client: &Client = self.clients.get(client)?;
+        self.tracker.watch(SubscriptionId(*client.subscriptions.get(subscription)?))
+    }
+
+    fn live(
+        &self,
+        watch: &Watch,
+        fix: Option<&Fix>,
+        id: &str,
+    ) -> Result<(Account, wire::ExplainedEvent), Refusal> {
+        let Some(found) = self.tracker.account_of_live(watch, fix, id) else {
+            return Err(Refusal::NotFound(format!("no event {id} is live")));
+        };
+        // As it was published: a text or a number.
+        let own_id = Members::parse(&found.payload.body.text)?
+            .get("id")
+            .map(|text| json::read(text, "/id", "a text or a number"))
+            .transpose()?;
+        Ok((found.account, lives_for(own_id, Some(found.expires.saturating_sub(self.now)))))
+    }
+
+    fn rehearse(
+        &self,
+        watch: &Watch,
+        fix: Option<&Fix>,
+        id: Option<serde_json::Value>,
+        rehearsed: &Rehearsed,
+    ) -> (Account, wire::ExplainedEvent) {
+        let prospect = match &rehearsed.life {
+            None => Prospect::Passing,
+            Some(RehearsedLife { object, .. }) => Prospect::Live { object: object.as_deref() },
+        };
+        let account = self.tracker.account_of(watch, fix, &rehearsed.event, prospect);
+        (account, lives_for(id, rehearsed.life.as_ref().map(|life| life.ttl)))
+    }
+}
+
+/// A subscription that nobody has made.
+fn watch_of(prepared: Prepared) -> Watch {
+    let Prepared { filters, nearest, interest, .. } = prepared;
+    // Whose it is does not matter: where its client is comes beside it.
+    Watch::new(Subscription { client: ClientId(0), filters }, nearest, interest)
+}
+
+fn lives_for(id: Option<serde_json::Value>, left: Option<Moment>) -> wire::ExplainedEvent {
+    wire::ExplainedEvent { id, live: left.is_some(), expires_in_s: left.map(|left| left.as_secs_f64()) }
+}

@@ -1,0 +1,206 @@
+//! What is so about an attribute, in words.
+
+use std::fmt::{Display, Formatter};
+
+use crate::condition::expression::{Constraint, Test, Truth, fold_case};
+use crate::condition::write::{Written, separated};
+use crate::event::{Scalar, Symbol, Value};
+
+/// The most characters of an event's text that a sentence repeats.
+const CHARACTERS_MAX: usize = 80;
+
+/// The sentence for a constraint that saw a value, `None` for an absent attribute. It tells what is so, whether or
+/// not the constraint stands under a `NOT`.
+pub(super) fn of(constraint: &Constraint, value: Option<&Value>) -> String {
+    let name = constraint.name.as_str();
+    let Some(value) = value else { return format!("there is no attribute {name}") };
+    if constraint.test == Test::IsNull {
+        return match value {
+            Value::Scalar(scalar) => format!("{name} is {}, which is not null", shown(scalar)),
+            Value::Array(elements) => format!("{name} is an array of {}, which is not null", elements.len()),
+        };
+    }
+    let test = Tested(&constraint.test);
+    match value {
+        Value::Scalar(scalar) => of_scalar(constraint, scalar),
+        Value::Array(elements) => {
+            let found = elements.iter().find(|element| truth(constraint, element) == Truth::True);
+            match (found, elements.len()) {
+                (Some(element), _) => format!("{name} has {}, which is {test}", seen(constraint, element)),
+                (None, 0) => format!("{name} has no elements, so that none of them is {test}"),
+                (None, 1) => format!("{name} has 1 element, which is not {test}"),
+                (None, count) => format!("{name} has {count} elements, and none of them is {test}"),
+            }
+        }
+    }
+}
+
+fn of_scalar(constraint: &Constraint, scalar: &Scalar) -> String {
+    let (name, test) = (constraint.name.as_str(), Tested(&constraint.test));
+    match truth(constraint, scalar) {
+        Truth::True => format!("{name} is {}, which is {test}", seen(constraint, scalar)),
+        Truth::False => format!("{name} is {}, which is not {test}", seen(constraint, scalar)),
+        Truth::Unknown => {
+            let others = kinds_apart(&constraint.test, scalar).join(" or ");
+            format!("{name} is {}, which does not compare with {others}", kind(scalar))
+        }
+    }
+}
+
+fn truth(constraint: &Constraint, scalar: &Scalar) -> Truth {
+    constraint.truth(Some(&Value::Scalar(scalar.clone())))
+}
+
+/// The kinds of the test's values that are not the value's own, each once.
+fn kinds_apart(test: &Test, scalar: &Scalar) -> Vec<&'static str> {
+    let kinds: Vec<&'static str> = match test {
+        Test::Compare(_, value) => vec![kind(value)],
+        Test::Between(low, high) => vec![kind(low), kind(high)],
+        Test::In(values) => values.iter().map(kind).collect(),
+        Test::Like(_) => vec!["a text"],
+        Test::IsNull => Vec::new(),
+    };
+    let all = ["a number", "a text", "a truth value"].into_iter();
+    all.filter(|one| kinds.contains(one) && *one != kind(scalar)).collect()
+}
+
+fn kind(scalar: &Scalar) -> &'static str {
+    match scalar {
+        Scalar::Number(_) => "a number",
+        Scalar::Text(_) => "a text",
+        Scalar::Bool(_) => "a truth value",
+    }
+}
+
+/// A value as the test sees it: `CASEI` folds a text first.
+fn seen(constraint: &Constraint, scalar: &Scalar) -> String {
+    match scalar {
+        Scalar::Text(text) if constraint.casei => {
+            let folded = Scalar::Text(Symbol::new(fold_case(text.as_str())));
+            format!("{} without case", shown(&folded))
+        }
+        Scalar::Text(_) | Scalar::Number(_) | Scalar::Bool(_) => shown(scalar),
+    }
+}
+
+/// A value as CQL2 text, a long one cut.
+fn shown(scalar: &Scalar) -> String {
+    if let Scalar::Text(text) = scalar
+        && let Some((end, _)) = text.as_str().char_indices().nth(CHARACTERS_MAX)
+    {
+        let cut = Scalar::Text(format!("{}…", &text.as_str()[..end]).as_str().into());
+        return Written(&cut).to_string();
+    }
+    Written(scalar).to_string()
+}
+
+/// A test as what a value is or is not: `>= 3`, `in (1, 2)`.
+struct Tested<'a>(&'a Test);
+
+impl Display for Tested<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Test::Compare(comparison, value) => write!(f, "{comparison} {}", Written(value)),
+            Test::Between(low, high) => write!(f, "between {} and {}", Written(low), Written(high)),
+            Test::In(values) => {
+                f.write_str("in (")?;
+                separated(f, ", ", values.iter().map(Written))?;
+                f.write_str(")")
+            }
+            Test::Like(pattern) => write!(f, "like {}", Written(&Scalar::Text(pattern.as_str().into()))),
+            Test::IsNull => f.write_str("null"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::condition::Condition;
+    use crate::condition::expression::Truth;
+    use crate::event::{Event, Scalar, Value};
+    use crate::explain::ConditionPart;
+    use crate::geo::World;
+
+    fn event() -> Event {
+        let tags = ["red", "Blue"].map(|tag| Scalar::Text(tag.into())).to_vec();
+        Event::at(World::Planar.position(&[0.0, 0.0]).unwrap())
+            .with("severity", 2.0)
+            .with("kind", "Fire")
+            .with("open", true)
+            .with("tags", Value::Array(tags))
+            .with("lanes", Value::Array(Vec::new()))
+            .with("long", "ä".repeat(200).as_str())
+    }
+
+    /// One constraint: its text, truth and reason.
+    #[track_caller]
+    fn check(condition: &str, text: &str, truth: Truth, reason: &str) {
+        let condition = Condition::parse(condition).unwrap();
+        let part = ConditionPart::of(condition.expression(), &event());
+        let [constraint] = part.constraints.as_slice() else { panic!("{part:?} has one constraint") };
+        assert_eq!((constraint.constraint.as_str(), constraint.reason.as_str()), (text, reason));
+        assert_eq!((constraint.truth, part.truth), (truth, truth));
+    }
+
+    #[test]
+    fn a_reason_says_what_was_seen() {
+        use Truth::{False, True, Unknown};
+        check("severity >= 3", "severity >= 3", False, "severity is 2, which is not >= 3");
+        check("severity < 3", "severity < 3", True, "severity is 2, which is < 3");
+        check("lane = 1", "lane = 1", Unknown, "there is no attribute lane");
+        check("kind > 1", "kind > 1", Unknown, "kind is a text, which does not compare with a number");
+        check(
+            "open LIKE 'a%'",
+            "open LIKE 'a%'",
+            Unknown,
+            "open is a truth value, which does not compare with a text",
+        );
+        check("kind LIKE 'f%'", "kind LIKE 'f%'", False, "kind is 'Fire', which is not like 'f%'");
+        check(
+            "severity BETWEEN 2 AND 4",
+            "severity BETWEEN 2 AND 4",
+            True,
+            "severity is 2, which is between 2 and 4",
+        );
+        check(
+            "kind IN ('a', 'b')",
+            "kind IN ('a', 'b')",
+            False,
+            "kind is 'Fire', which is not in ('a', 'b')",
+        );
+        check("open = FALSE", "open = FALSE", False, "open is TRUE, which is not = FALSE");
+    }
+
+    #[test]
+    fn a_not_is_given_with_its_constraint() {
+        use Truth::{False, True, Unknown};
+        check("NOT severity = 2", "NOT severity = 2", False, "severity is 2, which is = 2");
+        check("kind NOT IN ('a')", "kind NOT IN ('a')", True, "kind is 'Fire', which is not in ('a')");
+        check("NOT NOT lane = 2", "lane = 2", Unknown, "there is no attribute lane");
+        check("lane IS NULL", "lane IS NULL", True, "there is no attribute lane");
+        check("lane IS NOT NULL", "lane IS NOT NULL", False, "there is no attribute lane");
+        check("severity IS NULL", "severity IS NULL", False, "severity is 2, which is not null");
+    }
+
+    #[test]
+    fn arrays_are_told_by_their_elements() {
+        use Truth::{False, True};
+        check("tags = 'red'", "tags = 'red'", True, "tags has 'red', which is = 'red'");
+        check("tags = 'blue'", "tags = 'blue'", False, "tags has 2 elements, and none of them is = 'blue'");
+        check(
+            "CASEI(tags) = CASEI('BLUE')",
+            "CASEI(tags) = 'blue'",
+            True,
+            "tags has 'blue' without case, which is = 'blue'",
+        );
+        check("lanes > 1", "lanes > 1", False, "lanes has no elements, so that none of them is > 1");
+        check("NOT lanes > 1", "NOT lanes > 1", True, "lanes has no elements, so that none of them is > 1");
+        check("tags IS NULL", "tags IS NULL", False, "tags is an array of 2, which is not null");
+    }
+
+    #[test]
+    fn a_long_text_is_cut() {
+        let expected = format!("long is '{}…', which is not = 'a'", "ä".repeat(80));
+        check("long = 'a'", "long = 'a'", Truth::False, &expected);
+    }
+}
