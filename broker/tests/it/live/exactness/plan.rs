@@ -96,7 +96,7 @@ impl Plan {
             oracle: Oracle::new(scale.clients, scale.objects),
             scale,
             // A larger town for more objects, so that everybody has as many around as in a smaller one.
-            reach_m: 3_000.0 * (f64::from(u32::try_from(scale.objects).expect("few")) / 200.0).sqrt(),
+            reach_m: 2_000.0 * (f64::from(u32::try_from(scale.objects).expect("few")) / 200.0).sqrt(),
             ids: (0..scale.objects).map(|object| format!("never-{object}")).collect(),
             number: 0,
             subscriptions_count: 0,
