@@ -18,6 +18,7 @@ mod ingest;
 mod live_census;
 mod metrics;
 mod outbox;
+mod recipient;
 mod refusal;
 mod server;
 mod sessions;

@@ -43,6 +43,11 @@ impl LiveCensus {
         Ok(place)
     }
 
+    /// How many objects have a place.
+    pub(crate) fn count(&self) -> usize {
+        self.places().len()
+    }
+
     /// A panic under the lock is impossible but for memory running out; what is there is still right.
     fn places(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<LivePlace>, foldhash::fast::RandomState>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,10 +83,6 @@ mod tests {
 
     use super::*;
 
-    fn count(census: &LiveCensus) -> usize {
-        census.places().len()
-    }
-
     #[test]
     fn a_new_object_needs_a_place_and_a_live_one_shares_its_own() {
         let census = LiveCensus::new(2);
@@ -92,13 +93,13 @@ mod tests {
         let again = census.place("key:a").unwrap();
         assert!(Arc::ptr_eq(&a, &again) && Arc::ptr_eq(a.object(), again.object()));
         drop(a);
-        assert_eq!(count(&census), 2);
+        assert_eq!(census.count(), 2);
         drop(again);
-        assert_eq!(count(&census), 1);
+        assert_eq!(census.count(), 1);
         let c = census.place("key:c").unwrap();
         assert!(census.place("key:a").is_err());
         drop((b, c));
-        assert_eq!(count(&census), 0);
+        assert_eq!(census.count(), 0);
     }
 
     #[test]
@@ -109,7 +110,7 @@ mod tests {
         let leaving = Arc::into_inner(place).unwrap();
         let new = census.place("key:a").unwrap();
         drop(leaving);
-        assert_eq!(count(&census), 1);
+        assert_eq!(census.count(), 1);
         assert!(Arc::ptr_eq(&new, &census.place("key:a").unwrap()));
     }
 
@@ -137,7 +138,7 @@ mod tests {
                             }
                             Err(refusal) => assert!(matches!(refusal, Refusal::Limit { .. })),
                         }
-                        assert!(count(census) <= LIMIT);
+                        assert!(census.count() <= LIMIT);
                         if round % 3 == thread % 3 {
                             held.clear();
                         }
@@ -145,6 +146,6 @@ mod tests {
                 });
             }
         });
-        assert_eq!(count(&census), 0);
+        assert_eq!(census.count(), 0);
     }
 }

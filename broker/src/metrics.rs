@@ -32,6 +32,7 @@ pub(crate) struct Metrics {
     pub(crate) event_streams: Mark,
     pub(crate) clients: Mark,
     pub(crate) subscriptions: Mark,
+    live_objects: Gauge,
     pub(crate) queue_depths: Vec<Gauge>,
     pub(crate) ingest: Histogram,
     pub(crate) queue_wait: Histogram,
@@ -151,6 +152,7 @@ impl Metrics {
             event_streams: names.mark("nearcast_event_streams", "Open event streams."),
             clients: names.mark("nearcast_clients", "Clients that are known."),
             subscriptions: names.mark("nearcast_subscriptions", "Subscriptions installed."),
+            live_objects: names.gauge("nearcast_live_objects", "Live objects.", NO_LABELS),
             queue_depths: (0..shards_count).map(depth).collect(),
             ingest: names.seconds("nearcast_ingest_seconds", "Reading and checking an event."),
             queue_wait: names
@@ -174,6 +176,12 @@ impl Metrics {
                 "From an event being read to its being written.",
             ),
         }
+    }
+
+    /// Takes over how many objects are live.
+    pub(crate) fn show_live_objects(&self, count: usize) {
+        #[expect(clippy::cast_precision_loss, reason = "there are a billion at most")]
+        self.live_objects.set(count as f64);
     }
 
     /// Takes over what the engines say of themselves.

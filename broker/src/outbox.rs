@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use crate::config::{self, OverflowName};
 use crate::ingest::feature::Body;
+use crate::recipient::Recipient;
 
 /// The queue between an engine's thread and the writer of one connection.
 ///
@@ -117,6 +118,8 @@ struct State {
     gap_idx: Option<usize>,
     close: Option<Close>,
     sleeps: bool,
+    /// Where it is noted what the writer takes, if anywhere.
+    recipient: Option<Arc<Recipient>>,
 }
 
 /// What an entry takes besides its text.
@@ -166,6 +169,7 @@ impl Outbox {
             gap_idx: None,
             close: None,
             sleeps: false,
+            recipient: None,
         };
         Self {
             connection,
@@ -181,6 +185,24 @@ impl Outbox {
     /// A panic under the lock is impossible but for memory running out; what is there is still right.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes from now on what the writer takes.
+    pub(crate) fn note_for(&self, recipient: Arc<Recipient>) {
+        self.state().recipient = Some(recipient);
+    }
+
+    /// Whether a delivery waits for the writer.
+    pub(crate) fn waits(&self, offset: u64) -> bool {
+        let state = self.state();
+        // They are in their order, and mostly there is nothing before the first or behind the last.
+        let offset_of = |entry: &Entry| match entry {
+            Entry::Delivery(delivery) => Some(delivery.offset),
+            Entry::Answer(_) | Entry::Gap(_) => None,
+        };
+        let first = state.entries.iter().find_map(offset_of);
+        let last = state.entries.iter().rev().find_map(offset_of);
+        first.is_some_and(|first| first <= offset) && last.is_some_and(|last| offset <= last)
     }
 
     /// Puts a delivery in; at the bound the policy decides what is lost.
@@ -341,6 +363,7 @@ impl State {
     fn take(&mut self, batch: &mut Vec<Entry>, bytes_max: usize) -> bool {
         let answers_before = self.answers_count;
         let mut bytes_taken = 0;
+        let mut written = self.recipient.as_deref().map(Recipient::written);
         while let Some(entry) = self.entries.front() {
             let bytes = entry.bytes();
             if bytes_taken > 0 && bytes_taken + bytes > bytes_max {
@@ -349,7 +372,12 @@ impl State {
             bytes_taken += bytes;
             match entry {
                 Entry::Answer(_) => self.answers_count -= 1,
-                Entry::Delivery(_) => self.deliveries_count -= 1,
+                Entry::Delivery(delivery) => {
+                    self.deliveries_count -= 1;
+                    if let Some(written) = &mut written {
+                        written.add(delivery.offset);
+                    }
+                }
                 Entry::Gap(_) => {}
             }
             batch.extend(self.entries.pop_front());
@@ -517,5 +545,35 @@ mod tests {
         assert!(!outbox.push_delivery(delivery(2)).sleeps);
         outbox.wake();
         assert_eq!(writer.await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_the_writer_takes_is_noted_and_what_is_lost_is_not() {
+        let outbox = Outbox::new(1, DROP);
+        let recipient = Recipient::new("car".into());
+        outbox.note_for(Arc::clone(&recipient));
+        let shown = |offsets: [u64; 7]| {
+            offsets.map(|offset| match (outbox.waits(offset), recipient.written().contains(offset)) {
+                (true, false) => 'w',
+                (false, true) => 't',
+                (false, false) => '-',
+                (true, true) => '?',
+            })
+        };
+        for offset in 1..=5 {
+            outbox.push_delivery(delivery(offset));
+        }
+        outbox.push_answer("{}");
+        assert_eq!(shown([1, 2, 3, 4, 5, 6, 7]), ['-', '-', 'w', 'w', 'w', '-', '-']);
+        let mut batch = Vec::new();
+        // The gap, and the first of them.
+        outbox.next_batch(&mut batch, 1).await;
+        outbox.next_batch(&mut batch, 1).await;
+        assert_eq!(shown([1, 2, 3, 4, 5, 6, 7]), ['-', '-', 't', 'w', 'w', '-', '-']);
+        for offset in 6..=7 {
+            outbox.push_delivery(delivery(offset));
+        }
+        outbox.next_batch(&mut batch, 10_000).await;
+        assert_eq!(shown([1, 2, 3, 4, 5, 6, 7]), ['-', '-', 't', '-', 't', 't', 't']);
     }
 }

@@ -22,7 +22,7 @@ use crate::ingest::subscription::Prepared;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::refusal::Refusal;
-use crate::sessions::{Attached, Installed, Resume, Sessions};
+use crate::sessions::{Attached, Installed, Resume, Sessions, Told};
 
 /// What a shard can be told.
 pub(crate) enum Command {
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Forget { client: Arc<str>, reply: oneshot::Sender<bool> },
     /// End the live events of an id.
     Revoke { id: Arc<str>, reply: oneshot::Sender<bool> },
+    /// Say to whom the events of an id went.
+    Deliveries { id: Arc<str>, reply: oneshot::Sender<Told> },
     /// Say why an event comes to a client, or does not.
     Explain {
         client: Arc<str>,
@@ -189,6 +191,17 @@ impl Shards {
             found |= answer.await.map_err(|_| Refusal::Stopping)?;
         }
         Ok(found)
+    }
+
+    /// Says to whom the events of an id went, over all shards; `None` where none of that id is known.
+    pub(crate) async fn deliveries(&self, id: &Arc<str>) -> Result<Option<wire::Deliveries>, Refusal> {
+        let mut told = Vec::with_capacity(self.senders.len());
+        for sender in self.senders.iter() {
+            let (reply, answer) = oneshot::channel();
+            send(sender, Command::Deliveries { id: Arc::clone(id), reply }, self.wait).await?;
+            told.push(answer.await.map_err(|_| Refusal::Stopping)?);
+        }
+        Ok(Told::joined(id, told))
     }
 
     /// Asks the shard of a client.
@@ -367,6 +380,7 @@ impl Shard {
             Command::Detach { client, connection } => sessions.detach(&client, connection),
             Command::Forget { client, reply } => drop(reply.send(sessions.forget(&client))),
             Command::Revoke { id, reply } => drop(reply.send(sessions.revoke(&id))),
+            Command::Deliveries { id, reply } => drop(reply.send(sessions.deliveries(&id))),
             Command::Explain { client, question, reply } => {
                 drop(reply.send(sessions.explain(&client, *question)));
             }

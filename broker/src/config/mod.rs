@@ -157,6 +157,7 @@ pub struct Limits {
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Sessions {
     pub inaccurate_fixes: InaccurateFixes,
+    pub recent_events: usize,
 }
 
 /// Key `sessions.inaccurate_fixes`.

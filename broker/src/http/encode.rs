@@ -26,6 +26,25 @@ const fn cause_text(cause: Cause) -> &'static str {
     }
 }
 
+/// The cause as a document tells it.
+pub(crate) const fn wire_cause(cause: Cause) -> wire::Cause {
+    match cause {
+        Cause::Published => wire::Cause::Published,
+        Cause::Moved => wire::Cause::Moved,
+        Cause::Changed => wire::Cause::Changed,
+        Cause::Expired => wire::Cause::Expired,
+        Cause::Revoked => wire::Cause::Revoked,
+    }
+}
+
+/// A transition as a document tells it.
+pub(crate) const fn wire_transition(transition: Transition) -> wire::Transition {
+    match transition {
+        Transition::Enter => wire::Transition::Enter,
+        Transition::Exit => wire::Transition::Exit,
+    }
+}
+
 /// What stands between the cause and the event's body.
 const fn before_body(transition: Option<Transition>) -> &'static str {
     match transition {

@@ -185,3 +185,26 @@ pub(crate) async fn revoke(
         Err(Refusal::NotFound(format!("no event {id} is live")))
     }
 }
+
+/// Says to whom a live or a recent event went, and what became of each delivery.
+#[utoipa::path(
+    get, path = "/v1/events/{id}/deliveries", tag = "events",
+    params(("id" = String, Path, description = "The event's id; of a number, its digits")),
+    responses(
+        (status = 200, description = "Its deliveries, by client and offset", body = wire::Deliveries),
+        (status = 404, description = "No event of this id is live, or is one of the last sessions.recent_events that went to somebody", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn deliveries(
+    State(app): State<Arc<App>>,
+    EventPath(id): EventPath,
+) -> Result<Response, Refusal> {
+    let Some(deliveries) = app.shards.deliveries(&id).await? else {
+        let detail = match app.config.sessions.recent_events {
+            0 => "nothing is remembered of deliveries (sessions.recent_events is 0)".to_owned(),
+            _ => format!("nothing is known of an event {id} (sessions.recent_events)"),
+        };
+        return Err(Refusal::NotFound(detail));
+    };
+    Ok(error::json(StatusCode::OK, serde_json::to_string(&deliveries).unwrap_or_default()))
+}

@@ -39,6 +39,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
         #[expect(clippy::cast_precision_loss, reason = "a queue holds a few thousand commands")]
         gauge.set(depth as f64);
     }
+    app.metrics.show_live_objects(app.features.live_objects());
     app.metrics.show_engines(app.shards.reports());
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     ([(CONTENT_TYPE, text)], app.metrics.render()).into_response()
@@ -64,6 +65,7 @@ pub(crate) async fn stats(State(app): State<Arc<App>>) -> Result<Response, Refus
         event_streams: metrics.event_streams.get(),
         clients: metrics.clients.get(),
         subscriptions: metrics.subscriptions.get(),
+        live_objects: app.features.live_objects() as u64,
         filters: footprint.filters as u64,
         engine_bytes: footprint.bytes as u64,
         queued: app.shards.depths().map(|depth| depth as u64).sum(),

@@ -103,6 +103,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     Router::new()
         .route("/v1/events", post(events::publish))
         .route("/v1/events/{id}", axum::routing::delete(events::revoke))
+        .route("/v1/events/{id}/deliveries", get(events::deliveries))
         .route("/v1/explain", post(explain::explain))
         .route("/v1/positions", post(positions::move_many))
         .route("/v1/clients/{client}", axum::routing::delete(clients::forget))

@@ -22,6 +22,7 @@ use crate::refusal::Refusal;
     paths(
         super::events::publish,
         super::events::revoke,
+        super::events::deliveries,
         super::explain::explain,
         super::positions::move_one,
         super::positions::move_many,
@@ -103,6 +104,8 @@ mod tests {
         let document: serde_json::Value = serde_json::from_str(&DOCUMENT).unwrap();
         for (path, method) in [
             ("/v1/events", "post"),
+            ("/v1/events/{id}", "delete"),
+            ("/v1/events/{id}/deliveries", "get"),
             ("/v1/positions", "post"),
             ("/v1/explain", "post"),
             ("/v1/clients/{client}", "delete"),

@@ -89,6 +89,11 @@ impl FeatureReader {
         self.event_bytes
     }
 
+    /// How many objects are live.
+    pub(crate) fn live_objects(&self) -> usize {
+        self.lives.live_count()
+    }
+
     /// What an event that is too large is answered.
     pub(crate) fn too_large(&self) -> Refusal {
         Refusal::TooLarge { what: "an event", limit: self.event_bytes as u64, setting: "limits.event_bytes" }

@@ -77,6 +77,11 @@ impl LifeReader {
         }
     }
 
+    /// How many objects are live.
+    pub(super) fn live_count(&self) -> usize {
+        self.census.count()
+    }
+
     /// Takes the members that make an event live.
     pub(super) fn read<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Option<Life<'a>> {
         let (ttl, key) = (members.take("ttl_s"), members.take("key"));

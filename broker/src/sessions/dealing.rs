@@ -7,7 +7,9 @@ use matcher::event::Event;
 use matcher::live::Cause;
 use matcher::subscription::SubscriptionId;
 
-use super::Sessions;
+use super::deliveries::{Dealt, EntryId};
+use super::slots::Slots;
+use super::{Held, Sessions};
 use crate::config::OverflowName;
 use crate::ingest::feature::{Body, Published};
 use crate::outbox::{Delivery, Names, Transition};
@@ -17,6 +19,8 @@ pub(super) struct Occurrence<'a> {
     pub(super) cause: Cause,
     pub(super) transition: Option<Transition>,
     pub(super) body: &'a Arc<Body>,
+    /// Where it is kept to whom the event goes, if anywhere.
+    pub(super) entry: Option<EntryId>,
 }
 
 impl Sessions {
@@ -45,7 +49,13 @@ impl Sessions {
         };
         pairs.extend(row.iter().filter_map(pair));
         pairs.sort_unstable();
-        let occurrence = Occurrence { cause: Cause::Published, transition: None, body: &published.body };
+        let body = &published.body;
+        let entry = if pairs.is_empty() {
+            None
+        } else {
+            self.log.begin_passing(body, self.moment(body.received), pairs.len())
+        };
+        let occurrence = Occurrence { cause: Cause::Published, transition: None, body, entry };
         for group in pairs.chunk_by(|a, b| a.0 == b.0) {
             self.deliver_to(group[0].0, group, &occurrence);
         }
@@ -63,26 +73,22 @@ impl Sessions {
                 held.activity.matched(is_read, self.now);
             }
         }
-        if client.readers.is_empty() {
-            self.unread_count += 1;
+        self.unread_count += u64::from(!is_read);
+        if !is_read && occurrence.entry.is_none() {
             return;
         }
-        let mut held = group.iter().filter_map(|(_, number)| self.subscriptions.get(*number));
-        let (subscriptions, overflow) = if group.len() == 1 {
-            let Some(held) = held.next() else { return };
-            (Names::One(Arc::clone(&held.name)), held.overflow)
-        } else {
-            let mut overflow = None;
-            let names = held.map(|held| {
-                // The strictest wish of them counts.
-                if overflow.is_none() || held.overflow == Some(OverflowName::Disconnect) {
-                    overflow = held.overflow.or(overflow);
-                }
-                Arc::clone(&held.name)
-            });
-            let names = Names::Many(names.collect());
-            (names, overflow)
-        };
+        let Some((subscriptions, overflow)) = names(&self.subscriptions, group) else { return };
+        if let Some(entry) = occurrence.entry {
+            let dealt = Dealt {
+                recipient: Arc::clone(client.recipient()),
+                subscriptions: subscriptions.clone(),
+                offset: client.offset,
+                cause: occurrence.cause,
+                transition: occurrence.transition,
+                is_read,
+            };
+            self.log.note(entry, dealt);
+        }
         let delivery = Delivery {
             offset: client.offset,
             subscriptions,
@@ -109,4 +115,23 @@ impl Sessions {
             sleeper.wake();
         }
     }
+}
+
+/// What the subscriptions are called, and what they want at the bound of an outbox.
+fn names(subscriptions: &Slots<Held>, group: &[(u32, u32)]) -> Option<(Names, Option<OverflowName>)> {
+    let mut held = group.iter().filter_map(|(_, number)| subscriptions.get(*number));
+    if group.len() == 1 {
+        let held = held.next()?;
+        return Some((Names::One(Arc::clone(&held.name)), held.overflow));
+    }
+    let mut overflow = None;
+    let names = held.map(|held| {
+        // The strictest wish of them counts.
+        if overflow.is_none() || held.overflow == Some(OverflowName::Disconnect) {
+            overflow = held.overflow.or(overflow);
+        }
+        Arc::clone(&held.name)
+    });
+    let names = Names::Many(names.collect());
+    Some((names, overflow))
 }

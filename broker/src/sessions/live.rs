@@ -1,19 +1,19 @@
 //! Live events of one shard: who is told of them when they come, when somebody moves, and when their time is up.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use matcher::live::{Announcement, Change, Effect, Moment};
 use matcher::subscription::SubscriptionId;
 
 use super::Sessions;
 use super::dealing::Occurrence;
-use crate::ingest::feature::{Live, Published};
+use crate::ingest::feature::{Body, Live, Published};
 use crate::outbox::{Gap, Transition};
 
 impl Sessions {
     /// What the time is, as the tracker counts it.
-    fn moment(&self, at: Instant) -> Moment {
+    pub(super) fn moment(&self, at: Instant) -> Moment {
         at.saturating_duration_since(self.started)
     }
 
@@ -28,6 +28,7 @@ impl Sessions {
         while self.tracker.advance(self.now, &mut self.effects) {
             self.deal();
         }
+        self.log.end_expired(self.now);
         self.wake_readers();
     }
 
@@ -38,18 +39,44 @@ impl Sessions {
             object: Arc::clone(object),
             id: Arc::clone(id),
             sequence: *sequence,
-            expires: self.moment(published.body.received) + *ttl,
+            expires: self.end_of(published, *ttl),
             event: Arc::clone(&published.event),
             payload: Arc::clone(published),
         };
+        let before = self.current_body(object);
         self.tracker.publish(new, self.rows.row(index), self.now, &mut self.effects);
         self.deal();
+        // Of the two one is live no more, or, where the newer one came first, never was.
+        let now = self.moment(published.body.received);
+        let current = self.current_body(object);
+        for body in before.iter().chain([&published.body]) {
+            if current.as_ref().is_some_and(|current| !Arc::ptr_eq(current, body)) {
+                self.log.end(body, now);
+            }
+        }
+    }
+
+    fn current_body(&self, object: &str) -> Option<Arc<Body>> {
+        if !self.log.is_kept() {
+            return None;
+        }
+        self.tracker.live_of(object).map(|published| Arc::clone(&published.body))
+    }
+
+    /// When the life of an event is over by itself.
+    fn end_of(&self, published: &Published, ttl: Duration) -> Moment {
+        self.moment(published.body.received) + ttl
     }
 
     /// Ends the live events of an id; says whether there was one.
     pub(crate) fn revoke(&mut self, id: &str) -> bool {
+        let bodies: Vec<_> =
+            self.tracker.live(id).map(|(_, published, _)| Arc::clone(&published.body)).collect();
         let found = self.tracker.revoke(id, self.now, &mut self.effects);
         self.deal();
+        for body in &bodies {
+            self.log.end(body, self.now);
+        }
         self.wake_readers();
         found
     }
@@ -88,7 +115,12 @@ impl Sessions {
                     continue;
                 }
             };
-            let occurrence = Occurrence { cause: effect.cause, transition, body: &effect.payload.body };
+            let published = &effect.payload;
+            let entry = published
+                .live
+                .as_ref()
+                .and_then(|live| self.log.of_live(&published.body, self.end_of(published, live.ttl)));
+            let occurrence = Occurrence { cause: effect.cause, transition, body: &published.body, entry };
             self.deliver_to(client, &numbers, &occurrence);
         }
         drop(told);

@@ -2,6 +2,7 @@
 
 mod activity;
 mod dealing;
+mod deliveries;
 mod explain;
 mod live;
 mod slots;
@@ -21,8 +22,11 @@ use crate::ingest::feature::Published;
 use crate::ingest::subscription::{Prepared, quoted};
 use crate::metrics::Metrics;
 use crate::outbox::{Gap, Outbox};
+use crate::recipient::Recipient;
 use crate::refusal::Refusal;
 use activity::{Activity, Happened};
+use deliveries::Log;
+pub(crate) use deliveries::Told;
 use slots::Slots;
 
 /// The clients of one shard and the engine that matches for them. Owned by the shard's thread; nobody locks it.
@@ -41,6 +45,8 @@ pub(crate) struct Sessions {
     clients: Slots<Client>,
     subscriptions: Slots<Held>,
     rows: MatchRows,
+    /// To whom events went.
+    log: Log,
     /// Events that the engine has matched, each held against every subscription.
     evaluations: Happened,
     /// Of the step at hand, kept for its memory.
@@ -93,7 +99,15 @@ struct Client {
     positioned: Option<Moment>,
     subscriptions: BTreeMap<Arc<str>, u32>,
     readers: Vec<Arc<Outbox>>,
+    /// Where its readers note what they take, once there is a need.
+    recipient: Option<Arc<Recipient>>,
     _place: Place,
+}
+
+impl Client {
+    fn recipient(&mut self) -> &Arc<Recipient> {
+        self.recipient.get_or_insert_with(|| Recipient::new(Arc::clone(&self.name)))
+    }
 }
 
 /// A subscription.
@@ -141,6 +155,7 @@ impl Sessions {
             clients: Slots::new(),
             subscriptions: Slots::new(),
             rows: MatchRows::new(),
+            log: Log::new(config.sessions.recent_events),
             evaluations: Happened::default(),
             effects: Vec::new(),
             pairs: Vec::new(),
@@ -164,6 +179,7 @@ impl Sessions {
             positioned: None,
             subscriptions: BTreeMap::new(),
             readers: Vec::new(),
+            recipient: None,
             _place: place,
         };
         let numbers = Refusal::Limit {
@@ -344,6 +360,9 @@ impl Sessions {
                 }
             }
             Resume::After { .. } => outbox.push_gap(Gap { from: 1, to: client.offset, reason: "epoch" }),
+        }
+        if self.log.is_kept() {
+            outbox.note_for(Arc::clone(client.recipient()));
         }
         client.readers.push(outbox);
         Ok(attached)

@@ -54,8 +54,13 @@ impl Bench {
     }
 
     fn publish(&mut self) {
-        let text = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[0,0]}}"#;
-        let published = self.features.parse(text).unwrap();
+        self.publish_with("");
+    }
+
+    fn publish_with(&mut self, members: &str) {
+        let text =
+            format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[0,0]}}{members}}}"#);
+        let published = self.features.parse(&text).unwrap();
         self.sessions.match_batch(&[&published.event]).unwrap();
         self.sessions.deliver(0, &Arc::new(published));
         self.sessions.wake_readers();
@@ -183,4 +188,65 @@ async fn nothing_is_left_of_a_forgotten_client() {
     bench.publish();
     assert_eq!(waiting(&outbox).await, Vec::<String>::new());
     assert_eq!(bench.sessions.metrics.clients.get(), 1);
+}
+
+/// What became of the deliveries of an event, in order.
+fn states(bench: &Bench, id: &str) -> Option<Vec<wire::DeliveryState>> {
+    let told = Told::joined(id, vec![bench.sessions.deliveries(id)])?;
+    Some(told.deliveries.iter().map(|one| one.state).collect())
+}
+
+#[tokio::test]
+async fn it_is_known_what_became_of_a_delivery_when_its_reader_is_gone() {
+    use wire::DeliveryState::{Dropped, Unread, Waiting, Written};
+    let mut bench = Bench::new();
+    bench.install("a", "s1", None).unwrap();
+    bench.move_to("a", 0.0);
+    let publish = |bench: &mut Bench, id: u32| bench.publish_with(&format!(",\"id\":{id}"));
+    publish(&mut bench, 1);
+    let outbox = bench.attach("a", 1, Resume::Fresh);
+    publish(&mut bench, 2);
+    assert_eq!((states(&bench, "1"), states(&bench, "2")), (Some(vec![Unread]), Some(vec![Waiting])));
+    assert_eq!(waiting(&outbox).await, ["2 \"s1\""]);
+    publish(&mut bench, 3);
+    assert_eq!((states(&bench, "2"), states(&bench, "3")), (Some(vec![Written]), Some(vec![Waiting])));
+    bench.sessions.detach("a", 1);
+    assert_eq!((states(&bench, "2"), states(&bench, "3")), (Some(vec![Written]), Some(vec![Dropped])));
+    // One that comes later takes nothing of what was lost before, and another session of the name is another's.
+    let outbox = bench.attach("a", 2, Resume::Fresh);
+    publish(&mut bench, 4);
+    assert_eq!(waiting(&outbox).await, ["4 \"s1\""]);
+    bench.sessions.forget("a");
+    let outbox = bench.attach("a", 3, Resume::Fresh);
+    bench.install("a", "s1", None).unwrap();
+    bench.move_to("a", 0.0);
+    for _ in 0..4 {
+        publish(&mut bench, 5);
+    }
+    assert_eq!(waiting(&outbox).await.len(), 4);
+    publish(&mut bench, 5);
+    let found = ["1", "2", "3", "4"].map(|id| states(&bench, id));
+    assert_eq!(found, [Unread, Written, Dropped, Written].map(|state| Some(vec![state])));
+    assert_eq!(states(&bench, "5"), Some(vec![Written, Written, Written, Written, Waiting]));
+    assert_eq!(states(&bench, "6"), None);
+}
+
+#[tokio::test]
+async fn of_two_readers_one_that_takes_it_is_enough() {
+    use wire::DeliveryState::{Dropped, Waiting, Written};
+    let mut bench = Bench::new();
+    bench.sessions.limits.readers_per_client = 2;
+    bench.install("a", "s1", None).unwrap();
+    bench.move_to("a", 0.0);
+    let slow = bench.attach("a", 1, Resume::Fresh);
+    bench.publish_with(",\"id\":1");
+    let quick = bench.attach("a", 2, Resume::Fresh);
+    bench.publish_with(",\"id\":2");
+    waiting(&quick).await;
+    bench.sessions.detach("a", 2);
+    // The other one may still take it a second time.
+    assert_eq!(states(&bench, "2"), Some(vec![Waiting]));
+    slow.close(1000, "it went away");
+    bench.sessions.detach("a", 1);
+    assert_eq!((states(&bench, "1"), states(&bench, "2")), (Some(vec![Dropped]), Some(vec![Written])));
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Problem;
+use crate::{Cause, Problem, Transition};
 
 /// What a client wants: every event that satisfies one of the filters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -234,6 +234,53 @@ pub struct Rejected {
     pub problem: Problem,
 }
 
+/// To whom an event went: the answer to `GET /v1/events/{id}/deliveries`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Deliveries {
+    /// The event's id, as it was asked for.
+    pub id: String,
+    /// By client, then by offset. Of several events of this id all.
+    pub deliveries: Vec<Delivered>,
+    /// How many more there were than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: u64,
+}
+
+/// One delivery of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Delivered {
+    /// Who it was for.
+    pub client: String,
+    /// The client's subscriptions that brought it.
+    pub subscriptions: Vec<String>,
+    /// Its offset in the client's session.
+    pub offset: u64,
+    /// What brought it.
+    pub cause: Cause,
+    /// What it told of the event's object, where it told that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transition: Option<Transition>,
+    /// What became of it.
+    pub state: DeliveryState,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum DeliveryState {
+    /// It waits for a connection.
+    Waiting,
+    /// It was handed to a connection.
+    Written,
+    /// It was lost: the reader did not keep up, or was gone before it.
+    Dropped,
+    /// Nobody read for the client.
+    Unread,
+}
+
 /// What the broker holds and has done since it started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -260,6 +307,8 @@ pub struct Stats {
     pub clients: u64,
     /// Subscriptions installed.
     pub subscriptions: u64,
+    /// Live objects.
+    pub live_objects: u64,
     /// Filters in the engines, one for each conjunction.
     pub filters: u64,
     /// Bytes that the engines take.

@@ -123,6 +123,13 @@ impl<P: Clone> Tracker<P> {
             .map(|live| (live.sequence, &live.payload, live.expires))
     }
 
+    /// The payload of an object's live event.
+    #[must_use]
+    pub fn live_of(&self, object: &str) -> Option<&P> {
+        let number = self.scene.events.of_object(object)?;
+        self.scene.events.get(number).map(|live| &live.payload)
+    }
+
     /// How many live events a subscription holds.
     #[must_use]
     pub fn known_count(&self, id: SubscriptionId) -> usize {

@@ -1,0 +1,468 @@
+//! To whom events went, and what became of that: of the live ones, and of the last that ended or never were live.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use matcher::live::{Cause, Moment};
+
+use super::Sessions;
+use super::slots::Slots;
+use crate::http::encode;
+use crate::ingest::feature::Body;
+use crate::ingest::json::{self, Members};
+use crate::outbox::{Names, Transition};
+use crate::recipient::Recipient;
+
+/// A delivery, as it was dealt.
+#[derive(Debug)]
+pub(super) struct Dealt {
+    pub(super) recipient: Arc<Recipient>,
+    pub(super) subscriptions: Names,
+    pub(super) offset: u64,
+    pub(super) cause: Cause,
+    pub(super) transition: Option<Transition>,
+    /// Whether anybody read for the client then.
+    pub(super) is_read: bool,
+}
+
+/// Where the deliveries of one event are kept. Good until the next event ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EntryId(u32);
+
+/// The deliveries of events.
+///
+/// An event that went to nobody has no entry. Those of live events stay while they are live; those of the others are
+/// forgotten, the oldest first, beyond `sessions.recent_events` events, or where all entries together hold as many
+/// deliveries as they may.
+pub(super) struct Log {
+    bounds: Bounds,
+    entries: Slots<Entry>,
+    /// Entries of live events, by the address of the event's body, which the entry keeps.
+    live: HashMap<usize, u32, foldhash::fast::RandomState>,
+    /// When those are over.
+    ends: BTreeSet<(Moment, usize)>,
+    /// Entries of other events, the oldest first.
+    recent: VecDeque<u32>,
+    dealt_count: usize,
+    /// The last end of those that were forgotten.
+    forgotten: Option<Moment>,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// Events that are not live; 0: nothing at all is kept.
+    recent: usize,
+    /// Deliveries of one event, and of one answer. Further ones are counted.
+    listed: usize,
+    /// Deliveries of all events.
+    dealt: usize,
+}
+
+/// Deliveries of one event that one shard lists.
+const LISTED_MAX: usize = 10_000;
+
+/// Deliveries that one shard keeps: some 80 MB, with what they share.
+const DEALT_MAX: usize = 1_000_000;
+
+/// The deliveries of one event.
+struct Entry {
+    body: Arc<Body>,
+    dealt: Vec<Dealt>,
+    omitted: u64,
+    /// When the event's life was over; none while it lasts.
+    ended: Option<Moment>,
+    /// When it will be over by itself.
+    expires: Moment,
+}
+
+/// What one shard knows of the events of an id.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Whether an event of the id is live.
+    is_live: bool,
+    events: Vec<ToldEvent>,
+    forgotten: Option<Moment>,
+}
+
+/// What one shard knows of an event.
+#[derive(Debug)]
+struct ToldEvent {
+    /// When its life was over; none while it lasts.
+    ended: Option<Moment>,
+    deliveries: Vec<wire::Delivered>,
+    omitted: u64,
+}
+
+impl Log {
+    pub(super) fn new(recent_events: usize) -> Self {
+        Self::within(Bounds { recent: recent_events, listed: LISTED_MAX, dealt: DEALT_MAX })
+    }
+
+    fn within(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            entries: Slots::new(),
+            live: HashMap::default(),
+            ends: BTreeSet::new(),
+            recent: VecDeque::new(),
+            dealt_count: 0,
+            forgotten: None,
+        }
+    }
+
+    /// Whether anything is kept.
+    pub(super) fn is_kept(&self) -> bool {
+        self.bounds.recent > 0
+    }
+
+    /// Begins the entry of an event that is not live, with room for so many deliveries.
+    pub(super) fn begin_passing(
+        &mut self,
+        body: &Arc<Body>,
+        ended: Moment,
+        deliveries: usize,
+    ) -> Option<EntryId> {
+        if !self.is_kept() {
+            return None;
+        }
+        let dealt = Vec::with_capacity(deliveries.min(self.bounds.listed));
+        let body = Arc::clone(body);
+        let number =
+            self.entries.insert(Entry { body, dealt, omitted: 0, ended: Some(ended), expires: ended })?;
+        self.remember(number);
+        Some(EntryId(number))
+    }
+
+    /// The entry of a live event, which is begun if need be.
+    pub(super) fn of_live(&mut self, body: &Arc<Body>, expires: Moment) -> Option<EntryId> {
+        if !self.is_kept() {
+            return None;
+        }
+        let address = Arc::as_ptr(body).addr();
+        if let Some(number) = self.live.get(&address) {
+            return Some(EntryId(*number));
+        }
+        let body = Arc::clone(body);
+        let number =
+            self.entries.insert(Entry { body, dealt: Vec::new(), omitted: 0, ended: None, expires })?;
+        self.live.insert(address, number);
+        self.ends.insert((expires, address));
+        Some(EntryId(number))
+    }
+
+    /// Adds a delivery.
+    pub(super) fn note(&mut self, entry: EntryId, dealt: Dealt) {
+        while self.dealt_count >= self.bounds.dealt
+            && self.recent.front().is_some_and(|oldest| *oldest != entry.0)
+        {
+            self.forget_oldest();
+        }
+        let Some(entry) = self.entries.get_mut(entry.0) else { return };
+        if entry.dealt.len() >= self.bounds.listed || self.dealt_count >= self.bounds.dealt {
+            entry.omitted += 1;
+            return;
+        }
+        entry.dealt.push(dealt);
+        self.dealt_count += 1;
+    }
+
+    /// An event is live no more, and everything that this brought has been dealt.
+    pub(super) fn end(&mut self, body: &Arc<Body>, now: Moment) {
+        let address = Arc::as_ptr(body).addr();
+        let Some(number) = self.live.remove(&address) else { return };
+        if let Some(entry) = self.entries.get_mut(number) {
+            entry.ended = Some(now);
+            self.ends.remove(&(entry.expires, address));
+        }
+        self.remember(number);
+    }
+
+    /// The same for all whose time is over.
+    pub(super) fn end_expired(&mut self, now: Moment) {
+        while let Some((expires, address)) = self.ends.first().copied()
+            && expires <= now
+        {
+            self.ends.pop_first();
+            let Some(number) = self.live.remove(&address) else { continue };
+            if let Some(entry) = self.entries.get_mut(number) {
+                entry.ended = Some(expires);
+            }
+            self.remember(number);
+        }
+    }
+
+    fn remember(&mut self, number: u32) {
+        self.recent.push_back(number);
+        while self.recent.len() > self.bounds.recent {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(entry) = self.recent.pop_front().and_then(|number| self.entries.remove(number)) else {
+            return;
+        };
+        self.dealt_count -= entry.dealt.len();
+        self.forgotten = self.forgotten.max(entry.ended);
+    }
+
+    fn live_entry(&self, body: &Arc<Body>) -> Option<&Entry> {
+        self.entries.get(*self.live.get(&Arc::as_ptr(body).addr())?)
+    }
+
+    /// The entries of events of an id that are not live, the newest first. Every body is looked into: this is asked by
+    /// people.
+    fn recent_entries<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Entry> {
+        let entries = self.recent.iter().rev().filter_map(|number| self.entries.get(*number));
+        entries.filter(move |entry| is_named(&entry.body.text, id))
+    }
+}
+
+/// Whether a Feature has an id: a text that reads like this, or a number of these digits.
+fn is_named(feature: &str, id: &str) -> bool {
+    // Most can be told without being taken apart; with escapes an id is written otherwise than it reads.
+    if !feature.contains(id) && !feature.contains('\\') {
+        return false;
+    }
+    let Ok(members) = Members::parse(feature) else { return false };
+    members.get("id").is_some_and(|text| {
+        if text.starts_with('"') { json::read_text(text).is_ok_and(|text| text == id) } else { text == id }
+    })
+}
+
+impl Sessions {
+    /// To whom the events of an id went, and what became of that.
+    pub(crate) fn deliveries(&self, id: &str) -> Told {
+        let mut told = Told { forgotten: self.log.forgotten, ..Told::default() };
+        if !self.log.is_kept() {
+            return told;
+        }
+        let mut entries = Vec::new();
+        for (_, published, _) in self.tracker.live(id) {
+            told.is_live = true;
+            entries.extend(self.log.live_entry(&published.body));
+        }
+        entries.extend(self.log.recent_entries(id));
+        let mut room = self.log.bounds.listed;
+        for entry in entries {
+            let listed = &entry.dealt[..room.min(entry.dealt.len())];
+            room -= listed.len();
+            told.events.push(ToldEvent {
+                ended: entry.ended,
+                deliveries: listed.iter().map(|dealt| self.delivered(dealt)).collect(),
+                omitted: entry.omitted + (entry.dealt.len() - listed.len()) as u64,
+            });
+        }
+        told
+    }
+
+    fn delivered(&self, dealt: &Dealt) -> wire::Delivered {
+        let names = match &dealt.subscriptions {
+            Names::One(name) => std::slice::from_ref(name),
+            Names::Many(names) => names,
+        };
+        // They were made from texts.
+        let name =
+            |name: &Arc<str>| json::read_text(name).map(std::borrow::Cow::into_owned).unwrap_or_default();
+        wire::Delivered {
+            client: dealt.recipient.client.to_string(),
+            subscriptions: names.iter().map(name).collect(),
+            offset: dealt.offset,
+            cause: encode::wire_cause(dealt.cause),
+            transition: dealt.transition.map(encode::wire_transition),
+            state: self.state(dealt),
+        }
+    }
+
+    fn state(&self, dealt: &Dealt) -> wire::DeliveryState {
+        if !dealt.is_read {
+            return wire::DeliveryState::Unread;
+        }
+        // The session may be over, and another one have begun under the name.
+        let client = self.ids.get(&*dealt.recipient.client).and_then(|id| self.clients.get(*id));
+        let own = |recipient: &Arc<Recipient>| Arc::ptr_eq(recipient, &dealt.recipient);
+        let client = client.filter(|client| client.recipient.as_ref().is_some_and(own));
+        let mut readers = client.into_iter().flat_map(|client| &client.readers);
+        // In this order: what a writer takes between the two looks is written, and not lost.
+        if readers.any(|reader| reader.waits(dealt.offset)) {
+            wire::DeliveryState::Waiting
+        } else if dealt.recipient.written().contains(dealt.offset) {
+            wire::DeliveryState::Written
+        } else {
+            wire::DeliveryState::Dropped
+        }
+    }
+}
+
+impl Told {
+    /// Puts together what all shards know. `None` where no event of the id is known: of one that some shard may have
+    /// forgotten the others do not tell either, for half of the deliveries would look like all of them.
+    pub(crate) fn joined(id: &str, told: Vec<Self>) -> Option<wire::Deliveries> {
+        let forgotten = told.iter().filter_map(|one| one.forgotten).max();
+        let mut is_known = false;
+        let mut joined = wire::Deliveries { id: id.to_owned(), deliveries: Vec::new(), omitted: 0 };
+        for one in told {
+            is_known |= one.is_live;
+            for event in one.events {
+                if event.ended.is_none() || event.ended > forgotten {
+                    is_known = true;
+                    joined.deliveries.extend(event.deliveries);
+                    joined.omitted += event.omitted;
+                }
+            }
+        }
+        joined.deliveries.sort_by(|a, b| (&a.client, a.offset).cmp(&(&b.client, b.offset)));
+        is_known.then_some(joined)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn body(id: &str) -> Arc<Body> {
+        let text = format!(r#"{{"type":"Feature","id":{id},"properties":{{"id":"other"}}}}"#);
+        Arc::new(Body { text: text.into(), received: Instant::now() })
+    }
+
+    fn dealt(offset: u64) -> Dealt {
+        Dealt {
+            recipient: Recipient::new("car".into()),
+            subscriptions: Names::One("\"s\"".into()),
+            offset,
+            cause: Cause::Published,
+            transition: None,
+            is_read: true,
+        }
+    }
+
+    const fn at(seconds: u64) -> Moment {
+        Duration::from_secs(seconds)
+    }
+
+    impl Log {
+        fn pass(&mut self, id: &str, now: u64, deliveries: u64) {
+            let entry = self.begin_passing(&body(id), at(now), 1).unwrap();
+            (0..deliveries).for_each(|offset| self.note(entry, dealt(offset)));
+        }
+
+        /// How many deliveries of events that are not live there are, the newest event first.
+        fn counts(&self, id: &str) -> Vec<(usize, u64)> {
+            self.recent_entries(id).map(|entry| (entry.dealt.len(), entry.omitted)).collect()
+        }
+    }
+
+    #[test]
+    fn so_many_events_are_remembered_and_the_oldest_go_first() {
+        let mut log = Log::new(2);
+        log.pass("\"a\"", 1, 3);
+        log.pass("\"b\"", 2, 1);
+        assert_eq!((log.counts("a"), log.counts("b"), log.forgotten), (vec![(3, 0)], vec![(1, 0)], None));
+        log.pass("\"b\"", 3, 2);
+        assert_eq!((log.counts("a"), log.counts("b")), (vec![], vec![(2, 0), (1, 0)]));
+        assert_eq!((log.forgotten, log.dealt_count), (Some(at(1)), 3));
+    }
+
+    #[test]
+    fn nothing_is_kept_where_that_is_asked_for() {
+        let mut log = Log::new(0);
+        assert_eq!(log.begin_passing(&body("1"), at(1), 1), None);
+        assert_eq!(log.of_live(&body("1"), at(1)), None);
+        assert!(!log.is_kept());
+    }
+
+    #[test]
+    fn a_live_event_stays_until_it_ends_and_then_counts_as_recent() {
+        let mut log = Log::new(1);
+        let (short, long, revoked) = (body("1"), body("2"), body("3"));
+        for (body, expires) in [(&short, 5), (&long, 9), (&revoked, 9)] {
+            let entry = log.of_live(body, at(expires)).unwrap();
+            log.note(entry, dealt(1));
+            assert_eq!(log.of_live(body, at(expires)), Some(entry));
+        }
+        log.pass("4", 1, 1);
+        log.end_expired(at(4));
+        assert!(log.live_entry(&short).is_some() && log.counts("4").len() == 1);
+        log.end_expired(at(5));
+        assert!(log.live_entry(&short).is_none() && log.counts("4").is_empty());
+        assert_eq!(log.counts("1"), [(1, 0)]);
+        log.end(&revoked, at(6));
+        log.end(&revoked, at(7));
+        assert!(log.counts("1").is_empty() && log.counts("3").len() == 1);
+        assert_eq!(log.forgotten, Some(at(5)));
+        // The time of one that was revoked does not come.
+        log.end_expired(at(9));
+        assert_eq!((log.counts("3").len(), log.counts("2").len()), (0, 1));
+        assert!(log.live.is_empty() && log.ends.is_empty() && log.dealt_count == 1);
+    }
+
+    #[test]
+    fn further_deliveries_are_counted_and_make_old_events_go() {
+        let mut log = Log::within(Bounds { recent: 9, listed: 3, dealt: 5 });
+        log.pass("1", 1, 4);
+        assert_eq!(log.counts("1"), [(3, 1)]);
+        log.pass("2", 2, 3);
+        assert_eq!((log.counts("1"), log.counts("2")), (vec![], vec![(3, 0)]));
+        // Those of live events are not given up for others.
+        let live = [body("3"), body("4")];
+        for body in &live {
+            let entry = log.of_live(body, at(9)).unwrap();
+            (0..3).for_each(|offset| log.note(entry, dealt(offset)));
+        }
+        let shown =
+            live.each_ref().map(|body| log.live_entry(body).map(|entry| (entry.dealt.len(), entry.omitted)));
+        assert_eq!(shown, [Some((3, 0)), Some((2, 1))]);
+        assert!(log.counts("2").is_empty());
+        log.pass("5", 3, 1);
+        assert_eq!(log.counts("5"), [(0, 1)]);
+    }
+
+    #[test]
+    fn events_are_found_by_what_their_id_reads() {
+        for (written, id, is_it) in [
+            ("\"a\"", "a", true),
+            ("\"\\u0061\"", "a", true),
+            ("17", "17", true),
+            ("\"17\"", "17", true),
+            ("17", "17.0", false),
+            ("\"ab\"", "a", false),
+            ("\"a\"", "other", false),
+            ("\"a\\\"b\"", "a\"b", true),
+        ] {
+            assert_eq!(is_named(&body(written).text, id), is_it, "{written} {id}");
+        }
+    }
+
+    #[test]
+    fn what_one_shard_has_forgotten_is_forgotten() {
+        let one = |client: &str, offset: u64| wire::Delivered {
+            client: client.to_owned(),
+            subscriptions: vec!["s".to_owned()],
+            offset,
+            cause: wire::Cause::Published,
+            transition: None,
+            state: wire::DeliveryState::Written,
+        };
+        let told = |ended: Option<u64>, deliveries: &[wire::Delivered], forgotten: Option<u64>| Told {
+            is_live: ended.is_none(),
+            events: vec![ToldEvent { ended: ended.map(at), deliveries: deliveries.to_vec(), omitted: 2 }],
+            forgotten: forgotten.map(at),
+        };
+        let forgetful = |forgotten| Told { forgotten: Some(at(forgotten)), ..Told::default() };
+        let first = || told(Some(5), &[one("b", 1), one("a", 9)], None);
+        let both =
+            Told::joined("e", vec![first(), told(Some(5), &[one("a2", 1), one("a", 2)], Some(4))]).unwrap();
+        let order: Vec<_> = both.deliveries.iter().map(|one| (&*one.client, one.offset)).collect();
+        assert_eq!(order, [("a", 2), ("a", 9), ("a2", 1), ("b", 1)]);
+        assert_eq!((&*both.id, both.omitted), ("e", 4));
+        assert_eq!(Told::joined("e", vec![first(), forgetful(5)]), None);
+        assert!(Told::joined("e", vec![told(None, &[one("a", 1)], None), forgetful(5)]).is_some());
+        assert_eq!(Told::joined("e", vec![Told::default(), Told::default()]), None);
+        let nobody = Told { is_live: true, ..Told::default() };
+        let nobody = Told::joined("e", vec![Told::default(), nobody]).unwrap();
+        assert_eq!((nobody.deliveries.len(), nobody.omitted), (0, 0));
+    }
+}
