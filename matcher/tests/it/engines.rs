@@ -4,7 +4,7 @@ use matcher::engine::cells::Cells;
 use matcher::engine::scan::Scan;
 use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
-use matcher::fixtures::workload::{Config, Workload};
+use matcher::fixtures::workload::{Config, Terrain, Workload};
 use matcher::fixtures::{conformance, random};
 use matcher::geo::World;
 
@@ -91,6 +91,61 @@ fn cells_answers_what_scan_answers_when_names_are_combined_at_random() {
         let all: Vec<_> = workload.subscriptions().collect();
         for ((id, _), (_, neighbour)) in all.iter().zip(all.iter().skip(1)) {
             change(&mut engines, &|engine| engine.install(*id, neighbour).unwrap());
+        }
+        compare(&mut engines);
+        assert!(matches > 1_000, "{matches} matches prove little");
+    }
+}
+
+/// Many areas around every event, so that cells are crowded; clients go a little way, far away, and leave.
+#[test]
+fn cells_answers_what_scan_answers_where_many_areas_overlap() {
+    let plane = Terrain::Plane { side_m: 20_000.0 };
+    let region = Terrain::Region { lon: 9.19, lat: 71.0, side_m: 20_000.0 };
+    for (terrain, coverage) in [(plane, 0.005), (plane, 0.1), (region, 0.005), (region, 0.1)] {
+        let config = Config {
+            subscriptions: 2_000,
+            coverage,
+            selectivity: 0.1,
+            names: 10,
+            topics: 2,
+            terrain,
+            ..Config::default()
+        };
+        let workload = Workload::new(config).unwrap();
+        let world = workload.world();
+        let events: Vec<Event> = (0..120).map(|index| workload.event(index)).collect();
+        let mut engines = [scan(world), cells(world)];
+        let mut matches = 0;
+        let mut compare = |engines: &mut [Box<dyn Engine>; 2]| {
+            let answers = engines.each_mut().map(|engine| {
+                let mut rows = MatchRows::new();
+                engine.match_batch(&events.iter().collect::<Vec<_>>(), &mut rows).unwrap();
+                rows
+            });
+            assert_eq!(answers[0], answers[1], "{:?}", workload.config());
+            matches += answers[0].pairs_count();
+        };
+        let move_client = |engines: &mut [Box<dyn Engine>; 2], client, spot| {
+            let position = workload.position(spot);
+            engines.iter_mut().for_each(|engine| engine.move_client(client, Some(position)));
+        };
+        for (id, subscription) in workload.subscriptions() {
+            engines.iter_mut().for_each(|engine| engine.install(id, &subscription).unwrap());
+            move_client(&mut engines, subscription.client, workload.home(subscription.client));
+        }
+        compare(&mut engines);
+        for (step, (_, subscription)) in (0..).zip(workload.subscriptions()) {
+            let home = workload.home(subscription.client);
+            move_client(&mut engines, subscription.client, workload.step(step, home, 200.0));
+        }
+        compare(&mut engines);
+        for (client, spot) in (0..3_000).map(|index| workload.jump(index)) {
+            move_client(&mut engines, client, spot);
+        }
+        compare(&mut engines);
+        for (id, _) in workload.subscriptions().filter(|(id, _)| id.0 % 20 != 0) {
+            assert!(engines.iter_mut().all(|engine| engine.remove(id)));
         }
         compare(&mut engines);
         assert!(matches > 1_000, "{matches} matches prove little");

@@ -2,9 +2,8 @@
 
 use super::arena::{Arena, LINE_BYTES};
 use super::records::Records;
-use super::runs::{CLASS_MAX, Lane, Owner, Run, Runs, Slot, capacity};
-use crate::compiled::NONE;
-use crate::compiled::slab::Slab;
+use super::runs::{Lane, Owner, Runs, Slot, Spot};
+use super::store::{Pile, Store};
 
 /// Parts that grow on their own. A part of a table of ten million buckets has ten thousand, which are copied in well
 /// under a millisecond.
@@ -18,7 +17,7 @@ const FREE: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// All buckets, and the runs that their filters lie in.
+/// All buckets, and what their filters lie in.
 #[derive(Debug)]
 pub(super) struct Buckets {
     table: Table,
@@ -46,12 +45,7 @@ struct Part {
 struct Bucket {
     cell: u64,
     cluster: u32,
-    /// The first line of the run, or the number of the long bucket.
-    head: u32,
-    /// Lanes in use; without any, the bucket has no run.
-    len: u16,
-    /// The class of the run; [`Bucket::LONG`] of a long bucket.
-    class: u16,
+    pile: Pile,
     unused: [u32; 3],
 }
 
@@ -62,36 +56,19 @@ pub(super) struct Place {
     start: u32,
 }
 
-/// What buckets are made of.
-#[derive(Debug)]
-struct Store {
-    runs: Runs,
-    long: Slab<Long>,
-}
-
-/// A bucket of more lanes than a run has.
-#[derive(Clone, Debug, Default)]
-struct Long {
-    /// Runs of the longest class, full but for the last.
-    runs: Vec<u32>,
-    last_len: u16,
-}
-
 impl Buckets {
-    pub(super) fn new() -> Self {
+    /// None yet; places in cells are up to `places_max`.
+    pub(super) fn new(places_max: [u8; 3]) -> Self {
         let parts = vec![Part::default(); PARTS_COUNT].into_boxed_slice();
-        Self {
-            table: Table { parts, arena: Arena::new() },
-            store: Store { runs: Runs::new(), long: Slab::new() },
-        }
+        Self { table: Table { parts, arena: Arena::new() }, store: Store::new(places_max) }
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
     }
 
     pub(super) fn runs(&self) -> &Runs {
-        &self.store.runs
-    }
-
-    pub(super) fn runs_mut(&mut self) -> &mut Runs {
-        &mut self.store.runs
+        self.store.runs()
     }
 
     /// Where the search for a bucket starts, and a word from there, read to bring it near.
@@ -103,29 +80,23 @@ impl Buckets {
         let start = start(hash, buckets.len().wrapping_sub(1));
         #[expect(clippy::cast_possible_truncation, reason = "parts are few and have less than 2^32 buckets")]
         let place = Place { part: part as u32, start: start as u32 };
-        (place, buckets.get(start).map_or(0, |bucket| bucket.head))
+        (place, buckets.get(start).map_or(0, |bucket| bucket.pile.head()))
     }
 
-    /// Passes on the runs of a bucket.
+    /// The filters of a bucket, where there are any.
     #[inline]
-    pub(super) fn visit(&self, place: Place, cell: u64, cluster: u32, mut visit: impl FnMut(Run)) {
+    pub(super) fn find(&self, place: Place, cell: u64, cluster: u32) -> Option<&Pile> {
         let buckets = self.table.buckets(place.part as usize);
-        let Some(bucket) = find(buckets, place.start as usize, cell, cluster) else { return };
-        let bucket = &buckets[bucket];
-        if bucket.is_long() {
-            self.store.long[bucket.head].visit(visit);
-        } else {
-            visit(bucket.run());
-        }
+        let bucket = find(buckets, place.start as usize, cell, cluster)?;
+        Some(&buckets[bucket].pile)
     }
 
-    /// Whose the last lane of a bucket is; by reading it, where the next one goes comes near, too.
+    /// Whose the lane is that the next one at a place of a bucket lies behind; by reading it, where that one goes comes near,
+    /// too.
     #[inline]
-    pub(super) fn last_owner(&self, cell: u64, cluster: u32) -> Option<Owner> {
+    pub(super) fn last_owner(&self, cell: u64, cluster: u32, xyz: [u8; 3]) -> Option<Owner> {
         let (place, _) = self.locate(cell, cluster);
-        let buckets = self.table.buckets(place.part as usize);
-        let bucket = &buckets[find(buckets, place.start as usize, cell, cluster)?];
-        Some(self.store.runs.owner(&self.store.last_slot(bucket)))
+        self.store.last_owner(self.find(place, cell, cluster)?, xyz)
     }
 
     /// Adds a filter to a bucket; answers the slot it got.
@@ -137,30 +108,36 @@ impl Buckets {
         lane: &Lane,
     ) -> Result<Slot, Full> {
         let Self { table, store } = self;
-        table.change(cell, cluster, |bucket| {
-            let slot = store.add_slot(bucket, records)?;
-            store.runs.set_lane(&slot, lane);
-            Ok(slot)
-        })?
+        table.change(cell, cluster, |pile| store.push(pile, lane, records))?
     }
 
-    /// Takes the filter in a slot out of its bucket. The last one fills the gap, so runs have none.
+    /// Gives the filter in a slot another spot in its cell; answers the slot it has then.
+    pub(super) fn shift(
+        &mut self,
+        records: &mut Records,
+        cell: u64,
+        cluster: u32,
+        slot: &Slot,
+        spot: Spot,
+    ) -> Result<Slot, Full> {
+        let Self { table, store } = self;
+        if !slot.crowded {
+            store.runs_mut().set_spot(slot, spot);
+            return Ok(*slot);
+        }
+        table.change(cell, cluster, |pile| store.shift(pile, slot, spot, records))?
+    }
+
+    /// Takes the filter in a slot out of its bucket.
     pub(super) fn remove(&mut self, records: &mut Records, cell: u64, cluster: u32, slot: &Slot) {
         let Self { table, store } = self;
-        let removed = table.change(cell, cluster, |bucket| {
-            let last = store.last_slot(bucket);
-            if last != *slot {
-                let lane = store.runs.lane(&last);
-                store.set(slot, &lane, records);
-            }
-            store.drop_slot(bucket, records);
-        });
+        let xyz = store.runs().spot(slot).xyz;
+        let removed = table.change(cell, cluster, |pile| store.remove(pile, slot, xyz, records));
         debug_assert!(removed.is_ok(), "the bucket is there");
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let Store { runs, long } = &self.store;
-        self.table.arena.footprint() + size_of_val(&*self.table.parts) + runs.bytes() + long.bytes()
+        self.table.arena.footprint() + size_of_val(&*self.table.parts) + self.store.bytes()
     }
 }
 
@@ -183,12 +160,7 @@ impl Table {
     }
 
     /// Changes a bucket. It is made if it has to be, and goes with its last filter.
-    fn change<T>(
-        &mut self,
-        cell: u64,
-        cluster: u32,
-        change: impl FnOnce(&mut Bucket) -> T,
-    ) -> Result<T, Full> {
+    fn change<T>(&mut self, cell: u64, cluster: u32, change: impl FnOnce(&mut Pile) -> T) -> Result<T, Full> {
         let hash = hash(cell, cluster);
         let part = part_of(hash);
         let buckets = self.buckets(part);
@@ -196,9 +168,9 @@ impl Table {
             Some(index) => index,
             None => self.add(part, hash, cell, cluster).ok_or(Full)?,
         };
-        let bucket = &mut self.buckets_mut(part)[index];
-        let result = change(bucket);
-        if bucket.len == 0 {
+        let pile = &mut self.buckets_mut(part)[index].pile;
+        let result = change(pile);
+        if pile.is_empty() {
             remove(self.buckets_mut(part), index);
             self.parts[part].used -= 1;
         }
@@ -241,153 +213,7 @@ impl Table {
 }
 
 impl Bucket {
-    const LONG: u16 = u16::MAX;
-    const FREE: Self = Self { cell: FREE, cluster: 0, head: NONE, len: 0, class: 0, unused: [0; 3] };
-
-    fn is_long(&self) -> bool {
-        self.class == Self::LONG
-    }
-
-    /// The run of a bucket that is not long.
-    fn run(&self) -> Run {
-        #[expect(clippy::cast_possible_truncation, reason = "classes are few")]
-        let class = self.class as u8;
-        Run { first_line: self.head, class, len: self.len }
-    }
-
-    fn set_run(&mut self, run: &Run) {
-        (self.head, self.class, self.len) = (run.first_line, run.class.into(), run.len);
-    }
-}
-
-impl Long {
-    fn visit(&self, mut visit: impl FnMut(Run)) {
-        if let [full @ .., last] = &*self.runs {
-            for run in full {
-                visit(Run { first_line: *run, class: CLASS_MAX, len: capacity(CLASS_MAX) });
-            }
-            visit(Run { first_line: *last, class: CLASS_MAX, len: self.last_len });
-        }
-    }
-
-    fn last_slot(&self) -> Slot {
-        let first_line = self.runs.last().copied().unwrap_or(NONE);
-        Slot { first_line, class: CLASS_MAX, lane: self.last_len - 1 }
-    }
-}
-
-impl Store {
-    /// One more lane at the end of a bucket.
-    fn add_slot(&mut self, bucket: &mut Bucket, records: &mut Records) -> Result<Slot, Full> {
-        if bucket.is_long() {
-            return self.add_long_slot(bucket.head);
-        }
-        if bucket.len == 0 {
-            bucket.set_run(&Run { first_line: self.runs.allocate(0).ok_or(Full)?, class: 0, len: 1 });
-            return Ok(bucket.run().slot(0));
-        }
-        let mut run = bucket.run();
-        if run.len == capacity(CLASS_MAX) {
-            let long = Long { runs: vec![run.first_line], last_len: run.len };
-            let number = self.long.insert(long).ok_or(Full)?;
-            (bucket.head, bucket.class) = (number, Bucket::LONG);
-            return self.add_long_slot(number);
-        }
-        if run.len == capacity(run.class) {
-            let class = run.class + 1;
-            let longer = Run { first_line: self.runs.allocate(class).ok_or(Full)?, class, ..run };
-            self.copy(&run, &longer, records);
-            self.runs.release(run.first_line, run.class);
-            run = longer;
-        }
-        run.len += 1;
-        bucket.set_run(&run);
-        Ok(run.slot(run.len - 1))
-    }
-
-    fn add_long_slot(&mut self, number: u32) -> Result<Slot, Full> {
-        if self.long[number].last_len == capacity(CLASS_MAX) {
-            let run = self.runs.allocate(CLASS_MAX).ok_or(Full)?;
-            self.long[number].runs.push(run);
-            self.long[number].last_len = 0;
-        }
-        let long = &mut self.long[number];
-        long.last_len += 1;
-        Ok(long.last_slot())
-    }
-
-    /// The slot of a bucket's last filter.
-    fn last_slot(&self, bucket: &Bucket) -> Slot {
-        if bucket.is_long() {
-            return self.long[bucket.head].last_slot();
-        }
-        bucket.run().slot(bucket.len - 1)
-    }
-
-    /// One lane less at the end of a bucket; runs that are all but empty are given back.
-    fn drop_slot(&mut self, bucket: &mut Bucket, records: &mut Records) {
-        if bucket.is_long() {
-            return self.drop_long_slot(bucket);
-        }
-        let mut run = bucket.run();
-        run.len -= 1;
-        if run.len == 0 {
-            self.runs.release(run.first_line, run.class);
-        } else if run.len <= capacity(run.class) / 3 {
-            run = self.shorten(&run, records);
-        }
-        bucket.set_run(&run);
-    }
-
-    fn drop_long_slot(&mut self, bucket: &mut Bucket) {
-        let number = bucket.head;
-        let long = &mut self.long[number];
-        long.last_len -= 1;
-        if long.last_len == 0 {
-            let run = long.runs.pop().unwrap_or(NONE);
-            long.last_len = capacity(CLASS_MAX);
-            self.runs.release(run, CLASS_MAX);
-        }
-        let long = &self.long[number];
-        // A quarter below the length that makes a bucket long, so that it does not change with every move.
-        if let [only] = *long.runs
-            && long.last_len <= capacity(CLASS_MAX) / 4 * 3
-        {
-            bucket.set_run(&Run { first_line: only, class: CLASS_MAX, len: long.last_len });
-            self.long.remove(number);
-        }
-    }
-
-    /// Moves the lanes of a run that uses a third of them into one of half the length.
-    fn shorten(&mut self, run: &Run, records: &mut Records) -> Run {
-        let class = run.class.saturating_sub(2);
-        if let Some(first_line) = self.runs.allocate(class) {
-            let shorter = Run { first_line, class, ..*run };
-            self.copy(run, &shorter, records);
-            self.runs.release(run.first_line, run.class);
-            return shorter;
-        }
-        // Without memory, half of the old run does; the other half is lost.
-        let lanes: Vec<Lane> = (0..run.len).map(|lane| self.runs.lane(&run.slot(lane))).collect();
-        let shorter = Run { class, ..*run };
-        for (index, lane) in (0..).zip(&lanes) {
-            self.set(&shorter.slot(index), lane, records);
-        }
-        shorter
-    }
-
-    /// Moves the lanes of a run into another, which does not overlap it.
-    fn copy(&mut self, from: &Run, to: &Run, records: &mut Records) {
-        for lane in 0..from.len {
-            let held = self.runs.lane(&from.slot(lane));
-            self.set(&to.slot(lane), &held, records);
-        }
-    }
-
-    fn set(&mut self, slot: &Slot, lane: &Lane, records: &mut Records) {
-        self.runs.set_lane(slot, lane);
-        records.set_slot(lane.owner.record, Some(slot));
-    }
+    const FREE: Self = Self { cell: FREE, cluster: 0, pile: Pile::EMPTY, unused: [0; 3] };
 }
 
 #[inline]

@@ -93,7 +93,7 @@ pub(super) struct Fence {
 pub(super) struct ClusterProbe {
     pub(super) cluster: u32,
     pub(super) masked: bool,
-    /// The columns whose names the event lacks, as bits.
+    /// The columns whose names the event lacks, as bits; those without a name not counted.
     pub(super) absent: u8,
     /// The codes of its values in the columns, and their complements.
     pub(super) codes: u16x16,
@@ -243,7 +243,7 @@ impl Clusters {
             let ValueCode { low, high } = match coded.code(*name) {
                 Some(code) => *code,
                 None => {
-                    absent |= 1 << column;
+                    absent |= u8::from(*name != NONE) << column;
                     ABSENT
                 }
             };

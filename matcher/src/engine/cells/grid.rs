@@ -97,7 +97,12 @@ impl Grid {
                 slack: 1e-5,
             },
         };
-        Self { scale, levels: [Level::default(); LEVELS_MAX], occupied: 0, buckets: Buckets::new() }
+        let places_max = match world {
+            World::Geodetic => [u8::MAX; 3],
+            World::Planar => [u8::MAX, u8::MAX, 0],
+        };
+        let buckets = Buckets::new(places_max);
+        Self { scale, levels: [Level::default(); LEVELS_MAX], occupied: 0, buckets }
     }
 
     /// The extent of an area that reaches so far, in the units of points; infinite for one without a bound.
@@ -134,7 +139,10 @@ impl Grid {
         };
         let left = self.scale.place(extent.level, from).0;
         if left == cell {
-            self.buckets.runs_mut().set_spot(&slot, spot);
+            let shifted = self.buckets.shift(records, cell, cluster, &slot, spot)?;
+            if shifted != slot {
+                records.set_slot(record, Some(&shifted));
+            }
             return Ok(());
         }
         let lane = Lane { spot, ..self.buckets.runs().lane(&slot) };
@@ -157,7 +165,7 @@ impl Grid {
         let cell = |point| self.scale.place(extent.level, point).0;
         let (landing, left) = (cell(to), from.map(cell));
         let runs = self.buckets.runs();
-        let stays = left == Some(landing);
+        let stays = left == Some(landing) && slot.is_none_or(|slot| !slot.crowded);
         let held = slot.map_or(0, |slot| u32::from(runs.touch_slot(slot, !stays)));
         if stays {
             return held;
@@ -171,12 +179,12 @@ impl Grid {
     #[inline]
     pub(super) fn touch_runs(&self, filter: &GridFilter<'_>, from: &[f64; 3], to: &[f64; 3]) -> Option<u32> {
         let GridFilter { cluster, extent, .. } = *filter;
-        let [from, to] = [from, to].map(|point| self.scale.place(extent.level, point).0);
+        let [(from, from_xyz), (to, to_xyz)] = [from, to].map(|point| self.scale.place(extent.level, point));
         if from == to {
             return None;
         }
-        black_box(self.buckets.last_owner(to, cluster));
-        self.buckets.last_owner(from, cluster).map(|owner| owner.record)
+        black_box(self.buckets.last_owner(to, cluster, to_xyz));
+        self.buckets.last_owner(from, cluster, from_xyz).map(|owner| owner.record)
     }
 
     /// Takes a filter out of where it was put; it may be nowhere.

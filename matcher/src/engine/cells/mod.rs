@@ -3,9 +3,9 @@
 //! It is CLCB's order of tests (section 4.2: names, then distance, then constraints) behind an index that a move
 //! changes in constant time. An event goes through four steps: its attributes get the numbers of the names that
 //! filters use (`view`) and lead to clusters of filters that use them together (`clusters`); the grid gives the cells
-//! around it, and a table the runs of those clusters there (`grid`, `buckets`); eight filters at a time are tested
-//! for names and distance, and those that are left for values, coarsely (`runs`, `codes`); the few that stay in doubt
-//! are decided exactly (`records`, `constraints`, `shapes`).
+//! around it, and a table the runs of those clusters there (`grid`, `buckets`), or the near ones of them where they are
+//! crowded (`near`, `store`); twelve filters at a time are tested for names and distance, and those that are left for
+//! values, coarsely (`runs`, `codes`); the few that stay in doubt are decided exactly (`records`, `constraints`, `shapes`).
 
 mod arena;
 mod buckets;
@@ -13,9 +13,11 @@ mod clusters;
 mod coded;
 mod codes;
 mod grid;
+mod near;
 mod pages;
 mod records;
 mod runs;
+mod store;
 
 use std::hint::black_box;
 
@@ -26,6 +28,7 @@ use codes::ValueCode;
 use grid::{CellKey, Extent, Grid, GridFilter};
 use records::{Header, Records};
 use runs::{Candidate, Hit, Lane, Local, Owner, Run};
+use store::{Pile, Store};
 
 use super::{Engine, Footprint, InstallError, MatchError, MatchRows};
 use crate::area::Area;
@@ -76,7 +79,11 @@ struct Scratch {
     cells: Vec<(CellKey, Local)>,
     /// For each cell of an event, for each of its clusters.
     places: Vec<Place>,
-    runs: Vec<ProbedRun>,
+    piles: Vec<ProbedPile>,
+    /// The next of those, while crowds make way for their parts.
+    parts: Vec<ProbedPile>,
+    /// Runs whose filters are all in reach and required names are all there.
+    inner: Vec<InnerRun>,
     candidates: Vec<Candidate>,
     /// Filters that the tests of one event leave in doubt.
     doubtful: Vec<Hit>,
@@ -86,12 +93,27 @@ struct Scratch {
     ends: Vec<Ends>,
 }
 
-/// A run and what it is to be compared with.
+/// Filters and what they are to be compared with.
 #[derive(Clone, Copy, Debug)]
-struct ProbedRun {
+struct ProbedPile {
+    pile: Pile,
+    cell: u32,
+    probe: u32,
+    /// Whether the event is in reach of all of them for certain.
+    inner: bool,
+}
+
+/// A run of which only the fences are left to be tested.
+#[derive(Clone, Copy, Debug)]
+struct InnerRun {
     run: Run,
-    cell: usize,
-    probe: usize,
+    probe: u32,
+}
+
+/// The filters that an event is near to, those of whole runs apart.
+struct Near<'a> {
+    inner: &'a [InnerRun],
+    candidates: &'a [Candidate],
 }
 
 /// Where an event's parts of the lists end, and the mask of its names.
@@ -274,31 +296,48 @@ impl Index {
             for (cell, (key, _)) in (start.cells..).zip(&scratch.cells[start.cells..ends.cells]) {
                 for probe in start.probes..ends.probes {
                     let Some(place) = places.next() else { break };
-                    buckets.visit(*place, *key, scratch.probes[probe].cluster, |run| {
-                        scratch.runs.push(ProbedRun { run, cell, probe });
-                    });
+                    if let Some(pile) = buckets.find(*place, *key, scratch.probes[probe].cluster) {
+                        #[expect(clippy::cast_possible_truncation, reason = "a group of events has few")]
+                        let (cell, probe) = (cell as u32, probe as u32);
+                        scratch.piles.push(ProbedPile { pile: *pile, cell, probe, inner: false });
+                    }
                 }
             }
             start = *ends;
         }
-        let runs = buckets.runs();
-        black_box(scratch.runs.iter().fold(0, |touched, probed| touched ^ runs.touch(&probed.run)));
-        for ProbedRun { run, cell, probe } in &scratch.runs {
-            let (local, absent) = (&scratch.cells[*cell].1, scratch.probes[*probe].absent);
-            #[expect(clippy::cast_possible_truncation, reason = "a group of events has few probes")]
-            runs.append_candidates(run, local, absent, *probe as u32, &mut scratch.candidates);
+        self.append_near(scratch);
+    }
+
+    /// Finds those among the filters of the piles that each event may be in reach of.
+    fn append_near(&self, scratch: &mut Scratch) {
+        let buckets = self.grid.buckets();
+        let (store, runs) = (buckets.store(), buckets.runs());
+        black_box(scratch.piles.iter().fold(0, |touched, probed| touched ^ store.touch(&probed.pile)));
+        scratch.expand_crowds(store);
+        for ProbedPile { pile, cell, probe, inner } in &scratch.piles {
+            let ClusterProbe { absent, masked, .. } = scratch.probes[*probe as usize];
+            store.visit_runs(pile, |run| {
+                if !inner {
+                    let local = &scratch.cells[*cell as usize].1;
+                    runs.append_candidates(&run, local, absent, *probe, &mut scratch.candidates);
+                } else if absent == 0 && !masked {
+                    scratch.inner.push(InnerRun { run, probe: *probe });
+                } else {
+                    runs.append_named(&run, absent, *probe, &mut scratch.candidates);
+                }
+            });
         }
         let touch = |touched, candidate| touched ^ runs.touch_fence(candidate);
         black_box(scratch.candidates.iter().fold(0, touch));
     }
 
-    /// Tests an event against its candidates; appends the subscriptions that it satisfies for certain, and to `doubtful`
+    /// Tests an event against the filters that it is near to; appends the subscriptions that it satisfies for certain, and to `doubtful`
     /// the filters that have to be decided.
     fn test(
         &self,
         viewed: &Viewed<'_>,
         mask: u32,
-        candidates: &[Candidate],
+        near: &Near<'_>,
         probes: &[ClusterProbe],
         doubtful: &mut Vec<Hit>,
         ids: &mut Vec<SubscriptionId>,
@@ -307,21 +346,30 @@ impl Index {
         let certain = viewed.event.reach.is_none()
             && viewed.attributes.iter().all(|attribute| attribute.kind != Kind::Array);
         let runs = self.grid.buckets().runs();
-        for candidate in candidates {
-            match runs.test(candidate, &probes[candidate.probe as usize], mask) {
-                Some(hit) if hit.in_reach && hit.in_fence && hit.owner.complete && certain => {
-                    ids.push(SubscriptionId(hit.owner.subscription));
-                }
-                Some(hit) => doubtful.push(hit),
-                None => {}
+        let mut sort = |hit: Hit| {
+            if hit.in_reach && hit.in_fence && hit.owner.complete && certain {
+                ids.push(SubscriptionId(hit.owner.subscription));
+            } else {
+                doubtful.push(hit);
             }
+        };
+        for InnerRun { run, probe } in near.inner {
+            runs.test_all(run, &probes[*probe as usize], &mut sort);
+        }
+        for candidate in near.candidates {
+            runs.test(candidate, &probes[candidate.probe as usize], mask).into_iter().for_each(&mut sort);
         }
     }
 
     /// Appends the subscriptions of those filters that the event satisfies.
     fn decide(&self, viewed: &Viewed<'_>, doubtful: &[Hit], ids: &mut Vec<SubscriptionId>) {
         black_box(doubtful.iter().fold(0, |touched, hit| {
-            touched ^ self.records.touch(hit.owner.record) ^ self.roster.client(hit.owner.subscription)
+            let client = self.roster.client(hit.owner.subscription);
+            // Where the client is matters when the event is near the border of its area.
+            let position = if hit.in_reach { None } else { self.roster.position(client) };
+            touched
+                ^ u64::from(self.records.touch(hit.owner.record) ^ client)
+                ^ position.map_or(0, |position| position.x().to_bits())
         }));
         for hit in doubtful {
             let header = self.records.header(hit.owner.record);
@@ -364,14 +412,47 @@ fn is_circle(shapes: &Shapes<Extent>, shape: u32) -> bool {
     }
 }
 
+impl<'a> Near<'a> {
+    /// Takes those of the next event off, whose probes end here.
+    fn split_off(&mut self, probes_end: usize) -> Self {
+        let of_event = |probe: u32| (probe as usize) < probes_end;
+        let (inner, inner_left) = self.inner.split_at(self.inner.partition_point(|run| of_event(run.probe)));
+        let (candidates, candidates_left) =
+            self.candidates.split_at(self.candidates.partition_point(|held| of_event(held.probe)));
+        *self = Self { inner: inner_left, candidates: candidates_left };
+        Self { inner, candidates }
+    }
+}
+
 impl Scratch {
+    /// Puts those parts into the place of each crowd that the event is near to, down to runs.
+    fn expand_crowds(&mut self, store: &Store) {
+        while self.piles.iter().any(|probed| probed.pile.crowd().is_some()) {
+            self.parts.clear();
+            let mut touched = 0;
+            for probed in &self.piles {
+                let Some(crowd) = probed.pile.crowd() else {
+                    self.parts.push(*probed);
+                    continue;
+                };
+                let local = &self.cells[probed.cell as usize].1;
+                touched ^= store.visit_near(crowd, local, |part, inner| {
+                    self.parts.push(ProbedPile { pile: *part, inner, ..*probed });
+                });
+            }
+            black_box(touched);
+            std::mem::swap(&mut self.piles, &mut self.parts);
+        }
+    }
+
     fn clear(&mut self) {
         self.attributes.clear();
         self.codes.clear();
         self.probes.clear();
         self.cells.clear();
         self.places.clear();
-        self.runs.clear();
+        self.piles.clear();
+        self.inner.clear();
         self.candidates.clear();
         self.ends.clear();
     }
@@ -432,7 +513,7 @@ impl Engine for Cells {
         let Self { index, scratch } = self;
         for group in events.chunks(GROUP_EVENTS) {
             index.gather(group, scratch);
-            let mut left = &*scratch.candidates;
+            let mut left = Near { inner: &scratch.inner, candidates: &scratch.candidates };
             let mut start = Ends::default();
             for (event, ends) in group.iter().zip(&scratch.ends) {
                 let attributes = &scratch.attributes[start.attributes..ends.attributes];
@@ -440,11 +521,9 @@ impl Engine for Cells {
                 let viewed = Viewed { event, attributes, view: &scratch.view };
                 let doubtful = &mut scratch.doubtful;
                 doubtful.clear();
-                let of_event = |candidate: &Candidate| (candidate.probe as usize) < ends.probes;
-                let candidates;
-                (candidates, left) = left.split_at(left.partition_point(of_event));
+                let near = left.split_off(ends.probes);
                 rows.push_with(|ids| {
-                    index.test(&viewed, ends.mask, candidates, &scratch.probes, doubtful, ids);
+                    index.test(&viewed, ends.mask, &near, &scratch.probes, doubtful, ids);
                     index.decide(&viewed, doubtful, ids);
                 });
                 start = *ends;

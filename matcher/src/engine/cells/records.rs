@@ -156,14 +156,22 @@ impl Records {
 }
 
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "two halves")]
+#[expect(clippy::cast_possible_truncation, reason = "its parts")]
 fn slot(first_line: u32, lane: u32) -> Option<Slot> {
-    (first_line != NONE).then_some(Slot { first_line, class: (lane >> 16) as u8, lane: lane as u16 })
+    (first_line != NONE).then_some(Slot {
+        first_line,
+        class: (lane >> 16) as u8,
+        crowded: lane >> 24 != 0,
+        lane: lane as u16,
+    })
 }
 
 #[inline]
 fn slot_fields(slot: Option<&Slot>) -> (u32, u32) {
-    slot.map_or((NONE, 0), |slot| (slot.first_line, u32::from(slot.class) << 16 | u32::from(slot.lane)))
+    slot.map_or((NONE, 0), |slot| {
+        let lane = u32::from(slot.crowded) << 24 | u32::from(slot.class) << 16 | u32::from(slot.lane);
+        (slot.first_line, lane)
+    })
 }
 
 fn blocks(words: usize) -> usize {
@@ -190,7 +198,7 @@ mod tests {
         let mut records = Records::new();
         let long = records.insert(header(7), &[9; CONSTRAINT_WORDS_MAX]).unwrap();
         let short = records.insert(header(8), &[]).unwrap();
-        let slot = Slot { first_line: 6, class: 9, lane: 63 };
+        let slot = Slot { first_line: 6, class: 9, crowded: true, lane: 63 };
         records.set_slot(long, Some(&slot));
         let held = records.header(long);
         assert_eq!((held.slot, held.shape, held.words), (Some(slot), 7, 96));

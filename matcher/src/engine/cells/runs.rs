@@ -26,9 +26,9 @@ const TOUCHED_LINES: usize = 8;
 pub(super) const UNITS: f64 = 256.0;
 /// Events are placed eight times as finely.
 pub(super) const EVENT_UNITS: f64 = 8.0 * UNITS;
-const EVENT_SCALE: i32 = 8;
+pub(super) const EVENT_SCALE: i32 = 8;
 /// The middle of a filter's unit.
-const MIDDLE: i32 = 4;
+pub(super) const MIDDLE: i32 = 4;
 /// The reach of what is everywhere.
 pub(super) const UNBOUNDED: u8 = u8::MAX;
 const UNBOUNDED_SCALED: i32 = UNBOUNDED as i32 * EVENT_SCALE;
@@ -36,7 +36,7 @@ const UNBOUNDED_SCALED: i32 = UNBOUNDED as i32 * EVENT_SCALE;
 const REACH_PADDING: f64 = 1.1;
 /// What separates a filter that may be reached from one that is for certain, in the units of events: the padding and a
 /// whole unit that went into the reach, and the padding once more.
-const CERTAIN_SPARE: i32 = 26;
+pub(super) const CERTAIN_SPARE: i32 = 26;
 
 /// Set beside the record of a filter whose fence and circle do not say all.
 const INCOMPLETE: u32 = 1 << 31;
@@ -70,6 +70,8 @@ struct Layout {
 pub(super) struct Run {
     pub(super) first_line: u32,
     pub(super) class: u8,
+    /// Whether it is a part of a crowd.
+    pub(super) crowded: bool,
     pub(super) len: u16,
 }
 
@@ -78,6 +80,8 @@ pub(super) struct Run {
 pub(super) struct Slot {
     pub(super) first_line: u32,
     pub(super) class: u8,
+    /// Whether its run is a part of a crowd.
+    pub(super) crowded: bool,
     pub(super) lane: u16,
 }
 
@@ -181,13 +185,18 @@ pub(super) fn capacity(class: u8) -> u16 {
     LAYOUTS[usize::from(class)].capacity
 }
 
+/// The class of the shortest runs of so many lanes, at most those of the longest.
+pub(super) fn class_for(len: u16) -> u8 {
+    (0..CLASS_MAX).find(|class| capacity(*class) >= len).unwrap_or(CLASS_MAX)
+}
+
 fn lines(class: u8) -> usize {
     usize::from(LINES[usize::from(class)])
 }
 
 impl Run {
     pub(super) fn slot(&self, lane: u16) -> Slot {
-        Slot { first_line: self.first_line, class: self.class, lane }
+        Slot { first_line: self.first_line, class: self.class, crowded: self.crowded, lane }
     }
 }
 
@@ -219,6 +228,15 @@ impl Runs {
         bytes.iter().step_by(LINE_BYTES).fold(0, |touched, byte| touched ^ byte)
     }
 
+    /// Does the same with the first lines of its fences.
+    #[inline]
+    pub(super) fn touch_fences(&self, run: &Run) -> u8 {
+        let layout = &LAYOUTS[usize::from(run.class)];
+        let bytes = self.arena.bytes(run.first_line, layout.fence(run.len.into()));
+        let fences = bytes[usize::from(layout.fences)..].iter().step_by(LINE_BYTES);
+        fences.fold(0, |touched, byte| touched ^ byte)
+    }
+
     /// Reads where a lane's place is, and where its fence is if that is asked for, and so brings it near.
     #[inline]
     pub(super) fn touch_slot(&self, slot: &Slot, with_fence: bool) -> u8 {
@@ -245,6 +263,13 @@ impl Runs {
         let mut ends = [0; 2 * COLUMNS];
         ends.copy_from_slice(&fence[..2 * COLUMNS]);
         Lane { spot: Spot { xyz: [x, y, z], reach }, required, owner: owner(cast(fence)), fence: ends }
+    }
+
+    pub(super) fn spot(&self, slot: &Slot) -> Spot {
+        let layout = &LAYOUTS[usize::from(slot.class)];
+        let bytes = self.arena.bytes(slot.first_line, usize::from(layout.fences));
+        let [x, y, z, reach, _] = layout.bytes(slot.lane.into()).map(|at| bytes[at]);
+        Spot { xyz: [x, y, z], reach }
     }
 
     pub(super) fn set_lane(&mut self, slot: &Slot, held: &Lane) {
@@ -323,6 +348,45 @@ impl Runs {
         }
     }
 
+    /// Appends those lanes of a run whose names the event has, when it is in reach of all of them for certain.
+    #[inline]
+    pub(super) fn append_named(&self, run: &Run, absent: u8, probe: u32, candidates: &mut Vec<Candidate>) {
+        let layout = &LAYOUTS[usize::from(run.class)];
+        let bytes = self.arena.bytes(run.first_line, lines(run.class) * LINE_BYTES);
+        let step = layout.block_lanes();
+        let absent = u8x16::splat(absent);
+        #[expect(clippy::cast_possible_truncation, reason = "a run has few fences")]
+        let mut fence = run.first_line * 2 + (usize::from(layout.fences) / FENCE_BYTES) as u32;
+        let mut left = usize::from(run.len);
+        for block in bytes.as_chunks::<LINE_BYTES>().0 {
+            let required = u8x16::new(array(block, (BYTE_ARRAYS - 1) * step));
+            let named = (required & absent).simd_eq(u8x16::splat(0));
+            let mut hits = named.to_bitmask() & ((1 << left.min(step)) - 1);
+            while hits != 0 {
+                candidates.push(Candidate { fence: fence + hits.trailing_zeros(), probe, in_reach: true });
+                hits &= hits - 1;
+            }
+            if left <= step {
+                return;
+            }
+            left -= step;
+            fence += BLOCK_FENCES;
+        }
+    }
+
+    /// Tests the fences of a whole run, when the event has all names of the cluster, which has no masks, and is in reach of
+    /// all lanes for certain.
+    #[inline]
+    pub(super) fn test_all(&self, run: &Run, probe: &ClusterProbe, mut visit: impl FnMut(Hit)) {
+        let layout = &LAYOUTS[usize::from(run.class)];
+        let bytes = self.arena.bytes(run.first_line, layout.fence(run.len.into()));
+        for fence in bytes[usize::from(layout.fences)..].as_chunks::<FENCE_BYTES>().0 {
+            if let Some(in_fence) = inside(fence, probe) {
+                visit(Hit { owner: owner(cast(*fence)), in_reach: true, in_fence });
+            }
+        }
+    }
+
     /// Reads a word of a candidate's fence and so brings it near.
     #[inline]
     pub(super) fn touch_fence(&self, candidate: &Candidate) -> u8 {
@@ -342,13 +406,8 @@ impl Runs {
                 in_fence: false,
             });
         }
-        let fence: u16x16 = cast(bytes);
-        let zero = u16x16::splat(0);
-        if !fence.saturating_sub(probe.codes).simd_eq(zero).all() {
-            return None;
-        }
-        let strictly = !probe.codes.saturating_sub(fence).simd_eq(zero).any();
-        Some(Hit { owner, in_reach: candidate.in_reach, in_fence: strictly })
+        let in_fence = inside(&bytes, probe)?;
+        Some(Hit { owner, in_reach: candidate.in_reach, in_fence })
     }
 
     #[inline]
@@ -386,6 +445,17 @@ impl Side {
     }
 }
 
+/// Whether an event is inside of a fence for certain; `None` when it is not inside.
+#[inline]
+fn inside(fence: &[u8; FENCE_BYTES], probe: &ClusterProbe) -> Option<bool> {
+    let fence: u16x16 = cast(*fence);
+    let zero = u16x16::splat(0);
+    if !fence.saturating_sub(probe.codes).simd_eq(zero).all() {
+        return None;
+    }
+    Some(!probe.codes.saturating_sub(fence).simd_eq(zero).any())
+}
+
 /// Who stands behind a fence.
 #[inline]
 fn owner(fence: [u32; FENCE_BYTES / 4]) -> Owner {
@@ -408,79 +478,4 @@ pub(super) fn padded_reach(units: f64) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::clusters::Fence;
-    use super::*;
-
-    fn lane(record: u32, xy: [u8; 2], reach: u8, required: u8) -> Lane {
-        let owner = Owner { record, subscription: record + 100, complete: record.is_multiple_of(2) };
-        let spot = Spot { xyz: [xy[0], xy[1], 0], reach };
-        Lane { spot, required, owner, fence: Fence::OPEN.fields }
-    }
-
-    fn run_with(lanes: &[Lane], class: u8) -> (Runs, Run) {
-        let mut runs = Runs::new();
-        let first_line = runs.allocate(class).unwrap();
-        let run = Run { first_line, class, len: u16::try_from(lanes.len()).unwrap() };
-        for (index, lane) in (0..).zip(lanes) {
-            runs.set_lane(&run.slot(index), lane);
-        }
-        for (index, lane) in (0..).zip(lanes) {
-            assert_eq!(runs.lane(&run.slot(index)), *lane);
-        }
-        (runs, run)
-    }
-
-    fn hits(runs: &Runs, run: &Run, cluster: &ClusterProbe) -> Vec<(u32, bool)> {
-        let mut candidates = Vec::new();
-        runs.append_candidates(run, &[804, 804, 4], cluster.absent, 0, &mut candidates);
-        let hits = candidates.iter().filter_map(|candidate| runs.test(candidate, cluster, 0b011));
-        hits.map(|hit| (hit.owner.record, hit.in_reach && hit.in_fence)).collect()
-    }
-
-    const ANY: ClusterProbe =
-        ClusterProbe { cluster: 0, masked: false, absent: 0b100, codes: u16x16::new([9; 16]) };
-
-    #[test]
-    fn tests_look_at_names_place_and_fence() {
-        let mut outside = lane(6, [100, 100], 50, 0b001);
-        outside.fence[3] = 10;
-        let mut on_the_fence = lane(7, [100, 100], 50, 0);
-        on_the_fence.fence[8] = 9;
-        let lanes = [
-            lane(1, [100, 100], 50, 0b001),
-            lane(2, [100, 100], 50, 0b100),
-            lane(3, [100, 160], 50, 0b011),
-            lane(4, [100, 148], 50, 0b011),
-            lane(5, [255, 255], 130, 0b010),
-            outside,
-            on_the_fence,
-            lane(8, [100, 100], 50, 0),
-            lane(9, [99, 99], 50, 0b001),
-            lane(10, [100, 100], 50, 0b111),
-        ];
-        let (runs, run) = run_with(&lanes, 5);
-        let codes = std::array::from_fn(|index| if index < 2 * COLUMNS { 9 } else { u16::MAX });
-        let any = ClusterProbe { codes: u16x16::new(codes), ..ANY };
-        assert_eq!(hits(&runs, &run, &any), [(1, true), (4, false), (7, false), (8, true), (9, true)]);
-    }
-
-    #[test]
-    fn runs_of_every_class_have_their_lanes_and_no_others() {
-        for class in 0..=CLASS_MAX {
-            let count = capacity(class);
-            let lanes: Vec<Lane> = (0..count).map(|index| lane(index.into(), [100, 100], 9, 0)).collect();
-            let (runs, run) = run_with(&lanes, class);
-            let any = ClusterProbe { codes: u16x16::splat(u16::MAX), ..ANY };
-            assert_eq!(hits(&runs, &run, &any).len(), usize::from(count), "class {class}");
-        }
-    }
-
-    #[test]
-    fn masked_runs_look_at_masks() {
-        let mut far = lane(2, [100, 100], 50, 0);
-        far.fence[0] = 0b100;
-        let (runs, run) = run_with(&[lane(1, [100, 100], 50, 0), far], 1);
-        assert_eq!(hits(&runs, &run, &ClusterProbe { masked: true, ..ANY }), [(1, false)]);
-    }
-}
+mod tests;
