@@ -141,8 +141,7 @@ impl Stretch {
 
     fn holds(&self, world: World, position: &Position, radius: &Radius) -> bool {
         squared_chord(&self.middle, position.point()) <= self.reach_sq
-            && (self.segment.ends().iter().any(|end| radius.holds(world, end, position))
-                || self.segment.cross_track_m(position).is_some_and(|across| across <= radius.metres()))
+            && self.segment.is_within(world, radius, position)
     }
 }
 

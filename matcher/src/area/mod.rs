@@ -4,10 +4,12 @@ mod corridor;
 mod edges;
 mod polygon;
 mod segment;
+mod track;
 
 pub use corridor::{CORRIDOR_POSITIONS_MAX, Corridor, CorridorError};
 pub use edges::EDGE_TOLERANCE_M;
 pub use polygon::{POLYGON_POSITIONS_MAX, Polygon, PolygonError};
+pub(crate) use track::Track;
 
 use crate::geo::{Position, Radius, World, squared_chord};
 

@@ -1,6 +1,6 @@
 //! Segments: the shortest line between two positions, and how far others are from it.
 
-use crate::geo::{EARTH_RADIUS_M, Position, World};
+use crate::geo::{EARTH_RADIUS_M, Position, Radius, World};
 
 /// Ends closer to antipodal than this (6 m, in radians) give no usable great circle: a rounding of the
 /// position would already move the middle of the segment by a millimetre.
@@ -48,6 +48,38 @@ impl Segment {
         let to_end =
             self.ends.iter().map(|end| world.distance_m(end, position)).fold(f64::INFINITY, f64::min);
         self.cross_track_m(position).map_or(to_end, |across| across.min(to_end))
+    }
+
+    /// Whether some place of the segment is within a radius of a position.
+    pub(super) fn is_within(&self, world: World, radius: &Radius, position: &Position) -> bool {
+        self.ends.iter().any(|end| radius.holds(world, end, position))
+            || self.cross_track_m(position).is_some_and(|across| across <= radius.metres())
+    }
+
+    /// The straight-line distance to a point in space, which need not be one of the world, in the units of points.
+    pub(super) fn distance_in_space(&self, point: &[f64; 3]) -> f64 {
+        let [start, end] = self.ends.each_ref().map(|end| *end.point());
+        let to_ends = norm(sub(*point, start)).min(norm(sub(*point, end)));
+        match &self.shape {
+            Shape::Point => to_ends,
+            Shape::Arc { normal, forward, backward } => {
+                if dot(*forward, *point) < 0.0 || dot(*backward, *point) < 0.0 {
+                    return to_ends;
+                }
+                let height = dot(*normal, *point);
+                let in_plane = norm(sub(*point, normal.map(|axis| axis * height)));
+                height.hypot(in_plane - 1.0).min(to_ends)
+            }
+            Shape::Straight { along, length } => {
+                let along = [along[0] / length, along[1] / length, 0.0];
+                let from_start = sub(*point, start);
+                let progress = dot(along, from_start);
+                if progress < 0.0 || progress > *length {
+                    return to_ends;
+                }
+                norm(sub(from_start, along.map(|axis| axis * progress))).min(to_ends)
+            }
+        }
     }
 
     /// The distance to the line through the segment, `None` where the foot of the perpendicular is beyond the

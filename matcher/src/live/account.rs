@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
+use super::nearest::anchor;
 use super::standing::Standing;
 use super::tracker::{Tracker, Watch};
 use super::{Fix, Interest, Moment};
@@ -11,7 +12,7 @@ use crate::condition::expression::Truth;
 use crate::evaluation::reaches;
 use crate::event::Event;
 use crate::explain::{Explanation, explain};
-use crate::geo::{Position, squared_chord};
+use crate::geo::squared_chord;
 use crate::subscription::Filter;
 
 /// The most live events that are counted to say which of the nearest an event is, unless more count as such.
@@ -162,7 +163,8 @@ impl<P: Clone> Tracker<P> {
             .enumerate()
             .map(|(index, (filter, part))| {
                 let is_held = watch.is_held(&scene.settings, &filter.area, fix);
-                let is_there = if is_held { subject.standing.is_some() } else { part.area.holds };
+                let is_there =
+                    if is_held { subject.standing == Some(Standing::Inside) } else { part.area.holds };
                 let takes = is_there && part.condition.truth == Truth::True;
                 let nearest = watch.nearest(index).map(|k| self.rank(watch, filter, fix, subject, takes, k));
                 FilterAccount { matched: takes && nearest.is_none_or(|rank| rank.holds), is_held, nearest }
@@ -245,15 +247,6 @@ impl<P: Clone> Tracker<P> {
     }
 }
 
-/// What the nearest are the nearest to.
-pub(super) fn anchor<'a>(filter: &'a Filter, fix: Option<&'a Fix>) -> Option<&'a Position> {
-    match (fix, &filter.area) {
-        (Some(fix), _) => Some(&fix.position),
-        (None, Area::Circle { centre, .. }) => Some(centre),
-        (None, _) => None,
-    }
-}
-
 impl Account {
     /// All of it in a sentence.
     #[must_use]
@@ -320,7 +313,7 @@ mod tests {
 
     use super::*;
     use crate::condition::Condition;
-    use crate::geo::{Radius, World};
+    use crate::geo::{Position, Radius, World};
     use crate::live::{Announcement, Settings, Transitions};
     use crate::subscription::{ClientId, Subscription, SubscriptionId};
 

@@ -41,6 +41,13 @@ impl Deadlines {
         self.heap.pop().map(|Reverse(deadline)| deadline)
     }
 
+    /// The next, if it is an object that has stayed long enough at just that time.
+    pub(super) fn pop_dwelt(&mut self, at: Moment) -> Option<Due> {
+        let Reverse((next, due)) = self.heap.peek()?;
+        let is_dwelt = *next == at && matches!(due, Due::Dwelt { .. });
+        if is_dwelt { self.heap.pop().map(|Reverse((_, due))| due) } else { None }
+    }
+
     /// When something may be due next.
     pub(super) fn next(&self) -> Option<Moment> {
         self.heap.peek().map(|Reverse((at, _))| *at)

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 
 use super::{Announcement, Moment, Points};
-use crate::area::{Area, Ball};
+use crate::area::{Area, Ball, Track};
 use crate::condition::Condition;
 use crate::engine::cells::Cells;
 use crate::engine::{Engine, MatchRows};
 use crate::event::Event;
-use crate::geo::{Position, World};
+use crate::geo::{Position, Radius, World};
 use crate::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
 /// A live event.
@@ -203,6 +203,17 @@ impl<P> Events<P> {
     /// Appends the numbers of the events in a ball.
     pub(super) fn within(&self, ball: &Ball, found: &mut Vec<u32>) {
         self.points.within(ball, |number| found.push(number));
+    }
+
+    /// Appends the numbers of the events within a radius of a track.
+    pub(super) fn along(&self, track: &Track, radius: &Radius, found: &mut Vec<u32>) {
+        let narrow = |part: &_, ball: &Ball| track.narrowed(part, ball, radius);
+        self.points.narrowing(&track.whole(), &narrow, &mut |part, number| {
+            let live = self.get(number);
+            if live.is_some_and(|live| track.comes_within(part, radius, &live.event.position)) {
+                found.push(number);
+            }
+        });
     }
 
     pub(super) fn points(&self) -> &Points {

@@ -6,9 +6,13 @@
 //! says what changes. It knows no clock: the caller tells it what time it is.
 
 mod account;
+mod along;
 mod deadlines;
 mod events;
+mod nearest;
 mod points;
+mod recording;
+mod recovery;
 mod standing;
 mod tracker;
 
@@ -18,6 +22,8 @@ use std::time::Duration;
 
 pub use account::{Account, FilterAccount, LiveAccount, Membership, Prospect, Rank};
 pub use points::Points;
+pub use recording::StandingNow;
+pub use standing::Standing;
 pub use tracker::{Tracker, Watch};
 
 use crate::event::Event;
@@ -104,7 +110,8 @@ pub enum Change {
     Entered,
     /// The event reached a subscription to events.
     Reached,
-    /// The object would be inside, but the subscription holds as many as it may.
+    /// The object would be inside, but the subscription holds as many as it may. Told at an event of the object's own, and
+    /// when a move or a change brings it inside; but not where neither its enter nor its exit would have been.
     Refused,
 }
 

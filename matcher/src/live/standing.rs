@@ -1,30 +1,37 @@
 //! How a live event stands to a subscription, and what it takes to change that.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::account::anchor;
 use super::deadlines::{Deadlines, Due};
 use super::events::{Events, Outdated};
+use super::nearest::Horizon;
 use super::tracker::{Watch, Way};
 use super::{Cause, Change, Effect, Fix, Interest, Moment, Settings, Transitions};
 use crate::area::Area;
 use crate::condition::expression::Truth;
 use crate::evaluation;
 use crate::event::Event;
-use crate::geo::{Position, World, squared_chord};
+use crate::geo::{Position, World};
 use crate::subscription::{Filter, SubscriptionId};
 
 /// The live events that a subscription knows.
 pub(super) type Known = HashMap<u32, Standing, foldhash::fast::RandomState>;
 
-/// How an event stands to a subscription that knows it.
+/// How a live event stands to a subscription that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub enum Standing {
     /// The subscription has had it, or its object is inside.
     Inside,
-    /// Its object has to stay until then before it enters.
-    Waiting { until: Moment, cause: Cause },
+    /// Its object is there, and has to stay before it enters.
+    Waiting {
+        /// When it enters.
+        until: Moment,
+        /// What brought it, and what its enter is told with.
+        cause: Cause,
+    },
 }
 
 /// All but subscriptions and clients.
@@ -33,8 +40,8 @@ pub(super) struct Scene<P> {
     pub(super) settings: Settings,
     pub(super) events: Events<P>,
     pub(super) deadlines: Deadlines,
-    /// Objects that wait to enter.
-    pub(super) waiting_count: usize,
+    /// Of subscriptions that are recorded: the objects whose standing has changed, in any order, some more than once.
+    pub(super) noted: Vec<(SubscriptionId, Arc<str>)>,
 }
 
 /// What goes on: when, why, and what it leads to.
@@ -47,7 +54,7 @@ pub(super) struct Occasion<'a, P> {
 }
 
 impl Watch {
-    fn transitions(&self) -> Option<&Transitions> {
+    pub(super) fn transitions(&self) -> Option<&Transitions> {
         match &self.interest {
             Interest::Events => None,
             Interest::Transitions(transitions) => Some(transitions),
@@ -58,13 +65,8 @@ impl Watch {
         self.transitions().is_some()
     }
 
-    /// Whether some filter counts the nearest only.
-    pub(super) fn counts_nearest(&self) -> bool {
-        self.nearest.iter().any(Option::is_some)
-    }
-
     /// The filters that do not count.
-    fn plain_filters(&self) -> impl Iterator<Item = &Filter> {
+    pub(super) fn plain_filters(&self) -> impl Iterator<Item = &Filter> {
         let nearest = self.nearest.iter().copied().chain(std::iter::repeat(None));
         self.filters.iter().zip(nearest).filter(|(_, nearest)| nearest.is_none()).map(|(filter, _)| filter)
     }
@@ -95,7 +97,8 @@ impl Watch {
     ) -> bool {
         let position = fix.map(|fix| &fix.position);
         let is_there = if self.is_held(&scene.settings, &filter.area, fix) {
-            standing.is_some()
+            // Who waits to enter is no member yet, and comes in by a better fix only.
+            standing == Some(Standing::Inside)
         } else {
             filter.area.holds(scene.world, position, &event.position)
                 || (standing == Some(Standing::Inside)
@@ -142,9 +145,13 @@ impl Watch {
             payload: live.payload.clone(),
         };
         if self.known.len() >= scene.settings.members_max {
-            self.has_overflowed = true;
-            if transitions.is_some() {
+            self.overflow();
+            if let Some(how) = transitions {
                 effect.change = Change::Refused;
+                // It stands for the enter, or for the exit of what is there without a word.
+                if !(how.exit || how.enter && !silently) {
+                    return;
+                }
             }
             occasion.effects.push(effect);
             return;
@@ -156,13 +163,15 @@ impl Watch {
                 let until = occasion.now + transitions.dwell;
                 standing = Standing::Waiting { until, cause: occasion.cause };
                 scene.deadlines.push(until, Due::Dwelt { subscription: id, event: number });
-                scene.waiting_count += 1;
                 tells = false;
             }
             tells &= transitions.enter;
         }
         live.known_to.insert(id);
         self.known.insert(number, standing);
+        if self.is_recorded {
+            scene.noted.push((id, Arc::clone(&live.object)));
+        }
         if tells {
             occasion.effects.push(effect);
         }
@@ -178,12 +187,24 @@ impl Watch {
         at: Moment,
     ) {
         let Some(Standing::Waiting { until, cause }) = self.known.get(&number).copied() else { return };
-        let Some(live) = scene.events.get(number) else { return };
-        if until != at {
-            return;
+        if until == at {
+            self.enter_now(scene, effects, id, number, cause);
         }
-        scene.waiting_count -= 1;
+    }
+
+    fn enter_now<P: Clone>(
+        &mut self,
+        scene: &mut Scene<P>,
+        effects: &mut Vec<Effect<P>>,
+        id: SubscriptionId,
+        number: u32,
+        cause: Cause,
+    ) {
+        let Some(live) = scene.events.get(number) else { return };
         self.known.insert(number, Standing::Inside);
+        if self.is_recorded {
+            scene.noted.push((id, Arc::clone(&live.object)));
+        }
         if self.transitions().is_some_and(|transitions| transitions.enter) {
             effects.push(Effect {
                 subscription: id,
@@ -195,6 +216,41 @@ impl Watch {
         }
     }
 
+    /// After a change of how long objects have to stay: those on the way have stayed since they came, and enter when
+    /// they have for as long as it takes now, or at once.
+    pub(super) fn change_dwell<P: Clone>(
+        &mut self,
+        scene: &mut Scene<P>,
+        occasion: &mut Occasion<'_, P>,
+        id: SubscriptionId,
+        before: Duration,
+    ) {
+        let Some(dwell) = self.transitions().map(|how| how.dwell).filter(|dwell| *dwell != before) else {
+            return;
+        };
+        let waiting = self.known.iter().filter_map(|(number, standing)| match *standing {
+            Standing::Waiting { until, cause } => {
+                Some((scene.events.get(*number)?.sequence, *number, until, cause))
+            }
+            Standing::Inside => None,
+        });
+        let mut waiting: Vec<_> = waiting.collect();
+        waiting.sort_unstable_by_key(|(sequence, ..)| *sequence);
+        for (_, number, until, cause) in waiting {
+            // What is restored may have come before the time that moments count from.
+            let until = (until + dwell).saturating_sub(before);
+            if until <= occasion.now {
+                self.enter_now(scene, occasion.effects, id, number, occasion.cause);
+                continue;
+            }
+            self.known.insert(number, Standing::Waiting { until, cause });
+            scene.deadlines.push(until, Due::Dwelt { subscription: id, event: number });
+            if let (true, Some(live)) = (self.is_recorded, scene.events.get(number)) {
+                scene.noted.push((id, Arc::clone(&live.object)));
+            }
+        }
+    }
+
     /// An object is inside no more. The caller takes the subscription off the event's list.
     pub(super) fn part<P: Clone>(
         &mut self,
@@ -202,9 +258,9 @@ impl Watch {
         id: SubscriptionId,
         number: u32,
         (sequence, payload): (u64, &P),
-    ) -> Option<Standing> {
-        let standing = self.known.remove(&number)?;
-        if standing == Standing::Inside && self.transitions().is_some_and(|transitions| transitions.exit) {
+    ) {
+        let standing = self.known.remove(&number);
+        if standing == Some(Standing::Inside) && self.transitions().is_some_and(|how| how.exit) {
             let (sequence, payload) = match &occasion.outdated {
                 Some((of, outdated)) if *of == number => (outdated.sequence, &outdated.payload),
                 _ => (sequence, payload),
@@ -217,7 +273,6 @@ impl Watch {
                 payload: payload.clone(),
             });
         }
-        Some(standing)
     }
 
     /// The same for an event that goes on living.
@@ -230,12 +285,15 @@ impl Watch {
     ) {
         let Some(live) = scene.events.get_mut(number) else { return };
         live.known_to.remove(&id);
+        if self.is_recorded {
+            scene.noted.push((id, Arc::clone(&live.object)));
+        }
         let told = (live.sequence, &live.payload);
-        let standing = self.part(occasion, id, number, told);
-        scene.waiting_count -= usize::from(matches!(standing, Some(Standing::Waiting { .. })));
+        self.part(occasion, id, number, told);
     }
 
-    /// Looks again at everything that is known and could have left, by location or otherwise.
+    /// Looks again at everything that is known and could have left, by location or otherwise. `nearest` are in the order
+    /// of their numbers.
     pub(super) fn review<P: Clone>(
         &mut self,
         scene: &mut Scene<P>,
@@ -246,7 +304,8 @@ impl Watch {
     ) {
         let left = |(number, standing): (&u32, &Standing)| {
             let live = scene.events.get(*number)?;
-            let stays = nearest.contains(number) || self.is_inside(scene, fix, &live.event, Some(*standing));
+            let stays = nearest.binary_search(number).is_ok()
+                || self.is_inside(scene, fix, &live.event, Some(*standing));
             (!stays).then_some((live.sequence, *number))
         };
         let mut left: Vec<_> = self.known.iter().filter_map(left).collect();
@@ -266,37 +325,99 @@ impl Watch {
         found: &mut Vec<u32>,
     ) {
         let counts = self.counts_nearest();
-        if !(self.follows || counts || scene.events.have_reaches()) {
+        let misses_some = self.has_overflowed && self.is_for_transitions();
+        if !(self.follows || counts || misses_some || scene.events.have_reaches()) {
             return;
         }
-        let nearest = if counts { self.nearest_inside(scene, way.after) } else { Vec::new() };
+        // An event's own area means nothing to a client that is nowhere.
+        let news = way.after.map(|_| way.reaching);
+        let nearest = self.count_nearest(scene, way.after, news);
         if self.is_for_transitions() {
             self.review(scene, &mut occasion, id, way.after, &nearest);
         }
         found.clear();
-        self.come_near(scene, way, found);
-        found.extend(way.reaching);
-        found.retain(|number| {
-            let live = scene.events.get(*number).filter(|_| !self.known.contains_key(number));
-            live.is_some_and(|live| self.is_inside(scene, way.after, &live.event, None))
-        });
+        let looks_at_all = misses_some && self.room(scene) > 0;
+        if looks_at_all {
+            self.all_near(scene, way.after, found);
+        } else {
+            self.come_near(scene, way, found);
+            found.extend(way.reaching);
+        }
+        self.keep_inside(scene, way.after, found);
         found.extend(nearest);
+        if misses_some {
+            self.has_overflowed = !looks_at_all;
+            let nearest_before = OnceCell::new();
+            self.leave_out(scene, found, |watch, number| {
+                let Some(live) = scene.events.get(number) else { return false };
+                let nearest_before = nearest_before.get_or_init(|| watch.nearest_at(scene, way.before));
+                nearest_before.binary_search(&number).is_err()
+                    && !watch.is_inside(scene, way.before, &live.event, None)
+            });
+        }
         self.meet_all(scene, &mut occasion, id, found, false);
     }
 
-    /// Appends the events that the areas hold which follow the client, but for those that they held before, which are
-    /// known if they are wanted.
+    /// For how many more there is room.
+    fn room<P>(&self, scene: &Scene<P>) -> usize {
+        scene.settings.members_max.saturating_sub(self.known.len())
+    }
+
+    /// Leaves out what is not known, finds no room and is not new, so that nobody is told of it again.
+    pub(super) fn leave_out<P>(
+        &mut self,
+        scene: &Scene<P>,
+        found: &mut Vec<u32>,
+        is_new: impl Fn(&Self, u32) -> bool,
+    ) {
+        self.put_in_order(scene, found);
+        let room = self.room(scene);
+        if found.len() <= room {
+            return;
+        }
+        self.overflow();
+        let mut place = 0;
+        found.retain(|number| {
+            place += 1;
+            place <= room || is_new(self, *number)
+        });
+    }
+
+    /// Something that is inside is not known.
+    fn overflow(&mut self) {
+        self.has_overflowed = true;
+        self.horizons.fill(Horizon::Unknown);
+    }
+
+    /// Appends what is near to the areas of filters that do not count: all that they hold, and more.
+    pub(super) fn all_near<P>(&self, scene: &Scene<P>, fix: Option<&Fix>, found: &mut Vec<u32>) {
+        for filter in self.plain_filters() {
+            if let Some(ball) = filter.area.ball(scene.world, fix.map(|fix| &fix.position)) {
+                scene.events.within(&ball, found);
+            }
+        }
+    }
+
+    /// Keeps what is not known and inside by a filter that does not count.
+    pub(super) fn keep_inside<P>(&self, scene: &Scene<P>, fix: Option<&Fix>, found: &mut Vec<u32>) {
+        found.retain(|number| {
+            let live = scene.events.get(*number).filter(|_| !self.known.contains_key(number));
+            live.is_some_and(|live| self.is_inside(scene, fix, &live.event, None))
+        });
+    }
+
+    /// Appends the events that the areas hold which follow the client, but for those that they held before: these are
+    /// known, had found no room, or are not wanted.
     fn come_near<P>(&self, scene: &Scene<P>, way: &Way<'_>, found: &mut Vec<u32>) {
         let Some(after) = way.after else { return };
-        let knows_all = !(self.has_overflowed && self.is_for_transitions());
-        let before = way.before.filter(|_| knows_all);
         for filter in self.plain_filters() {
             let Area::Following(radius) = &filter.area else { continue };
             let Some(ball) = filter.area.ball(scene.world, Some(&after.position)) else { continue };
             if self.is_held(&scene.settings, &filter.area, Some(after)) {
                 continue;
             }
-            let before = before.filter(|before| !self.is_held(&scene.settings, &filter.area, Some(before)));
+            let before =
+                way.before.filter(|before| !self.is_held(&scene.settings, &filter.area, Some(before)));
             let first = found.len();
             scene.events.within(&ball, found);
             let Some(before) = before else { continue };
@@ -324,12 +445,16 @@ impl Watch {
         found: &mut Vec<u32>,
         silently: bool,
     ) {
-        found.retain(|number| !self.known.contains_key(number));
-        found.sort_unstable_by_key(|number| scene.events.get(*number).map(|live| live.sequence));
-        found.dedup();
+        self.put_in_order(scene, found);
         for number in found.drain(..) {
             self.meet(scene, occasion, id, number, silently);
         }
+    }
+
+    fn put_in_order<P>(&self, scene: &Scene<P>, found: &mut Vec<u32>) {
+        found.retain(|number| !self.known.contains_key(number));
+        found.sort_unstable_by_key(|number| scene.events.get(*number).map(|live| live.sequence));
+        found.dedup();
     }
 
     /// Knows an event no more, of which nobody is told.
@@ -337,96 +462,9 @@ impl Watch {
         self.known.remove(&number);
         if let Some(live) = scene.events.get_mut(number) {
             live.known_to.remove(&id);
-        }
-    }
-
-    /// The live events that are inside because they are among the nearest, over all filters that count.
-    pub(super) fn nearest_inside<P>(&self, scene: &Scene<P>, fix: Option<&Fix>) -> Vec<u32> {
-        let mut inside = Vec::new();
-        for (filter, nearest) in self.filters.iter().zip(&self.nearest) {
-            let Some(count) = nearest else { continue };
-            let Some(anchor) = anchor(filter, fix) else { continue };
-            let count = count.get() as usize;
-            self.nearest_of(scene, filter, fix, anchor, count, &mut inside);
-        }
-        inside.sort_unstable();
-        inside.dedup();
-        inside
-    }
-
-    /// Appends the `count` nearest candidates of a filter; of those that are equally far the earlier events.
-    fn nearest_of<P>(
-        &self,
-        scene: &Scene<P>,
-        filter: &Filter,
-        fix: Option<&Fix>,
-        anchor: &Position,
-        count: usize,
-        inside: &mut Vec<u32>,
-    ) {
-        let position = fix.map(|fix| &fix.position);
-        let is_held = self.is_held(&scene.settings, &filter.area, fix);
-        let is_candidate = |number: u32| {
-            let live = scene.events.get(number)?;
-            // Chosen out of what the area itself holds: what was inside before has no advantage.
-            let standing = self.known.get(&number).copied().filter(|_| is_held);
-            let holds = evaluation::reaches(scene.world, &live.event, position)
-                && self.holds(scene, filter, fix, &live.event, standing);
-            holds.then_some((live.sequence, number))
-        };
-        let mut candidates: Vec<(f64, u64, u32)> = Vec::new();
-        let mut consider = |number: u32, distance: f64| {
-            if candidates.len() >= count && candidates[count - 1].0 < distance {
-                return ControlFlow::Break(());
+            if self.is_recorded {
+                scene.noted.push((id, Arc::clone(&live.object)));
             }
-            if let Some((sequence, number)) = is_candidate(number) {
-                candidates.push((distance, sequence, number));
-            }
-            ControlFlow::Continue(())
-        };
-        let points = scene.events.points();
-        if is_held {
-            // Nothing comes in and, however many there are, nothing goes out.
-            inside.extend(self.known.keys().filter(|number| is_candidate(**number).is_some()));
-            return;
-        }
-        if let Some(ball) = filter.area.ball(scene.world, position) {
-            match filter.area {
-                Area::Everywhere | Area::Following(_) => {
-                    points.by_distance(anchor.point(), |number, distance| {
-                        if distance > ball.reach * ball.reach {
-                            return ControlFlow::Break(());
-                        }
-                        consider(number, distance)
-                    })
-                }
-                Area::Circle { .. } | Area::Polygon(_) | Area::Corridor(_) => {
-                    let mut found = Vec::new();
-                    points.within(&ball, |number| {
-                        found
-                            .extend(scene.squared_distance(number, anchor).map(|distance| (distance, number)))
-                    });
-                    visit_in_order(&mut found, consider);
-                }
-            }
-        }
-        candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        inside.extend(candidates.iter().take(count).map(|(_, _, number)| *number));
-    }
-}
-
-impl<P> Scene<P> {
-    pub(super) fn squared_distance(&self, number: u32, from: &Position) -> Option<f64> {
-        Some(squared_chord(from.point(), self.events.get(number)?.event.position.point()))
-    }
-}
-
-/// Visits numbers by their distances, the nearest first, until `visit` breaks.
-fn visit_in_order(found: &mut [(f64, u32)], mut visit: impl FnMut(u32, f64) -> ControlFlow<()>) {
-    found.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    for (distance, number) in found {
-        if visit(*number, *distance).is_break() {
-            return;
         }
     }
 }

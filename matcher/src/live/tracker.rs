@@ -1,7 +1,11 @@
 //! The tracker: subscriptions, clients and live events, and what each step changes between them.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::deadlines::{Deadlines, Due};
 use super::events::{Announced, Events};
+use super::nearest::Horizon;
 use super::standing::{Known, Occasion, Scene, Standing};
 use super::{Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Settings};
 use crate::area::Area;
@@ -14,11 +18,11 @@ use crate::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 /// One thread owns it; calls take effect in their order. Before a call that is given a time, [`advance`](Self::advance)
 /// to that time: what was due before happens before.
 pub struct Tracker<P> {
-    scene: Scene<P>,
-    watches: Vec<Option<Box<Watch>>>,
-    clients: Vec<Client>,
+    pub(super) scene: Scene<P>,
+    pub(super) watches: Vec<Option<Box<Watch>>>,
+    pub(super) clients: Vec<Client>,
     /// Kept for its memory.
-    found: Vec<u32>,
+    pub(super) found: Vec<u32>,
 }
 
 /// A subscription as a tracker holds it.
@@ -28,19 +32,23 @@ pub struct Watch {
     pub(super) filters: Box<[Filter]>,
     /// For each filter; empty where none counts.
     pub(super) nearest: Box<[Nearest]>,
+    /// For each of those.
+    pub(super) horizons: Box<[Horizon]>,
     pub(super) interest: Interest,
     pub(super) known: Known,
     /// Whether some filter follows the client.
     pub(super) follows: bool,
-    /// Whether it ever held as much as it may: then there may be events near it that it does not know.
+    /// Whether there may be something inside that it does not know, for want of room.
     pub(super) has_overflowed: bool,
+    /// Whether changes of what it knows are noted.
+    pub(super) is_recorded: bool,
 }
 
 /// A client as far as its position and its subscriptions go.
 #[derive(Debug, Default)]
-struct Client {
-    fix: Option<Fix>,
-    subscriptions: Vec<SubscriptionId>,
+pub(super) struct Client {
+    pub(super) fix: Option<Fix>,
+    pub(super) subscriptions: Vec<SubscriptionId>,
 }
 
 impl Watch {
@@ -49,14 +57,17 @@ impl Watch {
     pub fn new(subscription: Subscription, nearest: Vec<Nearest>, interest: Interest) -> Self {
         let counts = nearest.iter().any(Option::is_some);
         let follows = subscription.filters.iter().any(|filter| matches!(filter.area, Area::Following(_)));
+        let nearest = if counts { nearest } else { Vec::new() };
         Self {
             client: subscription.client,
             filters: subscription.filters.into(),
-            nearest: if counts { nearest.into() } else { Box::default() },
+            horizons: vec![Horizon::Unknown; nearest.len()].into(),
+            nearest: nearest.into(),
             interest,
             known: Known::default(),
             follows,
             has_overflowed: false,
+            is_recorded: false,
         }
     }
 
@@ -88,7 +99,7 @@ impl<P: Clone> Tracker<P> {
             settings,
             events: Events::new(world),
             deadlines: Deadlines::default(),
-            waiting_count: 0,
+            noted: Vec::new(),
         };
         Self { scene, watches: Vec::new(), clients: Vec::new(), found: Vec::new() }
     }
@@ -168,12 +179,17 @@ impl<P: Clone> Tracker<P> {
     }
 
     /// Lets the next thing happen that is due by `now`; says whether there was one. To be called until there is none.
+    /// What enters in one instant, having stayed for long enough, is one thing.
     pub fn advance(&mut self, now: Moment, effects: &mut Vec<Effect<P>>) -> bool {
         let Some((at, due)) = self.scene.deadlines.pop(now) else { return false };
         match due {
-            Due::Dwelt { subscription, event } => {
-                if let Some(watch) = watch_mut(&mut self.watches, subscription) {
-                    watch.enter(&mut self.scene, effects, subscription, event, at);
+            Due::Dwelt { .. } => {
+                let mut next = Some(due);
+                while let Some(Due::Dwelt { subscription, event }) = next {
+                    if let Some(watch) = watch_mut(&mut self.watches, subscription) {
+                        watch.enter(&mut self.scene, effects, subscription, event, at);
+                    }
+                    next = self.scene.deadlines.pop_dwelt(at);
                 }
             }
             Due::Expired { event, sequence } => {
@@ -186,7 +202,8 @@ impl<P: Clone> Tracker<P> {
     }
 
     /// Makes or replaces a subscription. One that was of the same kind keeps what it knows; what fits the new filters no
-    /// more leaves.
+    /// more leaves. Whether its standings are recorded, see [`record_standings`](Self::record_standings), stays as it
+    /// is; those of a new one are not.
     pub fn install(
         &mut self,
         id: SubscriptionId,
@@ -198,20 +215,34 @@ impl<P: Clone> Tracker<P> {
     ) {
         let mut watch = Watch::new(subscription, nearest, interest);
         let mut is_new = true;
+        let mut dwell_before = None;
         if let Some(previous) = self.watch(id) {
             is_new = std::mem::discriminant(&previous.interest) != std::mem::discriminant(&interest);
+            watch.is_recorded = previous.is_recorded;
             if is_new {
+                if watch.is_recorded {
+                    self.note_all(id);
+                }
                 self.remove(id);
             } else if let Some(previous) = self.watches[id.0 as usize].take() {
+                dwell_before = previous.transitions().map(|how| how.dwell);
                 self.client(previous.client).subscriptions.retain(|other| *other != id);
                 watch.known = previous.known;
-                watch.has_overflowed = previous.has_overflowed;
             }
         }
         self.client(watch.client).subscriptions.push(id);
         if !self.scene.events.is_empty() {
-            self.catch_up(&mut watch, id, is_new, now, effects);
+            let silently = match &watch.interest {
+                Interest::Transitions(transitions) => is_new && !transitions.initial,
+                Interest::Events => false,
+            };
+            self.catch_up(&mut watch, id, silently, dwell_before, now, effects);
         }
+        self.put(id, watch);
+    }
+
+    /// Lets a subscription take part, one that its client knows of.
+    pub(super) fn put(&mut self, id: SubscriptionId, watch: Watch) {
         if self.watches.len() <= id.0 as usize {
             self.watches.resize_with(id.0 as usize + 1, || None);
         }
@@ -219,12 +250,14 @@ impl<P: Clone> Tracker<P> {
         self.clear_up();
     }
 
-    /// Brings a subscription that is new or changed up to date with everything that is live.
-    fn catch_up(
+    /// Brings a subscription that is new or changed up to date with everything that is live; `silently` where what it
+    /// comes to know is not told, and was there before. For one that is changed: how long objects had to stay before.
+    pub(super) fn catch_up(
         &mut self,
         watch: &mut Watch,
         id: SubscriptionId,
-        is_new: bool,
+        silently: bool,
+        dwell_before: Option<Duration>,
         now: Moment,
         effects: &mut Vec<Effect<P>>,
     ) {
@@ -232,41 +265,30 @@ impl<P: Clone> Tracker<P> {
         let fix = fix.as_ref();
         let scene = &mut self.scene;
         let mut occasion = Occasion { now, cause: Cause::Changed, outdated: None, effects };
-        let nearest = watch.nearest_inside(scene, fix);
+        let nearest = watch.count_nearest(scene, fix, None);
         if watch.is_for_transitions() {
             watch.review(scene, &mut occasion, id, fix, &nearest);
         }
-        let silently = match &watch.interest {
-            Interest::Transitions(transitions) => is_new && !transitions.initial,
-            Interest::Events => false,
-        };
-        let mut found = std::mem::take(&mut self.found);
-        for (index, filter) in watch.filters.iter().enumerate() {
-            let position = fix.map(|fix| &fix.position);
-            if watch.nearest(index).is_none()
-                && let Some(ball) = filter.area.ball(scene.world, position)
-            {
-                scene.events.within(&ball, &mut found);
-            }
+        if let Some(before) = dwell_before {
+            watch.change_dwell(scene, &mut occasion, id, before);
         }
-        found.retain(|number| {
-            let live = scene.events.get(*number);
-            live.is_some_and(|live| watch.is_inside(scene, fix, &live.event, None))
-        });
+        let mut found = std::mem::take(&mut self.found);
+        watch.all_near(scene, fix, &mut found);
+        watch.keep_inside(scene, fix, &mut found);
         found.extend(nearest);
         watch.meet_all(scene, &mut occasion, id, &mut found, silently);
         self.found = found;
     }
 
-    /// Ends a subscription; nobody is told of it. Says whether there was one.
+    /// Ends a subscription; nobody is told of it, and its standings are not noted: what was recorded of it goes as a
+    /// whole. Says whether there was one.
     pub fn remove(&mut self, id: SubscriptionId) -> bool {
         let Some(watch) = self.watches.get_mut(id.0 as usize).and_then(Option::take) else { return false };
         self.client(watch.client).subscriptions.retain(|other| *other != id);
-        for (number, standing) in &watch.known {
+        for number in watch.known.keys() {
             if let Some(live) = self.scene.events.get_mut(*number) {
                 live.known_to.remove(&id);
             }
-            self.scene.waiting_count -= usize::from(matches!(standing, Standing::Waiting { .. }));
         }
         true
     }
@@ -312,7 +334,7 @@ impl<P: Clone> Tracker<P> {
         effects: &mut Vec<Effect<P>>,
     ) {
         let (sequence, expires, payload) = (new.sequence, new.expires, new.payload.clone());
-        let event = std::sync::Arc::clone(&new.event);
+        let event = Arc::clone(&new.event);
         let Announced::Live(number, outdated) = self.scene.events.announce(new) else {
             self.publish_late(row, &event, sequence, &payload, effects);
             return;
@@ -330,21 +352,25 @@ impl<P: Clone> Tracker<P> {
             if !watch.is_for_transitions() {
                 // A newer event is another event.
                 watch.forget(&mut self.scene, id, number);
-            } else if !watch.counts_nearest() && row.binary_search(&id).is_err() {
+            } else if !watch.counts_nearest() {
+                // An engine knows no areas that wait for a better fix.
+                let is_certain =
+                    row.binary_search(&id).is_ok() && !watch.holds_some(&self.scene.settings, fix.as_ref());
                 let standing = watch.known.get(&number).copied();
-                if !watch.is_inside(&self.scene, fix.as_ref(), &event, standing) {
+                if !is_certain && !watch.is_inside(&self.scene, fix.as_ref(), &event, standing) {
                     watch.leave(&mut self.scene, &mut occasion, id, number);
                 }
             }
         }
         for id in row {
             let Some(watch) = watch_mut(&mut self.watches, *id) else { continue };
+            let fix = self.clients[watch.client.0 as usize].fix;
             if watch.counts_nearest() {
-                counting.push(*id);
+                if watch.is_concerned(&self.scene, fix.as_ref(), &event, sequence) {
+                    counting.push(*id);
+                }
                 continue;
             }
-            let fix = self.clients[watch.client.0 as usize].fix;
-            // An engine knows no areas that wait for a better fix.
             let is_certain = !watch.holds_some(&self.scene.settings, fix.as_ref());
             if !watch.known.contains_key(&number)
                 && (is_certain || watch.is_inside(&self.scene, fix.as_ref(), &event, None))
@@ -392,23 +418,6 @@ impl<P: Clone> Tracker<P> {
         ids
     }
 
-    /// Looks again at which objects are the nearest, after something changed about one.
-    fn recount(&mut self, id: SubscriptionId, changed: u32, occasion: &mut Occasion<'_, P>) {
-        let Some(watch) = watch_mut(&mut self.watches, id) else { return };
-        let fix = self.clients[watch.client.0 as usize].fix;
-        let fix = fix.as_ref();
-        let mut nearest = watch.nearest_inside(&self.scene, fix);
-        if watch.is_for_transitions() {
-            watch.review(&mut self.scene, occasion, id, fix, &nearest);
-        }
-        if let Some(live) = self.scene.events.get(changed)
-            && watch.is_inside(&self.scene, fix, &live.event, None)
-        {
-            nearest.push(changed);
-        }
-        watch.meet_all(&mut self.scene, occasion, id, &mut nearest, false);
-    }
-
     /// Ends all live events of an id; says whether there was one.
     pub fn revoke(&mut self, id: &str, now: Moment, effects: &mut Vec<Effect<P>>) -> bool {
         let numbers = self.scene.events.of_id(id);
@@ -425,8 +434,10 @@ impl<P: Clone> Tracker<P> {
         let mut counting = Vec::new();
         for id in knowing {
             let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
-            let standing = watch.part(&mut occasion, id, number, (live.sequence, &live.payload));
-            self.scene.waiting_count -= usize::from(matches!(standing, Some(Standing::Waiting { .. })));
+            watch.part(&mut occasion, id, number, (live.sequence, &live.payload));
+            if watch.is_recorded {
+                self.scene.noted.push((id, Arc::clone(&live.object)));
+            }
             if watch.counts_nearest() {
                 counting.push(id);
             }
@@ -437,7 +448,7 @@ impl<P: Clone> Tracker<P> {
         self.clear_up();
     }
 
-    fn client(&mut self, id: ClientId) -> &mut Client {
+    pub(super) fn client(&mut self, id: ClientId) -> &mut Client {
         if self.clients.len() <= id.0 as usize {
             self.clients.resize_with(id.0 as usize + 1, Client::default);
         }
@@ -468,6 +479,6 @@ pub(super) struct Way<'a> {
     pub(super) reaching: &'a [u32],
 }
 
-fn watch_mut(watches: &mut [Option<Box<Watch>>], id: SubscriptionId) -> Option<&mut Watch> {
+pub(super) fn watch_mut(watches: &mut [Option<Box<Watch>>], id: SubscriptionId) -> Option<&mut Watch> {
     watches.get_mut(id.0 as usize)?.as_deref_mut()
 }

@@ -13,6 +13,7 @@ use wide::f64x4;
 use super::Points;
 use super::store::{LANES, Leaf, Link, Node, Target};
 use crate::area::Ball;
+use crate::geo::squared_chord;
 
 /// What a search by distance has room for from the start: enough for the first dozens.
 const SEEN_LEN: usize = 256;
@@ -43,6 +44,38 @@ impl Points {
                 Target::Nothing => {}
                 Target::Leaf(leaf) => test(&self.leaves[leaf], ball, found),
                 Target::Node(node) => self.within_node(node, ball, found),
+            }
+        }
+    }
+
+    /// Calls `found` for every point, in any order, but for those of boxes about which there is nothing to know:
+    /// `narrow` makes of what is known of a box what is known of a smaller one, told by a ball around that, or nothing.
+    pub fn narrowing<K>(
+        &self,
+        known: &K,
+        narrow: &impl Fn(&K, &Ball) -> Option<K>,
+        found: &mut impl FnMut(&K, u32),
+    ) {
+        self.narrowing_link(self.root, known, narrow, found);
+    }
+
+    fn narrowing_link<K>(
+        &self,
+        link: Link,
+        known: &K,
+        narrow: &impl Fn(&K, &Ball) -> Option<K>,
+        found: &mut impl FnMut(&K, u32),
+    ) {
+        let Target::Node(node) = link.target() else { return self.all(link, &mut |id| found(known, id)) };
+        let node = &self.nodes[node];
+        let halves = node.key.halves(node.height);
+        for digit in bits(node.present()) {
+            let sides = [0, 1, 2].map(|axis: usize| halves[axis][digit >> axis & 1]);
+            let centre = sides.map(|[min, max]| f64::midpoint(min, max));
+            let corner = sides.map(|[_, max]| max);
+            let ball = Ball { centre, reach: squared_chord(&centre, &corner).sqrt() };
+            if let Some(known) = narrow(known, &ball) {
+                self.narrowing_link(node.children[digit], &known, narrow, found);
             }
         }
     }

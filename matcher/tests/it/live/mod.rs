@@ -1,5 +1,11 @@
 //! The tracker of live events against the plain way.
 
 mod account;
+mod along;
+mod bound;
+mod dwell;
+mod nearest;
 mod oracle;
 mod random;
+mod recovery;
+mod stage;

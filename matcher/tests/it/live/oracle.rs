@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use matcher::area::Area;
+use matcher::area::{Area, Corridor};
 use matcher::condition::expression::Truth;
 use matcher::event::Event;
-use matcher::geo::{Position, World};
+use matcher::geo::{Position, Radius, World};
 use matcher::live::{Cause, Change, Fix, Interest, Moment, Nearest};
 use matcher::subscription::Filter;
 
@@ -22,33 +22,51 @@ pub(crate) struct Live {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+pub(crate) enum State {
     Inside,
     Waiting(Moment, Cause),
 }
 
-struct Held {
-    client: u32,
-    filters: Vec<(Filter, Nearest)>,
-    interest: Interest,
-    known: BTreeMap<String, State>,
+pub(crate) struct Held {
+    pub(crate) client: u32,
+    pub(crate) filters: Vec<(Filter, Nearest)>,
+    pub(crate) interest: Interest,
+    pub(crate) known: BTreeMap<String, State>,
+}
+
+/// What happens, and for whom it is an occasion to come in that had found no room before.
+struct Step<'a> {
+    now: Moment,
+    cause: Cause,
+    /// Whose event has been replaced, and the sequence number of that one.
+    replaced: Option<(&'a str, u64)>,
+    /// What was inside before and had found no room, by subscription.
+    missing: BTreeMap<u32, Vec<String>>,
+    /// By subscription, its client and the object.
+    is_occasion: &'a dyn Fn(u32, u32, &str) -> bool,
 }
 
 pub(crate) struct Oracle {
     world: World,
     pub(crate) lives: BTreeMap<String, Live>,
-    held: BTreeMap<u32, Held>,
-    fixes: BTreeMap<u32, Fix>,
+    pub(crate) held: BTreeMap<u32, Held>,
+    pub(crate) fixes: BTreeMap<u32, Fix>,
+    members_max: usize,
+    /// Whether anything has ever found no room.
+    has_refused: bool,
     told: Vec<Told>,
 }
 
 impl Oracle {
-    pub(crate) fn new(world: World) -> Self {
+    /// Exact at the bound as well, where nobody counts the nearest or is told of events.
+    pub(crate) fn new(world: World, members_max: usize) -> Self {
         Self {
             world,
             lives: BTreeMap::new(),
             held: BTreeMap::new(),
             fixes: BTreeMap::new(),
+            members_max,
+            has_refused: false,
             told: Vec::new(),
         }
     }
@@ -97,6 +115,7 @@ impl Oracle {
     }
 
     pub(crate) fn end(&mut self, object: &str, now: Moment, cause: Cause) {
+        let missing = self.missing();
         let live = self.lives.remove(object).expect("it lives");
         for (id, held) in &mut self.held {
             if held.known.remove(object) == Some(State::Inside)
@@ -105,22 +124,57 @@ impl Oracle {
                 self.told.push((*id, Change::Left, cause, live.sequence));
             }
         }
-        self.settle(now, cause, None);
+        self.settle(&Step { now, cause, replaced: None, missing, is_occasion: &|_, _, _| false });
     }
 
     pub(crate) fn publish(&mut self, object: &str, live: Live, now: Moment) {
+        let missing = self.missing();
         let before = self.lives.insert(object.to_owned(), live).map(|before| before.sequence);
         for held in self.held.values_mut() {
             if held.interest == Interest::Events {
                 held.known.remove(object);
             }
         }
-        self.settle(now, Cause::Published, before.map(|sequence| (object, sequence)));
+        let replaced = before.map(|sequence| (object, sequence));
+        let is_occasion = &|_, _, of: &str| of == object;
+        self.settle(&Step { now, cause: Cause::Published, replaced, missing, is_occasion });
     }
 
     pub(crate) fn move_client(&mut self, client: u32, fix: Fix, now: Moment) {
+        let missing = self.missing();
         self.fixes.insert(client, fix);
-        self.settle(now, Cause::Moved, None);
+        let is_occasion = &|_, of, _: &str| of == client;
+        self.settle(&Step { now, cause: Cause::Moved, replaced: None, missing, is_occasion });
+    }
+
+    /// Each event against the whole line, as the corridor that it is.
+    pub(crate) fn reach_along(&mut self, client: u32, track: &[Position]) {
+        let world = self.world;
+        let comes_within = |radius: Radius, event: &Event| match track {
+            [only] => world.distance_m(only, &event.position) <= radius.metres(),
+            [..] => Corridor::new(world, track, radius).unwrap().holds(world, &event.position),
+        };
+        let mut lives: Vec<_> = self.lives.iter().collect();
+        lives.sort_by_key(|(_, live)| live.sequence);
+        for (id, held) in self.held.iter_mut().filter(|(_, held)| held.client == client) {
+            for (object, live) in &lives {
+                let event = &*live.event;
+                let takes = |(filter, nearest): &(Filter, Nearest)| {
+                    let Area::Following(radius) = filter.area else { return false };
+                    nearest.is_none()
+                        && comes_within(radius, event)
+                        && filter.condition.expression().truth(event) == Truth::True
+                };
+                if held.interest == Interest::Events
+                    && !held.known.contains_key(*object)
+                    && event.reach.is_none_or(|reach| comes_within(reach, event))
+                    && held.filters.iter().any(takes)
+                {
+                    held.known.insert((*object).clone(), State::Inside);
+                    self.told.push((*id, Change::Reached, Cause::Moved, live.sequence));
+                }
+            }
+        }
     }
 
     pub(crate) fn install(
@@ -131,28 +185,86 @@ impl Oracle {
         interest: Interest,
         now: Moment,
     ) {
+        let missing = self.missing();
         let previous = self.held.remove(&id);
         let same = |held: &Held| std::mem::discriminant(&held.interest) == std::mem::discriminant(&interest);
-        let known = previous.filter(same).map(|held| held.known);
+        let previous = previous.filter(same);
+        let known = previous.as_ref().map(|held| held.known.clone());
         let is_new = known.is_none();
         let held = Held { client, filters, interest, known: known.unwrap_or_default() };
         self.held.insert(id, held);
-        if let (true, Interest::Transitions(how)) = (is_new, interest)
-            && !how.initial
-        {
-            // All that is inside now is so without a word and without a wait.
-            for object in self.inside(id) {
-                self.held.get_mut(&id).expect("it is there").known.insert(object, State::Inside);
+        match interest {
+            Interest::Transitions(how) if is_new && !how.initial => {
+                for object in self.take_for_known(id) {
+                    if how.exit {
+                        let sequence = self.lives[&object].sequence;
+                        self.told.push((id, Change::Refused, Cause::Changed, sequence));
+                    }
+                }
+            }
+            Interest::Events | Interest::Transitions(_) => {
+                let is_occasion = &|of, _, _: &str| of == id;
+                self.settle(&Step { now, cause: Cause::Changed, replaced: None, missing, is_occasion });
             }
         }
-        self.settle(now, Cause::Changed, None);
+        if let Some(Held { known, interest: Interest::Transitions(before), .. }) = previous {
+            self.change_dwells(id, known, before.dwell, now);
+        }
+    }
+
+    /// Who waits, and waited before the change, has stayed from when it came.
+    fn change_dwells(
+        &mut self,
+        id: u32,
+        before: BTreeMap<String, State>,
+        dwell_before: Duration,
+        now: Moment,
+    ) {
+        let held = self.held.get_mut(&id).expect("it is there");
+        let Interest::Transitions(how) = held.interest else { return };
+        for (object, state) in before {
+            let State::Waiting(until, cause) = state else { continue };
+            if !held.known.contains_key(&object) {
+                continue;
+            }
+            let until = until - dwell_before + how.dwell;
+            let state = if until <= now { State::Inside } else { State::Waiting(until, cause) };
+            if state == State::Inside && how.enter {
+                self.told.push((id, Change::Entered, Cause::Changed, self.lives[&object].sequence));
+            }
+            held.known.insert(object, state);
+        }
+    }
+
+    /// All that is inside now is so without a word and without a wait, as far as there is room, and nothing else is
+    /// known. Says what there is no room for.
+    pub(crate) fn take_for_known(&mut self, id: u32) -> Vec<String> {
+        self.held.get_mut(&id).expect("it is there").known.clear();
+        let mut inside = self.inside(id);
+        let left_out = inside.split_off(inside.len().min(self.members_max));
+        self.has_refused |= !left_out.is_empty();
+        let known = inside.into_iter().map(|object| (object, State::Inside)).collect();
+        self.held.get_mut(&id).expect("it is there").known = known;
+        left_out
+    }
+
+    /// What is inside and not known, by subscription.
+    fn missing(&self) -> BTreeMap<u32, Vec<String>> {
+        if !self.has_refused {
+            return BTreeMap::new();
+        }
+        let missing = |(id, held): (&u32, &Held)| {
+            let unknown = |object: &String| !held.known.contains_key(object);
+            (*id, self.inside(*id).into_iter().filter(unknown).collect())
+        };
+        self.held.iter().map(missing).collect()
     }
 
     pub(crate) fn remove(&mut self, id: u32) {
         self.held.remove(&id);
     }
 
-    /// The objects that are inside of a subscription, given what it knows.
+    /// The objects that are inside of a subscription, given what it knows, in the order in which they were published.
     fn inside(&self, id: u32) -> Vec<String> {
         let held = &self.held[&id];
         let fix = self.fixes.get(&held.client);
@@ -182,6 +294,8 @@ impl Oracle {
             }
             inside.extend(found.into_iter().map(|(object, _)| object.clone()));
         }
+        inside.sort_by_key(|object| self.lives[object].sequence);
+        inside.dedup();
         inside
     }
 
@@ -203,7 +317,7 @@ impl Oracle {
             return false;
         }
         match held.interest {
-            _ if Self::is_held(held, filter, fix) => state.is_some(),
+            _ if Self::is_held(held, filter, fix) => state == Some(&State::Inside),
             Interest::Transitions(how) if state == Some(&State::Inside) => {
                 self.outside_m(&filter.area, position, &event.position) <= how.hysteresis_m
             }
@@ -234,7 +348,8 @@ impl Oracle {
     }
 
     /// Brings what every subscription knows in line with what is inside.
-    fn settle(&mut self, now: Moment, cause: Cause, replaced: Option<(&str, u64)>) {
+    fn settle(&mut self, step: &Step<'_>) {
+        let Step { now, cause, .. } = *step;
         let ids: Vec<u32> = self.held.keys().copied().collect();
         for id in ids {
             let inside = self.inside(id);
@@ -248,7 +363,7 @@ impl Oracle {
             for object in left {
                 let state = held.known.remove(&object);
                 if state == Some(State::Inside) && how.is_some_and(|how| how.exit) {
-                    let sequence = match replaced {
+                    let sequence = match step.replaced {
                         Some((name, sequence)) if name == object => sequence,
                         _ => self.lives[&object].sequence,
                     };
@@ -256,10 +371,21 @@ impl Oracle {
                 }
             }
             for object in inside {
-                if held.known.contains_key(&object) {
+                let was_missing = step.missing.get(&id).is_some_and(|missing| missing.contains(&object));
+                if held.known.contains_key(&object)
+                    || was_missing && !(step.is_occasion)(id, held.client, &object)
+                {
                     continue;
                 }
                 let sequence = self.lives[&object].sequence;
+                if held.known.len() >= self.members_max {
+                    self.has_refused = true;
+                    let is_told = how.is_some_and(|how| how.enter || how.exit);
+                    if is_told && !(was_missing && cause == Cause::Moved) {
+                        self.told.push((id, Change::Refused, cause, sequence));
+                    }
+                    continue;
+                }
                 let state = match how {
                     Some(how) if how.dwell > Duration::ZERO => State::Waiting(now + how.dwell, cause),
                     Some(how) => {

@@ -1,5 +1,6 @@
 //! Random lives: places and radii from few values, so that borders are met exactly.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,51 +12,64 @@ use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
 use matcher::live::{
-    Announcement, Cause, Effect, Fix, Interest, Moment, Nearest, Settings, Tracker, Transitions,
+    Announcement, Cause, Effect, Fix, Interest, Moment, Nearest, Settings, Standing, StandingNow, Tracker,
+    Transitions,
 };
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::oracle::{Live, Oracle, Told};
+use super::oracle::{Live, Oracle, State, Told};
 
 pub(super) const CLIENTS: u32 = 5;
 pub(super) const SUBSCRIPTIONS: u32 = 14;
 const OBJECTS: u32 = 25;
 const STEPS: u32 = 400;
-const SETTINGS: Settings = Settings { members_max: 10_000, holds_inaccurate: true };
+pub(super) const SETTINGS: Settings = Settings { members_max: 10_000, holds_inaccurate: true };
 
 pub(super) struct Run {
-    world: World,
+    pub(super) world: World,
     random: StdRng,
     pub(super) tracker: Tracker<u64>,
     pub(super) engine: Scan,
     pub(super) oracle: Oracle,
     pub(super) effects: Vec<Effect<u64>>,
-    now: Moment,
+    /// What the tracker had recorded, by subscription and object.
+    pub(super) recorded: BTreeMap<u32, BTreeMap<String, StandingNow>>,
+    pub(super) records_all: bool,
+    /// Whether there are only transitions, and none of them counts the nearest.
+    pub(super) is_plain: bool,
+    pub(super) now: Moment,
     sequence: u64,
 }
 
 impl Run {
     pub(super) fn new(world: World, seed: u64) -> Self {
+        Self::with(world, seed, SETTINGS)
+    }
+
+    pub(super) fn with(world: World, seed: u64, settings: Settings) -> Self {
         Self {
             world,
             random: StdRng::seed_from_u64(seed),
-            tracker: Tracker::new(world, SETTINGS),
+            tracker: Tracker::new(world, settings),
             engine: Scan::new(world),
-            oracle: Oracle::new(world),
+            oracle: Oracle::new(world, settings.members_max),
             effects: Vec::new(),
+            recorded: BTreeMap::new(),
+            records_all: false,
+            is_plain: false,
             now: Duration::ZERO,
             sequence: 0,
         }
     }
 
-    fn pick(&mut self, below: u32) -> u32 {
+    pub(super) fn pick(&mut self, below: u32) -> u32 {
         self.random.random_range(0..below)
     }
 
     /// A point of a lattice of 8 by 8, 100 metres apart, around a corner of the world.
-    fn place(&mut self) -> Position {
+    pub(super) fn place(&mut self) -> Position {
         let (column, row) = (f64::from(self.pick(8)), f64::from(self.pick(8)));
         let coordinates = match self.world {
             World::Planar => [column * 100.0, row * 100.0],
@@ -99,7 +113,8 @@ impl Run {
             2 => Condition::parse("kind = 'a' OR level = 0").unwrap(),
             _ => Condition::parse("kind <> 'b'").unwrap(),
         };
-        let nearest = if self.pick(4) == 0 { NonZeroU32::new(1 + self.pick(4)) } else { None };
+        let counts = !self.is_plain && self.pick(4) == 0;
+        let nearest = if counts { NonZeroU32::new(1 + self.pick(4)) } else { None };
         (Filter { area, condition }, nearest)
     }
 
@@ -119,7 +134,7 @@ impl Run {
         // A subscription belongs to one client for good.
         let client = id % CLIENTS;
         let filters: Vec<_> = (0..1 + self.pick(3)).map(|_| self.filter()).collect();
-        let interest = if self.pick(3) == 0 {
+        let interest = if !self.is_plain && self.pick(3) == 0 {
             Interest::Events
         } else {
             Interest::Transitions(Transitions {
@@ -145,6 +160,28 @@ impl Run {
             &mut self.effects,
         );
         self.oracle.install(id, client, filters, interest, self.now);
+        let is_recorded = self.pick(4) > 0 || self.records_all;
+        self.tracker.record_standings(SubscriptionId(id), is_recorded);
+        if is_recorded {
+            self.recorded.entry(id).or_default();
+        }
+        self.drain_standings();
+        if !is_recorded {
+            let left = self.recorded.remove(&id);
+            assert!(left.is_none_or(|left| left.is_empty()), "what is turned off is taken back");
+        }
+    }
+
+    /// Brings the record up to date.
+    pub(super) fn drain_standings(&mut self) {
+        let recorded = &mut self.recorded;
+        self.tracker.drain_standings(|id, object, now| {
+            let of = recorded.get_mut(&id.0).expect("only what is recorded is told");
+            match now {
+                Some(now) => drop(of.insert(object.to_string(), now)),
+                None => drop(of.remove(&**object)),
+            }
+        });
     }
 
     fn publish(&mut self) {
@@ -180,12 +217,8 @@ impl Run {
     pub(super) fn step(&mut self) {
         match self.pick(20) {
             0..8 => {
-                let client = self.pick(CLIENTS);
-                let accuracy_m = [0.0, 0.0, 0.0, 120.0][self.pick(4) as usize];
-                let fix = Fix { position: self.place(), accuracy_m };
-                self.engine.move_client(ClientId(client), Some(fix.position));
-                self.tracker.move_client(ClientId(client), Some(fix), self.now, &mut self.effects);
-                self.oracle.move_client(client, fix, self.now);
+                let (client, position) = (self.pick(CLIENTS), self.place());
+                self.move_client(client, position);
             }
             8..15 => self.publish(),
             15 => {
@@ -205,15 +238,26 @@ impl Run {
                 self.engine.remove(SubscriptionId(id));
                 self.tracker.remove(SubscriptionId(id));
                 self.oracle.remove(id);
+                self.recorded.remove(&id);
             }
-            17 => {
-                let passes = u64::from(self.pick(800));
-                self.now += Duration::from_millis(passes);
-                while self.tracker.advance(self.now, &mut self.effects) {}
-                self.oracle.advance(self.now);
-            }
+            17 => self.pass_time(),
             _ => self.install(),
         }
+    }
+
+    pub(super) fn move_client(&mut self, client: u32, position: Position) {
+        let accuracy_m = [0.0, 0.0, 0.0, 120.0][self.pick(4) as usize];
+        let fix = Fix { position, accuracy_m };
+        self.engine.move_client(ClientId(client), Some(fix.position));
+        self.tracker.move_client(ClientId(client), Some(fix), self.now, &mut self.effects);
+        self.oracle.move_client(client, fix, self.now);
+    }
+
+    pub(super) fn pass_time(&mut self) {
+        let passes = u64::from(self.pick(800));
+        self.now += Duration::from_millis(passes);
+        while self.tracker.advance(self.now, &mut self.effects) {}
+        self.oracle.advance(self.now);
     }
 
     pub(super) fn compare(&mut self, place: &str) {
@@ -234,6 +278,29 @@ impl Run {
             let known = self.tracker.known_count(SubscriptionId(id));
             assert_eq!(known, self.oracle.known(id), "{place}: what subscription {id} knows");
         }
+        self.compare_record(place);
+    }
+
+    /// What is recorded is what the recorded subscriptions know.
+    fn compare_record(&mut self, place: &str) {
+        self.drain_standings();
+        for (id, recorded) in &self.recorded {
+            let held = &self.oracle.held[id];
+            let states = recorded.iter().map(|(object, now)| {
+                let live = self.oracle.lives[object].sequence;
+                // A member stays one with a newer event.
+                assert!(live == now.sequence || held.interest != Interest::Events && live > now.sequence);
+                (object.clone(), state(now.standing))
+            });
+            assert_eq!(states.collect::<BTreeMap<_, _>>(), held.known, "{place}: what {id} had recorded");
+        }
+    }
+}
+
+fn state(standing: Standing) -> State {
+    match standing {
+        Standing::Inside => State::Inside,
+        Standing::Waiting { until, cause } => State::Waiting(until, cause),
     }
 }
 

@@ -1,0 +1,106 @@
+//! Taking up again where another tracker ended: with its live events, its clients' fixes, its subscriptions and, where
+//! they were recorded, their standings.
+
+use std::sync::Arc;
+
+use super::deadlines::Due;
+use super::events::Announced;
+use super::recording::StandingNow;
+use super::standing::{Scene, Standing};
+use super::tracker::{Tracker, Watch};
+use super::{Announcement, Interest, Moment, Nearest};
+use crate::subscription::{Subscription, SubscriptionId};
+
+impl<P: Clone> Tracker<P> {
+    /// Takes a live event in that was published before; nothing is matched and nobody is told. One that is overtaken by a
+    /// newer one of its object is passed over.
+    ///
+    /// The first step of a recovery: all live events, then all fixes by [`move_client`](Self::move_client), which for
+    /// clients without subscriptions does no more than keep them, then all subscriptions by [`restore`](Self::restore).
+    /// After that the first [`advance`](Self::advance) lets happen what was due in between, in its order, with its
+    /// effects. That order is kept only as far as moments can tell it: a caller who cannot say moments of before it
+    /// began, and says its beginning in their place, has all dwells end before the lives do that were due then.
+    pub fn restore_live(&mut self, live: Announcement<P>) {
+        let (sequence, expires) = (live.sequence, live.expires);
+        if let Announced::Live(event, _) = self.scene.events.announce(live) {
+            self.scene.deadlines.push(expires, Due::Expired { event, sequence });
+        }
+    }
+
+    /// Makes a subscription that was there before, in the place of any of its number; nobody is told.
+    ///
+    /// `known` is what was recorded of it, by object. It then knows just that:
+    ///
+    /// - For events: those that it has had and that are live still. A newer event of an object is another one, which it
+    ///   has not had.
+    /// - For transitions: the objects that were inside or on their way and are live still, whichever of their events
+    ///   that is: an object stays what it is until it leaves. One that is not inside any more leaves when it is looked
+    ///   at next, at an event of its own or a move.
+    /// - What waits enters when it is due, at the first [`advance`](Self::advance) where that has passed.
+    /// - All of it is known, even where [`members_max`](super::Settings::members_max) is less by now.
+    /// - What is live and inside, but was not recorded, had found no room. It is met at the next occasion, as it would
+    ///   have been, as soon as there is room.
+    ///
+    /// With `None` all that is inside is known, silently, as far as there is room: it has had it, or it is a member, also
+    /// where objects have to stay before they enter and with `initial`.
+    ///
+    /// `is_recorded` goes on as [`record_standings`](Self::record_standings) says, with `known` taken for what the record
+    /// holds: what of it is dropped is noted, what is taken over is not, and without `known` all that is inside is.
+    ///
+    /// Cost: what is known, and the first move of the client looks at all that is near; with `None` as for
+    /// [`install`](Self::install).
+    pub fn restore(
+        &mut self,
+        id: SubscriptionId,
+        subscription: Subscription,
+        nearest: Vec<Nearest>,
+        interest: Interest,
+        is_recorded: bool,
+        known: Option<&[(&str, StandingNow)]>,
+    ) {
+        self.remove(id);
+        let mut watch = Watch::new(subscription, nearest, interest);
+        watch.is_recorded = is_recorded;
+        self.client(watch.client).subscriptions.push(id);
+        match known {
+            Some(known) => {
+                for (object, now) in known {
+                    watch.remember(&mut self.scene, id, object, *now);
+                }
+                // The next move looks whether there is.
+                watch.has_overflowed = true;
+            }
+            // Silently: the time does not matter, and the effects are what finds no room.
+            None => self.catch_up(&mut watch, id, true, None, Moment::ZERO, &mut Vec::new()),
+        }
+        self.put(id, watch);
+    }
+}
+
+impl Watch {
+    /// Knows an object again, if that means anything still.
+    fn remember<P>(&mut self, scene: &mut Scene<P>, id: SubscriptionId, object: &str, now: StandingNow) {
+        let number = scene.events.of_object(object).filter(|number| {
+            let sequence = scene.events.get(*number).map(|live| live.sequence);
+            self.is_for_transitions() || sequence == Some(now.sequence)
+        });
+        let Some(number) = number else {
+            if self.is_recorded {
+                scene.noted.push((id, Arc::from(object)));
+            }
+            return;
+        };
+        // Events are had or not: nothing waits.
+        let standing = if self.is_for_transitions() { now.standing } else { Standing::Inside };
+        if self.known.contains_key(&number) {
+            return;
+        }
+        self.known.insert(number, standing);
+        if let Some(live) = scene.events.get_mut(number) {
+            live.known_to.insert(id);
+        }
+        if let Standing::Waiting { until, .. } = standing {
+            scene.deadlines.push(until, Due::Dwelt { subscription: id, event: number });
+        }
+    }
+}
