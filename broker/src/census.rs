@@ -35,6 +35,12 @@ impl Census {
         self.take(self.limit.saturating_sub(AMPLE))
     }
 
+    /// A place for a client that there was before the broker began; it has one whatever the limit is now.
+    pub(crate) fn place_again(self: &Arc<Self>) -> Place {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        Place(Arc::clone(self))
+    }
+
     fn take(self: &Arc<Self>, limit: u64) -> Option<Place> {
         let one_more = |taken: u64| (taken < limit).then(|| taken + 1);
         let taken = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);

@@ -7,6 +7,7 @@ use figment::value::Value;
 
 use crate::config::{AuthMode, EngineName, Fsync, WorldName};
 use crate::demo::DemoArguments;
+use crate::maintenance::BackupArguments;
 
 /// A location-aware, content-based publish/subscribe broker.
 #[derive(Debug, Parser)]
@@ -26,6 +27,15 @@ pub enum Command {
     Demo(DemoArguments),
     /// Show the settings that are in force, with an explanation of each.
     PrintConfig(Settings),
+    /// Copy a data directory into a new one, also while a broker runs on it.
+    Backup(BackupArguments),
+    /// Verify a data directory that no broker runs on, without changing it: exits with 1 if it is damaged, with 2 if it
+    /// cannot be read.
+    Check {
+        /// The data directory
+        #[arg(value_name = "DIR")]
+        data: PathBuf,
+    },
 }
 
 /// Flags that are settings, too.

@@ -54,6 +54,7 @@ impl AcceptedEvent {
             transition: None,
             body: Arc::clone(&self.0.body),
             overflow: None,
+            is_late: false,
         }))
     }
 }

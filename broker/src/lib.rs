@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod edges;
+pub mod maintenance;
 
 mod census;
 mod cql2_json;
@@ -18,12 +19,14 @@ mod ingest;
 mod live_census;
 mod metrics;
 mod outbox;
+mod receipt;
 mod recipient;
 mod refusal;
 mod server;
 mod sessions;
 mod shard;
+mod store;
 
 pub use config::{Config, ConfigError};
 pub use engines::{EngineError, Engines};
-pub use server::{run, run_with};
+pub use server::{Data, run, run_with};

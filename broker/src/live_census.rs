@@ -27,13 +27,17 @@ impl LiveCensus {
 
     /// The place of an object; one that is live shares the place that it has, and a new one may find none.
     pub(crate) fn place(self: &Arc<Self>, object: &str) -> Result<Arc<LivePlace>, Refusal> {
+        self.place_within(object, self.limit)
+    }
+
+    fn place_within(self: &Arc<Self>, object: &str, limit: u64) -> Result<Arc<LivePlace>, Refusal> {
         let mut places = self.places();
         let known = places.get(object);
         if let Some(place) = known.and_then(Weak::upgrade) {
             return Ok(place);
         }
         // One that is known was held by somebody who is about to free it, and will find it taken anew.
-        if known.is_none() && places.len() as u64 >= self.limit {
+        if known.is_none() && places.len() as u64 >= limit {
             let setting = "limits.live_events";
             return Err(Refusal::Limit { what: "live objects", limit: self.limit, setting });
         }
@@ -41,6 +45,11 @@ impl LiveCensus {
         let place = Arc::new(LivePlace { object: Arc::clone(&object), census: Arc::clone(self) });
         places.insert(object, Arc::downgrade(&place));
         Ok(place)
+    }
+
+    /// The place of an object that was live before the broker began; it has one whatever the limit is now.
+    pub(crate) fn place_again(self: &Arc<Self>, object: &str) -> Arc<LivePlace> {
+        self.place_within(object, u64::MAX).expect("there is no limit")
     }
 
     /// How many objects have a place.

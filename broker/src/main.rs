@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Engines};
+use broker::{Config, Data, Engines, maintenance};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,8 @@ fn main() -> ExitCode {
         Command::Serve(settings) => serve(&settings).map(|()| ExitCode::SUCCESS),
         Command::Demo(arguments) => demo(arguments),
         Command::PrintConfig(settings) => print_config(&settings).map(|()| ExitCode::SUCCESS),
+        Command::Backup(arguments) => maintenance::backup(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Check { data } => Ok(maintenance::check(&data)),
     };
     done.unwrap_or_else(|error| {
         eprintln!("nearcast: {error:#}");
@@ -43,8 +45,9 @@ fn print_config(settings: &Settings) -> anyhow::Result<()> {
 fn serve(settings: &Settings) -> anyhow::Result<()> {
     let config = Config::load(&sources(settings))?;
     log(&config)?;
-    // Before anything listens, for an engine that cannot be had ends the program.
+    // Before anything listens, for an engine that cannot be had, or data that cannot be read, ends the program.
     let engines = Engines::find(&config)?;
+    let data = Data::open(&config)?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let address = config.address();
@@ -53,7 +56,7 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
         println!("nearcast listens on http://{}", listener.local_addr()?);
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(shutdown.clone()));
-        broker::run_with(listener, config, engines, shutdown).await
+        broker::run_with(listener, config, engines, data, shutdown).await
     })
 }
 

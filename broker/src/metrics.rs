@@ -8,6 +8,8 @@ use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, R
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use crate::engines::Report;
+use crate::outbox::Reason;
+use crate::sessions::KeptTotal;
 
 /// Everything that the broker counts. Each broker has its own, so that several in one process do not mix.
 pub(crate) struct Metrics {
@@ -32,6 +34,12 @@ pub(crate) struct Metrics {
     pub(crate) event_streams: Mark,
     pub(crate) clients: Mark,
     pub(crate) subscriptions: Mark,
+    pub(crate) durable_sessions: Mark,
+    pub(crate) readers_behind: Mark,
+    kept_matches: Gauge,
+    kept_bytes: Gauge,
+    pub(crate) gaps: Gaps,
+    pub(crate) store_failures: Tally,
     live_objects: Gauge,
     pub(crate) queue_depths: Vec<Gauge>,
     pub(crate) ingest: Histogram,
@@ -61,6 +69,15 @@ pub(crate) struct Mark {
 pub(crate) struct Raised {
     metrics: Arc<Metrics>,
     which: fn(&Metrics) -> &Mark,
+}
+
+/// Losses that were told, by reason.
+pub(crate) struct Gaps([Tally; Reason::ALL.len()]);
+
+impl Gaps {
+    pub(crate) fn of(&self, reason: Reason) -> &Tally {
+        &self.0[reason as usize]
+    }
 }
 
 impl Tally {
@@ -152,6 +169,23 @@ impl Metrics {
             event_streams: names.mark("nearcast_event_streams", "Open event streams."),
             clients: names.mark("nearcast_clients", "Clients that are known."),
             subscriptions: names.mark("nearcast_subscriptions", "Subscriptions installed."),
+            durable_sessions: names
+                .mark("nearcast_durable_sessions", "Sessions that outlive their connections."),
+            readers_behind: names.mark(
+                "nearcast_readers_behind",
+                "Readers of durable sessions for which more is kept than they have taken.",
+            ),
+            kept_matches: names.gauge("nearcast_kept_matches", "Matches kept until acknowledged.", NO_LABELS),
+            kept_bytes: names.gauge(
+                "nearcast_kept_bytes",
+                "What those take; a text that several clients share counts for each.",
+                NO_LABELS,
+            ),
+            gaps: Gaps(Reason::ALL.map(|reason| {
+                let told = "Offsets told to readers as lost, by reason.";
+                names.tally("nearcast_gap_offsets_total", told, &[("reason", reason.text())])
+            })),
+            store_failures: names.tally("nearcast_store_failures_total", "Commits that failed.", &[]),
             live_objects: names.gauge("nearcast_live_objects", "Live objects.", NO_LABELS),
             queue_depths: (0..shards_count).map(depth).collect(),
             ingest: names.seconds("nearcast_ingest_seconds", "Reading and checking an event."),
@@ -182,6 +216,14 @@ impl Metrics {
     pub(crate) fn show_live_objects(&self, count: usize) {
         #[expect(clippy::cast_precision_loss, reason = "there are a billion at most")]
         self.live_objects.set(count as f64);
+    }
+
+    /// Takes over how much is kept.
+    pub(crate) fn show_kept(&self, kept: &KeptTotal) {
+        #[expect(clippy::cast_precision_loss, reason = "memory ends before 2^52 bytes")]
+        let (matches, bytes) = (kept.matches() as f64, kept.bytes() as f64);
+        self.kept_matches.set(matches);
+        self.kept_bytes.set(bytes);
     }
 
     /// Takes over what the engines say of themselves.

@@ -20,6 +20,10 @@ pub(crate) enum Refusal {
     TooFast { limit: u64, setting: &'static str },
     /// The engines did not keep up for as long as a sender may be held back.
     Overloaded,
+    /// It is not on disk, since that took nothing.
+    Storage,
+    /// The same where nothing was to be changed: why the disk takes nothing.
+    NotStored(String),
     /// The broker is about to end.
     Stopping,
     /// The body came too slowly.
@@ -53,7 +57,7 @@ impl Refusal {
 
     /// When it makes sense to try again, in seconds.
     pub(crate) fn retry_after_s(&self) -> Option<u32> {
-        if matches!(self, Self::TooFast { .. } | Self::Overloaded) {
+        if matches!(self, Self::TooFast { .. } | Self::Overloaded | Self::Storage | Self::NotStored(_)) {
             return Some(1);
         }
         matches!(self, Self::Stopping).then_some(5)
@@ -110,6 +114,7 @@ impl Refusal {
             Self::Limit { .. } => ("limit-reached", "a limit is reached", 409),
             Self::TooFast { .. } => ("too-many-events", "too many events", 429),
             Self::Overloaded => ("overloaded", "the broker is overloaded", 503),
+            Self::Storage | Self::NotStored(_) => ("storage", "not on disk", 503),
             Self::Stopping => ("stopping", "the broker is stopping", 503),
             Self::TooSlow => ("too-slow", "the request came too slowly", 408),
             Self::Interrupted => ("interrupted", "the body is not complete", 400),
@@ -140,12 +145,15 @@ impl Refusal {
             Self::Limit { what, limit, setting } => format!("at most {limit} {what} ({setting})"),
             Self::TooFast { limit, setting } => format!("at most {limit} events per second ({setting})"),
             Self::Overloaded => "the engines do not keep up".to_owned(),
+            Self::Storage => {
+                "the disk takes nothing now: this is not on disk, and may still take effect".to_owned()
+            }
             Self::Stopping => "the broker takes no more requests; ask again when it is back".to_owned(),
             Self::MethodNotAllowed => "what is at this path cannot be asked so; Allow says how".to_owned(),
             Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
             Self::Interrupted => "the connection ended within the body".to_owned(),
             Self::MediaType { found } => format!("{found} is not understood here"),
-            Self::BadRequest(detail) | Self::NotFound(detail) => detail.clone(),
+            Self::BadRequest(detail) | Self::NotFound(detail) | Self::NotStored(detail) => detail.clone(),
             Self::ForeignOrigin(origin) => {
                 format!("{origin} is not a loopback origin and not in server.allowed_origins")
             }

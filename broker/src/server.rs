@@ -1,11 +1,13 @@
 //! The whole server: accept, serve, drain.
 
+use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use matcher::geo::World;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -13,11 +15,17 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::engines::Engines;
 use crate::http::{self, App, Pace, Stream};
+use crate::ingest::feature::FeatureReader;
 use crate::metrics::Metrics;
+use crate::sessions::{Restored, Shared};
 use crate::shard::Shards;
+use crate::store::{Progress, Recovered, Store};
 
 /// How long the accept loop rests when the system is out of sockets.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often it is told how far opening what is on disk has come.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often histograms are folded.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -30,29 +38,78 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// # Errors
 /// Settings with faults, an engine that cannot be had, and a system without threads.
 pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
-    // Opening devices takes some tenths of a second.
-    let found = tokio::task::spawn_blocking(move || Engines::find(&config).map(|engines| (config, engines)));
-    let (config, engines) = found.await??;
-    run_with(listener, config, engines, shutdown).await
+    // Opening devices takes some tenths of a second, and reading what is on disk as long as there is of it.
+    let found = tokio::task::spawn_blocking(move || {
+        let engines = Engines::find(&config)?;
+        let data = Data::open(&config)?;
+        anyhow::Ok((config, engines, data))
+    });
+    let (config, engines, data) = found.await??;
+    run_with(listener, config, engines, data, shutdown).await
 }
 
-/// The same with engines that were made before, of the same settings.
+/// What outlives the broker, as it was found at the start.
+pub struct Data {
+    store: Option<Store>,
+    recovered: Recovered,
+}
+
+impl Data {
+    /// Opens what `store.data` names and reads it back, which is told in the log; nothing where that is empty. Blocks.
+    ///
+    /// # Errors
+    /// When it is in use by another broker, of another world or version, damaged, or cannot be read or written.
+    pub fn open(config: &Config) -> anyhow::Result<Self> {
+        let settings = &config.store;
+        if settings.data.is_empty() {
+            tracing::info!(
+                "nothing outlives the broker, durable sessions only their connections: store.data is empty"
+            );
+            return Ok(Self { store: None, recovered: Recovered::default() });
+        }
+        let started = Instant::now();
+        let told = Cell::new(started);
+        let (store, recovered) = Store::open(settings, config.server.world, |progress| {
+            if told.get().elapsed() >= PROGRESS_INTERVAL {
+                told.set(Instant::now());
+                let Progress { phase, done, of } = progress;
+                tracing::info!(done, of, "opening {}: {}", settings.data, phase.name());
+            }
+        })?;
+        tracing::info!(
+            clients = recovered.clients.len(),
+            subscriptions = recovered.clients.iter().map(|client| client.subscriptions.len()).sum::<usize>(),
+            kept_matches = recovered.clients.iter().map(|client| client.kept.len()).sum::<usize>(),
+            live_events = recovered.live.len(),
+            took_ms = started.elapsed().as_millis(),
+            "opened {}",
+            settings.data
+        );
+        Ok(Self { store: Some(store), recovered })
+    }
+}
+
+/// The same with engines that were made before and data that was opened before, of the same settings.
 ///
 /// # Errors
-/// Settings with faults, and a system without threads.
+/// Settings with faults, data that cannot be read back, and a system without threads.
 pub async fn run_with(
     listener: TcpListener,
     config: Config,
     engines: Engines,
+    data: Data,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let faults = config.faults();
     if !faults.is_empty() {
         return Err(crate::ConfigError { faults }.into());
     }
-    let metrics = Arc::new(Metrics::new(engines.count()));
-    let (shards, threads) = Shards::start(&config, engines, &metrics)?;
-    let app = App::new(config, shards, metrics);
+    let shared = Shared::new(&config, engines.count());
+    let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random());
+    let Data { store, recovered } = data;
+    let restored = Restored::read(recovered, &config, &features, shared.metrics.started)?;
+    let (shards, threads) = Shards::start(&config, engines, &shared, store.as_ref(), restored)?;
+    let app = App::new(config, features, shards, shared);
     let report = app.shards.report();
     tracing::info!(engine = report.engine(), why = %report, shards = app.shards.count(), "took an engine");
     tracing::info!(address = %listener.local_addr()?, shards = app.shards.count(), "listening");
@@ -66,7 +123,11 @@ pub async fn run_with(
     let _ = upkeep.await;
     if app.shards.ended() {
         let joined =
-            tokio::task::spawn_blocking(move || threads.into_iter().all(|thread| thread.join().is_ok()));
+            // What they give back is let go of when nobody writes any more.
+            tokio::task::spawn_blocking(move || {
+                let ended: Vec<_> = threads.into_iter().map(std::thread::JoinHandle::join).collect();
+                ended.iter().all(Result::is_ok)
+            });
         anyhow::ensure!(joined.await?, "an engine's thread panicked");
     }
     tracing::info!("stopped");

@@ -5,7 +5,7 @@
 
 use std::hash::BuildHasher;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use matcher::engine::Footprint;
@@ -18,20 +18,28 @@ use crate::config::{self, Queue};
 use crate::engines::{Engines, Made, Report};
 use crate::ingest::explain::Question;
 use crate::ingest::feature::Published;
+use crate::ingest::position::{Move, Track};
 use crate::ingest::subscription::Prepared;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
+use crate::receipt::{Receipt, Ticket};
 use crate::refusal::Refusal;
-use crate::sessions::{Attached, Installed, Resume, Sessions, Told};
+use crate::sessions::{Answer, Attached, Disk, Health, Installed, Restored, Resume, Sessions, Shared, Told};
+use crate::store::Store;
 
 /// What a shard can be told.
 pub(crate) enum Command {
-    /// Match an event and deal it out.
-    Match(Arc<Published>),
-    /// A client is there now. Should it be new, it has a place already.
-    Move { client: Arc<str>, fix: Fix, place: Place },
+    /// Match an event and deal it out. The ticket is settled when it is safe; there is none where nobody waits.
+    Match { event: Arc<Published>, ticket: Option<Ticket> },
+    /// A client is there now, and came by its track. Should it be new, it has a place already.
+    Move { client: Arc<str>, fix: Fix, track: Option<Track>, place: Place, ticket: Option<Ticket> },
     /// The same for a client that needs a place should it be new.
-    MoveIfRoom { client: Arc<str>, fix: Fix, reply: oneshot::Sender<Result<(), Refusal>> },
+    MoveIfRoom {
+        client: Arc<str>,
+        fix: Fix,
+        track: Option<Track>,
+        reply: oneshot::Sender<Result<(), Refusal>>,
+    },
     /// Make or replace a subscription.
     Install {
         client: Arc<str>,
@@ -43,7 +51,7 @@ pub(crate) enum Command {
         reply: oneshot::Sender<Result<Installed, Refusal>>,
     },
     /// End a subscription.
-    Remove { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<bool> },
+    Remove { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
     /// The document of one subscription.
     Get { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<Option<String>> },
     /// The documents of all subscriptions of a client, by id.
@@ -55,12 +63,18 @@ pub(crate) enum Command {
         resume: Resume,
         reply: oneshot::Sender<Result<Attached, Refusal>>,
     },
+    /// A client needs nothing up to an offset any more.
+    Ack { client: Arc<str>, offset: u64, reply: oneshot::Sender<Result<(), Refusal>> },
+    /// A reader that is behind has room for more of what is kept for it.
+    Refill { client: Arc<str>, connection: u64 },
     /// A connection reads no more; its subscriptions end.
     Detach { client: Arc<str>, connection: u64 },
     /// Everything of a client is gone.
-    Forget { client: Arc<str>, reply: oneshot::Sender<bool> },
+    Forget { client: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
     /// End the live events of an id.
-    Revoke { id: Arc<str>, reply: oneshot::Sender<bool> },
+    Revoke { id: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
+    /// Write now which live events are over and told; for the first shard.
+    WriteEnds { reply: oneshot::Sender<Result<bool, Refusal>> },
     /// Say to whom the events of an id went.
     Deliveries { id: Arc<str>, reply: oneshot::Sender<Told> },
     /// Say why an event comes to a client, or does not.
@@ -82,8 +96,15 @@ pub(crate) struct Shards {
     senders: Arc<[mpsc::Sender<Command>]>,
     /// How long a sender is held back before it is refused.
     wait: Duration,
+    /// Whether what is answered has to be on disk.
+    has_store: bool,
+    /// Held while something goes into all queues on which they have to agree what came first: the birth of a live event, and
+    /// its end. A std mutex: held for a few pushes, never over an await.
+    order: Arc<Mutex<()>>,
     /// Of the clients of all shards.
     census: Arc<Census>,
+    /// Whether the disk takes what it is given.
+    health: Arc<Health>,
     /// What the engines say of themselves.
     reports: Arc<[Report]>,
     /// Deals clients out. Keyed, so that nobody outside can overload one shard by choosing names.
@@ -91,23 +112,33 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// Starts the threads.
+    /// Starts the threads, with what was found on disk. Each gives its sessions back when it ends: to let go of what is
+    /// kept is to have it removed from the disk, as long as any of them still writes there.
     ///
     /// # Errors
     /// When the system gives no more threads.
     pub(crate) fn start(
         config: &config::Config,
         engines: Engines,
-        metrics: &Arc<Metrics>,
-    ) -> std::io::Result<(Self, Vec<std::thread::JoinHandle<()>>)> {
+        shared: &Shared,
+        store: Option<&Store>,
+        restored: Restored,
+    ) -> std::io::Result<(Self, Vec<std::thread::JoinHandle<Sessions>>)> {
+        let hash = foldhash::fast::RandomState::default();
+        let count = engines.count();
+        let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
+        for client in restored.clients {
+            dealt[index_of(&hash, &client.name, count)].push(client);
+        }
         let mut senders = Vec::new();
         let mut threads = Vec::new();
         let mut reports = Vec::new();
-        let census = Census::new(config.limits.clients);
         for (index, Made { engine, report }) in engines.into_made().enumerate() {
             let (sender, receiver) = mpsc::channel(config.queue.commands);
-            let sessions = Sessions::new(engine, config, Arc::clone(&census), Arc::clone(metrics));
-            let (metrics, queue) = (Arc::clone(metrics), config.queue.clone());
+            let disk = store.map(|store| Box::new(store.clone()) as Box<dyn Disk>);
+            let mut sessions = Sessions::new(engine, config, shared, disk, index == 0);
+            sessions.restore(std::mem::take(&mut dealt[index]), &restored.live);
+            let (metrics, queue) = (Arc::clone(&shared.metrics), config.queue.clone());
             let shard = Shard { sessions, metrics, report: report.clone(), queue };
             let thread = std::thread::Builder::new().name(format!("shard-{index}"));
             // Of its own, for its clock: nothing else ever waits on this thread.
@@ -118,7 +149,20 @@ impl Shards {
         }
         let wait = Duration::from_millis(config.queue.wait_ms);
         let (senders, reports) = (senders.into(), reports.into());
-        Ok((Self { senders, wait, census, reports, hash: Default::default() }, threads))
+        let (census, health) = (Arc::clone(&shared.census), Arc::clone(&shared.health));
+        let (has_store, order) = (store.is_some(), Arc::default());
+        Ok((Self { senders, wait, has_store, order, census, health, reports, hash }, threads))
+    }
+
+    /// Whether what is answered has to be on disk.
+    pub(crate) fn has_store(&self) -> bool {
+        self.has_store
+    }
+
+    /// For what has to be safe before a request is answered; `None` without a store, where it is enough that it waits in
+    /// the queues.
+    pub(crate) fn receipt(&self) -> Option<Arc<Receipt>> {
+        self.has_store.then(Receipt::new)
     }
 
     /// How many there are.
@@ -147,61 +191,106 @@ impl Shards {
         self.senders.iter().all(|sender| !sender.is_closed())
     }
 
-    fn of(&self, client: &str) -> &mpsc::Sender<Command> {
-        let index = self.hash.hash_one(client) % self.senders.len() as u64;
-        &self.senders[usize::try_from(index).expect("less than the number of shards")]
+    /// Why the disk takes nothing now.
+    pub(crate) fn storage_failure(&self) -> Option<String> {
+        self.health.failure()
     }
 
-    /// Puts an event into every queue, or into none: room is found everywhere first.
-    pub(crate) async fn publish(&self, event: Published) -> Result<(), Refusal> {
+    fn of(&self, client: &str) -> &mpsc::Sender<Command> {
+        &self.senders[index_of(&self.hash, client, self.senders.len())]
+    }
+
+    /// Puts an event into every queue, or into none: room is found everywhere first. Every shard then has something to
+    /// settle of the receipt, where there is one.
+    pub(crate) async fn publish(
+        &self,
+        event: Published,
+        receipt: Option<&Arc<Receipt>>,
+    ) -> Result<(), Refusal> {
+        self.health.check()?;
         let event = Arc::new(event);
+        let ticket = || receipt.map(Receipt::ticket);
         if let [only] = &*self.senders {
-            return send(only, Command::Match(event), self.wait).await;
+            room(only, self.wait).await?.send(Command::Match { event, ticket: ticket() });
+            return Ok(());
         }
         let mut permits = Vec::with_capacity(self.senders.len());
         for sender in self.senders.iter() {
-            match sender.try_reserve() {
-                Ok(permit) => permits.push(permit),
-                Err(mpsc::error::TrySendError::Closed(())) => return Err(Refusal::Stopping),
-                Err(mpsc::error::TrySendError::Full(())) => permits.push(reserve(sender, self.wait).await?),
-            }
+            permits.push(room(sender, self.wait).await?);
         }
+        let _order = event.live.is_some().then(|| self.order());
         for permit in permits {
-            permit.send(Command::Match(Arc::clone(&event)));
+            permit.send(Command::Match { event: Arc::clone(&event), ticket: ticket() });
         }
         Ok(())
     }
 
+    /// A panic under the lock is impossible but for memory running out.
+    fn order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Puts a move into its client's queue, where it is in force for everything that is sent afterwards. Only
-    /// where clients are nearly too many does it wait until the shard has said whether this is one.
-    pub(crate) async fn move_client(&self, client: &Arc<str>, fix: Fix) -> Result<(), Refusal> {
+    /// where clients are nearly too many does it wait until the shard has said whether this is one, and the move is safe.
+    pub(crate) async fn move_client(
+        &self,
+        client: &Arc<str>,
+        Move { fix, track }: Move,
+        receipt: Option<&Arc<Receipt>>,
+    ) -> Result<(), Refusal> {
+        self.health.check()?;
         if let Some(place) = self.census.place_in_advance() {
-            let client = Arc::clone(client);
-            return send(self.of(&client), Command::Move { client, fix, place }, self.wait).await;
+            let permit = room(self.of(client), self.wait).await?;
+            let (client, ticket) = (Arc::clone(client), receipt.map(Receipt::ticket));
+            permit.send(Command::Move { client, fix, track, place, ticket });
+            return Ok(());
         }
-        self.ask(client, |client, reply| Command::MoveIfRoom { client, fix, reply }).await?
+        self.ask(client, |client, reply| Command::MoveIfRoom { client, fix, track, reply }).await?
     }
 
     /// Ends the live events of an id in every shard; says whether there was one.
+    ///
+    /// That they are over is written when every shard has on disk what it tells of that: a crash in between leaves them live.
     pub(crate) async fn revoke(&self, id: &Arc<str>) -> Result<bool, Refusal> {
+        self.health.check()?;
         let mut found = false;
-        for sender in self.senders.iter() {
+        for one in self.ask_all(|reply| Command::Revoke { id: Arc::clone(id), reply }).await? {
+            found |= one?;
+        }
+        if found && self.has_store {
             let (reply, answer) = oneshot::channel();
-            send(sender, Command::Revoke { id: Arc::clone(id), reply }, self.wait).await?;
-            found |= answer.await.map_err(|_| Refusal::Stopping)?;
+            send(&self.senders[0], Command::WriteEnds { reply }, self.wait).await?;
+            answer.await.map_err(|_| Refusal::Stopping)??;
         }
         Ok(found)
     }
 
     /// Says to whom the events of an id went, over all shards; `None` where none of that id is known.
     pub(crate) async fn deliveries(&self, id: &Arc<str>) -> Result<Option<wire::Deliveries>, Refusal> {
-        let mut told = Vec::with_capacity(self.senders.len());
+        let told = self.ask_all(|reply| Command::Deliveries { id: Arc::clone(id), reply }).await?;
+        Ok(Told::joined(id, told))
+    }
+
+    /// Asks all shards, and then waits for their answers: those that write something to disk do it together.
+    async fn ask_all<T>(&self, command: impl Fn(oneshot::Sender<T>) -> Command) -> Result<Vec<T>, Refusal> {
+        let mut permits = Vec::with_capacity(self.senders.len());
         for sender in self.senders.iter() {
-            let (reply, answer) = oneshot::channel();
-            send(sender, Command::Deliveries { id: Arc::clone(id), reply }, self.wait).await?;
+            permits.push(room(sender, self.wait).await?);
+        }
+        let mut answers = Vec::with_capacity(permits.len());
+        {
+            let _order = self.order();
+            for permit in permits {
+                let (reply, answer) = oneshot::channel();
+                permit.send(command(reply));
+                answers.push(answer);
+            }
+        }
+        let mut told = Vec::with_capacity(answers.len());
+        for answer in answers {
             told.push(answer.await.map_err(|_| Refusal::Stopping)?);
         }
-        Ok(Told::joined(id, told))
+        Ok(told)
     }
 
     /// Asks the shard of a client.
@@ -213,6 +302,15 @@ impl Shards {
         let (reply, answer) = oneshot::channel();
         send(self.of(client), command(Arc::clone(client), reply), self.wait).await?;
         answer.await.map_err(|_| Refusal::Stopping)
+    }
+
+    /// Gets more of what is kept for a reader that was behind, if it has room now.
+    pub(crate) async fn refill(&self, client: &Arc<str>, outbox: &Outbox) {
+        if outbox.wants_more() {
+            let command = Command::Refill { client: Arc::clone(client), connection: outbox.connection };
+            // A queue that is closed has ended the connection.
+            let _ = self.of(client).send(command).await;
+        }
     }
 
     /// Tells the shard of a client that a connection is gone, however long that takes.
@@ -230,10 +328,7 @@ impl Shards {
     /// What all engines hold.
     pub(crate) async fn footprint(&self) -> Result<Footprint, Refusal> {
         let mut sum = Footprint::default();
-        for sender in self.senders.iter() {
-            let (reply, answer) = oneshot::channel();
-            send(sender, Command::Footprint { reply }, self.wait).await?;
-            let one = answer.await.map_err(|_| Refusal::Stopping)?;
+        for one in self.ask_all(|reply| Command::Footprint { reply }).await? {
             sum.subscriptions += one.subscriptions;
             sum.filters += one.filters;
             sum.bytes += one.bytes;
@@ -253,21 +348,23 @@ impl Shards {
     }
 }
 
-async fn send(sender: &mpsc::Sender<Command>, command: Command, wait: Duration) -> Result<(), Refusal> {
-    match sender.try_send(command) {
-        Ok(()) => Ok(()),
-        Err(mpsc::error::TrySendError::Closed(_)) => Err(Refusal::Stopping),
-        Err(mpsc::error::TrySendError::Full(command)) => {
-            reserve(sender, wait).await?.send(command);
-            Ok(())
-        }
-    }
+/// The shard of a client.
+fn index_of(hash: &foldhash::fast::RandomState, client: &str, count: usize) -> usize {
+    usize::try_from(hash.hash_one(client) % count as u64).expect("less than the number of shards")
 }
 
-async fn reserve(
-    sender: &mpsc::Sender<Command>,
-    wait: Duration,
-) -> Result<mpsc::Permit<'_, Command>, Refusal> {
+async fn send(sender: &mpsc::Sender<Command>, command: Command, wait: Duration) -> Result<(), Refusal> {
+    room(sender, wait).await?.send(command);
+    Ok(())
+}
+
+/// Room for one command. A ticket is for a command that has it: what is refused has nothing to settle.
+async fn room(sender: &mpsc::Sender<Command>, wait: Duration) -> Result<mpsc::Permit<'_, Command>, Refusal> {
+    match sender.try_reserve() {
+        Ok(permit) => return Ok(permit),
+        Err(mpsc::error::TrySendError::Closed(())) => return Err(Refusal::Stopping),
+        Err(mpsc::error::TrySendError::Full(())) => {}
+    }
     match tokio::time::timeout(wait, sender.reserve()).await {
         Ok(Ok(permit)) => Ok(permit),
         Ok(Err(_)) => Err(Refusal::Stopping),
@@ -286,7 +383,7 @@ struct Shard {
 impl Shard {
     /// Takes whatever waits, up to a bound: a lone command does not wait for company. What happens by itself happens
     /// before whatever came after its time.
-    async fn run(mut self, mut receiver: mpsc::Receiver<Command>) {
+    async fn run(mut self, mut receiver: mpsc::Receiver<Command>) -> Sessions {
         let mut commands = Vec::new();
         let mut events = Vec::new();
         loop {
@@ -298,75 +395,116 @@ impl Shard {
             };
             self.sessions.advance();
             if received == Some(0) {
-                return;
+                self.sessions.commit_rest();
+                return self.sessions;
             }
             for command in commands.drain(..) {
-                if let Command::Match(event) = command {
-                    events.push(event);
+                if let Command::Match { event, ticket } = command {
+                    events.push((event, ticket));
                     continue;
                 }
                 self.match_run(&mut events);
                 if self.apply(command).is_break() {
-                    return;
+                    return self.sessions;
                 }
+                self.sessions.commit_when_full();
             }
             self.match_run(&mut events);
+            self.sessions.commit_and_release();
         }
     }
 
     /// Matches events that came in a row.
-    fn match_run(&mut self, events: &mut Vec<Arc<Published>>) {
-        let Some(oldest) = events.first() else { return };
+    fn match_run(&mut self, events: &mut Vec<(Arc<Published>, Option<Ticket>)>) {
+        let Some((oldest, _)) = events.first() else { return };
+        if self.sessions.refuses_changes() {
+            let tickets = events.drain(..).filter_map(|(_, ticket)| ticket);
+            return tickets.for_each(|ticket| ticket.settle(Err(Refusal::Storage)));
+        }
+        self.sessions.begin();
         let started = Instant::now();
         self.metrics.queue_wait.record(started.duration_since(oldest.body.received));
-        let batch: Vec<&Event> = events.iter().map(|published| &*published.event).collect();
-        match self.sessions.match_batch(&batch) {
+        let batch: Vec<&Event> = events.iter().map(|(published, _)| &*published.event).collect();
+        let outcome = match self.sessions.match_batch(&batch) {
             Ok(()) => {
-                for (index, published) in events.iter().enumerate() {
+                for (index, (published, _)) in events.iter().enumerate() {
                     self.sessions.deliver(index, published);
+                    self.sessions.commit_when_full();
                 }
                 self.sessions.wake_readers();
+                Ok(())
             }
             // Engines on the CPU never fail, and those on a device have one of these to go on with.
-            Err(error) => tracing::error!(%error, events = events.len(), "events could not be matched"),
-        }
+            Err(error) => {
+                tracing::error!(%error, events = events.len(), "events could not be matched");
+                Err(Refusal::Internal("events could not be matched"))
+            }
+        };
         self.metrics.match_batch.record(started.elapsed());
         #[expect(clippy::cast_precision_loss, reason = "a batch has 65,536 events at most")]
         self.metrics.batch_events.record(events.len() as f64);
-        events.clear();
+        for ticket in events.drain(..).filter_map(|(_, ticket)| ticket) {
+            match &outcome {
+                Ok(()) => self.sessions.answer(Answer::Ticket(ticket)),
+                Err(refusal) => ticket.settle(Err(refusal.clone())),
+            }
+        }
     }
 
     /// Carries a command out; says whether it was the last. Who asked may be gone by now: then nobody needs the
     /// reply.
     fn apply(&mut self, command: Command) -> ControlFlow<()> {
         let sessions = &mut self.sessions;
+        sessions.begin();
+        let command = if sessions.refuses_changes() {
+            match refuse_change(command) {
+                Some(command) => command,
+                None => return ControlFlow::Continue(()),
+            }
+        } else {
+            command
+        };
         match command {
-            Command::Match(event) => self.match_run(&mut vec![event]),
+            Command::Match { event, ticket } => self.match_run(&mut vec![(event, ticket)]),
             Command::Stop => {
                 // What was queued behind is refused: its senders see the channel closed.
+                sessions.commit_rest();
                 sessions.say_goodbye();
                 return ControlFlow::Break(());
             }
-            Command::Move { client, fix, place } => {
-                // It was answered already, which is what the place is for.
-                if let Err(refusal) = sessions.move_client(&client, fix, Some(place)) {
-                    tracing::error!(?refusal, "a move could not be carried out");
+            Command::Move { client, fix, track, place, ticket } => {
+                let moved = sessions.move_client(&client, fix, track.as_deref(), Some(place));
+                match (ticket, moved) {
+                    (Some(ticket), Ok(())) => sessions.answer(Answer::Ticket(ticket)),
+                    (Some(ticket), Err(refusal)) => ticket.settle(Err(refusal)),
+                    (None, Ok(())) => {}
+                    // It was answered already, which is what the place is for.
+                    (None, Err(refusal)) => tracing::error!(?refusal, "a move could not be carried out"),
                 }
             }
-            Command::MoveIfRoom { client, fix, reply } => {
-                drop(reply.send(sessions.move_client(&client, fix, None)));
+            Command::MoveIfRoom { client, fix, track, reply } => {
+                match sessions.move_client(&client, fix, track.as_deref(), None) {
+                    Ok(()) => sessions.answer(Answer::Moved(reply)),
+                    Err(refusal) => drop(reply.send(Err(refusal))),
+                }
             }
             Command::Install { client, subscription, owner, answer, reply } => {
                 let owner_connection = owner.as_ref().map(|outbox| outbox.connection);
-                let installed = sessions.install(&client, *subscription, owner_connection);
-                if let (Ok(_), Some(outbox), Some(answer)) = (&installed, owner, answer) {
-                    outbox.push_answer(answer);
+                match sessions.install(&client, *subscription, owner_connection) {
+                    // An answer over HTTP is on its way before whatever the subscription brings.
+                    Ok(installed) => sessions.answer(Answer::Installed {
+                        owner: owner.zip(answer),
+                        reply,
+                        installed: Box::new(installed),
+                    }),
+                    Err(refusal) => drop(reply.send(Err(refusal))),
                 }
-                // An answer over HTTP is on its way before whatever the subscription brings.
-                drop(reply.send(installed));
                 sessions.tell_changes();
             }
-            Command::Remove { client, id, reply } => drop(reply.send(sessions.remove(&client, &id))),
+            Command::Remove { client, id, reply } => {
+                let done = sessions.remove(&client, &id);
+                sessions.answer(Answer::Done(reply, done));
+            }
             Command::Get { client, id, reply } => drop(reply.send(sessions.document(&client, &id))),
             Command::List { client, reply } => drop(reply.send(sessions.documents(&client))),
             Command::Attach { client, outbox, resume, reply } => {
@@ -377,9 +515,23 @@ impl Shard {
                     sessions.detach(&client, connection);
                 }
             }
+            Command::Ack { client, offset, reply } => {
+                drop(reply.send(sessions.acknowledge(&client, offset)));
+            }
+            Command::Refill { client, connection } => sessions.refill(&client, connection),
             Command::Detach { client, connection } => sessions.detach(&client, connection),
-            Command::Forget { client, reply } => drop(reply.send(sessions.forget(&client))),
-            Command::Revoke { id, reply } => drop(reply.send(sessions.revoke(&id))),
+            Command::Forget { client, reply } => {
+                let done = sessions.forget(&client);
+                sessions.answer(Answer::Done(reply, done));
+            }
+            Command::Revoke { id, reply } => {
+                let done = sessions.revoke(&id);
+                sessions.answer(Answer::Done(reply, done));
+            }
+            Command::WriteEnds { reply } => {
+                sessions.write_ends();
+                sessions.answer(Answer::Done(reply, true));
+            }
             Command::Deliveries { id, reply } => drop(reply.send(sessions.deliveries(&id))),
             Command::Explain { client, question, reply } => {
                 drop(reply.send(sessions.explain(&client, *question)));
@@ -388,4 +540,34 @@ impl Shard {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Refuses what would have to be on disk; gives everything else back.
+fn refuse_change(command: Command) -> Option<Command> {
+    match command {
+        Command::Match { ticket, .. } | Command::Move { ticket, .. } => {
+            if let Some(ticket) = ticket {
+                ticket.settle(Err(Refusal::Storage));
+            }
+        }
+        Command::MoveIfRoom { reply, .. } => drop(reply.send(Err(Refusal::Storage))),
+        Command::Install { reply, .. } => drop(reply.send(Err(Refusal::Storage))),
+        Command::Remove { reply, .. }
+        | Command::Forget { reply, .. }
+        | Command::Revoke { reply, .. }
+        | Command::WriteEnds { reply } => {
+            drop(reply.send(Err(Refusal::Storage)));
+        }
+        read @ (Command::Get { .. }
+        | Command::List { .. }
+        | Command::Attach { .. }
+        | Command::Ack { .. }
+        | Command::Refill { .. }
+        | Command::Detach { .. }
+        | Command::Deliveries { .. }
+        | Command::Explain { .. }
+        | Command::Footprint { .. }
+        | Command::Stop) => return Some(read),
+    }
+    None
 }

@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
 use matcher::condition::text::TEXT_BYTES_MAX;
 
-use super::{AuthMode, Config, Fsync};
+use super::{self as config, AuthMode, Config};
 
 /// A hundred years, so that the end of a life is always a time that clocks know.
-const TTL_S_MAX: u64 = 3_153_600_000;
+pub(super) const TTL_S_MAX: u64 = 3_153_600_000;
+/// Nested deeper, JSON would be read at the cost of the stack.
+pub(super) const DEPTH_MAX: usize = 100;
 /// An engine numbers live objects with 32 bits, and for a moment has more than may be live.
 const LIVE_EVENTS_MAX: u64 = 1_000_000_000;
 
@@ -37,6 +39,13 @@ impl Config {
                     .to_owned(),
             );
         }
+        let config::Sessions { kept_bytes, kept_total_bytes, .. } = self.sessions;
+        if kept_total_bytes < kept_bytes {
+            faults.push(format!(
+                "sessions.kept_total_bytes {kept_total_bytes} is less than sessions.kept_bytes {kept_bytes}, which \
+                 one client may take"
+            ));
+        }
         if self.server.shards > 1024 {
             faults.push(format!("server.shards {} is more than 1024", self.server.shards));
         }
@@ -54,8 +63,6 @@ impl Config {
         missing(!self.auth.jwks.is_empty(), "auth.jwks", "this build cannot check tokens");
         missing(!self.tls.cert.is_empty(), "tls.cert", "this build speaks no TLS; put a TLS proxy before it");
         missing(!self.tls.key.is_empty(), "tls.key", "this build speaks no TLS; put a TLS proxy before it");
-        missing(!self.store.data.is_empty(), "store.data", "this build keeps nothing on disk");
-        missing(self.store.fsync != Fsync::Always, "store.fsync", "this build keeps nothing on disk");
     }
 
     fn fault_unless_positive(&self, faults: &mut Vec<String>) {
@@ -70,18 +77,26 @@ impl Config {
             ("limits.text_bytes", limits.text_bytes as u64),
             ("limits.client_name_bytes", limits.client_name_bytes as u64),
             ("limits.position_bytes", limits.position_bytes as u64),
+            ("limits.track_bytes", limits.track_bytes as u64),
+            ("limits.track_points", limits.track_points as u64),
             ("limits.subscription_bytes", limits.subscription_bytes as u64),
             ("limits.subscriptions_per_client", limits.subscriptions_per_client as u64),
             ("limits.filters_per_subscription", limits.filters_per_subscription as u64),
             ("limits.condition_bytes", limits.condition_bytes as u64),
             ("limits.vertices_per_area", limits.vertices_per_area as u64),
             ("limits.nearest", limits.nearest.into()),
+            ("limits.nearest_filters", limits.nearest_filters as u64),
             ("limits.members_per_subscription", limits.members_per_subscription as u64),
             ("limits.ttl_s", limits.ttl_s),
             ("limits.live_events", limits.live_events),
             ("limits.connections", limits.connections as u64),
             ("limits.readers_per_client", limits.readers_per_client as u64),
             ("limits.problems_in_a_row", limits.problems_in_a_row.into()),
+            ("store.fsync_ms", self.store.fsync_ms),
+            ("sessions.kept_frames", self.sessions.kept_frames as u64),
+            ("sessions.kept_bytes", self.sessions.kept_bytes as u64),
+            ("sessions.kept_s", self.sessions.kept_s),
+            ("sessions.kept_total_bytes", self.sessions.kept_total_bytes as u64),
             ("queue.commands", self.queue.commands as u64),
             ("outbox.frames", self.outbox.frames as u64),
             ("outbox.bytes", self.outbox.bytes as u64),
@@ -97,11 +112,12 @@ impl Config {
         faults.extend(zeros.map(|(key, _)| format!("{key} must be 1 or more")));
         let vertices_max = POLYGON_POSITIONS_MAX.min(CORRIDOR_POSITIONS_MAX) as u64;
         let ceilings = [
-            ("limits.depth", limits.depth as u64, 100),
+            ("limits.depth", limits.depth as u64, DEPTH_MAX as u64),
             ("limits.vertices_per_area", limits.vertices_per_area as u64, vertices_max),
             ("limits.condition_bytes", limits.condition_bytes as u64, TEXT_BYTES_MAX as u64),
             ("limits.ttl_s", limits.ttl_s, TTL_S_MAX),
             ("limits.live_events", limits.live_events, LIVE_EVENTS_MAX),
+            ("sessions.kept_s", self.sessions.kept_s, TTL_S_MAX),
         ];
         let high = ceilings.iter().filter(|(_, value, most)| value > most);
         faults.extend(high.map(|(key, value, most)| format!("{key} {value} is more than {most}")));

@@ -108,6 +108,8 @@ pub struct Tls {
 pub struct Store {
     pub data: String,
     pub fsync: Fsync,
+    pub fsync_ms: u64,
+    pub ack_delay_ms: u64,
 }
 
 /// Key `store.fsync`.
@@ -134,12 +136,15 @@ pub struct Limits {
     pub text_bytes: usize,
     pub client_name_bytes: usize,
     pub position_bytes: usize,
+    pub track_bytes: usize,
+    pub track_points: usize,
     pub subscription_bytes: usize,
     pub subscriptions_per_client: usize,
     pub filters_per_subscription: usize,
     pub condition_bytes: usize,
     pub vertices_per_area: usize,
     pub nearest: u32,
+    pub nearest_filters: usize,
     pub members_per_subscription: usize,
     pub ttl_s: u64,
     pub live_events: u64,
@@ -158,6 +163,10 @@ pub struct Limits {
 pub struct Sessions {
     pub inaccurate_fixes: InaccurateFixes,
     pub recent_events: usize,
+    pub kept_frames: usize,
+    pub kept_bytes: usize,
+    pub kept_s: u64,
+    pub kept_total_bytes: usize,
 }
 
 /// Key `sessions.inaccurate_fixes`.
@@ -209,10 +218,12 @@ pub struct Outbox {
     pub overflow: OverflowName,
 }
 
-/// Key `outbox.overflow`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Key `outbox.overflow`. The greater one is the stricter wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverflowName {
+    /// Deliveries after which a newer one of the same object waits are lost first, then the oldest; told by gaps.
+    KeepLatest,
     /// The oldest deliveries are lost, told by a gap.
     DropOldest,
     /// The connection is closed.
@@ -282,6 +293,27 @@ impl From<WorldName> for World {
         match name {
             WorldName::Geodetic => Self::Geodetic,
             WorldName::Planar => Self::Planar,
+        }
+    }
+}
+
+impl Limits {
+    /// Those under which nothing of a document is refused that any settings would have let pass; of the rest as set.
+    #[must_use]
+    pub fn lenient(&self) -> Self {
+        Self {
+            event_bytes: usize::MAX,
+            attributes_per_event: usize::MAX,
+            depth: faults::DEPTH_MAX,
+            name_bytes: usize::MAX,
+            text_bytes: usize::MAX,
+            filters_per_subscription: usize::MAX,
+            condition_bytes: usize::MAX,
+            vertices_per_area: usize::MAX,
+            nearest: u32::MAX,
+            nearest_filters: usize::MAX,
+            ttl_s: faults::TTL_S_MAX,
+            ..self.clone()
         }
     }
 }

@@ -75,14 +75,16 @@ fn all_faults_are_told_at_once() {
     let toml = "[server]\nshard = 3\nlisten = 5\n[limit]\na = 1\n[limits]\ndepth = -1\n";
     let faults = load(toml, Vec::new()).unwrap_err().faults;
     assert_eq!(faults.len(), 4, "{faults:?}");
-    let toml =
-        "[server]\nlisten = \"0.0.0.0:1\"\n[store]\ndata = \"x\"\n[limits]\ndepth = 0\n[tls]\ncert = \"x\"\n";
+    let toml = "[server]\nlisten = \"0.0.0.0:1\"\n[limits]\ndepth = 0\n[tls]\ncert = \"x\"\n";
     let faults = load(toml, Vec::new()).unwrap_err().faults;
-    assert_eq!(faults.len(), 4, "{faults:?}");
-    let toml =
-        "[limits]\nttl_s = 3153600001\nlive_events = 1000000001\nnearest = 0\nmembers_per_subscription = 0\n";
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    let toml = "[limits]\nttl_s = 3153600001\nlive_events = 1000000001\nnearest = 0\nnearest_filters = 0\nmembers_per_subscription = 0\n";
     let faults = load(toml, Vec::new()).unwrap_err().faults;
-    assert_eq!(faults.len(), 4, "{faults:?}");
+    assert_eq!(faults.len(), 5, "{faults:?}");
+    let toml = "[store]\nfsync_ms = 0\n[sessions]\nkept_frames = 0\nkept_total_bytes = 5\nkept_s = 3153600001\n\
+        [limits]\ntrack_points = 0\ntrack_bytes = 0\n";
+    let faults = load(toml, Vec::new()).unwrap_err().faults;
+    assert_eq!(faults.len(), 6, "{faults:?}");
     assert!(load("[sessions]\ninaccurate_fixes = \"guess\"\n", Vec::new()).is_err());
 }
 

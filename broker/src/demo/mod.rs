@@ -250,8 +250,10 @@ impl Stage<'_> {
         let mut moves = Vec::with_capacity(wave.len());
         for (_, Report { taxi_idx, lon, lat, .. }) in wave {
             let coordinates = vec![*lon, *lat];
-            let frame =
-                |reference| wire::ClientFrame::Move { reference, coordinates, accuracy_m: None, time: None };
+            let frame = |reference| {
+                let (track, accuracy_m, time) = (Vec::new(), None, None);
+                wire::ClientFrame::Move { reference, coordinates, track, accuracy_m, time }
+            };
             moves.push(self.clients.taxis[*taxi_idx].ask(frame).await?);
         }
         for (moved, (_, Report { taxi_idx, lon, lat, .. })) in moves.into_iter().zip(wave) {

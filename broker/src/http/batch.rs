@@ -1,5 +1,7 @@
 //! Batches: elements that are carried out one by one while the body comes.
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -9,6 +11,7 @@ use super::App;
 use super::body::{self, Format, Parts};
 use super::error;
 use crate::ingest::framing::{Elements, Framed, Records};
+use crate::receipt::Receipt;
 use crate::refusal::Refusal;
 
 /// What is done with each element.
@@ -39,6 +42,7 @@ impl Tally {
             Ok(()) => self.done += 1,
             Err(
                 refusal @ (Refusal::Overloaded
+                | Refusal::Storage
                 | Refusal::Stopping
                 | Refusal::TooFast { .. }
                 | Refusal::Internal(_)),
@@ -48,6 +52,20 @@ impl Tally {
         }
         self.index += 1;
         Ok(())
+    }
+
+    /// Waits until all that was done is safe; counts no more than what is known to be, and says what the batch is answered.
+    /// A ticket that failed is one element's, of which others may be, too.
+    pub(crate) async fn settle(
+        &mut self,
+        receipt: Option<Arc<Receipt>>,
+        outcome: Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let Some(receipt) = receipt else { return outcome };
+        let settled = receipt.settled().await;
+        self.done = self.done.saturating_sub(receipt.failed());
+        // Who is told that something is not safe sends everything again, faults included.
+        settled.and(outcome)
     }
 
     /// The answer to a batch that did not come to its end: what was done before stays done.
@@ -125,4 +143,27 @@ pub(crate) async fn elements<W: Work>(
         };
     }
     elements.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_what_is_safe_is_counted() {
+        let receipt = Receipt::new();
+        let mut tickets: Vec<_> = (0..6).map(|_| receipt.ticket()).collect();
+        let mut tally = Tally { done: 3, ..Tally::default() };
+        // Three elements, each of two shards. That both are the same one's cannot be known.
+        for outcome in [Err(Refusal::Storage), Err(Refusal::Storage), Ok(()), Ok(()), Ok(()), Ok(())] {
+            tickets.pop().unwrap().settle(outcome);
+        }
+        let settled = tally.settle(Some(receipt), Err(Refusal::TooSlow)).await;
+        assert_eq!((settled, tally.done), (Err(Refusal::Storage), 1));
+
+        let mut tally = Tally { done: 3, ..Tally::default() };
+        let settled = tally.settle(Some(Receipt::new()), Err(Refusal::TooSlow)).await;
+        assert_eq!((settled, tally.done), (Err(Refusal::TooSlow), 3));
+        assert_eq!(tally.settle(None, Ok(())).await, Ok(()));
+    }
 }

@@ -65,10 +65,14 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// The bound of one position.
+    /// The bound of one position, with its track.
     pub(crate) fn of_position(app: &App) -> Self {
-        let bytes = app.config.limits.position_bytes as u64;
-        Self { what: "a position", bytes, setting: "limits.position_bytes" }
+        let (position, track) = (app.config.limits.position_bytes, app.config.limits.track_bytes);
+        if track > position {
+            Self { what: "a position with its track", bytes: track as u64, setting: "limits.track_bytes" }
+        } else {
+            Self { what: "a position", bytes: position as u64, setting: "limits.position_bytes" }
+        }
     }
 
     /// The bound of one subscription.

@@ -21,6 +21,6 @@ pub(crate) async fn forget(
     ClientPath(client): ClientPath,
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
-    app.shards.ask(&client, |client, reply| Command::Forget { client, reply }).await?;
+    app.shards.ask(&client, |client, reply| Command::Forget { client, reply }).await??;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,11 +1,9 @@
 //! Frames as text. A delivery is a small beginning and the event's body, which is shared by all who get it.
 
-use std::fmt::Write as _;
-use std::sync::Arc;
-
 use matcher::live::Cause;
+use std::fmt::Write as _;
 
-use crate::outbox::{Delivery, Entry, Gap, Names, Transition};
+use crate::outbox::{Delivery, Entry, Gap, Transition};
 use crate::refusal::Refusal;
 
 /// What a delivery begins with, before its offset.
@@ -90,12 +88,8 @@ pub(crate) fn push_server_sent(text: &mut String, epoch: &str, entry: &Entry) {
 }
 
 fn delivery_bytes(delivery: &Delivery) -> usize {
-    let names_bytes = match &delivery.subscriptions {
-        Names::One(name) => name.len(),
-        Names::Many(names) => {
-            names.iter().map(|name| name.len()).sum::<usize>() + names.len().saturating_sub(1)
-        }
-    };
+    let names = delivery.subscriptions.as_slice();
+    let names_bytes = names.iter().map(|name| name.len()).sum::<usize>() + names.len().saturating_sub(1);
     let offset_bytes = delivery.offset.checked_ilog10().map_or(1, |log| log as usize + 1);
     let fixed_bytes = BEFORE_OFFSET.len() + BEFORE_NAMES.len() + BEFORE_CAUSE.len() + 1;
     let cause_bytes = cause_text(delivery.cause).len() + before_body(delivery.transition).len();
@@ -104,15 +98,11 @@ fn delivery_bytes(delivery: &Delivery) -> usize {
 
 fn push_delivery(text: &mut String, delivery: &Delivery) {
     let Delivery { offset, subscriptions, cause, transition, body, .. } = delivery;
-    let names: &[Arc<str>] = match subscriptions {
-        Names::One(name) => std::slice::from_ref(name),
-        Names::Many(names) => names,
-    };
     // Once for each delivery: the formatting machinery was a tenth of the broker's time here.
     text.push_str(BEFORE_OFFSET);
     text.push_str(itoa::Buffer::new().format(*offset));
     text.push_str(BEFORE_NAMES);
-    for (index, name) in names.iter().enumerate() {
+    for (index, name) in subscriptions.as_slice().iter().enumerate() {
         if index > 0 {
             text.push(',');
         }
@@ -127,7 +117,7 @@ fn push_delivery(text: &mut String, delivery: &Delivery) {
 
 fn push_gap(text: &mut String, gap: &Gap) {
     let Gap { from, to, reason } = *gap;
-    let count = (to + 1).saturating_sub(from);
+    let (count, reason) = (gap.count(), reason.text());
     write!(text, r#"{{"op":"gap","from":{from},"to":{to},"count":{count},"reason":"{reason}"}}"#)
         .expect("a text grows");
 }
@@ -151,13 +141,15 @@ pub(crate) fn problem(reference: Option<&str>, refusal: &Refusal) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Instant;
 
     use super::*;
     use crate::ingest::feature::Body;
+    use crate::outbox::{Names, Reason};
 
     fn delivery(names: &[&str]) -> Entry {
-        let body = Body { text: r#"{"type":"Feature"}"#.into(), received: Instant::now() };
+        let body = Body::new(r#"{"type":"Feature"}"#.into(), Instant::now(), Default::default());
         let names: Vec<Arc<str>> = names.iter().map(|name| (*name).into()).collect();
         let subscriptions = match names.as_slice() {
             [one] => Names::One(Arc::clone(one)),
@@ -170,6 +162,7 @@ mod tests {
             transition: None,
             body: Arc::new(body),
             overflow: None,
+            is_late: false,
         })
     }
 
@@ -202,7 +195,7 @@ mod tests {
             r#"{"op":"event","offset":17,"subscriptions":["s1","s2"],"cause":"published","event":{"type":"Feature"}}"#
         );
         assert_eq!(
-            frame(Entry::Gap(Gap { from: 18, to: 40, reason: "overflow" })),
+            frame(Entry::Gap(Gap { from: 18, to: 40, reason: Reason::Overflow })),
             r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#
         );
         let Entry::Delivery(exit) = delivery(&["\"s1\""]) else { panic!("a delivery") };
@@ -211,7 +204,7 @@ mod tests {
             frame(Entry::Delivery(exit)),
             r#"{"op":"event","offset":17,"subscriptions":["s1"],"cause":"expired","transition":"exit","event":{"type":"Feature"}}"#
         );
-        let empty = Gap { from: 1, to: 0, reason: "epoch" };
+        let empty = Gap { from: 1, to: 0, reason: Reason::Epoch };
         assert!(frame(Entry::Gap(empty)).contains("\"count\":0"));
     }
 
@@ -234,7 +227,7 @@ mod tests {
         for ((cause, told_cause), (transition, told_transition)) in causes_and_transitions() {
             let Entry::Delivery(delivery) = delivery(&["\"s1\""]) else { panic!("a delivery") };
             let feature = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]}}"#;
-            let body = Arc::new(Body { text: feature.into(), received: Instant::now() });
+            let body = Arc::new(Body::new(feature.into(), Instant::now(), Default::default()));
             let text = frame(Entry::Delivery(Delivery { cause, transition, body, ..delivery }));
             let frame: wire::ServerFrame = serde_json::from_str(&text).unwrap();
             let wire::ServerFrame::Event { cause, transition, offset: 17, .. } = frame else {
@@ -248,7 +241,7 @@ mod tests {
     fn server_sent_events_carry_the_epoch() {
         let mut text = String::new();
         push_server_sent(&mut text, "e1", &delivery(&["\"s1\""]));
-        push_server_sent(&mut text, "e1", &Entry::Gap(Gap { from: 18, to: 40, reason: "overflow" }));
+        push_server_sent(&mut text, "e1", &Entry::Gap(Gap { from: 18, to: 40, reason: Reason::Overflow }));
         let mut events = text.split("\n\n");
         let event: Vec<_> = events.next().unwrap().lines().collect();
         assert_eq!(event[..2], ["id: e1:17", "event: event"]);

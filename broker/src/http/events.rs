@@ -16,6 +16,7 @@ use super::path::EventPath;
 use super::{App, Pace, error};
 use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
+use crate::receipt::Receipt;
 use crate::refusal::Refusal;
 
 /// Two events, an event a line.
@@ -46,7 +47,7 @@ const SEQUENCE: &str = concat!(
         (status = "4XX", description = "Not accepted", body = wire::Problem, content_type = "application/problem+json"),
         (status = 429, description = "Faster than limits.events_per_second", body = wire::Problem, content_type = "application/problem+json"),
         (status = 501, description = "Asks for what is not there yet", body = wire::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "The broker is overloaded or stopping", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The broker is overloaded or stopping, or its disk takes nothing", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn publish(
@@ -57,7 +58,8 @@ pub(crate) async fn publish(
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
-    let mut work = Publish { app: &app, pace: &pace };
+    let receipt = app.shards.receipt();
+    let mut work = Publish { app: &app, pace: &pace, receipt: receipt.as_ref() };
     let published = match Format::of(&headers)? {
         Format::Json => json(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
@@ -65,7 +67,7 @@ pub(crate) async fn publish(
             batch::records(&app, &headers, body, format, limit, &mut work, &mut tally).await
         }
     };
-    if let Err(refusal) = published {
+    if let Err(refusal) = tally.settle(receipt, published).await {
         return Ok(if tally.done == 0 {
             refusal.into_response()
         } else {
@@ -81,6 +83,8 @@ pub(crate) async fn publish(
 pub(crate) struct Publish<'a> {
     pub(crate) app: &'a App,
     pub(crate) pace: &'a Pace,
+    /// Of the request, where its answer waits for something.
+    pub(crate) receipt: Option<&'a Arc<Receipt>>,
 }
 
 impl Work for Publish<'_> {
@@ -106,7 +110,7 @@ impl Publish<'_> {
         let outcome = match self.pace.take().and_then(|()| parse(app)) {
             Ok(published) => {
                 app.metrics.ingest.record(started.elapsed());
-                app.shards.publish(published).await
+                app.shards.publish(published, self.receipt).await
             }
             Err(refusal) => Err(refusal),
         };

@@ -21,12 +21,15 @@ pub(crate) async fn healthz() -> &'static str {
 /// Whether requests are carried out.
 #[utoipa::path(
     get, path = "/readyz", tag = "operation",
-    responses((status = 200, description = "They are", body = String), (status = 503, description = "The broker is stopping or broken", body = wire::Problem)),
+    responses((status = 200, description = "They are", body = String), (status = 503, description = "The broker is stopping or broken, or the disk takes nothing", body = wire::Problem)),
 )]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Refusal> {
     app.refuse_when_stopping()?;
     if !app.shards.alive() {
         return Err(Refusal::Internal("an engine's thread has ended"));
+    }
+    if let Some(why) = app.shards.storage_failure() {
+        return Err(Refusal::NotStored(why));
     }
     let lost = app.shards.reports().iter().any(|report| report.failure().is_some());
     Ok(if lost { "ready, without the GPU: it has failed, see /v1/stats\n" } else { "ready\n" })
@@ -41,6 +44,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     }
     app.metrics.show_live_objects(app.features.live_objects());
     app.metrics.show_engines(app.shards.reports());
+    app.metrics.show_kept(&app.kept);
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     ([(CONTENT_TYPE, text)], app.metrics.render()).into_response()
 }
@@ -66,6 +70,10 @@ pub(crate) async fn stats(State(app): State<Arc<App>>) -> Result<Response, Refus
         clients: metrics.clients.get(),
         subscriptions: metrics.subscriptions.get(),
         live_objects: app.features.live_objects() as u64,
+        durable_sessions: metrics.durable_sessions.get(),
+        kept_matches: app.kept.matches(),
+        kept_bytes: app.kept.bytes(),
+        readers_behind: metrics.readers_behind.get(),
         filters: footprint.filters as u64,
         engine_bytes: footprint.bytes as u64,
         queued: app.shards.depths().map(|depth| depth as u64).sum(),

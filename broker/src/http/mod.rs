@@ -1,5 +1,6 @@
 //! The edge: HTTP, WebSocket and server-sent events.
 
+mod answers;
 mod batch;
 pub(crate) mod body;
 mod clients;
@@ -35,10 +36,12 @@ pub(crate) use connection::{Pace, Sockets, Stream, refuse_connection};
 
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
+use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::SubscriptionReader;
 use crate::metrics::Metrics;
 use crate::outbox::{Bounds, Outbox};
 use crate::refusal::Refusal;
+use crate::sessions::{KeptTotal, Shared};
 use crate::shard::Shards;
 use origin::Origins;
 
@@ -50,6 +53,9 @@ pub(crate) struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) features: FeatureReader,
     pub(crate) subscriptions: SubscriptionReader,
+    pub(crate) positions: PositionReader,
+    /// What is kept, over all shards.
+    pub(crate) kept: Arc<KeptTotal>,
     pub(crate) origins: Origins,
     /// WebSockets, which can be cut off.
     pub(crate) sockets: Sockets,
@@ -66,14 +72,19 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(config: Config, shards: Shards, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub(crate) fn new(config: Config, features: FeatureReader, shards: Shards, shared: Shared) -> Arc<Self> {
+        let Shared { metrics, kept, .. } = shared;
         let world = World::from(config.server.world);
+        let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)
+            .with_store(shards.has_store());
         Arc::new(Self {
             world,
             shards,
             metrics,
-            features: FeatureReader::new(world, &config.limits, rand::random()),
-            subscriptions: SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow),
+            features,
+            subscriptions,
+            positions: PositionReader::new(world, &config.limits),
+            kept,
             origins: Origins::new(&config),
             sockets: Sockets::default(),
             tasks: TaskTracker::new(),

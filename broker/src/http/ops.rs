@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::answers::Answers;
 use super::batch::Work as _;
 use super::body::Bound;
 use super::events::Publish;
 use super::{App, Pace, encode, positions};
 use crate::ingest::json::{self, Members};
-use crate::ingest::position;
 use crate::outbox::Outbox;
+use crate::receipt::Receipt;
 use crate::refusal::Refusal;
 use crate::shard::Command;
 
@@ -25,23 +26,29 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Carries a frame out and answers it; says whether it was in order.
-    pub(crate) async fn frame(&self, text: &str) -> bool {
+    /// Carries a frame out and answers it, or lets its answer wait; says whether it was in order.
+    pub(crate) async fn frame(&self, text: &str, answers: &mut Answers) -> bool {
         let mut reference = None;
-        match self.carry_out(text, &mut reference).await {
-            Ok(Answer::Ok) => self.outbox.push_answer(encode::ok(reference)),
-            Ok(Answer::Pong) => self.outbox.push_answer(r#"{"op":"pong"}"#),
+        match self.carry_out(text, &mut reference, answers).await {
+            Ok(Answer::Ok) => answers.push(encode::ok(reference)),
+            Ok(Answer::Pong) => answers.push(r#"{"op":"pong"}"#),
             Ok(Answer::Silence) => {}
+            Ok(Answer::Later { receipt, is_wanted }) => answers.push_later(receipt, reference, is_wanted),
             Err(refusal) => {
                 self.app.metrics.problems.add(1);
-                self.outbox.push_answer(encode::problem(reference, &refusal));
+                answers.push(encode::problem(reference, &refusal));
                 return false;
             }
         }
         true
     }
 
-    async fn carry_out<'a>(&self, text: &'a str, reference: &mut Option<&'a str>) -> Result<Answer, Refusal> {
+    async fn carry_out<'a>(
+        &self,
+        text: &'a str,
+        reference: &mut Option<&'a str>,
+        answers: &mut Answers,
+    ) -> Result<Answer, Refusal> {
         let mut members = Members::read(text)?;
         // First, so that whatever else is wrong is answered to who asked.
         *reference = members.only("ref").map(check_reference).transpose()?;
@@ -52,15 +59,15 @@ impl Asker {
         match op {
             "\"subscribe\"" => {
                 Bound::of_subscription(&self.app).check(text)?;
-                self.subscribe(members, *reference).await
+                self.subscribe(members, *reference, answers).await
             }
             "\"unsubscribe\"" => self.unsubscribe(members).await,
             "\"move\"" => {
                 Bound::of_position(&self.app).check(text)?;
-                self.move_to(members, reference.is_some()).await
+                self.move_to(members, text.len(), reference.is_some()).await
             }
             "\"publish\"" => self.publish(members).await,
-            "\"ack\"" => acknowledge(members),
+            "\"ack\"" => self.acknowledge(members).await,
             "\"ping\"" => Ok(Answer::Pong),
             _ => Err(Refusal::invalid(
                 "/op",
@@ -70,10 +77,16 @@ impl Asker {
     }
 
     /// The engine's thread answers once the subscription is in force, so the answer stands before every delivery
-    /// that it brings.
-    async fn subscribe(&self, mut members: Members<'_>, reference: Option<&str>) -> Result<Answer, Refusal> {
+    /// that it brings; and behind the answers to what was asked before, which come first.
+    async fn subscribe(
+        &self,
+        mut members: Members<'_>,
+        reference: Option<&str>,
+        answers: &mut Answers,
+    ) -> Result<Answer, Refusal> {
         let id = self.id(&mut members)?;
         let subscription = Box::new(self.app.subscriptions.parse_members(&id, members)?);
+        answers.all().await;
         let owner = Some(Arc::clone(&self.outbox));
         let answer = Some(encode::ok(reference).into());
         let install = |client, reply| Command::Install { client, subscription, owner, answer, reply };
@@ -85,7 +98,7 @@ impl Asker {
         let id: Arc<str> = self.id(&mut members)?.into();
         let asked = Arc::clone(&id);
         let remove = |client, reply| Command::Remove { client, id: asked, reply };
-        if self.app.shards.ask(&self.client, remove).await? {
+        if self.app.shards.ask(&self.client, remove).await?? {
             Ok(Answer::Ok)
         } else {
             Err(Refusal::NotFound(format!("there is no subscription {id}")))
@@ -99,17 +112,35 @@ impl Asker {
         Ok(id)
     }
 
-    async fn move_to(&self, mut members: Members<'_>, answers: bool) -> Result<Answer, Refusal> {
-        let fix = position::from_members(self.app.world, &mut members)?;
-        positions::move_client(&self.app, &self.client, fix).await?;
-        Ok(if answers { Answer::Ok } else { Answer::Silence })
+    async fn move_to(
+        &self,
+        mut members: Members<'_>,
+        bytes: usize,
+        is_wanted: bool,
+    ) -> Result<Answer, Refusal> {
+        let told = self.app.positions.parse_members(&mut members, bytes)?;
+        let receipt = self.app.shards.receipt();
+        positions::move_client(&self.app, &self.client, told, receipt.as_ref()).await?;
+        Ok(match receipt {
+            Some(receipt) => Answer::Later { receipt, is_wanted },
+            None if is_wanted => Answer::Ok,
+            None => Answer::Silence,
+        })
     }
 
     async fn publish(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
         let event = members.take("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
-        let mut work = Publish { app: &self.app, pace: &self.pace };
+        let receipt = self.app.shards.receipt();
+        let mut work = Publish { app: &self.app, pace: &self.pace, receipt: receipt.as_ref() };
         work.element(event).await.map_err(|refusal| refusal.below("/event"))?;
-        Ok(Answer::Ok)
+        Ok(receipt.map_or(Answer::Ok, |receipt| Answer::Later { receipt, is_wanted: true }))
+    }
+
+    async fn acknowledge(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
+        let offset = members.take("offset").ok_or_else(|| Refusal::invalid("/offset", "must be there"))?;
+        let offset = json::read(offset, "/offset", "a whole number, 0 or more")?;
+        self.app.shards.ask(&self.client, |client, reply| Command::Ack { client, offset, reply }).await??;
+        Ok(Answer::Silence)
     }
 }
 
@@ -118,13 +149,11 @@ enum Answer {
     Ok,
     Pong,
     Silence,
-}
-
-/// Acknowledgements free what is kept for durable sessions; here nothing is kept, so they are only checked.
-fn acknowledge(mut members: Members<'_>) -> Result<Answer, Refusal> {
-    let offset = members.take("offset").ok_or_else(|| Refusal::invalid("/offset", "must be there"))?;
-    json::read::<u64>(offset, "/offset", "a whole number, 0 or more")?;
-    Ok(Answer::Silence)
+    /// When it is safe; `ok` only where that is wanted.
+    Later {
+        receipt: Arc<Receipt>,
+        is_wanted: bool,
+    },
 }
 
 /// A `ref` goes back as it was written, so what is written has to be something that anyone can read.
@@ -141,5 +170,82 @@ fn check_reference(text: &str) -> Result<&str, Refusal> {
             "/ref",
             format!("must be a number or a text of at most {REFERENCE_BYTES} bytes"),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matcher::geo::World;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::engines::Engines;
+    use crate::ingest::feature::FeatureReader;
+    use crate::outbox::Entry;
+    use crate::sessions::{Restored, Resume, Shared};
+    use crate::shard::Shards;
+    use crate::store::Store;
+
+    /// Requests that come faster than they are answered, of a broker whose answers wait until something is safe.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_does_not_wait_for_answers_gets_them_in_order() {
+        let mut config = Config::default();
+        let folder = tempfile::TempDir::new().unwrap();
+        config.store.data = folder.path().join("data").to_str().unwrap().to_owned();
+        config.server.shards = 2;
+        let shared = Shared::new(&config, 2);
+        let engines = Engines::find(&config).unwrap();
+        let features = FeatureReader::new(World::Geodetic, &config.limits, 7);
+        let (store, _) = Store::open(&config.store, config.server.world, |_| {}).unwrap();
+        let restored = Restored::default();
+        let (shards, threads) = Shards::start(&config, engines, &shared, Some(&store), restored).unwrap();
+        let app = App::new(config, features, shards, shared);
+        let (outbox, client) = (app.outbox(), Arc::from("car"));
+        let attach = |client, reply| {
+            let outbox = Arc::clone(&outbox);
+            Command::Attach { client, outbox, resume: Resume::Ready, reply }
+        };
+        app.shards.ask(&client, attach).await.unwrap().unwrap();
+        let asker = Asker { app: Arc::clone(&app), client, outbox, pace: Pace::new(0) };
+        let mut answers = Answers::new(&app, &asker.outbox);
+
+        let mut expected = vec![r#"{"op":"ready""#.to_owned()];
+        for index in 0..100 {
+            let frames = [
+                (
+                    r#""publish","event":{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]}}"#,
+                    "ok",
+                ),
+                (r#""move","coordinates":[9,45]"#, "ok"),
+                (r#""move","coordinates":[9,450]"#, "problem"),
+                (r#""publish","event":{}"#, "problem"),
+                (r#""ack","offset":1"#, "problem"),
+                (r#""subscribe","id":"s","filters":[{"area":{"radius_m":5},"where":"a = 1"}]"#, "ok"),
+                (r#""unsubscribe","id":"s""#, "ok"),
+            ];
+            for (step, (frame, answer)) in frames.into_iter().enumerate() {
+                let reference = index * 10 + step;
+                let text = format!(r#"{{"op":{frame},"ref":{reference}}}"#);
+                answers.room().await;
+                assert_eq!(asker.frame(&text, &mut answers).await, answer == "ok", "{text}");
+                expected.push(format!(r#"{{"op":"{answer}","ref":{reference}"#));
+            }
+        }
+        answers.all().await;
+        let mut batch = Vec::new();
+        asker.outbox.next_batch(&mut batch, usize::MAX).await;
+        assert_eq!(batch.len(), expected.len());
+        for (entry, expected) in batch.into_iter().zip(&expected) {
+            let Entry::Answer(given) = entry else { panic!("{entry:?}") };
+            assert!(given.starts_with(expected.as_str()), "{expected} is due: {given}");
+        }
+        assert!(app.requests.is_empty());
+        app.shards.stop().await;
+        // Who is not let in has nothing that could fail later.
+        let receipt = app.shards.receipt().unwrap();
+        let told = app.positions.parse(r#"{"coordinates":[9,45]}"#).unwrap();
+        let moved = app.shards.move_client(&asker.client, told, Some(&receipt)).await;
+        assert_eq!((moved, receipt.settled().await), (Err(Refusal::Stopping), Ok(())));
+        threads.into_iter().for_each(|thread| drop(thread.join().unwrap()));
     }
 }

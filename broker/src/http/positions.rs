@@ -6,7 +6,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use matcher::live::Fix;
 use wire::Moved;
 
 use super::batch::{self, Tally, Work};
@@ -14,7 +13,8 @@ use super::body::{self, Bound, Format, Parts};
 use super::path::{self, ClientPath};
 use super::{App, error};
 use crate::ingest::framing::Elements;
-use crate::ingest::position;
+use crate::ingest::position::Move;
+use crate::receipt::Receipt;
 use crate::refusal::Refusal;
 
 /// Tells where a client is.
@@ -25,6 +25,7 @@ use crate::refusal::Refusal;
     responses(
         (status = 204, description = "In force for every event that is published from now on"),
         (status = "4XX", description = "Not taken", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The broker is overloaded or stopping, or its disk takes nothing", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn move_one(
@@ -35,14 +36,23 @@ pub(crate) async fn move_one(
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
     let body = body::document(&app, &headers, body, Bound::of_position(&app)).await?;
-    let fix = position::parse(app.world, body::text(&body)?)?;
-    move_client(&app, &client, fix).await?;
+    let told = app.positions.parse(body::text(&body)?)?;
+    let receipt = app.shards.receipt();
+    move_client(&app, &client, told, receipt.as_ref()).await?;
+    if let Some(receipt) = receipt {
+        receipt.settled().await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Puts a move where everything that is sent afterwards comes behind it.
-pub(crate) async fn move_client(app: &App, client: &Arc<str>, fix: Fix) -> Result<(), Refusal> {
-    app.shards.move_client(client, fix).await?;
+pub(crate) async fn move_client(
+    app: &App,
+    client: &Arc<str>,
+    told: Move,
+    receipt: Option<&Arc<Receipt>>,
+) -> Result<(), Refusal> {
+    app.shards.move_client(client, told, receipt).await?;
     app.metrics.moves.add(1);
     Ok(())
 }
@@ -62,6 +72,7 @@ const LINES: &str = concat!(
     responses(
         (status = 202, description = "In force for every event that is published from now on", body = Moved),
         (status = "4XX", description = "Not taken", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The broker is overloaded or stopping, or its disk takes nothing", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn move_many(
@@ -71,15 +82,16 @@ pub(crate) async fn move_many(
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
-    let mut work = MoveMany { app: &app };
+    let receipt = app.shards.receipt();
+    let mut work = MoveMany { app: &app, receipt: receipt.as_ref() };
     let moved = match Format::of(&headers)? {
         Format::Json => array(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
-            let limit = app.config.limits.position_bytes;
+            let limit = element_bytes(&app);
             batch::records(&app, &headers, body, format, limit, &mut work, &mut tally).await
         }
     };
-    if let Err(refusal) = moved {
+    if let Err(refusal) = tally.settle(receipt, moved).await {
         return Ok(if tally.done == 0 {
             refusal.into_response()
         } else {
@@ -91,6 +103,11 @@ pub(crate) async fn move_many(
     Ok(error::json(StatusCode::ACCEPTED, serde_json::to_string(&answer).unwrap_or_default()))
 }
 
+/// The most that one element may have.
+fn element_bytes(app: &App) -> usize {
+    app.config.limits.position_bytes.max(app.config.limits.track_bytes)
+}
+
 async fn array(
     app: &App,
     headers: &HeaderMap,
@@ -98,28 +115,28 @@ async fn array(
     work: &mut MoveMany<'_>,
     tally: &mut Tally,
 ) -> Result<(), Refusal> {
-    let limit = app.config.limits.position_bytes;
     let mut parts = Parts::of_batch(app, headers, body)?;
-    let (head, ended) = parts.gather(limit).await?;
+    let (head, ended) = parts.gather(app.config.limits.position_bytes).await?;
     if ended {
         // All is there: a small document that is malformed somewhere moves nobody.
         crate::ingest::json::check_syntax(body::text(&head)?)?;
     }
-    let mut elements = Elements::of_array(limit);
+    let mut elements = Elements::of_array(element_bytes(app));
     batch::elements(app, head, Some(&mut parts), &mut elements, work, tally).await
 }
 
 struct MoveMany<'a> {
     app: &'a App,
+    receipt: Option<&'a Arc<Receipt>>,
 }
 
 impl Work for MoveMany<'_> {
     const DONE: &'static str = "moved";
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
-        let (client, fix) = position::parse_named(self.app.world, text)?;
+        let (client, told) = self.app.positions.parse_named(text)?;
         let client = path::client_name_in_document(self.app, &client)?;
-        move_client(self.app, &client, fix).await
+        move_client(self.app, &client, told, self.receipt).await
     }
 
     fn too_large(&self) -> Refusal {

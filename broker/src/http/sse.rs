@@ -66,11 +66,16 @@ fn resume(headers: &HeaderMap) -> Result<Resume, Refusal> {
     let Some(value) = headers.get("last-event-id").filter(|value| !value.is_empty()) else {
         return Ok(Resume::Fresh);
     };
-    let parts = value.to_str().ok().and_then(|text| text.rsplit_once(':'));
-    let after = parts.and_then(|(epoch, offset)| Some((epoch.to_owned(), offset.parse().ok()?)));
+    let after = value.to_str().ok().and_then(epoch_and_offset);
     let (epoch, offset) =
         after.ok_or_else(|| Refusal::BadRequest("Last-Event-ID must be <epoch>:<offset>".to_owned()))?;
     Ok(Resume::After { epoch, offset })
+}
+
+/// Reads `<epoch>:<offset>`, how far somebody has come.
+pub(crate) fn epoch_and_offset(text: &str) -> Option<(String, u64)> {
+    let (epoch, offset) = text.rsplit_once(':')?;
+    Some((epoch.to_owned(), offset.parse().ok()?)).filter(|_| !epoch.is_empty())
 }
 
 /// One event stream. When it is dropped, the client has a reader less.
@@ -93,6 +98,7 @@ impl Reader {
 
     /// What waits, or a comment so that everybody between sees that the stream lives. `None` at the end.
     async fn part(&self) -> Option<Bytes> {
+        self.app.shards.refill(&self.client, &self.outbox).await;
         let mut batch = Vec::new();
         match tokio::time::timeout(self.keep_alive, self.outbox.next_batch(&mut batch, PART_BYTES)).await {
             Err(_) => Some(Bytes::from_static(b": still here\n\n")),
@@ -142,7 +148,7 @@ mod tests {
     fn the_last_event_id_is_epoch_and_offset() {
         assert_eq!(read(""), Ok(Resume::Fresh));
         assert_eq!(read("a1:17"), Ok(Resume::After { epoch: "a1".to_owned(), offset: 17 }));
-        for value in ["17", "a1:", "a1:x", "a1:-1"] {
+        for value in ["17", "a1:", "a1:x", "a1:-1", ":1"] {
             assert!(matches!(read(value), Err(Refusal::BadRequest(_))), "{value}");
         }
     }

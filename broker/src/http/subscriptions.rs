@@ -89,7 +89,7 @@ pub(crate) async fn delete(
     app.refuse_when_stopping()?;
     let asked = Arc::clone(&id);
     let removed =
-        app.shards.ask(&client, |client, reply| Command::Remove { client, id: asked, reply }).await?;
+        app.shards.ask(&client, |client, reply| Command::Remove { client, id: asked, reply }).await??;
     if removed { Ok(StatusCode::NO_CONTENT) } else { Err(none(&client, &id)) }
 }
 

@@ -13,12 +13,13 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio_tungstenite::tungstenite;
 
+use super::answers::Answers;
 use super::ops::Asker;
 use super::path::ClientPath;
 use super::woken::Woken;
-use super::{App, Pace, encode};
+use super::{App, Pace, encode, sse};
 use crate::metrics::Raised;
-use crate::outbox::{Entry, Outbox};
+use crate::outbox::Entry;
 use crate::refusal::Refusal;
 use crate::sessions::Resume;
 use crate::shard::Command;
@@ -32,7 +33,10 @@ const IDLE_BATCH: usize = 8;
 /// Opens a WebSocket for a client.
 #[utoipa::path(
     get, path = "/v1/clients/{client}/ws", tag = "delivery",
-    params(("client" = String, Path, description = "The client")),
+    params(
+        ("client" = String, Path, description = "The client"),
+        ("resume" = Option<String>, Query, description = "`<epoch>:<offset>`: the session goes on after that offset, and what is kept of it comes again"),
+    ),
     responses(
         (status = 101, description = "Frames follow: the client sends `ClientFrame`, the broker `ServerFrame`, each a text frame"),
         (status = "4XX", description = "Not opened", body = wire::Problem, content_type = "application/problem+json"),
@@ -48,10 +52,7 @@ pub(crate) async fn upgrade(
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let upgrade = upgrade.map_err(|error| Refusal::BadRequest(error.body_text()))?;
-    let query = query.unwrap_or_default();
-    if query.split('&').any(|pair| pair == "resume" || pair.starts_with("resume=")) {
-        return Err(Refusal::not_yet("", "resuming a session (?resume=)"));
-    }
+    let resume = resume(query.as_deref().unwrap_or_default())?;
     let settings = &app.config.connection;
     let frame_bytes = app.config.limits.frame_bytes;
     let upgrade = upgrade
@@ -61,12 +62,22 @@ pub(crate) async fn upgrade(
         .max_frame_size(frame_bytes);
     Ok(upgrade.on_upgrade(move |socket| {
         let tasks = app.tasks.clone();
-        tasks.track_future(serve(socket, app, client, pace))
+        tasks.track_future(serve(socket, app, client, pace, resume))
     }))
 }
 
+/// Reads `resume=<epoch>:<offset>`; other parameters mean nothing.
+fn resume(query: &str) -> Result<Resume, Refusal> {
+    let mut told = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "resume");
+    let Some((_, value)) = told.next() else { return Ok(Resume::Ready) };
+    match (sse::epoch_and_offset(&value), told.next()) {
+        (Some((epoch, offset)), None) => Ok(Resume::ReadyAfter { epoch, offset }),
+        _ => Err(Refusal::BadRequest("resume must be <epoch>:<offset>, once".to_owned())),
+    }
+}
+
 /// Serves a WebSocket from its first frame to its last.
-async fn serve(socket: WebSocket, app: Arc<App>, client: Arc<str>, pace: Pace) {
+async fn serve(socket: WebSocket, app: Arc<App>, client: Arc<str>, pace: Pace, resume: Resume) {
     let _counted = Raised::new(&app.metrics, |metrics| &metrics.websockets);
     let outbox = app.outbox();
     let connection = outbox.connection;
@@ -74,23 +85,22 @@ async fn serve(socket: WebSocket, app: Arc<App>, client: Arc<str>, pace: Pace) {
     app.sockets.insert(connection, handle);
     let asker = Asker { app: Arc::clone(&app), client: Arc::clone(&client), outbox, pace };
     // Cut off, it has nothing more to say.
-    let _ = Abortable::new(converse(socket, asker), registration).await;
+    let _ = Abortable::new(converse(socket, asker, resume), registration).await;
     app.sockets.remove(connection);
     app.shards.detach(&client, connection).await;
 }
 
-async fn converse(socket: WebSocket, asker: Asker) {
+async fn converse(socket: WebSocket, asker: Asker, resume: Resume) {
     let (mut sink, mut stream) = socket.split();
     let (app, outbox) = (Arc::clone(&asker.app), Arc::clone(&asker.outbox));
-    let attach =
-        |client, reply| Command::Attach { client, outbox: Arc::clone(&outbox), resume: Resume::Ready, reply };
+    let attach = |client, reply| Command::Attach { client, outbox: Arc::clone(&outbox), resume, reply };
     let attached = app.shards.ask(&asker.client, attach).await;
     if let Err(refusal) = attached.and_then(|attached| attached) {
         outbox.push_answer(encode::problem(None, &refusal));
         outbox.close(1013, "the client cannot be served now");
     }
     let gone = {
-        let mut writing = std::pin::pin!(write(&mut sink, &app, &outbox));
+        let mut writing = std::pin::pin!(write(&mut sink, &asker));
         tokio::select! {
             biased;
             written = &mut writing => written.is_err(),
@@ -120,73 +130,101 @@ enum Read {
     Refused,
 }
 
+/// Why the broker wants no more, as a close tells it.
+type Refused = (u16, &'static str);
+
 async fn read(stream: &mut SplitStream<WebSocket>, asker: &Asker) -> Read {
+    let mut answers = Answers::new(&asker.app, &asker.outbox);
+    match read_requests(stream, asker, &mut answers).await {
+        None => Read::Gone,
+        Some((code, reason)) => {
+            // Who asked something in order before is answered that.
+            answers.all().await;
+            asker.outbox.close(code, reason);
+            Read::Refused
+        }
+    }
+}
+
+/// Carries requests out until there are no more.
+async fn read_requests(
+    stream: &mut SplitStream<WebSocket>,
+    asker: &Asker,
+    answers: &mut Answers,
+) -> Option<Refused> {
     let Asker { app, outbox, .. } = asker;
     let mut problems_in_a_row = 0;
     loop {
-        outbox.room_for_answer().await;
-        let message = match stream.next().await {
-            None => return Read::Gone,
-            Some(Ok(message)) => message,
-            Some(Err(error)) => return read_error(outbox, error),
+        answers.room().await;
+        let message = match next(stream, answers).await? {
+            Ok(message) => message,
+            Err(error) => return refused_for(error),
         };
         outbox.hear();
         if outbox.is_closing() {
-            // What comes after the end was decided has no effect.
-            return Read::Refused;
+            // What comes after the end was decided has no effect. The first reason stands.
+            return Some((1000, "the connection is closing"));
         }
         match message {
             Message::Text(text) => {
                 let token = app.requests.token();
-                let in_order = asker.frame(text.as_str()).await;
+                let in_order = asker.frame(text.as_str(), answers).await;
                 drop(token);
                 problems_in_a_row = if in_order { 0 } else { problems_in_a_row + 1 };
                 if problems_in_a_row >= app.config.limits.problems_in_a_row {
-                    outbox.close(1008, "too many problems in a row");
-                    return Read::Refused;
+                    return Some((1008, "too many problems in a row"));
                 }
             }
-            Message::Binary(_) => {
-                outbox.close(1003, "frames are text");
-                return Read::Refused;
-            }
+            Message::Binary(_) => return Some((1003, "frames are text")),
             // Pings are answered by the library.
             Message::Ping(_) | Message::Pong(_) => {}
-            Message::Close(_) => return Read::Gone,
+            Message::Close(_) => return None,
         }
     }
 }
 
-/// What cannot be read is told by the code of the close.
-fn read_error(outbox: &Outbox, error: axum::Error) -> Read {
-    let Ok(error) = error.into_inner().downcast::<tungstenite::Error>() else { return Read::Gone };
+/// The next message. Until it comes, answers that wait are given.
+async fn next(
+    stream: &mut SplitStream<WebSocket>,
+    answers: &mut Answers,
+) -> Option<Result<Message, axum::Error>> {
+    while !answers.is_empty() {
+        tokio::select! {
+            biased;
+            () = answers.next() => {}
+            message = stream.next() => return message,
+        }
+    }
+    stream.next().await
+}
+
+/// What cannot be read is told by the code of the close; `None` where nobody is there to be told.
+fn refused_for(error: axum::Error) -> Option<Refused> {
+    let error = error.into_inner().downcast::<tungstenite::Error>().ok()?;
     use tungstenite::error::{Error, ProtocolError};
     let broken = matches!(*error, Error::Protocol(ProtocolError::ResetWithoutClosingHandshake));
     if matches!(*error, Error::Utf8(_)) {
-        outbox.close(1007, "not UTF-8");
+        Some((1007, "not UTF-8"))
     } else if matches!(*error, Error::Capacity(_)) {
-        outbox.close(1009, "a message is too large (limits.frame_bytes)");
+        Some((1009, "a message is too large (limits.frame_bytes)"))
     } else if matches!(*error, Error::Protocol(_)) && !broken {
-        outbox.close(1002, "not the WebSocket protocol");
+        Some((1002, "not the WebSocket protocol"))
     } else {
-        return Read::Gone;
+        None
     }
-    Read::Refused
 }
 
 /// Writes what waits, all that there is before each flush, and pings. Ends with a close frame; an error says that
 /// the connection is broken.
-async fn write(
-    sink: &mut SplitSink<WebSocket, Message>,
-    app: &App,
-    outbox: &Outbox,
-) -> Result<(), axum::Error> {
+async fn write(sink: &mut SplitSink<WebSocket, Message>, asker: &Asker) -> Result<(), axum::Error> {
+    let Asker { app, client, outbox, .. } = asker;
     let settings = &app.config.connection;
     let interval = Duration::from_millis(settings.ping_interval_ms);
     let silence = Duration::from_millis(settings.silence_timeout_ms);
     let mut ping = std::pin::pin!(tokio::time::sleep(interval));
     let mut batch = Vec::new();
     loop {
+        app.shards.refill(client, outbox).await;
         tokio::select! {
             close = outbox.next_batch(&mut batch, settings.write_buffer_bytes) => match close {
                 None => write_batch(sink, app, &mut batch).await?,
@@ -230,4 +268,25 @@ async fn write_batch(
         app.metrics.publish_to_write.record(received.elapsed());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_to_go_on_is_epoch_and_offset() {
+        let after = |epoch: &str, offset| Ok(Resume::ReadyAfter { epoch: epoch.to_owned(), offset });
+        for query in ["", "a=1&b", "resumed=a:1"] {
+            assert_eq!(resume(query), Ok(Resume::Ready), "{query}");
+        }
+        assert_eq!(resume("resume=a1:17"), after("a1", 17));
+        assert_eq!(resume("token=x&%72esume=a1%3A17&b=%zz"), after("a1", 17));
+        for query in
+            ["resume", "resume=", "resume=17", "resume=:17", "resume=a1:", "resume=a1:-1", "resume=a1%2517"]
+        {
+            assert!(matches!(resume(query), Err(Refusal::BadRequest(_))), "{query}");
+        }
+        assert!(matches!(resume("resume=a1:17&resume=a1:17"), Err(Refusal::BadRequest(_))));
+    }
 }

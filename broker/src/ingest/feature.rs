@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Instant;
 
 use matcher::event::Event;
@@ -16,6 +17,7 @@ use super::life::{Life, LifeReader};
 use super::position;
 use crate::config::Limits;
 use crate::refusal::Refusal;
+use crate::store::StoredBody;
 
 pub(crate) use super::life::{Live, RehearsedLife};
 
@@ -35,8 +37,60 @@ pub(crate) struct Published {
 pub(crate) struct Body {
     /// JSON on one line.
     pub(crate) text: Box<str>,
-    /// When the broker had read it.
+    /// When the broker had read it, or read it back.
     pub(crate) received: Instant,
+    /// What it is about.
+    pub(crate) object: ObjectHash,
+    /// Its record on disk, once there is a need for one.
+    pub(crate) record: OnceLock<BodyRecord>,
+}
+
+/// The record of a body: it is there for as long as the body is.
+#[derive(Debug)]
+pub(crate) struct BodyRecord {
+    pub(crate) stored: Arc<StoredBody>,
+    /// Whether it is on disk: then nobody needs to write it again.
+    pub(crate) is_written: AtomicBool,
+}
+
+impl Body {
+    pub(crate) fn new(text: Box<str>, received: Instant, object: ObjectHash) -> Self {
+        Self { text, received, object, record: OnceLock::new() }
+    }
+
+    /// One that was read back from disk.
+    pub(crate) fn read_back(text: Box<str>, stored: Arc<StoredBody>) -> Self {
+        // What was published is a Feature.
+        let object = ObjectHash::of_feature(&text).unwrap_or_default();
+        let body = Self::new(text, Instant::now(), object);
+        let record = BodyRecord { stored, is_written: AtomicBool::new(true) };
+        // It is new: nobody has put another one there.
+        let _ = body.record.set(record);
+        body
+    }
+}
+
+/// Tells the object of an event from others, its key, or its id where it has none: alike for the same object as long as the
+/// process lives. That two objects have the same is as good as impossible, and would cost no more than a delivery that is lost
+/// before its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ObjectHash(u64);
+
+/// Of the hashes of objects. Keyed, so that nobody outside can make two objects alike.
+static OBJECTS: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
+
+impl ObjectHash {
+    fn new(key: Option<&str>, id: &str) -> Self {
+        Self(OBJECTS.hash_one(key.map_or((false, id), |key| (true, key))))
+    }
+
+    /// Of a Feature as it was delivered.
+    pub(crate) fn of_feature(text: &str) -> Result<Self, Refusal> {
+        let members = Members::parse(text)?;
+        let key = members.get("key").and_then(|text| json::read_text(text).ok());
+        let id = members.get("id").map(|text| json::read_text(text).unwrap_or(Cow::Borrowed(text)));
+        Ok(Self::new(key.as_deref(), id.as_deref().unwrap_or_default()))
+    }
 }
 
 /// A Feature that is not going to be published.
@@ -113,9 +167,14 @@ impl FeatureReader {
         let text = cleaned.as_deref().unwrap_or(text);
         let Read { event, life, id, has_time } = self.read(&mut members)?;
         let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
+        let object = match (&life, &id) {
+            (Some(Life { key: Some(key), .. }), _) => ObjectHash::new(Some(key), ""),
+            (_, Id::Told(id)) => ObjectHash::new(None, id),
+            (_, Id::Made(id)) => ObjectHash::new(None, &id.to_string()),
+        };
         // Last of what can fail, so that nothing that is refused takes a place.
         let live = life.map(|life| self.lives.begin(life, id.to_string())).transpose()?;
-        let body = Body { text: complete(text, &id, has_time), received: Instant::now() };
+        let body = Body::new(complete(text, &id, has_time), Instant::now(), object);
         Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
     }
 
@@ -126,6 +185,11 @@ impl FeatureReader {
         }
         let Read { event, life, id, .. } = self.read(&mut Members::parse(text)?)?;
         Ok(Rehearsed { event, life: life.map(|life| life.rehearse(id.as_deref())) })
+    }
+
+    /// The life of an event that was published before this broker began.
+    pub(crate) fn resume_life(&self, object: &str, id: Arc<str>, sequence: u64, expires: Instant) -> Live {
+        self.lives.resume(object, id, sequence, expires)
     }
 
     fn read<'a>(&self, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
@@ -291,6 +355,9 @@ fn id<'a>(members: &mut Members<'a>, name_bytes: usize, faults: &mut Vec<Fault>)
     let text = members.take("id")?;
     let read = if text.len() > name_bytes {
         Err(format!("may have at most {name_bytes} bytes (limits.name_bytes)"))
+    } else if text == "\"\"" {
+        // No path could name it.
+        Err("must not be empty".to_owned())
     } else if text.starts_with('"') {
         json::read_text(text).map_err(|error| json::reason(&error))
     } else {
@@ -326,15 +393,7 @@ fn without_nulls(members: &Members<'_>) -> Option<String> {
     if !members.rest().any(|(name, value)| is_null(name, value)) {
         return None;
     }
-    let mut kept = String::new();
-    for (name, value) in members.rest().filter(|(name, value)| !is_null(name, value)) {
-        kept.push(if kept.is_empty() { '{' } else { ',' });
-        kept.push_str(&serde_json::Value::from(name).to_string());
-        kept.push(':');
-        kept.push_str(value);
-    }
-    kept.push('}');
-    Some(kept)
+    Some(json::object(members.rest().filter(|(name, value)| !is_null(name, value))))
 }
 
 #[cfg(test)]
@@ -405,6 +464,22 @@ mod tests {
             panic!("a priority that nothing comes of")
         };
         assert_eq!(pointer, "/priority");
+    }
+
+    #[test]
+    fn an_object_is_known_by_its_key_or_else_its_id_also_from_what_was_delivered() {
+        let object = |members: &str| {
+            let body = parse(&feature(members)).unwrap().body;
+            assert_eq!(ObjectHash::of_feature(&body.text), Ok(body.object), "{members}");
+            body.object
+        };
+        let a = object(r#","id":"a""#);
+        assert_eq!(a, object(r#","id":"\u0061","ttl_s":5,"key":null"#));
+        assert_eq!(object(r#","id":7"#), object(r#","id":"7""#));
+        let key = object(r#","id":"b","key":"a""#);
+        assert_eq!(key, object(r#","key":"\u0061","ttl_s":9"#));
+        assert_ne!(a, key);
+        assert!(object("") != a && object(r#","ttl_s":5"#) != a);
     }
 
     #[test]

@@ -73,6 +73,11 @@ impl<'a> Members<'a> {
         self.members.iter().map(|(name, text)| (name.as_ref(), *text))
     }
 
+    /// What has not been taken, as an object again.
+    pub(crate) fn to_text(&self) -> String {
+        object(self.rest())
+    }
+
     /// A fault for each member that has not been taken.
     pub(crate) fn refuse_rest(&self, parent: &str, faults: &mut Vec<Fault>) {
         faults.extend(self.rest().map(|(name, _)| Fault {
@@ -102,6 +107,21 @@ impl<'de> Visitor<'de> for MembersVisitor {
         }
         Ok(members)
     }
+}
+
+/// Members as an object.
+pub(crate) fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = "{".to_owned();
+    for (name, value) in members {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&serde_json::Value::from(name).to_string());
+        text.push(':');
+        text.push_str(value);
+    }
+    text.push('}');
+    text
 }
 
 /// The most members of an object whose members are looked at by name. It bounds the search for repeated names.

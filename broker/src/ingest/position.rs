@@ -2,9 +2,11 @@
 
 use matcher::geo::{Position, World};
 use matcher::live::Fix;
+use serde_json::value::RawValue;
 use wire::Fault;
 
 use super::json::{self, Members};
+use crate::config::Limits;
 use crate::refusal::Refusal;
 
 /// Reads `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
@@ -13,52 +15,121 @@ pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Pos
     world.position(&numbers).map_err(|error| Fault { pointer: pointer.to_owned(), detail: error.to_string() })
 }
 
-/// Reads `{"coordinates", "accuracy_m", "time"}`. Other members may be there: positions come from devices that
-/// tell more than anyone asked.
-pub(crate) fn parse(world: World, text: &str) -> Result<Fix, Refusal> {
-    from_members(world, &mut Members::parse(text)?)
+/// Places where a client was, oldest first, at least one.
+pub(crate) type Track = Box<[Position]>;
+
+/// Where a client is now, and how it came there.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Move {
+    pub(crate) fix: Fix,
+    /// Where it was until then, where it told that; the last place is the fix's.
+    pub(crate) track: Option<Track>,
 }
 
-/// Reads `{"client", "coordinates", ..}`.
-pub(crate) fn parse_named(world: World, text: &str) -> Result<(String, Fix), Refusal> {
-    let mut members = Members::parse(text)?;
-    let Some(client) = members.take("client") else {
-        return Err(Refusal::invalid("/client", "must say which client is there"));
-    };
-    let client = json::read(client, "/client", "a text")?;
-    Ok((client, from_members(world, &mut members)?))
+/// Reads positions, whose texts are no larger than one with a track may be. Other members than those asked for may be
+/// there: positions come from devices that tell more than anyone asked.
+pub(crate) struct PositionReader {
+    world: World,
+    position_bytes: usize,
+    track_points: usize,
 }
 
-/// Reads the members that are left when `client`, `op` and the like are taken.
-pub(crate) fn from_members(world: World, members: &mut Members<'_>) -> Result<Fix, Refusal> {
-    if members.get("track").is_some() {
-        return Err(Refusal::not_yet("/track", "a track"));
+impl PositionReader {
+    pub(crate) fn new(world: World, limits: &Limits) -> Self {
+        let Limits { position_bytes, track_points, .. } = *limits;
+        Self { world, position_bytes, track_points }
     }
-    let mut faults = Vec::new();
-    let position = match members.take("coordinates") {
-        Some(text) => coordinates(world, text, "/coordinates").map_err(|fault| faults.push(fault)).ok(),
-        None => {
-            faults.push(Fault { pointer: "/coordinates".to_owned(), detail: "must be there".to_owned() });
-            None
+
+    /// Reads `{"coordinates", "accuracy_m", "time"}`, or `track` in place of the coordinates.
+    pub(crate) fn parse(&self, text: &str) -> Result<Move, Refusal> {
+        self.parse_members(&mut Members::parse(text)?, text.len())
+    }
+
+    /// Reads `{"client", "coordinates", ..}`.
+    pub(crate) fn parse_named(&self, text: &str) -> Result<(String, Move), Refusal> {
+        let mut members = Members::parse(text)?;
+        let Some(client) = members.take("client") else {
+            return Err(Refusal::invalid("/client", "must say which client is there"));
+        };
+        let client = json::read(client, "/client", "a text")?;
+        Ok((client, self.parse_members(&mut members, text.len())?))
+    }
+
+    /// Reads the members that are left of a text of so many bytes when `client`, `op` and the like are taken.
+    pub(crate) fn parse_members(&self, members: &mut Members<'_>, bytes: usize) -> Result<Move, Refusal> {
+        let track = members.take("track");
+        if track.is_none() && bytes > self.position_bytes {
+            let (limit, setting) = (self.position_bytes as u64, "limits.position_bytes");
+            return Err(Refusal::TooLarge { what: "a position", limit, setting });
         }
-    };
-    let mut accuracy_m = 0.0;
-    if let Some(text) = members.take("accuracy_m") {
-        match json::read::<f64>(text, "/accuracy_m", "a number of metres") {
-            Ok(metres) if metres >= 0.0 => accuracy_m = metres,
-            Ok(_) => faults.push(Fault {
-                pointer: "/accuracy_m".to_owned(),
-                detail: "must be 0 metres or more".to_owned(),
-            }),
-            Err(fault) => faults.push(fault),
+        let mut faults = Vec::new();
+        let place = self.place(members.take("coordinates"), track).map_err(|fault| faults.push(fault)).ok();
+        let mut accuracy_m = 0.0;
+        if let Some(text) = members.take("accuracy_m") {
+            match json::read::<f64>(text, "/accuracy_m", "a number of metres") {
+                Ok(metres) if metres >= 0.0 => accuracy_m = metres,
+                Ok(_) => faults.push(Fault {
+                    pointer: "/accuracy_m".to_owned(),
+                    detail: "must be 0 metres or more".to_owned(),
+                }),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if let Some(text) = members.take("time") {
+            faults.extend(time(text, "/time").err());
+        }
+        match place {
+            Some((position, track)) if faults.is_empty() => {
+                Ok(Move { fix: Fix { position, accuracy_m }, track })
+            }
+            _ => Err(Refusal::Invalid(faults)),
         }
     }
-    if let Some(text) = members.take("time") {
-        faults.extend(time(text, "/time").err());
+
+    /// Where the client is, and its track where it tells one.
+    fn place(&self, told: Option<&str>, track: Option<&str>) -> Result<(Position, Option<Track>), Fault> {
+        let fault =
+            |pointer: &str, detail: &str| Fault { pointer: pointer.to_owned(), detail: detail.to_owned() };
+        match (told, track) {
+            (Some(text), None) => Ok((coordinates(self.world, text, "/coordinates")?, None)),
+            (None, Some(text)) => {
+                let (last, track) = self.track(text)?;
+                Ok((last, Some(track)))
+            }
+            (Some(_), Some(_)) => {
+                Err(fault("/track", "is there beside coordinates, in whose place it stands"))
+            }
+            (None, None) => Err(fault("/coordinates", "must be there, or a track in their place")),
+        }
     }
-    match position {
-        Some(position) if faults.is_empty() => Ok(Fix { position, accuracy_m }),
-        _ => Err(Refusal::Invalid(faults)),
+
+    /// Reads `[[longitude, latitude, unix_s], ..]`, oldest first. The fault is that of the first point that has one.
+    fn track(&self, text: &str) -> Result<(Position, Track), Fault> {
+        let limit = self.track_points;
+        let expected = format!("an array of 1 to {limit} points (limits.track_points)");
+        let fault = |pointer: &str, detail: String| Fault { pointer: pointer.to_owned(), detail };
+        let points: Vec<&RawValue> = json::read(text, "/track", &expected)?;
+        if points.len() > limit {
+            return Err(fault("/track", format!("must be {expected}, found {}", points.len())));
+        }
+        let mut track = Vec::with_capacity(points.len());
+        let mut before_s = f64::NEG_INFINITY;
+        for (index, point) in points.into_iter().enumerate() {
+            let pointer = format!("/track/{index}");
+            let expected = "an array of three numbers, the last of them Unix seconds";
+            let [x, y, unix_s] = json::read::<[f64; 3]>(point.get(), &pointer, expected)?;
+            let position =
+                self.world.position(&[x, y]).map_err(|error| fault(&pointer, error.to_string()))?;
+            if unix_s < before_s {
+                return Err(fault(&pointer, format!("is of {unix_s} s, before the point in front of it")));
+            }
+            before_s = unix_s;
+            track.push(position);
+        }
+        match track.last() {
+            Some(last) => Ok((*last, track.into_boxed_slice())),
+            None => Err(fault("/track", format!("must be {expected}, found none"))),
+        }
     }
 }
 
@@ -74,13 +145,26 @@ pub(crate) fn time(text: &str, pointer: &str) -> Result<jiff::Timestamp, Fault> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+
+    fn reader(world: World) -> PositionReader {
+        let limits = Limits { position_bytes: 100, track_points: 4, ..Config::default().limits };
+        PositionReader::new(world, &limits)
+    }
+
+    /// The pointers of the faults.
+    #[track_caller]
+    fn faults(world: World, text: &str) -> Vec<String> {
+        match reader(world).parse(text) {
+            Err(Refusal::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
 
     #[test]
     fn every_fault_is_told_with_its_pointer() {
         let text = r#"{"coordinates":[200,0],"accuracy_m":-1,"time":"yesterday","speed":3}"#;
-        let Err(Refusal::Invalid(faults)) = parse(World::Geodetic, text) else { panic!("must be refused") };
-        let pointers: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
-        assert_eq!(pointers, ["/coordinates", "/accuracy_m", "/time"]);
+        assert_eq!(faults(World::Geodetic, text), ["/coordinates", "/accuracy_m", "/time"]);
     }
 
     #[test]
@@ -93,24 +177,70 @@ mod tests {
             r#"{"coordinates":null}"#,
             "{}",
         ] {
-            assert!(matches!(parse(World::Planar, text), Err(Refusal::Invalid(_))), "{text}");
+            assert_eq!(faults(World::Planar, text), ["/coordinates"], "{text}");
         }
-        assert!(parse(World::Planar, r#"{"coordinates":[500000.5,-3,12]}"#).is_ok());
+        assert!(reader(World::Planar).parse(r#"{"coordinates":[500000.5,-3,12]}"#).is_ok());
     }
 
     #[test]
     fn a_fix_says_how_far_off_it_may_be() {
+        let reader = reader(World::Planar);
         let position = World::Planar.position(&[1.0, 2.0]).unwrap();
         for (members, accuracy_m) in [
             ("", 0.0),
-            (r#","accuracy_m":null"#, 0.0),
+            (r#","accuracy_m":null,"track":null"#, 0.0),
             (r#","accuracy_m":0"#, 0.0),
             (r#","accuracy_m":12.5,"time":"2026-03-01T07:30:00Z""#, 12.5),
         ] {
             let text = format!(r#"{{"client":"a","coordinates":[1,2]{members}}}"#);
-            let fix = Fix { position, accuracy_m };
-            assert_eq!(parse(World::Planar, &text), Ok(fix), "{members}");
-            assert_eq!(parse_named(World::Planar, &text), Ok(("a".to_owned(), fix)), "{members}");
+            let there = Move { fix: Fix { position, accuracy_m }, track: None };
+            assert_eq!(reader.parse(&text), Ok(there.clone()), "{members}");
+            assert_eq!(reader.parse_named(&text), Ok(("a".to_owned(), there)), "{members}");
         }
+    }
+
+    #[test]
+    fn a_track_ends_where_the_client_is() {
+        let at = |x: f64, y: f64| World::Planar.position(&[x, y]).unwrap();
+        let text = r#"{"track":[[1,2,-5.5],[3,4,-5.5],[5,6,1e9]],"accuracy_m":7}"#;
+        let moved = reader(World::Planar).parse(text).unwrap();
+        assert_eq!(moved.fix, Fix { position: at(5.0, 6.0), accuracy_m: 7.0 });
+        assert_eq!(moved.track.as_deref(), Some(&[at(1.0, 2.0), at(3.0, 4.0), at(5.0, 6.0)][..]));
+        assert!(reader(World::Planar).parse(r#"{"track":[[1,2,0]]}"#).is_ok());
+    }
+
+    #[test]
+    fn a_point_of_a_track_that_is_wrong_is_named() {
+        for (track, pointer) in [
+            ("[]", "/track"),
+            ("{}", "/track"),
+            ("[1,2,3]", "/track/0"),
+            ("[[1,2]]", "/track/0"),
+            ("[[1,2,3,4]]", "/track/0"),
+            ("[[1,2,0],[1,91,1]]", "/track/1"),
+            ("[[1,2,0],[1,2,1],[1,2,0.9]]", "/track/2"),
+            ("[[1,2,0],[1,2,null]]", "/track/1"),
+            ("[[1,2,1e999]]", "/track/0"),
+            ("[[1,2,0],[1,2,0],[1,2,0],[1,2,0],[1,2,0]]", "/track"),
+        ] {
+            assert_eq!(faults(World::Geodetic, &format!(r#"{{"track":{track}}}"#)), [pointer], "{track}");
+        }
+        assert_eq!(faults(World::Geodetic, r#"{"track":[[1,2,0]],"coordinates":[1,2]}"#), ["/track"]);
+        assert_eq!(
+            faults(World::Geodetic, r#"{"track":[[1,2]],"accuracy_m":-1}"#),
+            ["/track/0", "/accuracy_m"]
+        );
+    }
+
+    #[test]
+    fn a_track_may_be_larger_than_a_position() {
+        let read = |members: &str, bytes: usize| {
+            let text = format!(r#"{{{members},"note":"{}"}}"#, "x".repeat(bytes - members.len() - 12));
+            assert_eq!(text.len(), bytes);
+            reader(World::Planar).parse(&text)
+        };
+        let (position, track) = (r#""coordinates":[1,2]"#, r#""track":[[1,2,3]]"#);
+        assert!(read(position, 100).is_ok() && read(track, 101).is_ok());
+        assert!(matches!(read(position, 101), Err(Refusal::TooLarge { limit: 100, .. })));
     }
 }

@@ -29,10 +29,15 @@ pub(crate) struct Prepared {
     pub(crate) nearest: Vec<Nearest>,
     /// What it is told of.
     pub(crate) interest: Interest,
-    /// Rather be cut off than miss a delivery; `None` is as the broker is set.
+    /// Whether it outlives its connection, and what it brings is kept.
+    pub(crate) durable: bool,
+    /// What happens at a bound; `None` is as the broker is set.
     pub(crate) overflow: Option<OverflowName>,
     /// The document in its normalised form.
     pub(crate) document: Arc<str>,
+    /// The document as it was sent, where it is to be kept on disk: [`SubscriptionReader::parse`] makes the same of it.
+    /// (Of the normalised form it may not: that can be too long to be sent.)
+    pub(crate) source: Option<Box<str>>,
 }
 
 /// Reads subscriptions.
@@ -40,11 +45,18 @@ pub(crate) struct SubscriptionReader {
     world: World,
     limits: Limits,
     overflow: OverflowName,
+    /// Whether subscriptions are kept on disk.
+    has_store: bool,
 }
 
 impl SubscriptionReader {
     pub(crate) fn new(world: World, limits: Limits, overflow: OverflowName) -> Self {
-        Self { world, limits, overflow }
+        Self { world, limits, overflow, has_store: false }
+    }
+
+    /// For a broker that keeps subscriptions on disk, or not.
+    pub(crate) fn with_store(self, has_store: bool) -> Self {
+        Self { has_store, ..self }
     }
 
     /// Reads a document, whose `id`, if it has one, must be the one that it is put under.
@@ -56,7 +68,16 @@ impl SubscriptionReader {
                 return Err(Refusal::invalid("/id", format!("is {found:?} here and {id:?} in the address")));
             }
         }
-        self.parse_members(id, members)
+        let prepared = self.parse_rest(id, members)?;
+        Ok(Prepared { source: self.has_store.then(|| text.into()), ..prepared })
+    }
+
+    /// Reads the members of a frame that are left when `id`, `op` and the like are taken. Of those only a durable
+    /// subscription is to be kept.
+    pub(crate) fn parse_members(&self, id: &str, members: Members<'_>) -> Result<Prepared, Refusal> {
+        let is_kept = self.has_store && members.get("durable") == Some("true");
+        let source = is_kept.then(|| members.to_text().into());
+        Ok(Prepared { source, ..self.parse_rest(id, members)? })
     }
 
     /// Checks what a client wants to call a subscription.
@@ -72,12 +93,11 @@ impl SubscriptionReader {
         Err(Fault { pointer: pointer.to_owned(), detail })
     }
 
-    /// Reads the members that are left when `id`, `op` and the like are taken.
-    pub(crate) fn parse_members(&self, id: &str, mut members: Members<'_>) -> Result<Prepared, Refusal> {
+    fn parse_rest(&self, id: &str, mut members: Members<'_>) -> Result<Prepared, Refusal> {
         self.check_id(id, "/id")?;
         let mut faults = Vec::new();
-        refuse_what_is_not_there_yet(&mut members, &mut faults)?;
-        let overflow = overflow(&mut members, &mut faults)?;
+        let durable = durable(&mut members, &mut faults);
+        let overflow = overflow(&mut members, &mut faults);
         let bounds = InterestBounds { world: self.world, dwell_s: self.limits.ttl_s };
         let (interest, interest_document) = interest::take(&mut members, bounds, &mut faults);
         // What the broker says of a subscription beside it; so that what was answered can be sent back.
@@ -90,6 +110,7 @@ impl SubscriptionReader {
         for (index, text) in texts.into_iter().enumerate() {
             match self.filter(text.get(), &format!("/filters/{index}"), &mut faults)? {
                 Some(read) => {
+                    self.check_counting(&nearest, read.nearest, index, &mut faults);
                     filters.push(read.filter);
                     nearest.push(read.nearest);
                     documents.push(read.document);
@@ -104,15 +125,17 @@ impl SubscriptionReader {
             return Err(Refusal::Invalid(faults));
         }
         let told = match overflow.unwrap_or(self.overflow) {
+            OverflowName::KeepLatest => "keep-latest",
             OverflowName::DropOldest => "drop-oldest",
             OverflowName::Disconnect => "disconnect",
         };
         let document = format!(
-            r#"{{"id":{},"filters":[{}],{interest_document},"durable":false,"overflow":"{told}"}}"#,
+            r#"{{"id":{},"filters":[{}],{interest_document},"durable":{durable},"overflow":"{told}"}}"#,
             quoted(id),
             documents.join(",")
         );
-        Ok(Prepared { id: id.into(), filters, nearest, interest, overflow, document: document.into() })
+        let (id, document) = (id.into(), document.into());
+        Ok(Prepared { id, filters, nearest, interest, durable, overflow, document, source: None })
     }
 
     fn filter_texts<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Vec<&'a RawValue> {
@@ -133,6 +156,18 @@ impl SubscriptionReader {
                 faults.push(fault);
                 Vec::new()
             }
+        }
+    }
+
+    /// A filter more that may count the nearest: no more than so many of them may.
+    fn check_counting(&self, before: &[Nearest], one_more: Nearest, index: usize, faults: &mut Vec<Fault>) {
+        let limit = self.limits.nearest_filters;
+        if one_more.is_some() && before.iter().flatten().count() >= limit {
+            let pointer = format!("/filters/{index}/area/nearest");
+            let detail = format!(
+                "at most {limit} filters of a subscription may count the nearest (limits.nearest_filters)"
+            );
+            faults.push(Fault { pointer, detail });
         }
     }
 
@@ -214,31 +249,27 @@ pub(super) fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> 
     Err(refusal)
 }
 
-/// Members that the protocol has and this build has not; with the values that change nothing they are fine.
-fn refuse_what_is_not_there_yet(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
+fn durable(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> bool {
     match members.take("durable") {
-        None | Some("false") => {}
-        Some("true") => return Err(Refusal::not_yet("/durable", "a durable subscription")),
+        None | Some("false") => false,
+        Some("true") => true,
         Some(_) => {
             let detail = "must be true or false".to_owned();
             faults.push(Fault { pointer: "/durable".to_owned(), detail });
+            false
         }
     }
-    Ok(())
 }
 
-fn overflow(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<Option<OverflowName>, Refusal> {
-    match members.take("overflow") {
-        None => Ok(None),
-        Some("\"drop-oldest\"") => Ok(Some(OverflowName::DropOldest)),
-        Some("\"disconnect\"") => Ok(Some(OverflowName::Disconnect)),
-        Some("\"keep-latest\"") => {
-            Err(Refusal::not_yet("/overflow", "overflow keep-latest, which needs keys,"))
-        }
-        Some(_) => {
+fn overflow(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Option<OverflowName> {
+    match members.take("overflow")? {
+        "\"keep-latest\"" => Some(OverflowName::KeepLatest),
+        "\"drop-oldest\"" => Some(OverflowName::DropOldest),
+        "\"disconnect\"" => Some(OverflowName::Disconnect),
+        _ => {
             let detail = "must be \"drop-oldest\", \"keep-latest\" or \"disconnect\"".to_owned();
             faults.push(Fault { pointer: "/overflow".to_owned(), detail });
-            Ok(None)
+            None
         }
     }
 }
@@ -255,9 +286,13 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    fn parse(text: &str) -> Result<Prepared, Refusal> {
+    fn reader() -> SubscriptionReader {
         let limits = Limits { filters_per_subscription: 2, condition_bytes: 40, ..Config::default().limits };
-        SubscriptionReader::new(World::Geodetic, limits, OverflowName::DropOldest).parse("s1", text)
+        SubscriptionReader::new(World::Geodetic, limits, OverflowName::DropOldest)
+    }
+
+    fn parse(text: &str) -> Result<Prepared, Refusal> {
+        reader().parse("s1", text)
     }
 
     #[track_caller]
@@ -280,6 +315,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_and_what_is_lost_stand_in_the_normalised_form() {
+        for (members, durable, overflow) in [
+            (r#""durable":true,"overflow":"keep-latest""#, true, Some(OverflowName::KeepLatest)),
+            (r#""durable":false,"overflow":"drop-oldest""#, false, Some(OverflowName::DropOldest)),
+            (r#""durable":null,"overflow":null"#, false, None),
+        ] {
+            let prepared = parse(&format!(r#"{{"filters":[{{}}],{members}}}"#)).unwrap();
+            assert_eq!((prepared.durable, prepared.overflow), (durable, overflow), "{members}");
+            let shown = members.replace("null,", "false,").replace("null", "\"drop-oldest\"");
+            assert!(prepared.document.ends_with(&format!("{shown}}}")), "{}", prepared.document);
+        }
+    }
+
+    #[test]
     fn transitions_and_the_nearest_stand_in_the_normalised_form() {
         let text = r#"{"activity":{"matches":3},"filters":[{"area":{"nearest":20,"radius_m":5}},{"area":{"nearest":1}}],
             "on":["exit","enter"],"initial":true,"dwell_s":2.5,"hysteresis_m":10}"#;
@@ -299,6 +348,22 @@ mod tests {
         let again = parse(&prepared.document).unwrap();
         assert_eq!((&again.document, again.interest), (&prepared.document, prepared.interest));
         assert_eq!(again.nearest, prepared.nearest);
+    }
+
+    #[test]
+    fn only_some_of_the_filters_may_count_the_nearest() {
+        let limits = Limits { filters_per_subscription: 9, nearest_filters: 2, ..Config::default().limits };
+        let reader = SubscriptionReader::new(World::Geodetic, limits, OverflowName::DropOldest);
+        let parse = |filters: &str| reader.parse("s1", &format!(r#"{{"filters":[{filters}]}}"#));
+        let counting = r#"{"area":{"nearest":3}}"#;
+        assert!(parse(&format!("{{}},{counting},{{}},{counting},{{}}")).is_ok());
+        let Err(Refusal::Invalid(faults)) = parse(&[counting, "{}", counting, counting, counting].join(","))
+        else {
+            panic!("two too many")
+        };
+        let pointers: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/filters/3/area/nearest", "/filters/4/area/nearest"]);
+        assert!(faults[0].detail.contains("limits.nearest_filters"), "{faults:?}");
     }
 
     #[test]
@@ -332,15 +397,36 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_yet_is_told_by_name() {
-        for (text, pointer) in [
-            (r#"{"filters":[{}],"durable":true}"#, "/durable"),
-            (r#"{"filters":[{}],"overflow":"keep-latest"}"#, "/overflow"),
-        ] {
-            let Err(Refusal::NotYet { pointer: found, .. }) = parse(text) else { panic!("{text}") };
-            assert_eq!(found, pointer);
-        }
-        let harmless = r#"{"filters":[{}],"durable":false,"initial":false,"on":["event"],"dwell_s":null}"#;
-        assert!(parse(harmless).is_ok());
+    fn what_is_kept_reads_as_the_same_subscription_again() {
+        let reader = reader().with_store(true);
+        let again = |source: &str, first: &Prepared| {
+            let again = reader.parse("s1", source).unwrap();
+            assert_eq!((&again.document, again.interest), (&first.document, first.interest), "{source}");
+            assert_eq!((again.durable, again.overflow), (first.durable, first.overflow), "{source}");
+            assert_eq!(again.nearest, first.nearest, "{source}");
+        };
+        let text = r#" {"id":"s1", "filters":[{"where":"a = 1 OR a = 2"}, {}], "activity":{"matches":1}} "#;
+        let put = reader.parse("s1", text).unwrap();
+        assert_eq!(put.source.as_deref(), Some(text));
+        again(text, &put);
+        // Of a frame what is no part of the subscription is gone.
+        let frame = |durable: &str| {
+            let text = format!(
+                r#"{{"op":"subscribe","ref":7,"id":"s1","filter\u0073":[{{"where":"a LIKE '\"%'","area":{{"nearest":2}}}}],
+                    {durable}"on":["enter"],"overflow":"keep-latest"}}"#
+            );
+            let mut members = Members::parse(&text).unwrap();
+            assert!(["op", "ref", "id"].iter().all(|name| members.take(name).is_some()));
+            reader.parse_members("s1", members).unwrap()
+        };
+        let durable = frame(r#""durable":true,"#);
+        let source = durable.source.as_deref().unwrap();
+        assert!(durable.durable && !source.contains("subscribe") && !source.contains('7'), "{source}");
+        again(source, &durable);
+        assert!(
+            [frame(""), frame(r#""durable":false,"#)].iter().all(|one| one.source.is_none() && !one.durable)
+        );
+        // Without a store nothing is kept, so nothing is copied.
+        assert!(parse(text).unwrap().source.is_none());
     }
 }

@@ -8,11 +8,12 @@ use matcher::live::Cause;
 use matcher::subscription::SubscriptionId;
 
 use super::deliveries::{Dealt, EntryId};
+use super::ledger::Waiting;
 use super::slots::Slots;
 use super::{Held, Sessions};
 use crate::config::OverflowName;
 use crate::ingest::feature::{Body, Published};
-use crate::outbox::{Delivery, Names, Transition};
+use crate::outbox::{Delivery, Entry, Names, Transition};
 
 /// What is told of an event.
 pub(super) struct Occurrence<'a> {
@@ -73,8 +74,14 @@ impl Sessions {
                 held.activity.matched(is_read, self.now);
             }
         }
-        self.unread_count += u64::from(!is_read);
-        if !is_read && occurrence.entry.is_none() {
+        let is_kept = client.durable.is_some()
+            && group
+                .iter()
+                .any(|(_, number)| self.subscriptions.get(*number).is_some_and(|held| held.durable));
+        self.unread_count += u64::from(!is_read && !is_kept);
+        if !is_read && occurrence.entry.is_none() && client.durable.is_none() && !client.is_held(&self.ledger)
+        {
+            client.released = client.offset;
             return;
         }
         let Some((subscriptions, overflow)) = names(&self.subscriptions, group) else { return };
@@ -96,14 +103,20 @@ impl Sessions {
             transition: occurrence.transition,
             body: Arc::clone(occurrence.body),
             overflow,
+            is_late: false,
         };
-        for reader in &client.readers {
-            let pushed = reader.push_delivery(delivery.clone());
-            self.metrics.dropped.add(pushed.dropped);
-            self.metrics.overflowed.add(pushed.cut_off.into());
-            if pushed.sleeps {
-                self.sleepers.push(Arc::clone(reader));
-            }
+        let offset = client.offset;
+        if client.durable.is_some() {
+            return self.deliver_durable(client_id, delivery, is_kept);
+        }
+        if client.is_held(&self.ledger) {
+            let entry = Entry::Delivery(delivery);
+            return self.ledger.wait(Waiting::Passing { client: client_id, offset, entry });
+        }
+        client.released = offset;
+        for reader in &mut client.readers {
+            reader.cursor = offset;
+            reader.push(Entry::Delivery(delivery.clone()), &self.metrics, &mut self.sleepers);
         }
     }
 
@@ -127,9 +140,7 @@ fn names(subscriptions: &Slots<Held>, group: &[(u32, u32)]) -> Option<(Names, Op
     let mut overflow = None;
     let names = held.map(|held| {
         // The strictest wish of them counts.
-        if overflow.is_none() || held.overflow == Some(OverflowName::Disconnect) {
-            overflow = held.overflow.or(overflow);
-        }
+        overflow = overflow.max(held.overflow);
         Arc::clone(&held.name)
     });
     let names = Names::Many(names.collect());

@@ -276,19 +276,22 @@ impl Sessions {
     }
 
     fn state(&self, dealt: &Dealt) -> wire::DeliveryState {
-        if !dealt.is_read {
-            return wire::DeliveryState::Unread;
-        }
         // The session may be over, and another one have begun under the name.
         let client = self.ids.get(&*dealt.recipient.client).and_then(|id| self.clients.get(*id));
         let own = |recipient: &Arc<Recipient>| Arc::ptr_eq(recipient, &dealt.recipient);
         let client = client.filter(|client| client.recipient.as_ref().is_some_and(own));
         let mut readers = client.into_iter().flat_map(|client| &client.readers);
+        let durable = client.and_then(|client| client.durable.as_ref());
         // In this order: what a writer takes between the two looks is written, and not lost.
-        if readers.any(|reader| reader.waits(dealt.offset)) {
+        if readers.any(|reader| reader.outbox.waits(dealt.offset)) {
             wire::DeliveryState::Waiting
         } else if dealt.recipient.written().contains(dealt.offset) {
             wire::DeliveryState::Written
+        } else if durable.is_some_and(|durable| durable.kept.contains(dealt.offset)) {
+            // For whoever reads next.
+            wire::DeliveryState::Waiting
+        } else if !dealt.is_read {
+            wire::DeliveryState::Unread
         } else {
             wire::DeliveryState::Dropped
         }
@@ -325,7 +328,7 @@ mod tests {
 
     fn body(id: &str) -> Arc<Body> {
         let text = format!(r#"{{"type":"Feature","id":{id},"properties":{{"id":"other"}}}}"#);
-        Arc::new(Body { text: text.into(), received: Instant::now() })
+        Arc::new(Body::new(text.into(), Instant::now(), Default::default()))
     }
 
     fn dealt(offset: u64) -> Dealt {

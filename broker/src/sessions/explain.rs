@@ -61,7 +61,9 @@ impl Sessions {
             }
             (None, Some((fix, client))) => {
                 let accuracy_m = (fix.accuracy_m > 0.0).then_some(fix.accuracy_m);
-                let age_s = client.positioned.map(|at| self.now.saturating_sub(at).as_secs_f64());
+                let age_s = client.positioned_ms.map(|at| {
+                    std::time::Duration::from_millis(self.unix_ms.saturating_sub(at)).as_secs_f64()
+                });
                 (Some(*fix), Some(told(&fix.position, accuracy_m, age_s)))
             }
             (None, None) => (None, None),

@@ -1,15 +1,18 @@
 //! Live events of one shard: who is told of them when they come, when somebody moves, and when their time is up.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use matcher::live::{Announcement, Change, Effect, Moment};
 use matcher::subscription::SubscriptionId;
 
 use super::Sessions;
 use super::dealing::Occurrence;
+use super::durable::unix_ms;
+use super::ledger::Waiting;
 use crate::ingest::feature::{Body, Live, Published};
-use crate::outbox::{Gap, Transition};
+use crate::outbox::{Entry, Gap, Reason, Transition};
+use crate::store::StoredLive;
 
 impl Sessions {
     /// What the time is, as the tracker counts it.
@@ -19,32 +22,39 @@ impl Sessions {
 
     /// When [`advance`](Self::advance) may have something to do next.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.tracker.next_deadline().map(|moment| self.started + moment)
+        let live = self.tracker.next_deadline().map(|moment| self.started + moment);
+        [live, self.ledger.next_deadline(), self.next_date()].into_iter().flatten().min()
     }
 
     /// Lets everything happen whose time has come.
     pub(crate) fn advance(&mut self) {
-        self.now = self.moment(Instant::now());
+        let now = Instant::now();
+        self.now = self.moment(now);
+        self.unix_ms = unix_ms();
         while self.tracker.advance(self.now, &mut self.effects) {
             self.deal();
         }
         self.log.end_expired(self.now);
+        self.let_go(now);
         self.wake_readers();
     }
 
     /// Takes a live event in, the `index`-th of the batch.
     pub(super) fn announce(&mut self, index: usize, published: &Arc<Published>, live: &Live) {
-        let Live { object, id, sequence, ttl, .. } = live;
+        let Live { object, id, sequence, expires, .. } = live;
         let new = Announcement {
             object: Arc::clone(object),
             id: Arc::clone(id),
             sequence: *sequence,
-            expires: self.end_of(published, *ttl),
+            expires: self.moment(*expires),
             event: Arc::clone(&published.event),
             payload: Arc::clone(published),
         };
         let before = self.current_body(object);
         self.tracker.publish(new, self.rows.row(index), self.now, &mut self.effects);
+        if self.writes_live {
+            self.record_live(published);
+        }
         self.deal();
         // Of the two one is live no more, or, where the newer one came first, never was.
         let now = self.moment(published.body.received);
@@ -63,9 +73,30 @@ impl Sessions {
         self.tracker.live_of(object).map(|published| Arc::clone(&published.body))
     }
 
-    /// When the life of an event is over by itself.
-    fn end_of(&self, published: &Published, ttl: Duration) -> Moment {
-        self.moment(published.body.received) + ttl
+    /// Writes a live event, if it is: one that was overtaken is not.
+    pub(super) fn record_live(&mut self, published: &Arc<Published>) {
+        let Some(live) = &published.live else { return };
+        if !self.tracker.live_of(&live.object).is_some_and(|current| Arc::ptr_eq(current, published)) {
+            return;
+        }
+        let Some(body) = self.ledger.body(&published.body, self.unix_ms) else { return };
+        let left = live.expires.saturating_duration_since(Instant::now());
+        let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        let Live { object, id, sequence, .. } = live;
+        let stored = StoredLive {
+            object: Arc::clone(object),
+            id: Arc::clone(id),
+            sequence: *sequence,
+            expires_ms: self.unix_ms.saturating_add(left_ms),
+            body,
+        };
+        if let Some(batch) = self.ledger.record() {
+            batch.put_live(&stored);
+        }
+        if self.writes_live {
+            live.record.get_or_init(|| self.ledger.live_record(object, *sequence));
+        }
+        self.ledger.wrote_live(published);
     }
 
     /// Ends the live events of an id; says whether there was one.
@@ -116,10 +147,11 @@ impl Sessions {
                 }
             };
             let published = &effect.payload;
-            let entry = published
-                .live
-                .as_ref()
-                .and_then(|live| self.log.of_live(&published.body, self.end_of(published, live.ttl)));
+            let live = published.live.as_ref();
+            let entry = live.and_then(|live| self.log.of_live(&published.body, self.moment(live.expires)));
+            if transition == Some(Transition::Exit) {
+                self.ledger.hold(published);
+            }
             let occurrence = Occurrence { cause: effect.cause, transition, body: &published.body, entry };
             self.deliver_to(client, &numbers, &occurrence);
         }
@@ -129,11 +161,18 @@ impl Sessions {
     }
 
     /// An object that would have entered did not, which takes an offset as the enter would have.
-    fn tell_refusal(&mut self, client: u32) {
-        let Some(client) = self.clients.get_mut(client) else { return };
+    fn tell_refusal(&mut self, id: u32) {
+        let Some(client) = self.clients.get_mut(id) else { return };
         client.offset += 1;
-        for reader in &client.readers {
-            reader.push_gap(Gap { from: client.offset, to: client.offset, reason: "members" });
+        let offset = client.offset;
+        if client.durable.is_some() {
+            return self.skip_durable(id, offset, Reason::Members);
+        }
+        let entry = Entry::Gap(Gap { from: offset, to: offset, reason: Reason::Members });
+        if client.is_held(&self.ledger) {
+            self.ledger.wait(Waiting::Passing { client: id, offset, entry });
+        } else {
+            self.release_passing(id, offset, entry);
         }
     }
 

@@ -3,16 +3,22 @@
 mod activity;
 mod dealing;
 mod deliveries;
+mod durable;
 mod explain;
+mod kept;
+mod ledger;
 mod live;
+mod recovery;
+mod resume;
 mod slots;
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use matcher::engine::{Engine, Footprint, InstallError, MatchRows};
-use matcher::geo::World;
+use matcher::geo::{Position, World};
 use matcher::live::{Effect, Fix, Interest, Moment, Settings, Tracker};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
@@ -21,12 +27,19 @@ use crate::config::{self, InaccurateFixes, Limits, OverflowName};
 use crate::ingest::feature::Published;
 use crate::ingest::subscription::{Prepared, quoted};
 use crate::metrics::Metrics;
-use crate::outbox::{Gap, Outbox};
+use crate::outbox::Outbox;
 use crate::recipient::Recipient;
 use crate::refusal::Refusal;
 use activity::{Activity, Happened};
 use deliveries::Log;
 pub(crate) use deliveries::Told;
+use durable::Durable;
+use kept::KeptBounds;
+pub(crate) use kept::KeptTotal;
+use ledger::Ledger;
+pub(crate) use ledger::{Answer, Disk, Health, LiveRecord};
+pub(crate) use recovery::Restored;
+use resume::Reader;
 use slots::Slots;
 
 /// The clients of one shard and the engine that matches for them. Owned by the shard's thread; nobody locks it.
@@ -53,11 +66,42 @@ pub(crate) struct Sessions {
     effects: Vec<Effect<Arc<Published>>>,
     /// Pairs of client and subscription of one event; kept for its memory.
     pairs: Vec<(u32, u32)>,
+    kept_bounds: KeptBounds,
+    /// What is kept, over all shards.
+    kept_total: Arc<KeptTotal>,
+    /// When the oldest kept match of each session will have been kept for long enough.
+    dates: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// The same as `now`, in Unix milliseconds.
+    unix_ms: u64,
+    /// What waits for the disk.
+    ledger: Ledger,
+    /// Whether this shard writes the live events, which all of them have.
+    writes_live: bool,
     /// Of the batch at hand, counted once at its end.
     deliveries_count: u64,
     unread_count: u64,
     /// Readers whose writers sleep although something waits for them.
     sleepers: Vec<Arc<Outbox>>,
+}
+
+/// What the sessions of all shards share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) census: Arc<Census>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) kept: Arc<KeptTotal>,
+    pub(crate) health: Arc<Health>,
+}
+
+impl Shared {
+    pub(crate) fn new(config: &config::Config, shards_count: usize) -> Self {
+        Self {
+            census: Census::new(config.limits.clients),
+            metrics: Arc::new(Metrics::new(shards_count)),
+            kept: KeptTotal::new(config.sessions.kept_total_bytes as u64),
+            health: Arc::default(),
+        }
+    }
 }
 
 /// How a reader wants to go on.
@@ -67,6 +111,8 @@ pub(crate) enum Resume {
     Ready,
     /// An event stream that begins.
     Fresh,
+    /// A WebSocket that goes on after an offset of an epoch. It is told `ready`, too.
+    ReadyAfter { epoch: String, offset: u64 },
     /// An event stream that goes on after an offset of an epoch.
     After { epoch: String, offset: u64 },
 }
@@ -95,16 +141,29 @@ struct Client {
     epoch: Arc<str>,
     /// Of the last delivery.
     offset: u64,
-    /// When it last told a position.
-    positioned: Option<Moment>,
+    /// Of the last one that readers may have: what is not on disk and has to be is held back, and what comes after it.
+    released: u64,
+    /// The step in which what comes to it is held back, as it is for durable sessions always.
+    held_step: u64,
+    /// Where its session is durable.
+    durable: Option<Box<Durable>>,
+    /// Whether something of it is on disk.
+    is_stored: bool,
+    /// When it last told a position, in Unix milliseconds.
+    positioned_ms: Option<u64>,
     subscriptions: BTreeMap<Arc<str>, u32>,
-    readers: Vec<Arc<Outbox>>,
+    readers: Vec<Reader>,
     /// Where its readers note what they take, once there is a need.
     recipient: Option<Arc<Recipient>>,
     _place: Place,
 }
 
 impl Client {
+    /// Whether what comes to it is held back, although its session is not durable.
+    fn is_held(&self, ledger: &Ledger) -> bool {
+        self.released + 1 < self.offset || (self.held_step == ledger.step() && ledger.has_disk())
+    }
+
     fn recipient(&mut self) -> &Arc<Recipient> {
         self.recipient.get_or_insert_with(|| Recipient::new(Arc::clone(&self.name)))
     }
@@ -113,8 +172,12 @@ impl Client {
 /// A subscription.
 struct Held {
     client: u32,
-    /// Its id as JSON.
+    id: Arc<str>,
+    /// The same as JSON.
     name: Arc<str>,
+    durable: bool,
+    /// Whether it is on disk.
+    is_stored: bool,
     document: Arc<str>,
     overflow: Option<OverflowName>,
     /// Whether every event that satisfies it is for it, live or not.
@@ -132,12 +195,17 @@ impl Held {
 }
 
 impl Sessions {
+    /// Those of a shard. The first writes the live events.
     pub(crate) fn new(
         engine: Box<dyn Engine>,
         config: &config::Config,
-        census: Arc<Census>,
-        metrics: Arc<Metrics>,
+        shared: &Shared,
+        disk: Option<Box<dyn Disk>>,
+        is_first: bool,
     ) -> Self {
+        let Shared { census, metrics, kept, health } = shared.clone();
+        let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
+        let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();
         let settings = Settings {
             members_max: limits.members_per_subscription,
@@ -159,6 +227,17 @@ impl Sessions {
             evaluations: Happened::default(),
             effects: Vec::new(),
             pairs: Vec::new(),
+            kept_bounds: KeptBounds {
+                frames: kept_frames,
+                bytes: kept_bytes,
+                age_ms: kept_s.saturating_mul(1_000),
+                overflow: config.outbox.overflow,
+            },
+            kept_total: kept,
+            dates: BinaryHeap::new(),
+            unix_ms: durable::unix_ms(),
+            writes_live: is_first && disk.is_some(),
+            ledger: Ledger::new(disk, delay, health),
             deliveries_count: 0,
             unread_count: 0,
             sleepers: Vec::new(),
@@ -176,7 +255,11 @@ impl Sessions {
             name: Arc::clone(name),
             epoch: format!("{:016x}", rand::random::<u64>()).into(),
             offset: 0,
-            positioned: None,
+            released: 0,
+            held_step: 0,
+            durable: None,
+            is_stored: false,
+            positioned_ms: None,
             subscriptions: BTreeMap::new(),
             readers: Vec::new(),
             recipient: None,
@@ -196,24 +279,41 @@ impl Sessions {
     /// Forgets a client that nothing is known of any more.
     fn leave(&mut self, id: u32) {
         let idle = self.clients.get(id).is_some_and(|client| {
-            client.positioned.is_none() && client.subscriptions.is_empty() && client.readers.is_empty()
+            client.positioned_ms.is_none()
+                && client.subscriptions.is_empty()
+                && client.readers.is_empty()
+                && client.durable.is_none()
+                && client.released == client.offset
         });
         if idle && let Some(client) = self.clients.remove(id) {
             self.ids.remove(&client.name);
+            if client.is_stored
+                && let Some(batch) = self.ledger.record_later()
+            {
+                batch.forget_client(&client.name);
+            }
             self.metrics.clients.lower();
         }
     }
 
-    /// Tells where a client is. A new one fails only without a place.
+    /// Tells where a client is, and which way it came. A new one fails only without a place.
     pub(crate) fn move_client(
         &mut self,
         name: &Arc<str>,
         fix: Fix,
+        track: Option<&[Position]>,
         place: Option<Place>,
     ) -> Result<(), Refusal> {
         let id = self.enter(name, place)?;
         if let Some(client) = self.clients.get_mut(id) {
-            client.positioned = Some(self.now);
+            client.positioned_ms = Some(self.unix_ms);
+            if let Some(batch) = self.ledger.record() {
+                client.is_stored = true;
+                batch.put_position(name, &recovery::stored_position(&fix, self.unix_ms));
+            }
+        }
+        if let Some(track) = track {
+            self.tracker.reach_along(ClientId(id), track, self.now, &mut self.effects);
         }
         self.engine.move_client(ClientId(id), Some(fix.position));
         self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
@@ -232,7 +332,7 @@ impl Sessions {
     ) -> Result<Installed, Refusal> {
         let client_id = self.enter(name, None)?;
         let installed = self.install_for(client_id, prepared, owner);
-        self.leave(client_id);
+        self.settle(client_id);
         installed
     }
 
@@ -253,14 +353,18 @@ impl Sessions {
                 setting,
             });
         }
-        let Prepared { id, filters, nearest, interest, overflow, document } = prepared;
+        let Prepared { id, filters, nearest, interest, durable, overflow, document, source } = prepared;
+        let source = source.filter(|_| self.ledger.has_disk());
         let held = Held {
             client: client_id,
+            id: Arc::clone(&id),
             name: quoted(&id).into(),
+            durable,
+            is_stored: source.is_some(),
             document,
             overflow,
             takes_all: interest == Interest::Events && nearest.iter().all(Option::is_none),
-            owner,
+            owner: owner.filter(|_| !durable),
             activity: Activity::since(&self.evaluations),
         };
         let document = held.shown(&self.evaluations, self.now);
@@ -285,13 +389,55 @@ impl Sessions {
             self.now,
             &mut self.effects,
         );
+        let (was_durable, was_stored) =
+            self.subscriptions.get(number).map_or((false, false), |held| (held.durable, held.is_stored));
         self.subscriptions.put(number, held);
-        client.subscriptions.insert(id, number);
+        let name = Arc::clone(&client.name);
+        client.subscriptions.insert(Arc::clone(&id), number);
         if previous.is_none() {
             self.metrics.subscriptions.raise();
         }
         self.metrics.changes.add(1);
+        self.record_subscription(client_id, &name, &id, source.as_deref(), was_stored);
+        self.count_durable(client_id, was_durable, durable);
+        if self.ledger.has_disk() {
+            self.tracker.record_standings(SubscriptionId(number), durable);
+        }
         Ok(Installed { replaced: previous.is_some(), document })
+    }
+
+    /// Writes a subscription, or that it is no more what was written.
+    fn record_subscription(
+        &mut self,
+        client: u32,
+        name: &str,
+        id: &str,
+        source: Option<&str>,
+        was_stored: bool,
+    ) {
+        let batch = if source.is_some() || was_stored { self.ledger.record() } else { None };
+        let Some(batch) = batch else { return };
+        match source {
+            Some(text) => batch.put_subscription(name, id, text),
+            None => batch.remove_subscription(name, id),
+        }
+        let step = self.ledger.step();
+        if let Some(client) = self.clients.get_mut(client) {
+            client.is_stored = true;
+            // What it brings comes after the answer, which waits for the disk.
+            client.held_step = step;
+        }
+    }
+
+    /// Keeps count of the durable subscriptions of a client.
+    fn count_durable(&mut self, client: u32, was: bool, is: bool) {
+        if is {
+            self.make_durable(client);
+        }
+        if let Some(durable) = self.clients.get_mut(client).and_then(|client| client.durable.as_mut()) {
+            durable.subscriptions_count += usize::from(is);
+            durable.subscriptions_count -= usize::from(was);
+        }
     }
 
     /// Ends a subscription; says whether there was one.
@@ -299,8 +445,12 @@ impl Sessions {
         let Some(&client_id) = self.ids.get(name) else { return false };
         let Some(client) = self.clients.get_mut(client_id) else { return false };
         let Some(number) = client.subscriptions.remove(id) else { return false };
+        let was =
+            self.subscriptions.get(number).map_or((false, false), |held| (held.durable, held.is_stored));
         self.end(number);
-        self.leave(client_id);
+        self.record_subscription(client_id, name, id, None, was.1);
+        self.count_durable(client_id, was.0, false);
+        self.settle(client_id);
         true
     }
 
@@ -327,52 +477,13 @@ impl Sessions {
         held.map(|held| held.shown(&self.evaluations, self.now)).collect()
     }
 
-    /// Lets a connection read for a client. What it is told first stands before every delivery.
-    pub(crate) fn attach(
-        &mut self,
-        name: &Arc<str>,
-        outbox: Arc<Outbox>,
-        resume: Resume,
-    ) -> Result<Attached, Refusal> {
-        let limit = self.limits.readers_per_client;
-        let id = self.enter(name, None)?;
-        let client = self.clients.get_mut(id).ok_or(Refusal::Internal("the client is gone"))?;
-        if client.readers.len() >= limit {
-            let setting = "limits.readers_per_client";
-            return Err(Refusal::Limit {
-                what: "connections that read for one client",
-                limit: limit as u64,
-                setting,
-            });
-        }
-        let attached = Attached { epoch: Arc::clone(&client.epoch), offset: client.offset };
-        match resume {
-            Resume::Ready => outbox.push_answer(format!(
-                r#"{{"op":"ready","client":{},"epoch":"{}","offset":{}}}"#,
-                quoted(name),
-                client.epoch,
-                client.offset
-            )),
-            Resume::Fresh => {}
-            Resume::After { epoch, offset } if *epoch == *client.epoch && offset <= client.offset => {
-                if offset < client.offset {
-                    outbox.push_gap(Gap { from: offset + 1, to: client.offset, reason: "not-durable" });
-                }
-            }
-            Resume::After { .. } => outbox.push_gap(Gap { from: 1, to: client.offset, reason: "epoch" }),
-        }
-        if self.log.is_kept() {
-            outbox.note_for(Arc::clone(client.recipient()));
-        }
-        client.readers.push(outbox);
-        Ok(attached)
-    }
-
     /// Takes a connection away, and the subscriptions that end with it.
     pub(crate) fn detach(&mut self, name: &str, connection: u64) {
         let Some(&client_id) = self.ids.get(name) else { return };
         let Some(client) = self.clients.get_mut(client_id) else { return };
-        client.readers.retain(|reader| reader.connection != connection);
+        for mut gone in client.readers.extract_if(.., |reader| reader.outbox.connection == connection) {
+            gone.catch_up(&self.metrics);
+        }
         let mut ended = Vec::new();
         client.subscriptions.retain(|_, number| {
             let ends = self.subscriptions.get(*number).is_some_and(|held| held.owner == Some(connection));
@@ -384,21 +495,33 @@ impl Sessions {
         for number in ended {
             self.end(number);
         }
-        self.leave(client_id);
+        self.settle(client_id);
     }
 
     /// Forgets everything of a client; says whether there was something.
     pub(crate) fn forget(&mut self, name: &str) -> bool {
         let Some(client_id) = self.ids.remove(name) else { return false };
         let Some(client) = self.clients.remove(client_id) else { return false };
+        if client.released < client.offset {
+            self.drop_waiting(client_id);
+        }
         for number in client.subscriptions.into_values() {
             self.end(number);
         }
         self.engine.move_client(ClientId(client_id), None);
         // It has no subscription left that this could concern.
         self.tracker.move_client(ClientId(client_id), None, self.now, &mut self.effects);
-        for reader in client.readers {
-            reader.close(1000, "the client was deleted");
+        for mut reader in client.readers {
+            reader.catch_up(&self.metrics);
+            reader.outbox.close(1000, "the client was deleted");
+        }
+        if client.durable.is_some() {
+            self.metrics.durable_sessions.lower();
+        }
+        if client.is_stored
+            && let Some(batch) = self.ledger.record()
+        {
+            batch.forget_client(name);
         }
         self.metrics.clients.lower();
         true
@@ -407,7 +530,7 @@ impl Sessions {
     /// Ends all connections, each once everything that waits for it is written.
     pub(crate) fn say_goodbye(&mut self) {
         for reader in self.clients.values().flat_map(|client| &client.readers) {
-            reader.close(1001, "the broker is stopping");
+            reader.outbox.close(1001, "the broker is stopping");
         }
     }
 
@@ -417,5 +540,7 @@ impl Sessions {
     }
 }
 
+#[cfg(test)]
+mod durable_tests;
 #[cfg(test)]
 mod tests;

@@ -10,56 +10,88 @@ use crate::ingest::subscription::SubscriptionReader;
 use crate::outbox::{Bounds, Delivery, Entry, Names};
 
 /// Sessions with what it takes to talk to them.
-struct Bench {
-    sessions: Sessions,
+pub(super) struct Bench {
+    pub(super) sessions: Sessions,
     features: FeatureReader,
     subscriptions: SubscriptionReader,
-    bounds: Bounds,
+    pub(super) bounds: Bounds,
 }
 
 impl Bench {
     fn new() -> Self {
+        Self::with(None, |_| {})
+    }
+
+    pub(super) fn with(disk: Option<Box<dyn Disk>>, set: impl Fn(&mut Config)) -> Self {
         let mut config = Config::default();
         config.server.world = config::WorldName::Planar;
         config.limits.subscriptions_per_client = 2;
         config.limits.clients = 3;
         config.limits.readers_per_client = 1;
+        set(&mut config);
         let limits = config.limits.clone();
         let engine = Box::new(Scan::new(World::Planar));
+        let shared = Shared::new(&config, 1);
         Self {
-            sessions: Sessions::new(engine, &config, Census::new(limits.clients), Arc::new(Metrics::new(1))),
+            sessions: Sessions::new(engine, &config, &shared, disk, true),
             features: FeatureReader::new(World::Planar, &limits, 1),
-            subscriptions: SubscriptionReader::new(World::Planar, limits, config.outbox.overflow),
+            subscriptions: SubscriptionReader::new(World::Planar, limits, config.outbox.overflow)
+                .with_store(true),
             bounds: Bounds::new(&config.outbox),
         }
     }
 
-    fn install(&mut self, client: &str, id: &str, owner: Option<u64>) -> Result<Installed, Refusal> {
+    pub(super) fn install(
+        &mut self,
+        client: &str,
+        id: &str,
+        owner: Option<u64>,
+    ) -> Result<Installed, Refusal> {
         let prepared = self.subscriptions.parse(id, r#"{"filters":[{"area":{"radius_m":5}}]}"#).unwrap();
+        let prepared = Prepared { source: prepared.source.filter(|_| owner.is_none()), ..prepared };
         self.sessions.install(&client.into(), prepared, owner)
     }
 
-    fn attach(&mut self, client: &str, connection: u64, resume: Resume) -> Arc<Outbox> {
+    pub(super) fn install_document(
+        &mut self,
+        client: &str,
+        id: &str,
+        document: &str,
+        owner: Option<u64>,
+    ) -> Result<Installed, Refusal> {
+        let prepared = self.subscriptions.parse(id, document).unwrap();
+        self.sessions.install(&client.into(), prepared, owner)
+    }
+
+    pub(super) fn attach(&mut self, client: &str, connection: u64, resume: Resume) -> Arc<Outbox> {
         let outbox = Arc::new(Outbox::new(connection, self.bounds));
         self.sessions.attach(&client.into(), Arc::clone(&outbox), resume).unwrap();
         outbox
     }
 
-    fn move_to(&mut self, client: &str, x: f64) {
+    pub(super) fn move_to(&mut self, client: &str, x: f64) {
         self.try_move(client, x).unwrap();
     }
 
     fn try_move(&mut self, client: &str, x: f64) -> Result<(), Refusal> {
-        self.sessions.move_client(&client.into(), fix(x), None)
+        self.sessions.move_client(&client.into(), fix(x), None, None)
     }
 
-    fn publish(&mut self) {
+    pub(super) fn publish(&mut self) {
         self.publish_with("");
     }
 
-    fn publish_with(&mut self, members: &str) {
+    pub(super) fn publish_with(&mut self, members: &str) {
+        self.publish_there(0.0, members);
+    }
+
+    pub(super) fn publish_at(&mut self, x: f64) {
+        self.publish_there(x, "");
+    }
+
+    fn publish_there(&mut self, x: f64, members: &str) {
         let text =
-            format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[0,0]}}{members}}}"#);
+            format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
         let published = self.features.parse(&text).unwrap();
         self.sessions.match_batch(&[&published.event]).unwrap();
         self.sessions.deliver(0, &Arc::new(published));
@@ -72,14 +104,14 @@ fn fix(x: f64) -> Fix {
 }
 
 /// What waits in an outbox, in short.
-async fn waiting(outbox: &Outbox) -> Vec<String> {
+pub(super) async fn waiting(outbox: &Outbox) -> Vec<String> {
     // Something always waits once this has been put in.
     outbox.push_answer("end");
     let mut batch = Vec::new();
     outbox.next_batch(&mut batch, usize::MAX).await;
     let shown = batch.into_iter().map(|entry| match entry {
         Entry::Answer(text) => text.split(',').next().unwrap_or_default().to_owned(),
-        Entry::Gap(gap) => format!("gap {}-{} {}", gap.from, gap.to, gap.reason),
+        Entry::Gap(gap) => format!("gap {}-{} {}", gap.from, gap.to, gap.reason.text()),
         Entry::Delivery(Delivery { offset, subscriptions: Names::One(name), .. }) => {
             format!("{offset} {name}")
         }
@@ -168,7 +200,7 @@ fn limits_are_held() {
     let place = bench.sessions.census.place().ok();
     assert!(bench.try_move("d", 0.0).is_err());
     bench.move_to("c", 1.0);
-    bench.sessions.move_client(&"d".into(), fix(0.0), place).unwrap();
+    bench.sessions.move_client(&"d".into(), fix(0.0), None, place).unwrap();
     bench.sessions.forget("c");
     bench.move_to("e", 0.0);
 }

@@ -162,7 +162,7 @@ pub enum On {
 pub enum Overflow {
     /// The oldest deliveries are lost, and a `gap` tells which.
     DropOldest,
-    /// One delivery per `key` is kept.
+    /// The same, but first those after which a newer one of the same object comes.
     KeepLatest,
     /// The connection is closed.
     Disconnect,
@@ -172,8 +172,12 @@ pub enum Overflow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({"coordinates": [9.19, 45.464]})))]
 pub struct Position {
-    /// `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
+    /// `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world. Empty where it is told by a track.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coordinates: Vec<f64>,
+    /// How it came there, in place of the coordinates: `[longitude, latitude, unix_s]` each, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub track: Vec<[f64; 3]>,
     /// How far off it may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy_m: Option<f64>,
@@ -309,6 +313,14 @@ pub struct Stats {
     pub subscriptions: u64,
     /// Live objects.
     pub live_objects: u64,
+    /// Sessions that outlive their connections.
+    pub durable_sessions: u64,
+    /// Matches that are kept for them until they are acknowledged.
+    pub kept_matches: u64,
+    /// Bytes that those take; a text that several clients share counts for each.
+    pub kept_bytes: u64,
+    /// Readers of such sessions for which more is kept than they have taken.
+    pub readers_behind: u64,
     /// Filters in the engines, one for each conjunction.
     pub filters: u64,
     /// Bytes that the engines take.

@@ -32,8 +32,12 @@ pub enum ClientFrame {
         /// With it the move is answered once it is in force.
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
         reference: Option<Value>,
-        /// The position.
+        /// The position. Empty where it is told by a track.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         coordinates: Vec<f64>,
+        /// How it came there, in place of the coordinates: `[longitude, latitude, unix_s]` each, oldest first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        track: Vec<[f64; 3]>,
         /// How far off it may be.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         accuracy_m: Option<f64>,
@@ -171,6 +175,7 @@ mod tests {
             r#"{"op":"subscribe","ref":1,"id":"s1","filters":[{"area":{"radius_m":5.0}}],"on":["event"],"durable":false}"#,
             r#"{"op":"subscribe","id":"s1","filters":[{"area":{"nearest":3}}],"on":["enter","exit"],"initial":true,"dwell_s":2.5,"hysteresis_m":10.0,"durable":false}"#,
             r#"{"op":"move","coordinates":[9.0,45.0]}"#,
+            r#"{"op":"move","ref":1,"track":[[9.0,45.0,1700000000.5],[9.1,45.0,1700000001.0]],"accuracy_m":5.0}"#,
             r#"{"op":"move","coordinates":[9.0,45.0],"accuracy_m":12.5,"time":"2026-03-01T07:30:00Z"}"#,
         ] {
             let frame: ClientFrame = serde_json::from_str(text).unwrap();

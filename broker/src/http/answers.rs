@@ -1,0 +1,198 @@
+//! The answers of one WebSocket, in the order of its requests, although some have to wait until they are safe.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::{App, encode};
+use crate::metrics::Metrics;
+use crate::outbox::Outbox;
+use crate::receipt::Receipt;
+
+/// Answers on their way to the outbox. Without a store none ever waits here.
+pub(crate) struct Answers {
+    outbox: Arc<Outbox>,
+    requests: TaskTracker,
+    metrics: Arc<Metrics>,
+    /// Bounded by [`room`](Self::room), without which nobody reads another request.
+    waiting: VecDeque<Waiting>,
+}
+
+/// An answer that is not given yet.
+enum Waiting {
+    /// It only stands behind others.
+    Ready(Box<str>),
+    /// `ok` or a problem, when it is known which.
+    Later {
+        receipt: Arc<Receipt>,
+        reference: Option<Box<str>>,
+        is_wanted: bool,
+        /// A stop waits for the request.
+        _request: TaskTrackerToken,
+    },
+}
+
+impl Answers {
+    pub(crate) fn new(app: &Arc<App>, outbox: &Arc<Outbox>) -> Self {
+        Self {
+            outbox: Arc::clone(outbox),
+            requests: app.requests.clone(),
+            metrics: Arc::clone(&app.metrics),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Gives an answer, behind those that wait.
+    pub(crate) fn push(&mut self, text: impl Into<Box<str>>) {
+        if self.waiting.is_empty() {
+            self.outbox.push_answer(text);
+        } else {
+            self.waiting.push_back(Waiting::Ready(text.into()));
+        }
+    }
+
+    /// Gives the answer to a request when that is settled: a problem, or `ok` where it is wanted.
+    pub(crate) fn push_later(&mut self, receipt: Arc<Receipt>, reference: Option<&str>, is_wanted: bool) {
+        let (reference, _request) = (reference.map(Into::into), self.requests.token());
+        self.waiting.push_back(Waiting::Later { receipt, reference, is_wanted, _request });
+    }
+
+    /// Whether none waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Waits until the first answer that waits can be given, and gives it; for good where none waits. Who gives up waiting
+    /// loses nothing.
+    pub(crate) async fn next(&mut self) {
+        let outcome = match self.waiting.front() {
+            None => return std::future::pending().await,
+            Some(Waiting::Ready(_)) => Ok(()),
+            Some(Waiting::Later { receipt, .. }) => receipt.settled().await,
+        };
+        match (self.waiting.pop_front(), outcome) {
+            (None, _) => {}
+            (Some(Waiting::Ready(text)), _) => self.outbox.push_answer(text),
+            (Some(Waiting::Later { reference, is_wanted, .. }), Ok(())) => {
+                if is_wanted {
+                    self.outbox.push_answer(encode::ok(reference.as_deref()));
+                }
+            }
+            (Some(Waiting::Later { reference, .. }), Err(refusal)) => {
+                self.metrics.problems.add(1);
+                self.outbox.push_answer(encode::problem(reference.as_deref(), &refusal));
+            }
+        }
+    }
+
+    /// Waits until all answers that wait are given.
+    pub(crate) async fn all(&mut self) {
+        while !self.is_empty() {
+            self.next().await;
+        }
+    }
+
+    /// Waits until there is room for another answer: at most `outbox.answers` wait, here and in the outbox.
+    pub(crate) async fn room(&mut self) {
+        let outbox = Arc::clone(&self.outbox);
+        while !self.is_empty() {
+            tokio::select! {
+                biased;
+                () = outbox.room_for_answer(self.waiting.len()) => return,
+                () = self.next() => {}
+            }
+        }
+        outbox.room_for_answer(0).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::config::{self, Config};
+    use crate::outbox::{Bounds, Entry};
+    use crate::refusal::Refusal;
+
+    fn answers(most: usize) -> Answers {
+        let bounds = Bounds::new(&config::Outbox { answers: most, ..Config::default().outbox });
+        Answers {
+            outbox: Arc::new(Outbox::new(1, bounds)),
+            requests: TaskTracker::new(),
+            metrics: Arc::new(Metrics::new(1)),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    impl Answers {
+        /// Gives what can be given, and says what the writer then finds.
+        fn given(&mut self) -> Vec<String> {
+            while self.next().now_or_never().is_some() {}
+            let mut batch = Vec::new();
+            let _ = self.outbox.next_batch(&mut batch, usize::MAX).now_or_never();
+            let texts = batch.into_iter().map(|entry| match entry {
+                Entry::Answer(text) => text.into_string(),
+                Entry::Delivery(_) | Entry::Gap(_) => panic!("{entry:?}"),
+            });
+            texts.map(|text| text.chars().take(26).collect()).collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn they_are_given_in_the_order_of_the_requests() {
+        let mut answers = answers(100);
+        answers.push("0");
+        let receipts = [Receipt::new(), Receipt::new(), Receipt::new()];
+        let [first, silent, last] = receipts.each_ref().map(Receipt::ticket);
+        let [a, b, c] = receipts;
+        answers.push_later(a, Some("1"), true);
+        answers.push("2");
+        answers.push_later(b, None, false);
+        answers.push_later(c, Some("3"), true);
+        answers.push("4");
+        assert_eq!(answers.given(), ["0"]);
+        last.settle(Err(Refusal::Storage));
+        assert_eq!(answers.given(), Vec::<String>::new());
+        first.settle(Ok(()));
+        assert_eq!(answers.given(), [r#"{"op":"ok","ref":1}"#, "2"]);
+        // A stop waits for the requests that are not answered.
+        assert_eq!(answers.requests.len(), 2);
+        silent.settle(Ok(()));
+        assert_eq!(answers.given(), [r#"{"op":"problem","ref":3,"p"#, "4"]);
+        assert!(answers.is_empty() && answers.requests.is_empty());
+        answers.push("5");
+        assert_eq!(answers.given(), ["5"]);
+    }
+
+    #[tokio::test]
+    async fn a_move_that_wants_no_answer_is_told_that_it_failed() {
+        let mut answers = answers(100);
+        let receipt = Receipt::new();
+        let ticket = receipt.ticket();
+        answers.push_later(receipt, None, false);
+        ticket.settle(Err(Refusal::Storage));
+        assert_eq!(answers.given(), [r#"{"op":"problem","problem":"#]);
+    }
+
+    #[tokio::test]
+    async fn so_many_wait_here_and_in_the_outbox_together() {
+        let mut answers = answers(3);
+        let receipts: Vec<_> = (0..3).map(|_| Receipt::new()).collect();
+        let mut tickets: Vec<_> = receipts.iter().map(Receipt::ticket).collect();
+        for receipt in receipts {
+            assert!(answers.room().now_or_never().is_some());
+            answers.push_later(receipt, None, true);
+        }
+        assert!(answers.room().now_or_never().is_none());
+        // Given, it waits for the writer.
+        tickets.remove(0).settle(Ok(()));
+        assert!(answers.room().now_or_never().is_none());
+        let mut batch = Vec::new();
+        answers.outbox.next_batch(&mut batch, usize::MAX).await;
+        assert_eq!(batch.len(), 1);
+        assert!(answers.room().now_or_never().is_some());
+    }
+}

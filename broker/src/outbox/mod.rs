@@ -1,0 +1,403 @@
+//! What waits for a connection: deliveries, told losses and answers, in order and bounded.
+
+mod queue;
+mod state;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use matcher::live::Cause;
+use tokio::sync::Notify;
+
+use crate::config::{self, OverflowName};
+use crate::ingest::feature::Body;
+use crate::recipient::Recipient;
+use state::State;
+pub(crate) use state::Subject;
+
+/// The queue between an engine's thread and the writer of one connection.
+///
+/// Putting something in never waits: a reader that does not keep up loses by the policy, and nobody else feels it.
+pub(crate) struct Outbox {
+    /// Names the connection; the owner of the subscriptions that end with it.
+    pub(crate) connection: u64,
+    bounds: Bounds,
+    /// A std mutex: held for a few pushes and pops, never over an await.
+    state: Mutex<State>,
+    filled: Notify,
+    answered: Notify,
+    /// Milliseconds from `started` to when the other side was last heard.
+    heard_ms: AtomicU64,
+    started: Instant,
+}
+
+/// How much may wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    frames: usize,
+    bytes: usize,
+    answers: usize,
+    overflow: OverflowName,
+}
+
+/// Something to write.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    /// The answer to a request, ready to be written.
+    Answer(Box<str>),
+    /// An event for the client.
+    Delivery(Delivery),
+    /// Deliveries were lost here.
+    Gap(Gap),
+}
+
+/// An event for a client.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivery {
+    /// Its number in the client's session.
+    pub(crate) offset: u64,
+    /// The client's subscriptions that it satisfies, or that its object entered or left.
+    pub(crate) subscriptions: Names,
+    /// What brought it.
+    pub(crate) cause: Cause,
+    /// What became of its object there, where the subscriptions are told of that.
+    pub(crate) transition: Option<Transition>,
+    /// The event.
+    pub(crate) body: Arc<Body>,
+    /// What one of the subscriptions wants at the bound, if it said so.
+    pub(crate) overflow: Option<OverflowName>,
+    /// Whether it was kept and comes later than it could have.
+    pub(crate) is_late: bool,
+}
+
+/// What becomes of an object in a subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transition {
+    /// It is inside now.
+    Enter,
+    /// It is inside no more.
+    Exit,
+}
+
+/// Ids of subscriptions, as JSON texts. Mostly one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Names {
+    One(Arc<str>),
+    Many(Arc<[Arc<str>]>),
+}
+
+/// Deliveries that were lost: all from `from` to `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) reason: Reason,
+}
+
+/// Why deliveries were lost. Of two the greater is the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reason {
+    /// The client has said that it has them.
+    Acknowledged,
+    /// They were of subscriptions that are not durable, and came while nobody took them.
+    NotDurable,
+    /// Objects did not enter, because the subscription holds as many as it may.
+    Members,
+    /// They were kept for as long as they may be.
+    Age,
+    /// More came than may wait.
+    Overflow,
+    /// The reader asked for another session, or for what this one has not reached.
+    Epoch,
+}
+
+/// What came of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offered {
+    /// It waits; where the writer sleeps it has to be woken by [`Outbox::wake`].
+    Taken { sleeps: bool },
+    /// There was no room.
+    Full,
+}
+
+/// Why the broker ends a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Close {
+    /// The WebSocket status code.
+    pub(crate) code: u16,
+    /// In words.
+    pub(crate) reason: &'static str,
+}
+
+/// What putting a delivery in led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pushed {
+    /// Deliveries that were lost for it.
+    pub(crate) dropped: u64,
+    /// Whether the writer waits and has to be woken by [`Outbox::wake`].
+    pub(crate) sleeps: bool,
+    /// Whether it ended the connection.
+    pub(crate) cut_off: bool,
+}
+
+const TOO_SLOW: Close = Close { code: 1013, reason: "overflow: the connection did not keep up" };
+
+/// What an entry takes besides its text.
+const ENTRY_BYTES: usize = 96;
+
+impl Bounds {
+    pub(crate) fn new(settings: &config::Outbox) -> Self {
+        let config::Outbox { frames, bytes, answers, overflow } = *settings;
+        Self { frames, bytes, answers, overflow }
+    }
+
+    /// Whether another delivery may wait; one may always.
+    fn hold(&self, state: &State, bytes: usize) -> bool {
+        state.deliveries_count == 0
+            || (state.deliveries_count < self.frames && state.bytes + bytes <= self.bytes)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(frames: usize, bytes: usize) -> Self {
+        Self { frames, bytes, answers: 1_024, overflow: OverflowName::DropOldest }
+    }
+}
+
+impl Reason {
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Acknowledged, Self::NotDurable, Self::Members, Self::Age, Self::Overflow, Self::Epoch];
+
+    /// The protocol's word.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Acknowledged => "acknowledged",
+            Self::NotDurable => "not-durable",
+            Self::Members => "members",
+            Self::Age => "age",
+            Self::Overflow => "overflow",
+            Self::Epoch => "epoch",
+        }
+    }
+}
+
+impl Gap {
+    /// How many they are.
+    pub(crate) const fn count(&self) -> u64 {
+        (self.to + 1).saturating_sub(self.from)
+    }
+}
+
+impl Names {
+    pub(crate) fn as_slice(&self) -> &[Arc<str>] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Many(names) => names,
+        }
+    }
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        ENTRY_BYTES
+            + match self {
+                Self::Answer(text) => text.len(),
+                Self::Delivery(delivery) => delivery.bytes(),
+                Self::Gap(_) => 0,
+            }
+    }
+}
+
+impl Delivery {
+    /// When its event was read, where nothing but the broker's own work lies between that and now: a transition may
+    /// have waited for `dwell_s`, and what a subscriber came by is as old as it is.
+    pub(crate) fn fresh_since(&self) -> Option<Instant> {
+        (self.cause == Cause::Published && self.transition.is_none() && !self.is_late)
+            .then_some(self.body.received)
+    }
+
+    /// What its texts take.
+    pub(crate) fn bytes(&self) -> usize {
+        let names: usize = self.subscriptions.as_slice().iter().map(|name| name.len() + 1).sum();
+        self.body.text.len() + names
+    }
+}
+
+impl Outbox {
+    pub(crate) fn new(connection: u64, bounds: Bounds) -> Self {
+        Self {
+            connection,
+            bounds,
+            state: Mutex::new(State::new(bounds.overflow)),
+            filled: Notify::new(),
+            answered: Notify::new(),
+            heard_ms: AtomicU64::new(0),
+            started: Instant::now(),
+        }
+    }
+
+    /// A panic under the lock is impossible but for memory running out; what is there is still right.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes from now on what the writer takes.
+    pub(crate) fn note_for(&self, recipient: Arc<Recipient>) {
+        self.state().recipient = Some(recipient);
+    }
+
+    /// Whether a delivery waits for the writer.
+    pub(crate) fn waits(&self, offset: u64) -> bool {
+        self.state().waits(offset)
+    }
+
+    /// Puts a delivery in; at the bound the policy decides what is lost.
+    pub(crate) fn push_delivery(&self, delivery: Delivery) -> Pushed {
+        let mut state = self.state();
+        if state.close.is_some() {
+            return Pushed::default();
+        }
+        let mut dropped = 0;
+        let bytes = ENTRY_BYTES + delivery.bytes();
+        state.supersede(&delivery);
+        while !self.bounds.hold(&state, bytes) {
+            if state.lose_one() {
+                dropped += 1;
+            } else {
+                dropped += state.abandon(TOO_SLOW) + 1;
+                return Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps), cut_off: true };
+            }
+        }
+        state.push(Entry::Delivery(delivery));
+        Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps), cut_off: false }
+    }
+
+    /// Puts in what is kept elsewhere as well, if there is room. Otherwise nothing is lost, and the reader is behind.
+    pub(crate) fn offer(&self, entry: Entry) -> Offered {
+        let mut state = self.state();
+        let has_room = match &entry {
+            Entry::Delivery(_) => self.bounds.hold(&state, entry.bytes()),
+            Entry::Gap(_) | Entry::Answer(_) => {
+                state.is_empty() || state.bytes + entry.bytes() <= self.bounds.bytes
+            }
+        };
+        if state.close.is_some() || !has_room {
+            state.is_behind = true;
+            return Offered::Full;
+        }
+        state.push(entry);
+        Offered::Taken { sleeps: std::mem::take(&mut state.sleeps) }
+    }
+
+    /// Whether the writer should ask for more now: there is more, and half of the room is free. Says so once.
+    pub(crate) fn wants_more(&self) -> bool {
+        let mut state = self.state();
+        let Bounds { frames, bytes, .. } = self.bounds;
+        let has_drained = state.deliveries_count <= frames / 2 && state.bytes <= bytes / 2;
+        has_drained && std::mem::take(&mut state.is_behind)
+    }
+
+    /// Ends the connection of a reader that did not keep up; what waits for it goes. Says whether it was not ending.
+    pub(crate) fn cut_off(&self) -> bool {
+        let mut state = self.state();
+        if state.close.is_some() {
+            return false;
+        }
+        state.abandon(TOO_SLOW);
+        drop(state);
+        self.filled.notify_one();
+        self.answered.notify_one();
+        true
+    }
+
+    /// Puts a gap at the end.
+    pub(crate) fn push_gap(&self, gap: Gap) {
+        self.push(Entry::Gap(gap));
+    }
+
+    /// Puts an answer in and wakes the writer.
+    pub(crate) fn push_answer(&self, text: impl Into<Box<str>>) {
+        self.push(Entry::Answer(text.into()));
+    }
+
+    fn push(&self, entry: Entry) {
+        let mut state = self.state();
+        if state.close.is_some() {
+            return;
+        }
+        state.push(entry);
+        let sleeps = std::mem::take(&mut state.sleeps);
+        drop(state);
+        if sleeps {
+            self.wake();
+        }
+    }
+
+    /// Waits until there is room for another answer behind so many that are not here yet: who does not read answers is
+    /// not read from.
+    pub(crate) async fn room_for_answer(&self, coming: usize) {
+        loop {
+            {
+                let state = self.state();
+                if state.answers_count + coming < self.bounds.answers || state.close.is_some() {
+                    return;
+                }
+            }
+            self.answered.notified().await;
+        }
+    }
+
+    /// Wakes the writer.
+    pub(crate) fn wake(&self) {
+        self.filled.notify_one();
+    }
+
+    /// Ends the connection once everything that waits is written. The first reason stands.
+    pub(crate) fn close(&self, code: u16, reason: &'static str) {
+        self.state().close.get_or_insert(Close { code, reason });
+        self.filled.notify_one();
+        self.answered.notify_one();
+    }
+
+    /// Whether the connection is being ended.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.state().close.is_some()
+    }
+
+    /// Waits for something to write and takes up to `bytes_max` of it, at least one entry, into `batch`, which
+    /// is empty. An empty batch says that the connection ends, and why.
+    pub(crate) async fn next_batch(&self, batch: &mut Vec<Entry>, bytes_max: usize) -> Option<Close> {
+        loop {
+            {
+                let mut state = self.state();
+                if state.take(batch, bytes_max) {
+                    self.answered.notify_one();
+                }
+                if !batch.is_empty() {
+                    return None;
+                }
+                if state.close.is_some() {
+                    return state.close.clone();
+                }
+                state.sleeps = true;
+            }
+            self.filled.notified().await;
+        }
+    }
+
+    /// Notes that the other side lives.
+    pub(crate) fn hear(&self) {
+        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard_ms.store(elapsed, Ordering::Relaxed);
+    }
+
+    /// For how long the other side has been silent.
+    pub(crate) fn silence(&self) -> Duration {
+        let heard = Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
+        self.started.elapsed().saturating_sub(heard)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! What waits, counted, and what is lost of it at the bound.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::queue::{Queue, Spot};
+use super::{Close, Delivery, ENTRY_BYTES, Entry, Gap, Names, Reason};
+use crate::config::OverflowName;
+use crate::ingest::feature::ObjectHash;
+use crate::recipient::Recipient;
+
+pub(super) struct State {
+    queue: Queue,
+    /// What happens at the bound where a delivery says nothing of it.
+    overflow: OverflowName,
+    pub(super) deliveries_count: usize,
+    pub(super) answers_count: usize,
+    pub(super) bytes: usize,
+    /// Of deliveries with `keep-latest`, the last of each subject, by offset.
+    latest: HashMap<Subject, (u64, Spot), foldhash::fast::RandomState>,
+    /// Those before them, by offset.
+    superseded: BTreeMap<u64, Spot>,
+    /// Whether a delivery may have been lost that was not the oldest.
+    has_holes: bool,
+    /// Whether there is more for the reader than had room, and nobody has asked for it yet.
+    pub(super) is_behind: bool,
+    pub(super) close: Option<Close>,
+    pub(super) sleeps: bool,
+    /// Where it is noted what the writer takes, if anywhere.
+    pub(super) recipient: Option<Arc<Recipient>>,
+}
+
+/// What a newer delivery is a newer one of.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Subject {
+    object: ObjectHash,
+    subscriptions: Names,
+}
+
+/// Entries that an idle connection keeps room for.
+const IDLE_ENTRIES: usize = 64;
+
+impl State {
+    pub(super) fn new(overflow: OverflowName) -> Self {
+        Self {
+            queue: Queue::new(),
+            overflow,
+            deliveries_count: 0,
+            answers_count: 0,
+            bytes: 0,
+            latest: HashMap::default(),
+            superseded: BTreeMap::new(),
+            has_holes: false,
+            is_behind: false,
+            close: None,
+            sleeps: false,
+            recipient: None,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) fn entries_count(&self) -> usize {
+        self.queue.iter().count()
+    }
+
+    /// Whether a delivery waits.
+    pub(super) fn waits(&self, offset: u64) -> bool {
+        // They are in their order, mostly without holes, and there is nothing before the first or behind the last.
+        let first = self.queue.iter().find_map(offset_of);
+        let last = self.queue.iter_back().find_map(offset_of);
+        let is_between =
+            first.is_some_and(|first| first <= offset) && last.is_some_and(|last| offset <= last);
+        is_between
+            && (!self.has_holes || self.queue.iter_back().any(|entry| offset_of(entry) == Some(offset)))
+    }
+
+    /// Puts an entry at the end. A gap that goes on where the last one ended becomes one with it, so that they are never
+    /// many more than deliveries.
+    pub(super) fn push(&mut self, entry: Entry) {
+        if let Entry::Gap(gap) = &entry
+            && gap.is_loss()
+            && let Some((last, told)) = self.last_gap()
+            && told.to + 1 == gap.from
+        {
+            self.queue.replace(last, Entry::Gap(told.joined(*gap)));
+            return;
+        }
+        self.bytes += entry.bytes();
+        let subject = match &entry {
+            Entry::Answer(_) => {
+                self.answers_count += 1;
+                None
+            }
+            Entry::Delivery(delivery) => {
+                self.deliveries_count += 1;
+                self.keeps_latest(delivery).then(|| (Subject::of(delivery), delivery.offset))
+            }
+            Entry::Gap(_) => None,
+        };
+        let spot = self.queue.push(entry);
+        if let Some((subject, offset)) = subject {
+            self.latest.insert(subject, (offset, spot));
+        }
+    }
+
+    fn policy(&self, delivery: &Delivery) -> OverflowName {
+        delivery.overflow.unwrap_or(self.overflow)
+    }
+
+    fn keeps_latest(&self, delivery: &Delivery) -> bool {
+        self.policy(delivery) == OverflowName::KeepLatest
+    }
+
+    /// Takes note that a delivery comes: an earlier one of its subject gives way before others do.
+    pub(super) fn supersede(&mut self, delivery: &Delivery) {
+        if self.keeps_latest(delivery)
+            && let Some((offset, spot)) = self.latest.remove(&Subject::of(delivery))
+        {
+            self.superseded.insert(offset, spot);
+        }
+    }
+
+    /// Loses one delivery, in whose place a gap tells of it: the oldest of those after which a newer one of the same subject
+    /// comes, or else the oldest. Says `false`, and does nothing, where that would rather end the connection.
+    pub(super) fn lose_one(&mut self) -> bool {
+        if let Some((_, spot)) = self.superseded.first_key_value() {
+            self.has_holes = true;
+            self.lose(*spot);
+            return true;
+        }
+        let is_delivery = |spot: &Spot| matches!(self.queue.get(*spot), Some(Entry::Delivery(_)));
+        let oldest =
+            std::iter::successors(self.queue.first(), |spot| self.queue.after(*spot)).find(is_delivery);
+        let Some(spot) = oldest else { return true };
+        if let Some(Entry::Delivery(delivery)) = self.queue.get(spot)
+            && self.policy(delivery) == OverflowName::Disconnect
+        {
+            return false;
+        }
+        self.lose(spot);
+        true
+    }
+
+    /// Puts a gap in the place of a delivery, which becomes one with those around it: there are never more of them than
+    /// deliveries and one.
+    fn lose(&mut self, spot: Spot) {
+        let Some(Entry::Delivery(delivery)) = self.queue.get(spot) else { return };
+        let mut gap = Gap { from: delivery.offset, to: delivery.offset, reason: Reason::Overflow };
+        let bytes = ENTRY_BYTES + delivery.bytes();
+        let subject = self.keeps_latest(delivery).then(|| Subject::of(delivery));
+        self.forget(subject, gap.from);
+        self.deliveries_count -= 1;
+        self.bytes -= bytes;
+        let mut place = spot;
+        match self.gap_beside(spot, Queue::before) {
+            Some((before, told)) if told.to + 1 == gap.from => {
+                gap = told.joined(gap);
+                self.queue.remove(spot);
+                place = before;
+            }
+            _ => self.bytes += ENTRY_BYTES,
+        }
+        if let Some((after, told)) = self.gap_beside(place, Queue::after)
+            && gap.to + 1 == told.from
+        {
+            gap = gap.joined(told);
+            self.queue.remove(after);
+            self.bytes -= ENTRY_BYTES;
+        }
+        self.queue.replace(place, Entry::Gap(gap));
+    }
+
+    /// The gap at the end, with nothing but answers behind it.
+    fn last_gap(&self) -> Option<(Spot, Gap)> {
+        self.gap_at(self.queue.last()?, Queue::before)
+    }
+
+    /// The next gap in a direction, with nothing but answers in between.
+    fn gap_beside(&self, spot: Spot, next: fn(&Queue, Spot) -> Option<Spot>) -> Option<(Spot, Gap)> {
+        self.gap_at(next(&self.queue, spot)?, next)
+    }
+
+    fn gap_at(&self, mut spot: Spot, next: fn(&Queue, Spot) -> Option<Spot>) -> Option<(Spot, Gap)> {
+        while let Some(Entry::Answer(_)) = self.queue.get(spot) {
+            spot = next(&self.queue, spot)?;
+        }
+        match self.queue.get(spot) {
+            Some(Entry::Gap(gap)) if gap.is_loss() => Some((spot, *gap)),
+            _ => None,
+        }
+    }
+
+    /// A delivery waits no more.
+    fn forget(&mut self, subject: Option<Subject>, offset: u64) {
+        if let Some(subject) = subject
+            && self.superseded.remove(&offset).is_none()
+        {
+            self.latest.remove(&subject);
+        }
+    }
+
+    /// Forgets everything that waits, and says how many deliveries that were.
+    pub(super) fn abandon(&mut self, close: Close) -> u64 {
+        let lost = self.deliveries_count as u64;
+        let recipient = self.recipient.take();
+        *self = Self { close: Some(close), sleeps: self.sleeps, recipient, ..Self::new(self.overflow) };
+        lost
+    }
+
+    /// Moves entries from the front; says whether answers were among them.
+    pub(super) fn take(&mut self, batch: &mut Vec<Entry>, bytes_max: usize) -> bool {
+        let answers_before = self.answers_count;
+        let mut bytes_taken = 0;
+        let recipient = self.recipient.clone();
+        let mut written = recipient.as_deref().map(Recipient::written);
+        while let Some(spot) = self.queue.first()
+            && let Some(entry) = self.queue.get(spot)
+        {
+            let bytes = entry.bytes();
+            if bytes_taken > 0 && bytes_taken + bytes > bytes_max {
+                break;
+            }
+            bytes_taken += bytes;
+            match entry {
+                Entry::Answer(_) => self.answers_count -= 1,
+                Entry::Delivery(delivery) => {
+                    let offset = delivery.offset;
+                    if let Some(written) = &mut written {
+                        written.add(offset);
+                    }
+                    let subject = self.keeps_latest(delivery).then(|| Subject::of(delivery));
+                    self.deliveries_count -= 1;
+                    self.forget(subject, offset);
+                }
+                Entry::Gap(_) => {}
+            }
+            batch.extend(self.queue.remove(spot));
+        }
+        self.bytes -= bytes_taken;
+        if self.queue.is_empty() {
+            self.has_holes = false;
+            // A burst leaves a large queue behind, which an idle connection need not keep.
+            if self.queue.capacity() > IDLE_ENTRIES {
+                self.queue = Queue::new();
+                self.latest = HashMap::default();
+            }
+        }
+        self.answers_count < answers_before
+    }
+}
+
+impl Subject {
+    pub(crate) fn of(delivery: &Delivery) -> Self {
+        Self { object: delivery.body.object, subscriptions: delivery.subscriptions.clone() }
+    }
+}
+
+impl Gap {
+    /// Whether it tells of deliveries that were lost one by one, and not of how a session begins.
+    fn is_loss(&self) -> bool {
+        self.reason != Reason::Epoch
+    }
+
+    /// The gap of both, of which `after` follows.
+    fn joined(self, after: Self) -> Self {
+        Self { from: self.from, to: after.to, reason: self.reason.max(after.reason) }
+    }
+}
+
+fn offset_of(entry: &Entry) -> Option<u64> {
+    match entry {
+        Entry::Delivery(delivery) => Some(delivery.offset),
+        Entry::Answer(_) | Entry::Gap(_) => None,
+    }
+}

@@ -1,0 +1,284 @@
+//! Sessions that outlive their connections: when a session is one, what is kept of it, and how it is let go.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::kept::{Kept, KeptMatch};
+use super::ledger::Waiting;
+use super::resume::pull;
+use super::{Client, Sessions};
+use crate::outbox::{Delivery, Entry, Offered, Reason};
+use crate::refusal::Refusal;
+use crate::store::StoredMatch;
+
+/// What a client has whose session is durable.
+pub(super) struct Durable {
+    pub(super) kept: Kept,
+    /// Its durable subscriptions.
+    pub(super) subscriptions_count: usize,
+    /// The last offset that was handed out: what nobody got nobody can acknowledge.
+    pub(super) handed: u64,
+    /// Whether its record has changed since it was written.
+    pub(super) is_changed: bool,
+    /// On disk nothing is kept up to here.
+    pub(super) stored_floor: u64,
+    /// What was kept and is no more, since then.
+    pub(super) gone: Vec<u64>,
+    /// Whether its oldest match has a date among those that are looked at.
+    is_dated: bool,
+}
+
+impl Durable {
+    pub(super) fn new(kept: Kept, last: u64) -> Self {
+        Self {
+            kept,
+            subscriptions_count: 0,
+            handed: last,
+            is_changed: false,
+            stored_floor: last,
+            gone: Vec::new(),
+            is_dated: false,
+        }
+    }
+}
+
+/// The time of day.
+pub(super) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Sessions {
+    /// Makes the session of a client durable, if it is not.
+    pub(super) fn make_durable(&mut self, id: u32) {
+        let Some(client) = self.clients.get_mut(id).filter(|client| client.durable.is_none()) else { return };
+        let kept = Kept::after(client.offset, Arc::clone(&self.kept_total));
+        client.durable = Some(Box::new(Durable::new(kept, client.offset)));
+        client.is_stored |= self.ledger.has_disk();
+        self.metrics.durable_sessions.raise();
+        self.session_changed(id, true);
+    }
+
+    /// Ends what is durable of a session that has nothing left to keep and nobody to tell.
+    pub(super) fn settle(&mut self, id: u32) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let is_over = client.durable.as_ref().is_some_and(|durable| {
+            durable.subscriptions_count == 0 && durable.kept.is_empty() && client.readers.is_empty()
+        });
+        // What is still on its way is released first.
+        if is_over && client.released == client.offset {
+            // Up to here: what its record says stays right, for it takes no more offsets as a durable one.
+            client.durable = None;
+            self.metrics.durable_sessions.lower();
+            if let Some(batch) = self.ledger.record_later() {
+                batch.forget_kept(&client.name, 0..=client.offset);
+            }
+        }
+        self.leave(id);
+    }
+
+    /// Writes the record of a session anew with the next commit.
+    pub(super) fn session_changed(&mut self, id: u32, is_due: bool) {
+        if !self.ledger.has_disk() {
+            return;
+        }
+        let Some(durable) = self.clients.get_mut(id).and_then(|client| client.durable.as_mut()) else {
+            return;
+        };
+        if !durable.is_changed || is_due {
+            durable.is_changed = true;
+            self.ledger.session_changed(id, is_due);
+        }
+    }
+
+    /// Deals a delivery out in a durable session, whose next offset it has.
+    pub(super) fn deliver_durable(&mut self, id: u32, delivery: Delivery, is_kept: bool) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(durable) = &mut client.durable else { return };
+        let (offset, has_disk) = (delivery.offset, self.ledger.has_disk());
+        let mut passing = None;
+        if is_kept {
+            let kept = KeptMatch { delivery: delivery.clone(), at_ms: self.unix_ms };
+            let gone_before = durable.gone.len();
+            let keeping = durable.kept.push(kept, &self.kept_bounds, &mut durable.gone);
+            let lost = durable.gone.len() - gone_before + usize::from(!keeping.is_kept);
+            self.metrics.dropped.add(lost as u64);
+            if !has_disk {
+                durable.gone.clear();
+            }
+            if keeping.is_kept
+                && let Some(body) = self.ledger.body(&delivery.body, self.unix_ms)
+            {
+                let kept = StoredMatch {
+                    offset,
+                    subscriptions: delivery.subscriptions.as_slice().to_vec(),
+                    cause: delivery.cause,
+                    transition: delivery.transition,
+                    at_ms: self.unix_ms,
+                    body,
+                };
+                if let Some(batch) = self.ledger.record() {
+                    batch.keep(&client.name, &kept);
+                }
+            }
+            if keeping.cuts_off {
+                for reader in client.readers.iter().filter(|reader| reader.is_behind) {
+                    self.metrics.overflowed.add(reader.outbox.cut_off().into());
+                }
+            }
+            if !durable.is_dated
+                && let Some(oldest) = durable.kept.oldest_ms()
+            {
+                durable.is_dated = true;
+                self.dates.push(Reverse((date(oldest, self.unix_ms, self.kept_bounds.age_ms), id)));
+            }
+        } else {
+            durable.kept.skip(offset, Reason::NotDurable);
+            passing = Some(Entry::Delivery(delivery));
+        }
+        self.session_changed(id, true);
+        self.wait_or_release(id, offset, passing);
+    }
+
+    /// Takes an offset of a durable session for a loss that is told.
+    pub(super) fn skip_durable(&mut self, id: u32, offset: u64, reason: Reason) {
+        if let Some(durable) = self.clients.get_mut(id).and_then(|client| client.durable.as_mut()) {
+            durable.kept.skip(offset, reason);
+        }
+        self.session_changed(id, true);
+        self.wait_or_release(id, offset, None);
+    }
+
+    fn wait_or_release(&mut self, client: u32, offset: u64, passing: Option<Entry>) {
+        match (self.ledger.has_disk(), passing) {
+            (true, None) => self.ledger.wait(Waiting::Kept { client, offset }),
+            (true, Some(entry)) => self.ledger.wait(Waiting::Passing { client, offset, entry }),
+            (false, None) => self.release_kept(client, offset),
+            (false, Some(entry)) => self.release_passing(client, offset, entry),
+        }
+    }
+
+    /// The session has come to an offset that is kept, or told as lost: readers that keep up get it.
+    pub(super) fn release_kept(&mut self, id: u32, offset: u64) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.released = offset;
+        let Client { durable: Some(durable), readers, .. } = client else { return };
+        for reader in readers.iter_mut().filter(|reader| !reader.is_behind) {
+            pull(reader, durable, offset, false, &self.metrics, &mut self.sleepers);
+        }
+        self.settle_released(id);
+    }
+
+    /// What had to wait for the last release may be over now.
+    fn settle_released(&mut self, id: u32) {
+        let is_last = self.clients.get(id).is_some_and(|client| {
+            client.released == client.offset && client.readers.is_empty() && client.subscriptions.is_empty()
+        });
+        if is_last {
+            self.settle(id);
+        }
+    }
+
+    /// The session has come to an offset that is not kept: it is for the readers that are there and keep up.
+    pub(super) fn release_passing(&mut self, id: u32, offset: u64, entry: Entry) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.released = offset;
+        for reader in &mut client.readers {
+            if reader.cursor >= offset {
+                continue;
+            }
+            match &mut client.durable {
+                Some(durable) => {
+                    if reader.is_behind {
+                        continue;
+                    }
+                    match reader.outbox.offer(entry.clone()) {
+                        Offered::Full => reader.fall_behind(&self.metrics),
+                        Offered::Taken { sleeps } => {
+                            reader.cursor = offset;
+                            durable.handed = durable.handed.max(offset);
+                            if sleeps {
+                                self.sleepers.push(Arc::clone(&reader.outbox));
+                            }
+                        }
+                    }
+                }
+                None => {
+                    reader.cursor = offset;
+                    reader.push(entry.clone(), &self.metrics, &mut self.sleepers);
+                }
+            }
+        }
+        self.settle_released(id);
+    }
+
+    /// Forgets what a client has acknowledged: everything up to an offset, as far as it was handed out.
+    pub(crate) fn acknowledge(&mut self, name: &str, offset: u64) -> Result<(), Refusal> {
+        let id = self.ids.get(name).copied();
+        let client = id.and_then(|id| self.clients.get_mut(id));
+        let last = client.as_ref().map_or(0, |client| client.released);
+        if offset > last {
+            return Err(Refusal::invalid(
+                "/offset",
+                format!("is beyond {last}, the last offset of the session"),
+            ));
+        }
+        if let (Some(id), Some(durable)) = (id, client.and_then(|client| client.durable.as_mut())) {
+            durable.kept.acknowledge(offset.min(durable.handed));
+            self.session_changed(id, false);
+            self.settle(id);
+        }
+        Ok(())
+    }
+
+    /// When the next kept match has been kept for as long as it may be.
+    pub(super) fn next_date(&self) -> Option<Instant> {
+        self.dates.peek().map(|Reverse((date, _))| *date)
+    }
+
+    /// Lets go of what has been kept for as long as it may be.
+    pub(super) fn let_go(&mut self, now: Instant) {
+        while let Some(&Reverse((date_due, id))) = self.dates.peek()
+            && date_due <= now
+        {
+            self.dates.pop();
+            let age_ms = self.kept_bounds.age_ms;
+            let durable = self.clients.get_mut(id).and_then(|client| client.durable.as_mut());
+            let Some(durable) = durable.filter(|durable| durable.is_dated) else { continue };
+            let gone_before = durable.gone.len();
+            durable.kept.expire((self.unix_ms + 1).saturating_sub(age_ms), &mut durable.gone);
+            let gone = durable.gone.len() - gone_before;
+            self.metrics.dropped.add(gone as u64);
+            if !self.ledger.has_disk() {
+                durable.gone.clear();
+            }
+            durable.is_dated = false;
+            if let Some(oldest) = durable.kept.oldest_ms() {
+                durable.is_dated = true;
+                self.dates.push(Reverse((date(oldest, self.unix_ms, age_ms), id)));
+            }
+            if gone > 0 {
+                self.session_changed(id, false);
+                self.settle(id);
+            }
+        }
+    }
+
+    /// Gives the oldest match of a session that was restored its date.
+    pub(super) fn date_oldest(&mut self, id: u32) {
+        let Some(durable) = self.clients.get_mut(id).and_then(|client| client.durable.as_mut()) else {
+            return;
+        };
+        if let (false, Some(oldest)) = (durable.is_dated, durable.kept.oldest_ms()) {
+            durable.is_dated = true;
+            self.dates.push(Reverse((date(oldest, self.unix_ms, self.kept_bounds.age_ms), id)));
+        }
+    }
+}
+
+/// When a match has been kept for long enough. Never at once: a clock that was set makes nobody busy.
+fn date(at_ms: u64, now_ms: u64, age_ms: u64) -> Instant {
+    let left_ms = at_ms.saturating_add(age_ms).saturating_sub(now_ms).clamp(1, age_ms.max(1));
+    Instant::now() + Duration::from_millis(left_ms)
+}

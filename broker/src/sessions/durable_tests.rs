@@ -1,0 +1,320 @@
+//! What durable sessions keep, when they tell it, and how readers come back; with a disk that fails when it is told to.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+use super::tests::{Bench, waiting};
+use super::*;
+use crate::outbox::Bounds;
+use crate::receipt::Receipt;
+use crate::store::{Batch, Store, StoreError, StoredBody};
+
+/// A disk that is told whether it fails, and counts.
+#[derive(Clone)]
+struct FaultyDisk {
+    store: Store,
+    fails: Arc<AtomicBool>,
+    commits: Arc<AtomicU64>,
+    _folder: Arc<TempDir>,
+}
+
+impl FaultyDisk {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let mut settings = crate::config::Config::default().store;
+        settings.data = folder.path().join("data").to_str().unwrap().to_owned();
+        let (store, _) = Store::open(&settings, config::WorldName::Planar, |_| {}).unwrap();
+        Self { store, fails: Arc::default(), commits: Arc::default(), _folder: Arc::new(folder) }
+    }
+}
+
+impl Disk for FaultyDisk {
+    fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
+        assert!(!batch.is_empty(), "nothing has to be written");
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(StoreError::Closed);
+        }
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.store.commit(batch)
+    }
+
+    fn new_body(&self) -> Arc<StoredBody> {
+        self.store.new_body()
+    }
+}
+
+const DURABLE: &str = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
+
+fn with_disk() -> (Bench, FaultyDisk) {
+    let disk = FaultyDisk::new();
+    let bench = Bench::with(Some(Box::new(disk.clone())), |config| {
+        config.store.ack_delay_ms = 0;
+        config.limits.readers_per_client = 2;
+    });
+    (bench, disk)
+}
+
+/// A client with a durable subscription, where events happen.
+fn subscribed(bench: &mut Bench) {
+    bench.install_document("a", "s1", DURABLE, None).unwrap();
+    bench.move_to("a", 0.0);
+    bench.sessions.commit_and_release();
+}
+
+fn publish(bench: &mut Bench, count: usize) {
+    (0..count).for_each(|_| bench.publish());
+    bench.sessions.commit_and_release();
+}
+
+fn epoch(bench: &Bench) -> String {
+    bench.sessions.clients.get(0).unwrap().epoch.to_string()
+}
+
+#[tokio::test]
+async fn what_comes_while_nobody_reads_is_there_until_it_is_acknowledged() {
+    for mut bench in [with_disk().0, Bench::with(None, |_| {})] {
+        subscribed(&mut bench);
+        publish(&mut bench, 3);
+        let outbox = bench.attach("a", 1, Resume::Ready);
+        assert_eq!(waiting(&outbox).await, ["{\"op\":\"ready\"", "1 \"s1\"", "2 \"s1\"", "3 \"s1\""]);
+        publish(&mut bench, 1);
+        assert_eq!(waiting(&outbox).await, ["4 \"s1\""]);
+        bench.sessions.acknowledge("a", 2).unwrap();
+        assert!(matches!(bench.sessions.acknowledge("a", 5), Err(Refusal::Invalid(_))));
+        bench.sessions.detach("a", 1);
+        let outbox = bench.attach("a", 2, Resume::Fresh);
+        assert_eq!(waiting(&outbox).await, ["3 \"s1\"", "4 \"s1\""]);
+        bench.sessions.detach("a", 2);
+        let epoch = epoch(&bench);
+        for (resume, told) in [
+            (
+                Resume::After { epoch: "other".to_owned(), offset: 3 },
+                vec!["gap 3-2 epoch", "3 \"s1\"", "4 \"s1\""],
+            ),
+            (
+                Resume::After { epoch: epoch.clone(), offset: 5 },
+                vec!["gap 3-2 epoch", "3 \"s1\"", "4 \"s1\""],
+            ),
+            (
+                Resume::After { epoch: epoch.clone(), offset: 1 },
+                vec!["gap 2-2 acknowledged", "3 \"s1\"", "4 \"s1\""],
+            ),
+            (Resume::ReadyAfter { epoch: epoch.clone(), offset: 3 }, vec!["{\"op\":\"ready\"", "4 \"s1\""]),
+            // This one does not acknowledge, an event stream does.
+            (Resume::Fresh, vec!["3 \"s1\"", "4 \"s1\""]),
+            (Resume::After { epoch: epoch.clone(), offset: 3 }, vec!["4 \"s1\""]),
+            (Resume::Fresh, vec!["4 \"s1\""]),
+        ] {
+            let outbox = bench.attach("a", 3, resume);
+            assert_eq!(waiting(&outbox).await, told);
+            bench.sessions.detach("a", 3);
+        }
+        assert_eq!(bench.sessions.metrics.unread.get(), 0);
+        assert_eq!(bench.sessions.kept_total.matches(), 1);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_seen_before_it_is_on_disk_and_others_do_not_wait() {
+    let (mut bench, disk) = with_disk();
+    subscribed(&mut bench);
+    bench.install("b", "s1", Some(9)).unwrap();
+    bench.move_to("b", 0.0);
+    bench.sessions.commit_and_release();
+    let durable = bench.attach("a", 1, Resume::Fresh);
+    let passing = bench.attach("b", 2, Resume::Fresh);
+    let commits = disk.commits.load(Ordering::Relaxed);
+    bench.publish();
+    assert_eq!(waiting(&passing).await, ["1 \"s1\""]);
+    assert_eq!(waiting(&durable).await, Vec::<String>::new());
+    // Who comes now does not see it either.
+    let late = bench.attach("a", 3, Resume::Ready);
+    assert_eq!(waiting(&late).await, ["{\"op\":\"ready\""]);
+    bench.sessions.commit_and_release();
+    assert_eq!(disk.commits.load(Ordering::Relaxed), commits + 1);
+    assert_eq!(
+        (waiting(&durable).await, waiting(&late).await),
+        (vec!["1 \"s1\"".to_owned()], vec!["1 \"s1\"".to_owned()])
+    );
+    // A step that nothing has to survive of is not written.
+    bench.sessions.forget("a");
+    bench.sessions.commit_and_release();
+    bench.sessions.begin();
+    bench.publish();
+    bench.sessions.commit_and_release();
+    assert_eq!(disk.commits.load(Ordering::Relaxed), commits + 2);
+}
+
+#[tokio::test]
+async fn a_slow_reader_loses_nothing_that_is_kept() {
+    let (mut bench, _disk) = with_disk();
+    bench.bounds = Bounds::of(4, 1_000_000);
+    subscribed(&mut bench);
+    let slow = bench.attach("a", 1, Resume::Fresh);
+    let mut seen = Vec::new();
+    for round in 0..30 {
+        publish(&mut bench, 1);
+        if round % 7 == 0 {
+            seen.extend(waiting(&slow).await);
+            if slow.wants_more() {
+                bench.sessions.refill("a", 1);
+            }
+        }
+    }
+    assert_eq!(bench.sessions.metrics.readers_behind.get(), 1);
+    loop {
+        let taken = waiting(&slow).await;
+        if taken.is_empty() {
+            break;
+        }
+        seen.extend(taken);
+        if slow.wants_more() {
+            bench.sessions.refill("a", 1);
+        }
+    }
+    assert_eq!(seen, (1..=30).map(|offset| format!("{offset} \"s1\"")).collect::<Vec<_>>());
+    assert_eq!(bench.sessions.metrics.readers_behind.get(), 0);
+    publish(&mut bench, 1);
+    assert_eq!(waiting(&slow).await, ["31 \"s1\""]);
+}
+
+#[tokio::test]
+async fn at_the_bound_readers_that_are_behind_are_told_or_cut_off() {
+    let disconnect = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true,"overflow":"disconnect"}"#;
+    for (document, is_cut_off) in [(DURABLE, false), (disconnect, true)] {
+        let (mut bench, _disk) = with_disk();
+        bench.bounds = Bounds::of(2, 1_000_000);
+        bench.sessions.kept_bounds.frames = 3;
+        subscribed(&mut bench);
+        bench.install_document("a", "s1", document, None).unwrap();
+        let (slow, quick) = (bench.attach("a", 1, Resume::Fresh), bench.attach("a", 2, Resume::Fresh));
+        for offset in 1..=9 {
+            publish(&mut bench, 1);
+            assert_eq!(waiting(&quick).await, [format!("{offset} \"s1\"")]);
+        }
+        assert_eq!(slow.is_closing(), is_cut_off);
+        if !is_cut_off {
+            assert_eq!(waiting(&slow).await, ["1 \"s1\"", "2 \"s1\""]);
+            assert!(slow.wants_more());
+            bench.sessions.refill("a", 1);
+            assert_eq!(waiting(&slow).await, ["gap 3-6 overflow", "7 \"s1\"", "8 \"s1\""]);
+            bench.sessions.refill("a", 1);
+            assert_eq!(waiting(&slow).await, ["9 \"s1\""]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_durable_is_for_those_who_are_there() {
+    let (mut bench, _disk) = with_disk();
+    subscribed(&mut bench);
+    bench
+        .install_document("a", "s2", r#"{"filters":[{"area":{"center":[50,0],"radius_m":1}}]}"#, None)
+        .unwrap();
+    let outbox = bench.attach("a", 1, Resume::Fresh);
+    publish(&mut bench, 1);
+    bench.publish_at(50.0);
+    publish(&mut bench, 1);
+    assert_eq!(waiting(&outbox).await, ["1 \"s1\"", "2 \"s2\"", "3 \"s1\""]);
+    let late = bench.attach("a", 2, Resume::Fresh);
+    assert_eq!(waiting(&late).await, ["1 \"s1\"", "gap 2-2 not-durable", "3 \"s1\""]);
+}
+
+#[tokio::test]
+async fn a_session_is_durable_as_long_as_there_is_a_reason() {
+    let (mut bench, _disk) = with_disk();
+    let durable = |bench: &Bench| bench.sessions.metrics.durable_sessions.get();
+    bench.install_document("a", "s1", DURABLE, Some(1)).unwrap();
+    bench.move_to("a", 0.0);
+    publish(&mut bench, 2);
+    // Its connection does not take it along.
+    bench.sessions.detach("a", 1);
+    assert!(bench.sessions.document("a", "s1").is_some());
+    assert!(bench.sessions.remove("a", "s1"));
+    bench.sessions.commit_and_release();
+    assert_eq!(durable(&bench), 1);
+    let outbox = bench.attach("a", 2, Resume::Fresh);
+    assert_eq!(waiting(&outbox).await.len(), 2);
+    bench.sessions.acknowledge("a", 2).unwrap();
+    assert_eq!(durable(&bench), 1);
+    bench.sessions.detach("a", 2);
+    assert_eq!((durable(&bench), bench.sessions.metrics.clients.get()), (0, 1));
+    bench.install_document("a", "s1", DURABLE, None).unwrap();
+    publish(&mut bench, 1);
+    assert_eq!(durable(&bench), 1);
+    assert!(bench.sessions.forget("a"));
+    bench.sessions.commit_and_release();
+    assert_eq!((durable(&bench), bench.sessions.kept_total.matches()), (0, 0));
+    assert_eq!(bench.sessions.metrics.clients.get(), 0);
+}
+
+#[tokio::test]
+async fn while_the_disk_fails_nothing_changes_and_then_it_goes_on() {
+    let (mut bench, disk) = with_disk();
+    subscribed(&mut bench);
+    let outbox = bench.attach("a", 1, Resume::Fresh);
+    disk.fails.store(true, Ordering::Relaxed);
+    let receipt = Receipt::new();
+    bench.sessions.begin();
+    bench.publish();
+    bench.sessions.answer(Answer::Ticket(receipt.ticket()));
+    let (reply, mut answer) = oneshot::channel();
+    bench.sessions.begin();
+    bench.move_to("a", 1.0);
+    bench.sessions.answer(Answer::Moved(reply));
+    assert!(answer.try_recv().is_err());
+    bench.sessions.commit_and_release();
+    assert_eq!(
+        (receipt.settled().await, answer.try_recv()),
+        (Err(Refusal::Storage), Ok(Err(Refusal::Storage)))
+    );
+    assert!(bench.sessions.refuses_changes() && bench.sessions.ledger.health().failure().is_some());
+    assert_eq!(waiting(&outbox).await, Vec::<String>::new());
+    // It is tried again later, and not at once.
+    disk.fails.store(false, Ordering::Relaxed);
+    bench.sessions.commit_and_release();
+    assert!(bench.sessions.refuses_changes());
+    bench.sessions.commit_rest();
+    assert!(!bench.sessions.refuses_changes() && bench.sessions.ledger.health().failure().is_none());
+    assert_eq!(waiting(&outbox).await, ["1 \"s1\""]);
+    assert_eq!(bench.sessions.metrics.store_failures.get(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_stands_before_what_it_brings() {
+    let (mut bench, _disk) = with_disk();
+    bench.move_to("a", 0.0);
+    bench.publish_with(r#","ttl_s":60"#);
+    bench.sessions.commit_and_release();
+    let outbox = bench.attach("a", 1, Resume::Fresh);
+    for document in [DURABLE, r#"{"filters":[{"area":{"radius_m":5}}]}"#] {
+        bench.sessions.begin();
+        bench.sessions.remove("a", "s1");
+        let installed = bench.install_document("a", "s1", document, None).unwrap();
+        let (reply, _answer) = oneshot::channel();
+        let owner = Some((Arc::clone(&outbox), "ok".into()));
+        bench.sessions.answer(Answer::Installed { owner, reply, installed: Box::new(installed) });
+        bench.sessions.tell_changes();
+        assert_eq!(waiting(&outbox).await, Vec::<String>::new());
+        bench.sessions.commit_and_release();
+        let told = waiting(&outbox).await;
+        assert_eq!((told.len(), &*told[0]), (2, "ok"), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_kept_for_too_long_goes() {
+    let (mut bench, _disk) = with_disk();
+    bench.sessions.kept_bounds.age_ms = 30;
+    subscribed(&mut bench);
+    publish(&mut bench, 2);
+    assert!(bench.sessions.next_deadline().is_some());
+    while bench.sessions.kept_total.matches() > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        bench.sessions.advance();
+    }
+    let outbox = bench.attach("a", 1, Resume::Ready);
+    assert_eq!(waiting(&outbox).await, ["{\"op\":\"ready\"", "gap 1-2 age"]);
+}

@@ -1,0 +1,592 @@
+//! What is kept of a durable session until the client acknowledges it: in order, bounded, and every loss remembered.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::config::OverflowName;
+use crate::outbox::{Delivery, Gap, Reason, Subject};
+
+/// How much is kept for one client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeptBounds {
+    pub(super) frames: usize,
+    pub(super) bytes: usize,
+    /// For how long.
+    pub(super) age_ms: u64,
+    /// What goes at the bound where no subscription says so.
+    pub(super) overflow: OverflowName,
+}
+
+/// What is kept over all clients of all shards.
+#[derive(Debug)]
+pub(crate) struct KeptTotal {
+    limit: u64,
+    matches: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// The matches of one session that are not acknowledged yet, and what has become of the offsets between them.
+///
+/// Every offset after the acknowledged one and up to the last is either that of a match or in a hole.
+pub(super) struct Kept {
+    matches: VecDeque<KeptMatch>,
+    holes: VecDeque<Hole>,
+    /// What came before the session was durable.
+    before: u64,
+    acknowledged: u64,
+    bytes: usize,
+    total: Arc<KeptTotal>,
+    /// Of those whose policy is to keep the latest; made when there is one.
+    latest: Option<Box<Latest>>,
+}
+
+/// A match that is kept.
+#[derive(Debug)]
+pub(super) struct KeptMatch {
+    pub(super) delivery: Delivery,
+    /// When it came, in Unix milliseconds.
+    pub(super) at_ms: u64,
+}
+
+/// Offsets of which nothing is kept, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hole {
+    from: u64,
+    to: u64,
+    reason: Reason,
+}
+
+/// The deliveries of which the latest is to be kept, by offset.
+#[derive(Default)]
+struct Latest {
+    /// The last of each subject.
+    last: HashMap<Subject, u64, foldhash::fast::RandomState>,
+    /// Those before them, which go first.
+    superseded: BTreeSet<u64>,
+}
+
+/// What comes next in a session, as far as it is kept.
+#[derive(Debug)]
+pub(super) enum Next<'a> {
+    Match(&'a Delivery),
+    Gap(Gap),
+}
+
+/// What keeping a match led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Keeping {
+    /// Whether it is kept: it is not where it alone is beyond the bounds, or others take all the room.
+    pub(super) is_kept: bool,
+    /// Whether one that had to go would rather have had readers that are behind cut off.
+    pub(super) cuts_off: bool,
+}
+
+/// Holes beside each other beyond those that matches part.
+const HOLES_SPARE: usize = 1_024;
+
+/// What a match takes besides its texts.
+const MATCH_BYTES: usize = 128;
+
+impl KeptTotal {
+    pub(crate) fn new(limit: u64) -> Arc<Self> {
+        Arc::new(Self { limit, matches: AtomicU64::new(0), bytes: AtomicU64::new(0) })
+    }
+
+    /// How many matches are kept.
+    pub(crate) fn matches(&self) -> u64 {
+        self.matches.load(Ordering::Relaxed)
+    }
+
+    /// What they take. A text that several clients share counts for each of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Takes room for one more, if there is any.
+    fn take(&self, bytes: u64) -> bool {
+        let more = |taken: u64| taken.checked_add(bytes).filter(|taken| *taken <= self.limit);
+        let taken = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        self.matches.fetch_add(taken.into(), Ordering::Relaxed);
+        taken
+    }
+
+    fn give_back(&self, matches: u64, bytes: u64) {
+        self.matches.fetch_sub(matches, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl KeptMatch {
+    fn bytes(&self) -> usize {
+        MATCH_BYTES + self.delivery.bytes()
+    }
+}
+
+impl Kept {
+    /// Nothing is kept of what was before, and nobody misses it.
+    pub(super) fn after(before: u64, total: Arc<KeptTotal>) -> Self {
+        let (matches, holes) = (VecDeque::new(), VecDeque::new());
+        Self { matches, holes, before, acknowledged: before, bytes: 0, total, latest: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.matches.is_empty()
+    }
+
+    /// Up to where the client has it.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// The offset before which nothing is kept, where the last one is `last`.
+    pub(super) fn floor(&self, last: u64) -> u64 {
+        self.matches.front().map_or(last, |oldest| oldest.delivery.offset - 1)
+    }
+
+    /// When the oldest came.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        self.matches.front().map(|oldest| oldest.at_ms)
+    }
+
+    pub(super) fn contains(&self, offset: u64) -> bool {
+        self.index_of(offset).is_some()
+    }
+
+    fn index_of(&self, offset: u64) -> Option<usize> {
+        self.matches.binary_search_by_key(&offset, |kept| kept.delivery.offset).ok()
+    }
+
+    /// Keeps the next match. What has to go for it is appended to `gone`.
+    pub(super) fn push(&mut self, new: KeptMatch, bounds: &KeptBounds, gone: &mut Vec<u64>) -> Keeping {
+        let bytes = new.bytes();
+        let mut keeping = Keeping::default();
+        let is_latest = new.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::KeepLatest;
+        if is_latest {
+            self.latest.get_or_insert_default().supersede(&new.delivery);
+        }
+        while self.matches.len() >= bounds.frames
+            || self.bytes + bytes > bounds.bytes
+            || !self.total.take(bytes as u64)
+        {
+            let Some(oldest) = self.matches.front() else {
+                self.skip(new.delivery.offset, Reason::Overflow);
+                return keeping;
+            };
+            let superseded = self.latest.as_ref().and_then(|latest| latest.superseded.first().copied());
+            let index = superseded.and_then(|offset| self.index_of(offset));
+            keeping.cuts_off |= index.is_none()
+                && oldest.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::Disconnect;
+            gone.push(self.lose(index.unwrap_or(0), Reason::Overflow));
+        }
+        keeping.is_kept = true;
+        self.bytes += bytes;
+        if is_latest {
+            self.latest.get_or_insert_default().add(&new.delivery);
+        }
+        self.matches.push_back(new);
+        keeping
+    }
+
+    /// Takes back a match that was kept before; they come in the order of their offsets, with the holes between them.
+    pub(super) fn restore(&mut self, kept: KeptMatch, bounds: &KeptBounds) {
+        let bytes = kept.bytes();
+        // What was accepted is not refused because a bound was lowered since: that counts again at the next one.
+        self.total.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.total.matches.fetch_add(1, Ordering::Relaxed);
+        self.bytes += bytes;
+        if kept.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::KeepLatest {
+            let latest = self.latest.get_or_insert_default();
+            latest.supersede(&kept.delivery);
+            latest.add(&kept.delivery);
+        }
+        self.matches.push_back(kept);
+    }
+
+    /// The next offset is not kept.
+    pub(super) fn skip(&mut self, offset: u64, reason: Reason) {
+        self.skip_range(offset, offset, reason);
+    }
+
+    /// The next offsets are not kept.
+    pub(super) fn skip_range(&mut self, from: u64, to: u64, reason: Reason) {
+        if to < from {
+            return;
+        }
+        match self.holes.back_mut() {
+            Some(last) if last.to + 1 == from && last.reason == reason => last.to = to,
+            _ => self.holes.push_back(Hole { from, to, reason }),
+        }
+        self.bound_holes();
+    }
+
+    /// Forgets everything up to an offset.
+    pub(super) fn acknowledge(&mut self, offset: u64) {
+        if offset <= self.acknowledged {
+            return;
+        }
+        self.acknowledged = offset;
+        while self.matches.front().is_some_and(|oldest| oldest.delivery.offset <= offset) {
+            self.take_out(0);
+        }
+        while let Some(first) = self.holes.front_mut()
+            && first.from <= offset
+        {
+            if first.to > offset {
+                first.from = offset + 1;
+                break;
+            }
+            self.holes.pop_front();
+        }
+        if self.matches.is_empty() {
+            // A burst leaves a large queue behind.
+            self.matches = VecDeque::new();
+            self.latest = None;
+        }
+    }
+
+    /// Loses what came before a time; what went is appended to `gone`.
+    pub(super) fn expire(&mut self, before_ms: u64, gone: &mut Vec<u64>) {
+        while self.oldest_ms().is_some_and(|oldest| oldest < before_ms) {
+            gone.push(self.lose(0, Reason::Age));
+        }
+    }
+
+    /// What comes after an offset, up to the last that may be seen; `None` where that is reached.
+    pub(super) fn next(&self, after: u64, last: u64) -> Option<Next<'_>> {
+        if after >= last {
+            return None;
+        }
+        let from = after + 1;
+        let gap = |to: u64, reason| Some(Next::Gap(Gap { from, to: to.min(last), reason }));
+        if after < self.before {
+            return gap(self.before, Reason::NotDurable);
+        }
+        if after < self.acknowledged {
+            return gap(self.acknowledged, Reason::Acknowledged);
+        }
+        let index = self.matches.partition_point(|kept| kept.delivery.offset <= after);
+        let next = self.matches.get(index);
+        if let Some(kept) = next.filter(|kept| kept.delivery.offset == from) {
+            return Some(Next::Match(&kept.delivery));
+        }
+        let hole = self.holes.get(self.holes.partition_point(|hole| hole.to <= after));
+        match hole.filter(|hole| hole.from <= from) {
+            Some(hole) => gap(hole.to, hole.reason),
+            // Nobody should get here: an offset that is neither kept nor lost. Better told than waited for.
+            None => gap(next.map_or(last, |kept| kept.delivery.offset - 1), Reason::NotDurable),
+        }
+    }
+
+    /// The last offset that was lost although it should have been kept; 0 where there is none.
+    pub(super) fn last_loss(&self) -> u64 {
+        let is_loss = |hole: &&Hole| matches!(hole.reason, Reason::Overflow | Reason::Age);
+        self.holes.iter().rev().find(is_loss).map_or(0, |hole| hole.to)
+    }
+
+    /// Loses a match, and remembers why.
+    fn lose(&mut self, index: usize, reason: Reason) -> u64 {
+        let offset = self.matches[index].delivery.offset;
+        self.take_out(index);
+        let at = self.holes.partition_point(|hole| hole.to < offset);
+        let joins = |hole: Option<&Hole>| {
+            hole.is_some_and(|hole| {
+                hole.reason == reason && (hole.to + 1 == offset || offset + 1 == hole.from)
+            })
+        };
+        let before = at.checked_sub(1).filter(|before| joins(self.holes.get(*before)));
+        let after = joins(self.holes.get(at));
+        match (before, after) {
+            (Some(before), true) => {
+                self.holes[before].to = self.holes[at].to;
+                self.holes.remove(at);
+            }
+            (Some(before), false) => self.holes[before].to = offset,
+            (None, true) => self.holes[at].from = offset,
+            (None, false) => self.holes.insert(at, Hole { from: offset, to: offset, reason }),
+        }
+        self.bound_holes();
+        offset
+    }
+
+    fn take_out(&mut self, index: usize) {
+        let Some(kept) = self.matches.remove(index) else { return };
+        let bytes = kept.bytes();
+        self.bytes -= bytes;
+        self.total.give_back(1, bytes as u64);
+        if let Some(latest) = &mut self.latest {
+            latest.remove(&kept.delivery);
+        }
+    }
+
+    /// Where there are more holes than matches to part them, those beside each other become one, whose reason is the
+    /// worst of theirs.
+    fn bound_holes(&mut self) {
+        if self.holes.len() <= 2 * self.matches.len() + HOLES_SPARE {
+            return;
+        }
+        let mut joined: VecDeque<Hole> = VecDeque::with_capacity(self.matches.len() + 1);
+        for hole in self.holes.drain(..) {
+            match joined.back_mut() {
+                Some(last) if last.to + 1 == hole.from => {
+                    (last.to, last.reason) = (hole.to, last.reason.max(hole.reason));
+                }
+                _ => joined.push_back(hole),
+            }
+        }
+        self.holes = joined;
+    }
+}
+
+impl Latest {
+    /// A newer delivery of a subject comes.
+    fn supersede(&mut self, new: &Delivery) {
+        self.superseded.extend(self.last.remove(&Subject::of(new)));
+    }
+
+    fn add(&mut self, delivery: &Delivery) {
+        self.last.insert(Subject::of(delivery), delivery.offset);
+    }
+
+    /// A delivery is kept no more.
+    fn remove(&mut self, delivery: &Delivery) {
+        if !self.superseded.remove(&delivery.offset) {
+            let subject = Subject::of(delivery);
+            if self.last.get(&subject) == Some(&delivery.offset) {
+                self.last.remove(&subject);
+            }
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.total.give_back(self.matches.len() as u64, self.bytes as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use matcher::live::Cause;
+
+    use super::*;
+    use crate::ingest::feature::{Body, ObjectHash};
+    use crate::outbox::Names;
+
+    const BOUNDS: KeptBounds =
+        KeptBounds { frames: 4, bytes: 100_000, age_ms: 1_000, overflow: OverflowName::DropOldest };
+
+    /// What is kept, and the offsets that were told as gone.
+    struct Bench {
+        kept: Kept,
+        bounds: KeptBounds,
+        last: u64,
+        gone: Vec<u64>,
+    }
+
+    impl Bench {
+        fn new(bounds: KeptBounds, total: u64) -> Self {
+            Self { kept: Kept::after(0, KeptTotal::new(total)), bounds, last: 0, gone: Vec::new() }
+        }
+
+        fn push(&mut self, object: &str, overflow: Option<OverflowName>) -> Keeping {
+            self.push_at(object, overflow, self.last)
+        }
+
+        fn push_at(&mut self, object: &str, overflow: Option<OverflowName>, at_ms: u64) -> Keeping {
+            self.last += 1;
+            let text = format!(r#"{{"type":"Feature","id":{},"key":"{object}"}}"#, self.last);
+            let delivery = Delivery {
+                offset: self.last,
+                subscriptions: Names::One("\"s\"".into()),
+                cause: Cause::Published,
+                transition: None,
+                body: Arc::new(Body::new(
+                    text.as_str().into(),
+                    Instant::now(),
+                    ObjectHash::of_feature(&text).unwrap(),
+                )),
+                overflow,
+                is_late: false,
+            };
+            self.kept.push(KeptMatch { delivery, at_ms }, &self.bounds, &mut self.gone)
+        }
+
+        fn skip(&mut self, reason: Reason) {
+            self.last += 1;
+            self.kept.skip(self.last, reason);
+        }
+
+        /// What a reader gets that comes back after an offset: every offset once, in order.
+        #[track_caller]
+        fn after(&self, offset: u64) -> Vec<String> {
+            let (mut at, mut told) = (offset, Vec::new());
+            while let Some(next) = self.kept.next(at, self.last) {
+                let (from, to, text) = match next {
+                    Next::Match(delivery) => (delivery.offset, delivery.offset, delivery.offset.to_string()),
+                    Next::Gap(Gap { from, to, reason }) => {
+                        (from, to, format!("{from}-{to} {}", reason.text()))
+                    }
+                };
+                assert_eq!(from, at + 1, "{text} after {at}");
+                at = to;
+                told.push(text);
+            }
+            assert_eq!(at, self.last.max(offset));
+            told
+        }
+    }
+
+    #[test]
+    fn what_is_not_acknowledged_is_there_in_order_with_its_holes() {
+        let mut bench = Bench::new(BOUNDS, 100_000);
+        bench.push("a", None);
+        bench.skip(Reason::NotDurable);
+        bench.skip(Reason::NotDurable);
+        bench.skip(Reason::Members);
+        bench.push("b", None);
+        bench.push("a", None);
+        assert_eq!(bench.after(0), ["1", "2-3 not-durable", "4-4 members", "5", "6"]);
+        assert_eq!(bench.after(2), ["3-3 not-durable", "4-4 members", "5", "6"]);
+        assert_eq!(bench.after(6), Vec::<String>::new());
+        bench.kept.acknowledge(3);
+        assert_eq!(bench.after(3), ["4-4 members", "5", "6"]);
+        assert_eq!(bench.after(1), ["2-3 acknowledged", "4-4 members", "5", "6"]);
+        assert_eq!((bench.kept.floor(bench.last), bench.kept.acknowledged()), (4, 3));
+        bench.kept.acknowledge(2);
+        bench.kept.acknowledge(6);
+        assert!(bench.kept.is_empty() && bench.after(6).is_empty());
+        assert_eq!((bench.kept.total.matches(), bench.kept.total.bytes()), (0, 0));
+        assert_eq!(bench.kept.floor(bench.last), 6);
+    }
+
+    #[test]
+    fn at_the_bound_the_oldest_go_and_are_told() {
+        let mut bench = Bench::new(BOUNDS, 100_000);
+        for _ in 0..7 {
+            assert!(bench.push("a", None).is_kept);
+        }
+        assert_eq!(bench.after(0), ["1-3 overflow", "4", "5", "6", "7"]);
+        assert_eq!((bench.gone.as_slice(), bench.kept.last_loss()), (&[1, 2, 3][..], 3));
+        bench.skip(Reason::NotDurable);
+        bench.push("a", None);
+        bench.push("a", None);
+        assert_eq!(bench.after(0), ["1-5 overflow", "6", "7", "8-8 not-durable", "9", "10"]);
+        bench.bounds.bytes = 1;
+        let keeping = bench.push("a", None);
+        assert!(!keeping.is_kept);
+        assert_eq!(bench.after(5), ["6-7 overflow", "8-8 not-durable", "9-11 overflow"]);
+        assert!(bench.kept.is_empty() && bench.kept.total.bytes() == 0);
+    }
+
+    #[test]
+    fn of_one_object_the_latest_is_kept() {
+        let latest = Some(OverflowName::KeepLatest);
+        let mut bench = Bench::new(BOUNDS, 100_000);
+        for object in ["a", "b", "b", "c", "b", "c", "d"] {
+            bench.push(object, latest);
+        }
+        // b's 2 and 3 and c's 4 had a newer one behind them.
+        assert_eq!(bench.after(0), ["1", "2-4 overflow", "5", "6", "7"]);
+        bench.push("b", latest);
+        assert_eq!(bench.after(0), ["1", "2-5 overflow", "6", "7", "8"]);
+        // Now nothing is there twice.
+        bench.push("d", Some(OverflowName::DropOldest));
+        assert_eq!(bench.after(4), ["5-5 overflow", "6", "7", "8", "9"]);
+        assert_eq!(bench.after(0).len(), 5);
+        bench.kept.acknowledge(9);
+        assert!(bench.kept.latest.is_none());
+    }
+
+    #[test]
+    fn who_would_rather_be_cut_off_says_so() {
+        let mut bench = Bench::new(BOUNDS, 100_000);
+        for _ in 0..4 {
+            assert!(!bench.push("a", Some(OverflowName::Disconnect)).cuts_off);
+        }
+        assert!(bench.push("a", None).cuts_off);
+        assert_eq!(bench.after(0), ["1-1 overflow", "2", "3", "4", "5"]);
+    }
+
+    #[test]
+    fn what_is_too_old_goes_and_is_told_otherwise() {
+        let mut bench = Bench::new(BOUNDS, 100_000);
+        for at_ms in [10, 20, 30] {
+            bench.push_at("a", None, at_ms);
+        }
+        bench.kept.expire(20, &mut bench.gone);
+        assert_eq!(bench.after(0), ["1-1 age", "2", "3"]);
+        bench.kept.expire(31, &mut bench.gone);
+        assert_eq!((bench.after(0), bench.kept.oldest_ms()), (vec!["1-3 age".to_owned()], None));
+    }
+
+    #[test]
+    fn the_room_of_all_is_shared() {
+        let total = KeptTotal::new(600);
+        let mut first = Bench::new(BOUNDS, 0);
+        let mut second = Bench::new(BOUNDS, 0);
+        (first.kept.total, second.kept.total) = (Arc::clone(&total), Arc::clone(&total));
+        for _ in 0..3 {
+            first.push("a", None);
+        }
+        assert_eq!((total.matches(), first.after(0).len()), (3, 3));
+        // What others have is not taken away: the newcomer's is lost, and then its own oldest.
+        assert!(!second.push("a", None).is_kept);
+        first.kept.acknowledge(1);
+        assert!(second.push("a", None).is_kept && second.push("a", None).is_kept);
+        assert_eq!(second.after(0), ["1-2 overflow", "3"]);
+        drop(first);
+        drop(second);
+        assert_eq!((total.matches(), total.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn holes_beside_each_other_do_not_pile_up() {
+        let mut bench = Bench::new(BOUNDS, 100_000);
+        for round in 0..3 * HOLES_SPARE {
+            bench.skip(if round % 2 == 0 { Reason::NotDurable } else { Reason::Members });
+            if round % 512 == 0 {
+                bench.push("a", None);
+            }
+            assert!(bench.kept.holes.len() <= HOLES_SPARE + 2 * BOUNDS.frames);
+        }
+        // Every offset is told still.
+        bench.after(0);
+    }
+
+    #[test]
+    fn chance_never_loses_an_offset() {
+        use rand::rngs::StdRng;
+        use rand::{Rng as _, SeedableRng as _};
+        for seed in 0..200 {
+            let mut random = StdRng::seed_from_u64(seed);
+            let mut bench = Bench::new(BOUNDS, 1_000);
+            for _ in 0..200 {
+                match random.random_range(0..10) {
+                    0 => bench.skip(Reason::NotDurable),
+                    1 => {
+                        let offset = random.random_range(0..=bench.last);
+                        bench.kept.acknowledge(offset);
+                    }
+                    2 => bench.kept.expire(random.random_range(0..=bench.last), &mut bench.gone),
+                    other => {
+                        let object = ["a", "b", "c"][random.random_range(0..3)];
+                        let overflow = [None, Some(OverflowName::KeepLatest), Some(OverflowName::Disconnect)];
+                        bench.push(object, overflow[other % 3]);
+                    }
+                }
+                let offset = random.random_range(0..=bench.last);
+                bench.after(offset);
+                assert!(bench.kept.matches.len() <= BOUNDS.frames, "seed {seed}");
+                let bytes: usize = bench.kept.matches.iter().map(KeptMatch::bytes).sum();
+                assert_eq!(
+                    (bytes, bytes as u64),
+                    (bench.kept.bytes, bench.kept.total.bytes()),
+                    "seed {seed}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! What of a shard's steps is on its way to the disk, and what waits until it is there.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::{Installed, Sessions, recovery};
+use crate::ingest::feature::{Body, BodyRecord, Published};
+use crate::outbox::{Entry, Outbox};
+use crate::receipt::Ticket;
+use crate::refusal::Refusal;
+use crate::store::{Batch, BodyId, Store, StoreError, StoredBody, StoredSession};
+
+/// Where batches go. The one there is is [`Store`]; tests have others, which fail when they are told to.
+pub(crate) trait Disk: Send {
+    fn commit(&self, batch: &Batch) -> Result<(), StoreError>;
+    fn new_body(&self) -> Arc<StoredBody>;
+}
+
+impl Disk for Store {
+    fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
+        Self::commit(self, batch)
+    }
+
+    fn new_body(&self) -> Arc<StoredBody> {
+        Self::new_body(self)
+    }
+}
+
+/// Whether the disk takes what it is given, over all shards.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    /// Shards whose last commit failed.
+    failing: AtomicUsize,
+    /// What the last failure said. A std mutex: held to copy a text.
+    why: Mutex<String>,
+}
+
+impl Health {
+    /// Why nothing can be changed now; `None` where all is well.
+    pub(crate) fn failure(&self) -> Option<String> {
+        (self.failing.load(Ordering::Relaxed) > 0).then(|| self.why().clone())
+    }
+
+    /// Refuses what would have to be on disk while that takes nothing.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.failing.load(Ordering::Relaxed) > 0 { Err(Refusal::Storage) } else { Ok(()) }
+    }
+
+    fn why(&self) -> MutexGuard<'_, String> {
+        self.why.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The batch of the step at hand, and what waits for it.
+///
+/// The steps of a shard are committed in their order, each once the one before is on disk. While the disk takes nothing
+/// the failed batch stays, and what the clock brings is added to it.
+pub(super) struct Ledger {
+    disk: Option<Box<dyn Disk>>,
+    batch: Batch,
+    /// Whether somebody waits for the batch.
+    is_due: bool,
+    /// Whether the command at hand has put something into it.
+    is_touched: bool,
+    /// When it is due at the latest, although nobody waits for it.
+    due_at: Option<Instant>,
+    /// How long that may be put off.
+    delay: Duration,
+    /// In the order of what happened.
+    waiting: Vec<Waiting>,
+    /// Clients whose session's record has to be written anew.
+    sessions: Vec<u32>,
+    /// The bodies in the batch.
+    bodies: Vec<Arc<Body>>,
+    /// Events whose end the batch tells: their records stay until it is on disk.
+    ended: Vec<Arc<Published>>,
+    /// Live events in the batch. Their records are not to go before it has put them there.
+    lives: Vec<Arc<Published>>,
+    /// The records of live events that are to go; filled by whoever lets go of one last.
+    dropped_lives: Arc<DroppedLives>,
+    /// Counts steps.
+    step: u64,
+    /// When a failed commit is tried again.
+    retry_at: Option<Instant>,
+    health: Arc<Health>,
+}
+
+/// Something that is told when the batch is on disk.
+pub(super) enum Waiting {
+    /// The next kept match of a durable session, or the next hole in it.
+    Kept { client: u32, offset: u64 },
+    /// What is not kept: the readers that are there get it.
+    Passing { client: u32, offset: u64, entry: Entry },
+    /// An answer.
+    Answer(Answer),
+}
+
+/// Whom to answer, and what if all goes well.
+pub(crate) enum Answer {
+    Ticket(Ticket),
+    Moved(oneshot::Sender<Result<(), Refusal>>),
+    Done(oneshot::Sender<Result<bool, Refusal>>, bool),
+    Installed {
+        /// Gets its answer before any delivery that the subscription brings.
+        owner: Option<(Arc<Outbox>, Box<str>)>,
+        reply: oneshot::Sender<Result<Installed, Refusal>>,
+        installed: Box<Installed>,
+    },
+}
+
+/// The record of a live event, which is there for as long as some shard holds the event.
+#[derive(Debug)]
+pub(crate) struct LiveRecord {
+    object: Arc<str>,
+    sequence: u64,
+    dropped: Arc<DroppedLives>,
+}
+
+/// Objects and sequence numbers of live events that are no more. A std mutex: held for a push or a swap.
+type DroppedLives = Mutex<Vec<(Arc<str>, u64)>>;
+
+/// How long after a failed commit the next one is tried.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What may wait before a step is committed although it has not come to its end: some megabytes.
+const WAITING_MAX: usize = 65_536;
+
+impl Answer {
+    fn give(self, outcome: Result<(), Refusal>) {
+        match self {
+            Self::Ticket(ticket) => ticket.settle(outcome),
+            // Who asked may be gone by now: then nobody needs the reply.
+            Self::Moved(reply) => drop(reply.send(outcome)),
+            Self::Done(reply, done) => drop(reply.send(outcome.map(|()| done))),
+            Self::Installed { owner, reply, installed } => {
+                if let (Ok(()), Some((outbox, answer))) = (&outcome, owner) {
+                    outbox.push_answer(answer);
+                }
+                drop(reply.send(outcome.map(|()| *installed)));
+            }
+        }
+    }
+}
+
+impl Drop for LiveRecord {
+    fn drop(&mut self) {
+        // A shard that breaks lets go of everything, and all of it is to be there at the next start.
+        if !std::thread::panicking() {
+            let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+            dropped.push((Arc::clone(&self.object), self.sequence));
+        }
+    }
+}
+
+impl Ledger {
+    pub(super) fn new(disk: Option<Box<dyn Disk>>, delay: Duration, health: Arc<Health>) -> Self {
+        Self {
+            disk,
+            batch: Batch::default(),
+            is_due: false,
+            is_touched: false,
+            due_at: None,
+            delay,
+            waiting: Vec::new(),
+            sessions: Vec::new(),
+            bodies: Vec::new(),
+            ended: Vec::new(),
+            lives: Vec::new(),
+            dropped_lives: Arc::default(),
+            step: 1,
+            retry_at: None,
+            health,
+        }
+    }
+
+    /// Whether anything outlives the broker.
+    pub(super) fn has_disk(&self) -> bool {
+        self.disk.is_some()
+    }
+
+    /// Whether the disk took nothing when it was asked last.
+    pub(super) fn is_failing(&self) -> bool {
+        self.retry_at.is_some()
+    }
+
+    #[cfg(test)]
+    pub(super) fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Whether so much waits that it should not become more.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX && !self.is_failing()
+    }
+
+    /// Numbers the steps: each ends with its release.
+    pub(super) fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// The batch, for what somebody waits for; `None` without a disk.
+    pub(super) fn record(&mut self) -> Option<&mut Batch> {
+        self.disk.as_ref()?;
+        (self.is_due, self.is_touched) = (true, true);
+        Some(&mut self.batch)
+    }
+
+    /// The batch, for what may be written a little later.
+    pub(super) fn record_later(&mut self) -> Option<&mut Batch> {
+        self.disk.as_ref()?;
+        self.put_off();
+        Some(&mut self.batch)
+    }
+
+    fn put_off(&mut self) {
+        if self.due_at.is_none() {
+            self.due_at = Some(Instant::now() + self.delay);
+        }
+    }
+
+    /// Notes that a client's session has changed; once for each commit.
+    pub(super) fn session_changed(&mut self, client: u32, is_due: bool) {
+        self.sessions.push(client);
+        if is_due {
+            (self.is_due, self.is_touched) = (true, true);
+        } else {
+            self.put_off();
+        }
+    }
+
+    /// The record of a body, which is in the batch unless it is on disk.
+    pub(super) fn body(&mut self, body: &Arc<Body>, received_ms: u64) -> Option<BodyId> {
+        let disk = self.disk.as_ref()?;
+        let record = body
+            .record
+            .get_or_init(|| BodyRecord { stored: disk.new_body(), is_written: AtomicBool::new(false) });
+        let id = record.stored.id();
+        let is_here = self.bodies.last().is_some_and(|last| Arc::ptr_eq(last, body));
+        if !is_here && !record.is_written.load(Ordering::Acquire) {
+            self.batch.put_body(id, &body.text, received_ms);
+            self.bodies.push(Arc::clone(body));
+        }
+        Some(id)
+    }
+
+    /// The handle of a live event's record: when the last goes, the record does.
+    pub(super) fn live_record(&self, object: &Arc<str>, sequence: u64) -> LiveRecord {
+        LiveRecord { object: Arc::clone(object), sequence, dropped: Arc::clone(&self.dropped_lives) }
+    }
+
+    /// Holds an event until its end is on disk.
+    pub(super) fn hold(&mut self, ended: &Arc<Published>) {
+        if self.disk.is_some() {
+            self.ended.push(Arc::clone(ended));
+        }
+    }
+
+    /// Notes that the batch has a live event.
+    pub(super) fn wrote_live(&mut self, published: &Arc<Published>) {
+        self.lives.push(Arc::clone(published));
+    }
+
+    /// Lets something wait for the batch.
+    pub(super) fn wait(&mut self, waiting: Waiting) {
+        self.is_due = true;
+        self.waiting.push(waiting);
+    }
+
+    /// A command begins.
+    pub(super) fn begin(&mut self) {
+        self.is_touched = false;
+    }
+
+    /// Answers the command at hand: once what it changed is on disk, at once where nothing of it has to be.
+    fn answer(&mut self, answer: Answer) {
+        if !self.is_touched {
+            answer.give(Ok(()));
+        } else if self.is_failing() {
+            answer.give(Err(Refusal::Storage));
+        } else {
+            self.wait(Waiting::Answer(answer));
+        }
+    }
+
+    /// When there is something to commit without anybody's asking.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.retry_at.or(self.due_at)
+    }
+
+    /// Puts into the batch which live events are over.
+    fn take_dropped_lives(&mut self) {
+        if !self.has_disk() {
+            return;
+        }
+        let dropped = std::mem::take(&mut *self.dropped_lives.lock().unwrap_or_else(PoisonError::into_inner));
+        for (object, sequence) in dropped {
+            self.batch.remove_live(&object, sequence);
+            self.put_off();
+        }
+    }
+
+    fn is_ripe(&self, now: Instant) -> bool {
+        match self.retry_at {
+            Some(at) => at <= now,
+            None => self.is_due || self.due_at.is_some_and(|at| at <= now),
+        }
+    }
+}
+
+impl Sessions {
+    /// Ends a step: what of it has to survive is written, and then told. Blocks while it is written.
+    pub(crate) fn commit_and_release(&mut self) {
+        if !self.ledger.has_disk() {
+            return;
+        }
+        self.record_standings();
+        self.ledger.take_dropped_lives();
+        if self.ledger.is_ripe(Instant::now()) {
+            self.commit();
+        }
+    }
+
+    /// The same when the broker ends: nothing is put off any more.
+    pub(crate) fn commit_rest(&mut self) {
+        if self.ledger.has_disk() {
+            self.record_standings();
+            self.commit();
+        }
+    }
+
+    fn commit(&mut self) {
+        self.record_sessions();
+        let ledger = &mut self.ledger;
+        let Some(disk) = &ledger.disk else { return };
+        if let Err(error) = if ledger.batch.is_empty() { Ok(()) } else { disk.commit(&ledger.batch) } {
+            self.metrics.store_failures.add(1);
+            *ledger.health.why() = error.to_string();
+            if ledger.retry_at.is_none() {
+                ledger.health.failing.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(%error, "not on disk; nothing is changed until it is, and each second it is tried again");
+            }
+            ledger.retry_at = Some(Instant::now() + RETRY);
+            // Who waits is told. What was changed stays, and what it brought is delivered when it is on disk.
+            let answers = ledger.waiting.extract_if(.., |waiting| matches!(waiting, Waiting::Answer(_)));
+            for waiting in answers {
+                if let Waiting::Answer(answer) = waiting {
+                    answer.give(Err(Refusal::Storage));
+                }
+            }
+            return;
+        }
+        if ledger.retry_at.take().is_some() {
+            ledger.health.failing.fetch_sub(1, Ordering::Relaxed);
+            tracing::info!("the disk takes what it is given again");
+        }
+        for body in ledger.bodies.drain(..) {
+            if let Some(record) = body.record.get() {
+                record.is_written.store(true, Ordering::Release);
+            }
+        }
+        for published in ledger.lives.drain(..) {
+            if let Some(live) = &published.live {
+                live.is_written.store(true, Ordering::Release);
+            }
+        }
+        ledger.batch = Batch::default();
+        ledger.ended.clear();
+        (ledger.is_due, ledger.due_at) = (false, None);
+        ledger.step += 1;
+        let mut waiting = std::mem::take(&mut ledger.waiting);
+        for one in waiting.drain(..) {
+            match one {
+                Waiting::Kept { client, offset } => self.release_kept(client, offset),
+                Waiting::Passing { client, offset, entry } => self.release_passing(client, offset, entry),
+                Waiting::Answer(answer) => answer.give(Ok(())),
+            }
+        }
+        // A burst leaves a large one behind.
+        waiting.shrink_to(1_024);
+        self.ledger.waiting = waiting;
+        self.wake_readers();
+    }
+
+    /// Puts the sessions that have changed into the batch, each once, with what is kept no more.
+    fn record_sessions(&mut self) {
+        let mut changed = std::mem::take(&mut self.ledger.sessions);
+        for id in changed.drain(..) {
+            let Some(client) = self.clients.get_mut(id) else { continue };
+            let Some(durable) = client.durable.as_mut().filter(|durable| durable.is_changed) else {
+                continue;
+            };
+            durable.is_changed = false;
+            let batch = &mut self.ledger.batch;
+            let floor = durable.kept.floor(client.offset);
+            if floor > durable.stored_floor {
+                batch.forget_kept(&client.name, durable.stored_floor + 1..=floor);
+                durable.stored_floor = floor;
+            }
+            for gone in durable.gone.drain(..).filter(|gone| *gone > floor) {
+                batch.forget_kept(&client.name, gone..=gone);
+            }
+            let session = StoredSession {
+                epoch: Arc::clone(&client.epoch),
+                offset: client.offset,
+                acknowledged: durable.kept.acknowledged(),
+                lost: durable.kept.last_loss(),
+            };
+            batch.put_session(&client.name, &session);
+        }
+        self.ledger.sessions = changed;
+    }
+
+    /// A command begins, or a run of events.
+    pub(crate) fn begin(&mut self) {
+        self.ledger.begin();
+    }
+
+    /// Answers a command that was carried out: once what it changed is on disk, at once where it changed nothing.
+    pub(crate) fn answer(&mut self, answer: Answer) {
+        self.record_standings();
+        self.ledger.answer(answer);
+    }
+
+    /// Writes with this step which live events are over.
+    pub(crate) fn write_ends(&mut self) {
+        self.ledger.take_dropped_lives();
+        // Some may be in the batch already, for a later time.
+        if !self.ledger.batch.is_empty() {
+            (self.ledger.is_due, self.ledger.is_touched) = (true, true);
+        }
+    }
+
+    /// Whether changes are refused, for what was changed before is not on disk yet.
+    pub(crate) fn refuses_changes(&self) -> bool {
+        self.ledger.is_failing()
+    }
+
+    /// Ends a step early where so much waits for its end that it should not become more.
+    pub(crate) fn commit_when_full(&mut self) {
+        if self.ledger.is_full() {
+            self.commit_and_release();
+        }
+    }
+
+    /// Puts the standings of durable subscriptions that have changed into the batch.
+    fn record_standings(&mut self) {
+        if !self.ledger.has_disk() {
+            return;
+        }
+        let (subscriptions, clients, ledger) = (&self.subscriptions, &self.clients, &mut self.ledger);
+        let (now, unix_ms) = (self.now, self.unix_ms);
+        let mut objects = Vec::new();
+        self.tracker.drain_standings(|number, object, standing| {
+            let Some(held) = subscriptions.get(number.0) else { return };
+            let Some(client) = clients.get(held.client) else { return };
+            let Some(batch) = ledger.record() else { return };
+            match standing {
+                Some(standing) => {
+                    let stored = recovery::stored_standing(standing, now, unix_ms);
+                    batch.put_standing(&client.name, &held.id, object, &stored);
+                    objects.push(Arc::clone(object));
+                }
+                None => batch.remove_standing(&client.name, &held.id, object),
+            }
+        });
+        // A standing is worth nothing without the event, which the shard that writes events may not have written yet.
+        objects.sort_unstable();
+        objects.dedup();
+        for object in objects {
+            let Some(published) = self.tracker.live_of(&object).map(Arc::clone) else { continue };
+            if published.live.as_ref().is_some_and(|live| !live.is_written.load(Ordering::Acquire)) {
+                self.record_live(&published);
+            }
+        }
+    }
+
+    /// Takes back what waits for a client that is gone: its number may be another's soon.
+    pub(super) fn drop_waiting(&mut self, id: u32) {
+        self.ledger.waiting.retain(|waiting| match waiting {
+            Waiting::Kept { client, .. } | Waiting::Passing { client, .. } => *client != id,
+            Waiting::Answer(_) => true,
+        });
+    }
+}

@@ -1,0 +1,307 @@
+//! Taking up again what another run of the broker left on disk, and how what the tracker knows is written there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use matcher::geo::World;
+use matcher::live::{Announcement, Fix, Moment, Standing, StandingNow};
+use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+
+use super::durable::{Durable, unix_ms};
+use super::kept::{Kept, KeptMatch};
+use super::{Activity, Client, Held, Sessions};
+use crate::config::{Config, Limits, OverflowName};
+use crate::ingest::feature::{Body, FeatureReader, Published};
+use crate::ingest::subscription::{Prepared, SubscriptionReader, quoted};
+use crate::outbox::{Delivery, Names, Reason};
+use crate::store::{
+    BodyId, Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession,
+    StoredStanding,
+};
+
+/// What was found on disk, read and checked.
+#[derive(Default)]
+pub(crate) struct Restored {
+    pub(crate) clients: Vec<RestoredClient>,
+    /// For every shard.
+    pub(crate) live: Vec<Arc<Published>>,
+}
+
+/// A client as it was.
+pub(crate) struct RestoredClient {
+    pub(crate) name: Arc<str>,
+    session: Option<StoredSession>,
+    /// Where it was, and when it said so.
+    position: Option<(Fix, u64)>,
+    subscriptions: Vec<(Prepared, Standings)>,
+    kept: Vec<(RecoveredMatch, Arc<Body>)>,
+}
+
+/// How live objects stood to a subscription, by object.
+type Standings = Vec<(Arc<str>, StoredStanding)>;
+
+/// Something on disk that cannot be what was written there.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} cannot be read back: {why}")]
+pub(crate) struct RestoreError {
+    what: String,
+    why: String,
+}
+
+impl Restored {
+    /// Reads what was found, by the readers that accepted it, whatever the limits are now. `started` is when this run
+    /// began: what is over since before counts from there.
+    pub(crate) fn read(
+        recovered: Recovered,
+        config: &Config,
+        features: &FeatureReader,
+        started: Instant,
+    ) -> Result<Self, RestoreError> {
+        let mut lenient = config.clone();
+        lenient.limits = Limits::lenient(&config.limits);
+        let world = World::from(config.server.world);
+        let reader = SubscriptionReader::new(world, lenient.limits.clone(), config.outbox.overflow);
+        let lenient = FeatureReader::new(world, &lenient.limits, 0);
+        let mut bodies = HashMap::new();
+        let now_ms = unix_ms();
+        let live = recovered.live.into_iter().map(|one| {
+            let body = body_of(&mut bodies, one.live.body, &one.body);
+            let left_ms = one.live.expires_ms.saturating_sub(now_ms);
+            let expires = if left_ms > 0 { Instant::now() + Duration::from_millis(left_ms) } else { started };
+            let rehearsed = lenient.rehearse(&body.text).map_err(|refusal| RestoreError {
+                what: format!("the live event {}", one.live.id),
+                why: refusal.problem().detail.unwrap_or_default(),
+            })?;
+            let life = features.resume_life(&one.live.object, one.live.id, one.live.sequence, expires);
+            Ok(Arc::new(Published { event: Arc::new(rehearsed.event), body, live: Some(life) }))
+        });
+        let live = live.collect::<Result<_, RestoreError>>()?;
+        let clients = recovered.clients.into_iter();
+        let clients = clients.map(|client| RestoredClient::read(client, world, &reader, &mut bodies));
+        Ok(Self { clients: clients.collect::<Result<_, _>>()?, live })
+    }
+}
+
+impl RestoredClient {
+    fn read(
+        client: RecoveredClient,
+        world: World,
+        reader: &SubscriptionReader,
+        bodies: &mut HashMap<BodyId, Arc<Body>>,
+    ) -> Result<Self, RestoreError> {
+        let RecoveredClient { name, session, position, subscriptions, kept } = client;
+        let position = position.map(|stored| fix_of(world, &stored, &name)).transpose()?;
+        let subscriptions = subscriptions.into_iter().map(|one| {
+            let prepared = reader.parse(&one.id, &one.text).map_err(|refusal| RestoreError {
+                what: format!("the subscription {} of client {name}", one.id),
+                why: refusal.problem().detail.unwrap_or_default(),
+            })?;
+            Ok((prepared, one.standings))
+        });
+        let subscriptions = subscriptions.collect::<Result<_, RestoreError>>()?;
+        let kept = kept.into_iter().map(|one| {
+            let body = body_of(bodies, one.kept.body, &one.body);
+            (one, body)
+        });
+        Ok(Self { name: Arc::clone(&name), session, position, subscriptions, kept: kept.collect() })
+    }
+}
+
+fn body_of(bodies: &mut HashMap<BodyId, Arc<Body>>, id: BodyId, found: &RecoveredBody) -> Arc<Body> {
+    let read = || Arc::new(Body::read_back((*found.text).into(), Arc::clone(&found.stored)));
+    Arc::clone(bodies.entry(id).or_insert_with(read))
+}
+
+fn fix_of(world: World, stored: &StoredPosition, client: &str) -> Result<(Fix, u64), RestoreError> {
+    let [x, y, _] = stored.coordinates;
+    match world.position(&[x, y]) {
+        Ok(position) => Ok((Fix { position, accuracy_m: stored.accuracy_m }, stored.received_ms)),
+        Err(error) => {
+            Err(RestoreError { what: format!("the position of client {client}"), why: error.to_string() })
+        }
+    }
+}
+
+/// A fix as it is written.
+pub(super) fn stored_position(fix: &Fix, received_ms: u64) -> StoredPosition {
+    let coordinates = [fix.position.x(), fix.position.y(), 0.0];
+    StoredPosition { coordinates, accuracy_m: fix.accuracy_m, received_ms }
+}
+
+/// A standing as it is written. `now` is the time by both clocks.
+pub(super) fn stored_standing(known: StandingNow, now: Moment, unix_ms: u64) -> StoredStanding {
+    let waits = match known.standing {
+        Standing::Inside => None,
+        Standing::Waiting { until, cause } => {
+            let left_ms = u64::try_from(until.saturating_sub(now).as_millis()).unwrap_or(u64::MAX);
+            Some((unix_ms.saturating_add(left_ms), cause))
+        }
+    };
+    StoredStanding { sequence: known.sequence, waits }
+}
+
+fn standing_of(stored: &StoredStanding, now: Moment, unix_ms: u64) -> StandingNow {
+    let standing = stored.waits.map_or(Standing::Inside, |(until_ms, cause)| {
+        let left_ms = until_ms.saturating_sub(unix_ms);
+        let until = if left_ms > 0 { now + Duration::from_millis(left_ms) } else { Moment::ZERO };
+        Standing::Waiting { until, cause }
+    });
+    StandingNow { sequence: stored.sequence, standing }
+}
+
+impl Sessions {
+    /// Takes up what was left: live events, which every shard has, and the clients of this one. Nobody is told of
+    /// anything; what was due since happens at the first [`advance`](Self::advance).
+    pub(crate) fn restore(&mut self, clients: Vec<RestoredClient>, live: &[Arc<Published>]) {
+        self.now = self.moment(Instant::now());
+        self.unix_ms = unix_ms();
+        for published in live {
+            let Some(life) = &published.live else { continue };
+            if self.writes_live {
+                life.record.get_or_init(|| self.ledger.live_record(&life.object, life.sequence));
+            }
+            self.tracker.restore_live(Announcement {
+                object: Arc::clone(&life.object),
+                id: Arc::clone(&life.id),
+                sequence: life.sequence,
+                expires: self.moment(life.expires),
+                event: Arc::clone(&published.event),
+                payload: Arc::clone(published),
+            });
+        }
+        for client in clients {
+            self.restore_client(client);
+        }
+    }
+
+    fn restore_client(&mut self, restored: RestoredClient) {
+        let RestoredClient { name, session, position, subscriptions, kept } = restored;
+        let place = self.census.place_again();
+        // There are as many numbers as there ever were.
+        let Ok(id) = self.enter(&name, Some(place)) else { return };
+        if let Some((fix, received_ms)) = position {
+            self.engine.move_client(ClientId(id), Some(fix.position));
+            // Before there are subscriptions, which this could concern.
+            self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
+            if let Some(client) = self.clients.get_mut(id) {
+                client.positioned_ms = Some(received_ms);
+            }
+        }
+        let durable_count = subscriptions.iter().filter(|(prepared, _)| prepared.durable).count();
+        for (prepared, standings) in subscriptions {
+            self.restore_subscription(id, prepared, &standings);
+        }
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.is_stored = true;
+        // One that had ceased to be durable took offsets that nobody wrote: it is another session now.
+        if let Some(session) = session.filter(|_| durable_count > 0 || !kept.is_empty()) {
+            let kept = self.restore_kept(id, &session, kept);
+            let mut durable = Durable::new(kept, session.offset);
+            durable.subscriptions_count = durable_count;
+            durable.stored_floor = durable.kept.floor(session.offset);
+            if let Some(client) = self.clients.get_mut(id) {
+                client.epoch = Arc::clone(&session.epoch);
+                (client.offset, client.released) = (session.offset, session.offset);
+                client.durable = Some(Box::new(durable));
+                self.metrics.durable_sessions.raise();
+            }
+            self.date_oldest(id);
+        } else if durable_count > 0 {
+            // Its subscription and its session are written together.
+            self.make_durable(id);
+        }
+    }
+
+    fn restore_subscription(
+        &mut self,
+        client_id: u32,
+        prepared: Prepared,
+        standings: &[(Arc<str>, StoredStanding)],
+    ) {
+        let Prepared { id, filters, nearest, interest, durable, overflow, document, .. } = prepared;
+        let subscription = Subscription { client: ClientId(client_id), filters };
+        let Some(number) = self.subscriptions.reserve() else { return };
+        if self.engine.install(SubscriptionId(number), &subscription).is_err() {
+            tracing::error!(subscription = &*id, "the engine has no room for a subscription that it had");
+            self.subscriptions.remove(number);
+            return;
+        }
+        let takes_all = interest == matcher::live::Interest::Events && nearest.iter().all(Option::is_none);
+        let known: Vec<_> = standings
+            .iter()
+            .map(|(object, stored)| (&**object, standing_of(stored, self.now, self.unix_ms)))
+            .collect();
+        let known = durable.then_some(&known[..]);
+        self.tracker.restore(SubscriptionId(number), subscription, nearest, interest, durable, known);
+        let held = Held {
+            client: client_id,
+            id: Arc::clone(&id),
+            name: quoted(&id).into(),
+            durable,
+            is_stored: true,
+            document,
+            overflow,
+            takes_all,
+            owner: None,
+            activity: Activity::since(&self.evaluations),
+        };
+        self.subscriptions.put(number, held);
+        self.metrics.subscriptions.raise();
+        if let Some(client) = self.clients.get_mut(client_id) {
+            client.subscriptions.insert(id, number);
+        }
+    }
+
+    /// What is kept, and what the offsets between stand for: up to the last loss they are taken for lost.
+    fn restore_kept(
+        &self,
+        id: u32,
+        session: &StoredSession,
+        found: Vec<(RecoveredMatch, Arc<Body>)>,
+    ) -> Kept {
+        let mut kept = Kept::after(0, Arc::clone(&self.kept_total));
+        let mut last = session.acknowledged;
+        kept.acknowledge(last);
+        let skip = |kept: &mut Kept, from: u64, to: u64| {
+            let lost = session.lost.clamp(from.saturating_sub(1), to);
+            kept.skip_range(from, lost, Reason::Overflow);
+            kept.skip_range(lost + 1, to, Reason::NotDurable);
+        };
+        let client = self.clients.get(id);
+        for (RecoveredMatch { kept: stored, .. }, body) in found {
+            if stored.offset <= last {
+                continue;
+            }
+            skip(&mut kept, last + 1, stored.offset - 1);
+            last = stored.offset;
+            let overflow = client.and_then(|client| self.overflow_of(client, &stored.subscriptions));
+            let delivery = Delivery {
+                offset: stored.offset,
+                subscriptions: names_of(stored.subscriptions),
+                cause: stored.cause,
+                transition: stored.transition,
+                body,
+                overflow,
+                is_late: true,
+            };
+            kept.restore(KeptMatch { delivery, at_ms: stored.at_ms }, &self.kept_bounds);
+        }
+        skip(&mut kept, last + 1, session.offset);
+        kept
+    }
+
+    /// What the subscriptions of a match want at the bound.
+    fn overflow_of(&self, client: &Client, names: &[Arc<str>]) -> Option<OverflowName> {
+        let numbers = client.subscriptions.values();
+        let held = numbers.filter_map(|number| self.subscriptions.get(*number));
+        held.filter(|held| names.contains(&held.name)).filter_map(|held| held.overflow).max()
+    }
+}
+
+fn names_of(mut names: Vec<Arc<str>>) -> Names {
+    match names.len() {
+        1 => Names::One(names.remove(0)),
+        _ => Names::Many(names.into()),
+    }
+}

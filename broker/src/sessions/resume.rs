@@ -1,0 +1,194 @@
+//! Readers: where each of them is in its client's session, how one begins, and how it goes on.
+
+use std::sync::Arc;
+
+use super::durable::Durable;
+use super::kept::Next;
+use super::{Attached, Resume, Sessions};
+use crate::ingest::subscription::quoted;
+use crate::metrics::Metrics;
+use crate::outbox::{Delivery, Entry, Gap, Offered, Outbox, Reason};
+use crate::refusal::Refusal;
+
+/// A connection that reads for a client.
+pub(super) struct Reader {
+    pub(super) outbox: Arc<Outbox>,
+    /// The last offset that it was given, or told as lost.
+    pub(super) cursor: u64,
+    /// Of a durable session: whether there is more for it than its outbox has room for. It asks when it has.
+    pub(super) is_behind: bool,
+}
+
+impl Reader {
+    /// Gives it something of a session that is not durable. At the bound of its outbox the policy decides what is lost.
+    pub(super) fn push(&self, entry: Entry, metrics: &Metrics, sleepers: &mut Vec<Arc<Outbox>>) {
+        match entry {
+            Entry::Delivery(delivery) => {
+                let pushed = self.outbox.push_delivery(delivery);
+                metrics.dropped.add(pushed.dropped);
+                metrics.gaps.of(Reason::Overflow).add(pushed.dropped);
+                metrics.overflowed.add(pushed.cut_off.into());
+                if pushed.sleeps {
+                    sleepers.push(Arc::clone(&self.outbox));
+                }
+            }
+            Entry::Gap(gap) => {
+                metrics.gaps.of(gap.reason).add(gap.count());
+                self.outbox.push_gap(gap);
+            }
+            Entry::Answer(text) => self.outbox.push_answer(text),
+        }
+    }
+
+    pub(super) fn fall_behind(&mut self, metrics: &Metrics) {
+        if !std::mem::replace(&mut self.is_behind, true) {
+            metrics.readers_behind.raise();
+        }
+    }
+
+    pub(super) fn catch_up(&mut self, metrics: &Metrics) {
+        if std::mem::replace(&mut self.is_behind, false) {
+            metrics.readers_behind.lower();
+        }
+    }
+}
+
+/// Gives a reader what comes next in a durable session, up to `last`, as far as its outbox has room.
+pub(super) fn pull(
+    reader: &mut Reader,
+    durable: &mut Durable,
+    last: u64,
+    is_late: bool,
+    metrics: &Metrics,
+    sleepers: &mut Vec<Arc<Outbox>>,
+) {
+    let mut sleeps = false;
+    while let Some(next) = durable.kept.next(reader.cursor, last) {
+        let (to, entry) = match next {
+            Next::Match(delivery) => {
+                (delivery.offset, Entry::Delivery(Delivery { is_late, ..delivery.clone() }))
+            }
+            Next::Gap(gap) => (gap.to, Entry::Gap(gap)),
+        };
+        let told = if let Entry::Gap(gap) = &entry { Some((gap.reason, gap.count())) } else { None };
+        match reader.outbox.offer(entry) {
+            Offered::Full => {
+                reader.fall_behind(metrics);
+                break;
+            }
+            Offered::Taken { sleeps: one } => {
+                sleeps |= one;
+                reader.cursor = to;
+                if let Some((reason, count)) = told {
+                    metrics.gaps.of(reason).add(count);
+                }
+            }
+        }
+    }
+    if reader.cursor >= last {
+        reader.catch_up(metrics);
+    }
+    durable.handed = durable.handed.max(reader.cursor.min(last));
+    if sleeps {
+        sleepers.push(Arc::clone(&reader.outbox));
+    }
+}
+
+impl Sessions {
+    /// Lets a connection read for a client. What it is told first stands before every delivery.
+    pub(crate) fn attach(
+        &mut self,
+        name: &Arc<str>,
+        outbox: Arc<Outbox>,
+        resume: Resume,
+    ) -> Result<Attached, Refusal> {
+        let limit = self.limits.readers_per_client;
+        let id = self.enter(name, None)?;
+        let client = self.clients.get_mut(id).ok_or(Refusal::Internal("the client is gone"))?;
+        if client.readers.len() >= limit {
+            let setting = "limits.readers_per_client";
+            return Err(Refusal::Limit {
+                what: "connections that read for one client",
+                limit: limit as u64,
+                setting,
+            });
+        }
+        let (greets, asked) = match resume {
+            Resume::Ready => (true, None),
+            Resume::Fresh => (false, None),
+            Resume::ReadyAfter { epoch, offset } => (true, Some((epoch, offset))),
+            Resume::After { epoch, offset } => (false, Some((epoch, offset))),
+        };
+        // An event stream has no other way to say that something has come.
+        let mut acknowledged = None;
+        let mut gap = None;
+        let last = client.released;
+        let known = asked
+            .as_ref()
+            .map(|(epoch, offset)| (**epoch == *client.epoch && *offset <= last).then_some(*offset));
+        let start = match (&client.durable, known) {
+            (Some(durable), None) => durable.kept.acknowledged(),
+            (Some(_), Some(Some(offset))) => {
+                acknowledged = (!greets).then_some(offset);
+                offset
+            }
+            (Some(durable), Some(None)) => {
+                let start = durable.kept.acknowledged();
+                gap = Some(Gap { from: start + 1, to: start, reason: Reason::Epoch });
+                start
+            }
+            (None, None) => last,
+            (None, Some(Some(offset))) => {
+                gap =
+                    (offset < last).then_some(Gap { from: offset + 1, to: last, reason: Reason::NotDurable });
+                last
+            }
+            (None, Some(None)) => {
+                gap = Some(Gap { from: 1, to: last, reason: Reason::Epoch });
+                last
+            }
+        };
+        let attached = Attached { epoch: Arc::clone(&client.epoch), offset: start };
+        if greets {
+            let (client, epoch) = (quoted(name), &client.epoch);
+            outbox.push_answer(format!(
+                r#"{{"op":"ready","client":{client},"epoch":"{epoch}","offset":{start}}}"#
+            ));
+        }
+        let mut reader = Reader { outbox, cursor: start, is_behind: false };
+        if let Some(gap) = gap {
+            reader.push(Entry::Gap(gap), &self.metrics, &mut self.sleepers);
+        }
+        if self.log.is_kept() {
+            reader.outbox.note_for(Arc::clone(client.recipient()));
+        }
+        let mut has_acknowledged = false;
+        if let Some(durable) = &mut client.durable {
+            if let Some(offset) = acknowledged {
+                has_acknowledged = offset > durable.kept.acknowledged();
+                durable.handed = durable.handed.max(offset);
+                durable.kept.acknowledge(offset);
+            }
+            pull(&mut reader, durable, last, true, &self.metrics, &mut self.sleepers);
+        }
+        client.readers.push(reader);
+        if has_acknowledged {
+            self.session_changed(id, false);
+        }
+        self.wake_readers();
+        Ok(attached)
+    }
+
+    /// Gives a reader that is behind more of what is kept for it.
+    pub(crate) fn refill(&mut self, name: &str, connection: u64) {
+        let client = self.ids.get(name).and_then(|id| self.clients.get_mut(*id));
+        let Some(client) = client else { return };
+        let last = client.released;
+        let Some(durable) = &mut client.durable else { return };
+        let reader = client.readers.iter_mut().find(|reader| reader.outbox.connection == connection);
+        if let Some(reader) = reader {
+            pull(reader, durable, last, true, &self.metrics, &mut self.sleepers);
+        }
+        self.wake_readers();
+    }
+}

@@ -1,0 +1,172 @@
+//! A copy of a store, made from one snapshot of it while it is written to.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use redb::{ReadTransaction, ReadableTable as _};
+
+use super::disk::{FileMedium, Medium as _, sync_dir};
+use super::error::StoreError;
+use super::format::{LOG, LogRow, Meta, open_database};
+use super::keys::Table;
+use super::lock::{Lock, make_dir};
+use super::records::is_whole;
+use super::writer::{Pace, Shared, guarded};
+use super::{Store, control, store_file};
+
+/// A copy that was made: a data directory with which a broker can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Backup {
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+}
+
+impl fmt::Display for Backup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} records, {} bytes", self.records, self.bytes)
+    }
+}
+
+/// Bytes that are copied in one transaction.
+const PART_BYTES: usize = 16 << 20;
+
+/// Copies a data directory into a new one, through the broker that has it if one does.
+///
+/// # Errors
+/// As [`Store::open`] and [`Store::backup`].
+pub(crate) fn back_up(dir: &Path, to: &Path) -> Result<Backup, StoreError> {
+    let to = std::path::absolute(to).map_err(|error| StoreError::io("name", to, &error))?;
+    let file = store_file(dir);
+    fs::metadata(&file).map_err(|error| StoreError::io("read", &file, &error))?;
+    match Store::open_dir(dir, None, None, Pace::default(), &|_| {}) {
+        Ok((store, _)) => store.backup(&to),
+        Err(StoreError::InUse { dir, holder }) => control::ask_for_backup(&dir, &to, &holder),
+        Err(error) => Err(error),
+    }
+}
+
+/// Copies what is committed now. Under its name there is a whole copy or none.
+pub(super) fn copy(shared: &Shared, to: &Path) -> Result<Backup, StoreError> {
+    let is_taken = match fs::read_dir(to) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(StoreError::io("look into", to, &error)),
+    };
+    if is_taken {
+        return Err(StoreError::Exists { path: to.to_owned() });
+    }
+    make_dir(to)?;
+    let _lock = Lock::take(to)?;
+    let partial = to.join("store.redb.partial");
+    let copied = guarded(shared.path(), || write_copy(shared, &partial)).and_then(|records| {
+        let bytes = finish(&partial, to).map_err(|error| StoreError::io("write", to, &error))?;
+        Ok(Backup { records, bytes })
+    });
+    if copied.is_err() {
+        // What is half there is of no use to anybody.
+        let _ = fs::remove_file(&partial);
+    }
+    copied
+}
+
+fn finish(partial: &Path, to: &Path) -> io::Result<u64> {
+    let file = store_file(to);
+    fs::rename(partial, &file)?;
+    sync_dir(to)?;
+    to.parent().map_or(Ok(()), sync_dir)?;
+    Ok(fs::metadata(file)?.len())
+}
+
+/// A new file with the rows of a snapshot: without the pages that are free in the old one.
+fn write_copy(shared: &Shared, partial: &PathBuf) -> Result<u64, StoreError> {
+    let txn = shared.snapshot()?;
+    let from = shared.path();
+    let Some(meta) = Meta::read(&txn, from)? else {
+        return Err(StoreError::damaged(from, "there is nothing in it"));
+    };
+    let backend = FileMedium { path: partial.clone() }.open();
+    let backend = backend.map_err(|error| StoreError::io("make", partial, &error))?;
+    let database = open_database(super::disk::Counted { inner: backend, read: Default::default() }, partial)?;
+    let mut copy = Copy { shared, database, partial, records: 0 };
+    copy.in_one(|txn| meta.write(txn).map(|()| 0))?;
+    copy.log(&txn)?;
+    for table in Table::ALL {
+        copy.table(&txn, table)?;
+    }
+    Ok(copy.records)
+}
+
+struct Copy<'a> {
+    shared: &'a Shared,
+    database: redb::Database,
+    partial: &'a Path,
+    records: u64,
+}
+
+impl Copy<'_> {
+    fn in_one(
+        &mut self,
+        work: impl FnOnce(&redb::WriteTransaction) -> Result<u64, redb::Error>,
+    ) -> Result<(), StoreError> {
+        let done = || {
+            let txn = self.database.begin_write()?;
+            let records = work(&txn)?;
+            txn.commit()?;
+            Ok::<_, redb::Error>(records)
+        };
+        self.records += done().map_err(|error| StoreError::of("write", self.partial, error))?;
+        if self.shared.is_closing.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    fn log(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
+        let from = self.shared.path();
+        let of = |error: redb::Error| StoreError::of("read", from, error);
+        let log = txn.open_table(LOG).map_err(|error| of(error.into()))?;
+        for row in log.iter().map_err(|error| of(error.into()))? {
+            let (number, row) = row.map_err(|error| of(error.into()))?;
+            let (number, row) = (number.value(), row.value());
+            if let Err(what) = LogRow::unseal(number, row) {
+                return Err(StoreError::damaged(from, format!("commit {number} {what}")));
+            }
+            self.in_one(|txn| {
+                txn.open_table(LOG)?.insert(number, row)?;
+                Ok(1)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, txn: &ReadTransaction, table: Table) -> Result<(), StoreError> {
+        let from = self.shared.path();
+        let of = |error: redb::Error| StoreError::of("read", from, error);
+        let rows = txn.open_table(table.rows()).map_err(|error| of(error.into()))?;
+        let mut rows = rows.iter().map_err(|error| of(error.into()))?;
+        loop {
+            let (mut part, mut bytes) = (Vec::new(), 0);
+            while bytes < PART_BYTES
+                && let Some(row) = rows.next()
+            {
+                let (key, value) = row.map_err(|error| of(error.into()))?;
+                if !is_whole(table, key.value(), value.value()) {
+                    let what = format!("a record of table {} does not have its checksum", table.name());
+                    return Err(StoreError::damaged(from, what));
+                }
+                bytes += key.value().len() + value.value().len();
+                part.push((key, value));
+            }
+            if part.is_empty() {
+                return Ok(());
+            }
+            self.in_one(|txn| {
+                let mut copies = txn.open_table(table.rows())?;
+                for (key, value) in &part {
+                    copies.insert(key.value(), value.value())?;
+                }
+                Ok(part.len() as u64)
+            })?;
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Orders to a running broker from who owns its data: a Unix socket in a directory that only the owner can enter.
+//!
+//! Not over HTTP, where any local user could ask, and a setting would have to say where copies may go: who can reach the
+//! socket can read all of the data anyway. One line of JSON each way: `{"backup":"/where/to"}`, `{"records":1,"bytes":2}` or
+//! `{"error":".."}`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::backup::Backup;
+use super::error::StoreError;
+use super::writer::Shared;
+
+#[cfg(unix)]
+pub(super) use unix::{Control, ask_for_backup};
+
+/// An order takes no more bytes than this: a path.
+const ORDER_BYTES: u64 = 16_384;
+
+#[cfg(unix)]
+mod unix {
+    use std::fs;
+    use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::PathBuf;
+    use std::sync::atomic::Ordering;
+    use std::thread::{self, JoinHandle};
+    use std::time::Duration;
+
+    use serde::{Deserialize, Serialize};
+
+    use super::super::{backup, lock};
+    use super::{Arc, Backup, ORDER_BYTES, Path, Shared, StoreError};
+
+    /// Listens until it is dropped.
+    #[derive(Debug)]
+    pub(in super::super) struct Control {
+        socket: PathBuf,
+        shared: Arc<Shared>,
+        thread: Option<JoinHandle<()>>,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    struct Order {
+        backup: String,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Answer {
+        Done { records: u64, bytes: u64 },
+        Failed { error: String },
+    }
+
+    /// How long somebody may take to say what they want.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    fn socket_of(dir: &Path) -> PathBuf {
+        dir.join("control").join("socket")
+    }
+
+    impl Control {
+        /// Listens in a data directory that this process has. Without it all goes on but the backups of a running broker.
+        pub(in super::super) fn start(dir: &Path, shared: &Arc<Shared>) -> Option<Self> {
+            let socket = socket_of(dir);
+            let started = || -> Result<Self, StoreError> {
+                let of = |error: io::Error| StoreError::io("listen on", &socket, &error);
+                let folder = dir.join("control");
+                lock::make_dir(&folder)?;
+                fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).map_err(of)?;
+                match fs::remove_file(&socket) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of(error)),
+                    _ => {}
+                }
+                let listener = UnixListener::bind(&socket).map_err(of)?;
+                let for_thread = Arc::clone(shared);
+                let thread = thread::Builder::new().name("control".to_owned());
+                let thread = thread.spawn(move || listen(&listener, &for_thread)).map_err(of)?;
+                Ok(Self { socket: socket.clone(), shared: Arc::clone(shared), thread: Some(thread) })
+            };
+            started()
+                .inspect_err(|error| tracing::warn!(%error, "no backup can be made while the broker runs"))
+                .ok()
+        }
+    }
+
+    impl Drop for Control {
+        fn drop(&mut self) {
+            self.shared.is_closing.store(true, Ordering::Relaxed);
+            // Wakes the thread, unless somebody took the socket away.
+            if UnixStream::connect(&self.socket).is_ok() {
+                let _ = self.thread.take().map(JoinHandle::join);
+            }
+            let _ = fs::remove_file(&self.socket);
+        }
+    }
+
+    fn listen(listener: &UnixListener, shared: &Shared) {
+        for stream in listener.incoming() {
+            if shared.is_closing.load(Ordering::Relaxed) {
+                return;
+            }
+            if let Err(error) = stream.and_then(|stream| serve(stream, shared)) {
+                tracing::warn!(%error, "an order was not carried out");
+            }
+        }
+    }
+
+    fn serve(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut line = String::new();
+        BufReader::new((&stream).take(ORDER_BYTES)).read_line(&mut line)?;
+        let done = match serde_json::from_str::<Order>(&line) {
+            Ok(order) => backup::copy(shared, Path::new(&order.backup)).map_err(|error| error.to_string()),
+            Err(error) => Err(format!("not an order: {error}")),
+        };
+        let answer = match done {
+            Ok(Backup { records, bytes }) => Answer::Done { records, bytes },
+            Err(error) => Answer::Failed { error },
+        };
+        serde_json::to_writer(&mut stream, &answer)?;
+        stream.write_all(b"\n")
+    }
+
+    /// Asks the broker that has a directory for a backup.
+    pub(in super::super) fn ask_for_backup(
+        dir: &Path,
+        to: &Path,
+        holder: &str,
+    ) -> Result<Backup, StoreError> {
+        let socket = socket_of(dir);
+        let of = |error: io::Error| {
+            let why = format!("{error}; {holder} has the directory");
+            StoreError::Io { what: "ask over", path: socket.clone(), why }
+        };
+        let unnamed = || of(io::Error::new(io::ErrorKind::InvalidInput, "the path of the copy is not UTF-8"));
+        let order = Order { backup: to.to_str().ok_or_else(unnamed)?.to_owned() };
+        let ask = || {
+            let mut stream = UnixStream::connect(&socket)?;
+            let mut line = serde_json::to_vec(&order)?;
+            line.push(b'\n');
+            stream.write_all(&line)?;
+            let mut answer = String::new();
+            BufReader::new(&stream).read_line(&mut answer)?;
+            Ok(serde_json::from_str(&answer)?)
+        };
+        match ask().map_err(of)? {
+            Answer::Done { records, bytes } => Ok(Backup { records, bytes }),
+            Answer::Failed { error } => Err(StoreError::Refused { why: error }),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+#[derive(Debug)]
+pub(super) enum Control {}
+
+#[cfg(not(unix))]
+impl Control {
+    pub(super) fn start(_dir: &Path, _shared: &Arc<Shared>) -> Option<Self> {
+        None
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn ask_for_backup(dir: &Path, _to: &Path, holder: &str) -> Result<Backup, StoreError> {
+    let _ = ORDER_BYTES;
+    Err(StoreError::InUse { dir: dir.to_owned(), holder: holder.to_owned() })
+}

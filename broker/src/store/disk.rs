@@ -1,0 +1,233 @@
+//! Where the bytes are.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redb::StorageBackend;
+use redb::backends::FileBackend;
+
+/// What a store is opened on, again after each failure. The one there is is a file; tests have disks that break.
+pub(super) trait Medium: Debug + Send + Sync {
+    /// Opens it, and makes it where it is not there.
+    fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
+    /// What messages call it.
+    fn path(&self) -> &Path;
+    /// Whether there is room again, found out before a file is read from end to end for nothing.
+    fn has_room(&self) -> io::Result<()>;
+}
+
+/// A file that only its owner can read.
+#[derive(Debug)]
+pub(super) struct FileMedium {
+    pub(super) path: PathBuf,
+}
+
+/// A backend that tells how much was read: a start reads all of it.
+#[derive(Debug)]
+pub(super) struct Counted {
+    pub(super) inner: Box<dyn StorageBackend>,
+    pub(super) read: Arc<AtomicU64>,
+}
+
+/// A file that is only read: what is written over it stays in memory.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    file: File,
+    /// A std mutex: the library calls from one thread at a time where it writes.
+    state: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    /// As far as what is in the file still counts.
+    file_len: u64,
+    len: u64,
+    blocks: HashMap<u64, Box<[u8]>>,
+}
+
+const BLOCK_BYTES: usize = 4_096;
+/// Less room than this is none.
+const ROOM_BYTES: usize = 1 << 20;
+
+/// Options for a file of the store.
+pub(super) fn owners_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes the entries of a directory survive.
+pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+}
+
+impl Medium for FileMedium {
+    fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
+        let file = owners_file().create(true).truncate(false).open(&self.path)?;
+        // Also where the lock beside it was deleted by somebody.
+        file.try_lock()?;
+        self.path.parent().map_or(Ok(()), sync_dir)?;
+        let backend = FileBackend::new(file).map_err(io::Error::other)?;
+        Ok(Box::new(backend))
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn has_room(&self) -> io::Result<()> {
+        let probe = self.path.with_extension("room");
+        let mut file = owners_file().create(true).truncate(true).open(&probe)?;
+        let tried = file.write_all(&vec![0; ROOM_BYTES]).and_then(|()| file.sync_data());
+        fs::remove_file(&probe)?;
+        tried
+    }
+}
+
+impl StorageBackend for Counted {
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.read.fetch_add(out.len() as u64, Ordering::Relaxed);
+        self.inner.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.inner.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.inner.write(offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.inner.close()
+    }
+}
+
+impl Overlay {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        Ok(Self { file, state: Mutex::new(Written { file_len: len, len, blocks: HashMap::new() }) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, Written> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is in the file of a block; zeros behind its end.
+    fn block(&self, state: &Written, number: u64) -> io::Result<Box<[u8]>> {
+        let mut block = vec![0; BLOCK_BYTES].into_boxed_slice();
+        let start = number * BLOCK_BYTES as u64;
+        let left = usize::try_from(state.file_len.saturating_sub(start)).unwrap_or(usize::MAX);
+        let there = left.min(BLOCK_BYTES);
+        read_at(&self.file, start, &mut block[..there])?;
+        Ok(block)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(mut file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    use std::io::{Read as _, Seek as _};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.read_exact(out)
+}
+
+/// The block of a byte, and which of its bytes it is.
+fn place(at: u64) -> (u64, usize) {
+    let block_bytes = BLOCK_BYTES as u64;
+    (at / block_bytes, usize::try_from(at % block_bytes).expect("a block is small"))
+}
+
+/// Block, first byte in it, how many, and where they are among all.
+fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = offset + done as u64;
+        let (number, inside) = place(at);
+        let count = (BLOCK_BYTES - inside).min(len - done);
+        (count > 0).then(|| {
+            let piece = (number, inside, done..done + count);
+            done += count;
+            piece
+        })
+    })
+}
+
+impl StorageBackend for Overlay {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.state().len)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let state = self.state();
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > state.len) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        for (number, inside, piece) in pieces(offset, out.len()) {
+            let out = &mut out[piece];
+            match state.blocks.get(&number) {
+                Some(block) => out.copy_from_slice(&block[inside..inside + out.len()]),
+                None => out.copy_from_slice(&self.block(&state, number)?[inside..inside + out.len()]),
+            }
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut state = self.state();
+        // What grows again is zeros.
+        if len < state.len {
+            let (number, inside) = place(len);
+            if inside > 0 {
+                let written = state.blocks.remove(&number);
+                let mut block = written.map_or_else(|| self.block(&state, number), Ok)?;
+                block[inside..].fill(0);
+                state.blocks.insert(number, block);
+            }
+            state.blocks.retain(|number, _| number * (BLOCK_BYTES as u64) < len);
+            state.file_len = state.file_len.min(len);
+        }
+        state.len = len;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut state = self.state();
+        for (number, inside, piece) in pieces(offset, data.len()) {
+            let data = &data[piece];
+            if !state.blocks.contains_key(&number) {
+                let block = self.block(&state, number)?;
+                state.blocks.insert(number, block);
+            }
+            if let Some(block) = state.blocks.get_mut(&number) {
+                block[inside..inside + data.len()].copy_from_slice(data);
+            }
+        }
+        state.len = state.len.max(offset + data.len() as u64);
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! What is in the file besides the tables of [`keys`](super::keys): the log, and what the file is.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use redb::{Database, ReadTransaction, ReadableDatabase as _, TableDefinition, WriteTransaction};
+
+use super::error::StoreError;
+use super::keys::Table;
+use crate::config::WorldName;
+
+/// Version of all of this. Whoever changes what is written counts it up, and reads the old one or refuses it.
+pub(super) const FORMAT: u32 = 1;
+
+/// Commit number -> [`LogRow`].
+pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
+/// `format`, `world`, `created_ms`; `folded`: the last commit that is in the tables, and the next body's number then.
+const META: TableDefinition<'static, &str, &str> = TableDefinition::new("meta");
+
+/// Pages that are kept in memory. Reading is done at the start; folding touches what it comes by.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// What a file says about itself.
+#[derive(Clone, Debug)]
+pub(super) struct Meta {
+    pub(super) world: String,
+    pub(super) created_ms: String,
+    pub(super) folded: Folded,
+}
+
+/// Up to where the log is in the tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Folded {
+    pub(super) number: u64,
+    pub(super) next_body: u64,
+}
+
+/// A row of the log: what one group of batches changes, at once.
+#[derive(Debug)]
+pub(super) struct LogRow<'a> {
+    pub(super) next_body: u64,
+    pub(super) ops: &'a [u8],
+}
+
+/// Opens a file of the library's, makes one where there is nothing, and reads all of it to see whether it is whole.
+pub(super) fn open_database(backend: impl redb::StorageBackend, path: &Path) -> Result<Database, StoreError> {
+    redb::Builder::new()
+        .set_cache_size(CACHE_BYTES)
+        .set_check_integrity_on_open(true)
+        .create_with_backend(backend)
+        .map_err(|error| StoreError::of("open", path, error))
+}
+
+impl Meta {
+    pub(super) fn new(world: WorldName) -> Self {
+        let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            world: name_of(world).to_owned(),
+            created_ms: created.as_millis().to_string(),
+            folded: Folded::default(),
+        }
+    }
+
+    /// What the file says; `None` in a new one.
+    pub(super) fn read(txn: &ReadTransaction, path: &Path) -> Result<Option<Self>, StoreError> {
+        let of = |error: redb::Error| StoreError::of("read", path, error);
+        if txn.list_tables().map_err(|error| of(error.into()))?.next().is_none() {
+            return Ok(None);
+        }
+        let table = txn.open_table(META).map_err(|error| of(error.into()))?;
+        let text = |key: &str| match table.get(key) {
+            Ok(Some(value)) => Ok(value.value().to_owned()),
+            Ok(None) => Err(StoreError::damaged(path, format!("it does not say its {key}"))),
+            Err(error) => Err(of(error.into())),
+        };
+        let found = text("format")?;
+        if found != FORMAT.to_string() {
+            return Err(StoreError::OtherFormat { path: path.to_owned(), found, known: FORMAT });
+        }
+        let folded = text("folded")?;
+        let folded = Folded::parse(&folded).ok_or_else(|| {
+            StoreError::damaged(path, format!("{folded:?} is not up to where it is folded"))
+        })?;
+        Ok(Some(Self { world: text("world")?, created_ms: text("created_ms")?, folded }))
+    }
+
+    pub(super) fn check_world(&self, path: &Path, world: WorldName) -> Result<(), StoreError> {
+        let wanted = name_of(world);
+        if self.world == wanted {
+            return Ok(());
+        }
+        Err(StoreError::OtherWorld {
+            path: path.to_owned(),
+            found: self.world.clone(),
+            wanted: wanted.to_owned(),
+        })
+    }
+
+    /// Makes all tables of a new file.
+    pub(super) fn write(&self, txn: &WriteTransaction) -> Result<(), redb::Error> {
+        let mut table = txn.open_table(META)?;
+        table.insert("format", &*FORMAT.to_string())?;
+        table.insert("world", &*self.world)?;
+        table.insert("created_ms", &*self.created_ms)?;
+        drop(table);
+        self.folded.write(txn)?;
+        txn.open_table(LOG)?;
+        for table in Table::ALL {
+            txn.open_table(table.rows())?;
+        }
+        Ok(())
+    }
+}
+
+impl Folded {
+    fn parse(text: &str) -> Option<Self> {
+        let (number, next_body) = text.split_once(' ')?;
+        Some(Self { number: number.parse().ok()?, next_body: next_body.parse().ok()? })
+    }
+
+    pub(super) fn write(self, txn: &WriteTransaction) -> Result<(), redb::Error> {
+        let Self { number, next_body } = self;
+        txn.open_table(META)?.insert("folded", &*format!("{number} {next_body}"))?;
+        Ok(())
+    }
+}
+
+/// Reads what a file says about itself, or makes it so where it is new.
+pub(super) fn prepare(
+    database: &Database,
+    path: &Path,
+    world: Option<WorldName>,
+) -> Result<Meta, StoreError> {
+    let of = |error: redb::Error| StoreError::of("write", path, error);
+    let txn = database.begin_read().map_err(|error| of(error.into()))?;
+    match (Meta::read(&txn, path)?, world) {
+        (Some(meta), world) => {
+            if let Some(world) = world {
+                meta.check_world(path, world)?;
+            }
+            Ok(meta)
+        }
+        (None, None) => Err(StoreError::damaged(path, "there is nothing in it")),
+        (None, Some(world)) => {
+            let meta = Meta::new(world);
+            let mut txn = database.begin_write().map_err(|error| of(error.into()))?;
+            txn.set_two_phase_commit(true);
+            meta.write(&txn).map_err(of)?;
+            txn.commit().map_err(|error| of(error.into()))?;
+            Ok(meta)
+        }
+    }
+}
+
+fn name_of(world: WorldName) -> &'static str {
+    match world {
+        WorldName::Geodetic => "geodetic",
+        WorldName::Planar => "planar",
+    }
+}
+
+impl<'a> LogRow<'a> {
+    /// The row as it is written under its number: a CRC-32 over the number and what follows, the next body's number,
+    /// and the changes.
+    pub(super) fn seal<'b>(number: u64, next_body: u64, batches: impl Iterator<Item = &'b [u8]>) -> Vec<u8> {
+        let mut row = vec![0; 4];
+        row.extend_from_slice(&next_body.to_le_bytes());
+        batches.for_each(|ops| row.extend_from_slice(ops));
+        let crc = crc(number, &row[4..]);
+        row[..4].copy_from_slice(&crc);
+        row
+    }
+
+    pub(super) fn unseal(number: u64, row: &'a [u8]) -> Result<Self, &'static str> {
+        let Some((sum, rest)) = row.split_first_chunk::<4>() else { return Err("is cut off") };
+        if *sum != crc(number, rest) {
+            return Err("does not have the checksum that was written with it");
+        }
+        let Some((next_body, ops)) = rest.split_first_chunk::<8>() else { return Err("is cut off") };
+        Ok(Self { next_body: u64::from_le_bytes(*next_body), ops })
+    }
+}
+
+fn crc(number: u64, rest: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&number.to_be_bytes());
+    hasher.update(rest);
+    hasher.finalize().to_le_bytes()
+}

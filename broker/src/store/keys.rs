@@ -1,0 +1,113 @@
+//! Tables and the keys in them: a client's name, 0x00, what is the client's; numbers big-endian, so that keys are in the
+//! order of what they name. Names have no control characters, so that no name is the beginning of another's key.
+
+use redb::TableDefinition;
+
+/// Rows of bytes under bytes.
+pub(super) type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+/// What is kept in rows of its own. The numbers are on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    /// client 0x00 subscription -> text
+    Subscriptions = 0,
+    /// client 0x00 -> position
+    Positions = 1,
+    /// client 0x00 -> session
+    Sessions = 2,
+    /// client 0x00 offset -> kept match
+    Kept = 3,
+    /// client 0x00 subscription 0x00 object -> standing
+    Standings = 4,
+    /// object, sequence -> live event
+    Live = 5,
+    /// number -> text of an event
+    Bodies = 6,
+}
+
+impl Table {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Subscriptions,
+        Self::Positions,
+        Self::Sessions,
+        Self::Kept,
+        Self::Standings,
+        Self::Live,
+        Self::Bodies,
+    ];
+    /// Those whose keys begin with a client's name.
+    pub(super) const OF_CLIENTS: [Self; 5] =
+        [Self::Subscriptions, Self::Positions, Self::Sessions, Self::Kept, Self::Standings];
+
+    pub(super) fn numbered(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    pub(super) fn rows(self) -> Rows {
+        TableDefinition::new(self.name())
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Subscriptions => "subscriptions",
+            Self::Positions => "positions",
+            Self::Sessions => "sessions",
+            Self::Kept => "kept",
+            Self::Standings => "standings",
+            Self::Live => "live",
+            Self::Bodies => "bodies",
+        }
+    }
+}
+
+/// What begins all keys of a client, and is the key of what it has one of.
+pub(super) fn of_client(client: &str) -> Vec<u8> {
+    within(client, &[])
+}
+
+/// What a client has under a name.
+pub(super) fn within(client: &str, name: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(client.len() + 1 + name.len());
+    key.extend_from_slice(client.as_bytes());
+    key.push(0);
+    key.extend_from_slice(name);
+    key
+}
+
+/// How an object stands to a subscription of a client; without an object, what begins the keys of all of them.
+pub(super) fn standing(client: &str, subscription: &str, object: &str) -> Vec<u8> {
+    let mut key = within(client, subscription.as_bytes());
+    key.push(0);
+    key.extend_from_slice(object.as_bytes());
+    key
+}
+
+/// The first key behind all that begin with `prefix`, which ends with 0x00.
+pub(super) fn behind(mut prefix: Vec<u8>) -> Vec<u8> {
+    if let Some(last) = prefix.last_mut() {
+        *last = 1;
+    }
+    prefix
+}
+
+/// The client's name, and what follows it.
+pub(super) fn split(key: &[u8]) -> Option<(&str, &[u8])> {
+    let end = key.iter().position(|byte| *byte == 0)?;
+    Some((std::str::from_utf8(&key[..end]).ok()?, &key[end + 1..]))
+}
+
+/// An event of an object.
+pub(super) fn live(object: &str, sequence: u64) -> Vec<u8> {
+    [object.as_bytes(), &sequence.to_be_bytes()].concat()
+}
+
+/// The object, and the sequence of its event.
+pub(super) fn split_live(key: &[u8]) -> Option<(&str, u64)> {
+    let (object, sequence) = key.split_last_chunk()?;
+    Some((std::str::from_utf8(object).ok()?, u64::from_be_bytes(*sequence)))
+}
+
+/// A number at the end of a key.
+pub(super) fn number(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.try_into().ok()?))
+}

@@ -1,0 +1,309 @@
+//! What outlives the broker: records on disk, and nothing of what they mean.
+//!
+//! A data directory (`store.data`, readable by its owner alone) holds
+//!
+//! - `store.redb`: all of it, in the format of the library `redb` 4, which checks pages when the file is opened;
+//! - `tail`, with `store.fsync = "interval"`: what was acknowledged since the last sync ([`tail`]);
+//! - `lock`: held by the one broker there may be, with its process id;
+//! - `control`: a socket that a running broker takes orders on ([`control`]).
+//!
+//! `store.redb` is a log with tables behind it. A commit appends one row to table `log`, with all changes of all batches
+//! that were waiting, for in a B-tree what costs is the number of pages that are touched. When the log is some
+//! megabytes long, what its rows come to goes into the tables ([`keys::Table`]) in the order of their keys
+//! ([`fold`]), and what was put and removed meanwhile never gets there. Reading back is the tables and, over them, the
+//! rows of the log in their order ([`recovery`]).
+//!
+//! Each row of the log and each record has a CRC-32 of its own, which covers where it belongs; the library checks pages
+//! only when a file is opened. Table `meta` says the format's version and the world; another is refused.
+//!
+//! A commit is one transaction, in two phases and synced ([`writer`]). One that failed may have happened: its number is
+//! given to the next, which takes its place.
+
+mod backup;
+mod batch;
+mod check;
+mod control;
+mod disk;
+mod error;
+mod fold;
+mod format;
+mod keys;
+mod lock;
+mod records;
+mod recovery;
+mod tail;
+mod window;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::config::{self, Fsync, WorldName};
+
+pub(crate) use backup::{Backup, back_up};
+pub(crate) use batch::Batch;
+pub(crate) use check::check;
+pub(crate) use error::StoreError;
+pub(crate) use records::{
+    BodyId, StoredBody, StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding,
+};
+pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMatch};
+
+use disk::{Counted, FileMedium, Medium};
+use lock::Lock;
+use tail::Tail;
+use writer::{Lazy, Pace, Request, Shared, Writer, guarded};
+
+/// A data directory that this process has. A clone is another handle to it; with the last one what is under way is
+/// written and the directory is let go.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    /// `None` once it is closing.
+    requests: Option<SyncSender<Request>>,
+    writer: Option<JoinHandle<()>>,
+    control: Option<control::Control>,
+    /// Goes last.
+    _lock: Option<Lock>,
+}
+
+/// How far opening has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) phase: Phase,
+    pub(crate) done: u64,
+    /// About how much there is.
+    pub(crate) of: u64,
+}
+
+/// What opening does, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Bytes are compared with their checksums.
+    Verifying,
+    /// Records are read.
+    Reading,
+}
+
+/// Callers whose batches wait for the writer beyond those in the group that it commits; further ones wait here.
+const REQUESTS_MAX: usize = 1_024;
+/// How often it is told how far the verifying has come.
+const TELL_EVERY: Duration = Duration::from_millis(200);
+
+impl Phase {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Verifying => "bytes verified",
+            Self::Reading => "records read",
+        }
+    }
+}
+
+/// The file with everything in it.
+fn store_file(dir: &Path) -> PathBuf {
+    dir.join("store.redb")
+}
+
+fn tail_file(dir: &Path) -> PathBuf {
+    dir.join("tail")
+}
+
+impl Store {
+    /// Opens the data directory, made if it is not there, and reads back what is in it.
+    ///
+    /// Cost: the file is read from end to end and its checksums are compared, some seconds for each gigabyte.
+    ///
+    /// # Errors
+    /// A directory that another broker has, that is of another world or version, that is damaged, or that cannot be read
+    /// or written.
+    pub(crate) fn open(
+        settings: &config::Store,
+        world: WorldName,
+        progress: impl Fn(Progress),
+    ) -> Result<(Self, Recovered), StoreError> {
+        let dir = Path::new(&settings.data);
+        lock::make_dir(dir)?;
+        let lazily = (settings.fsync == Fsync::Interval).then_some(Duration::from_millis(settings.fsync_ms));
+        Self::open_dir(dir, Some(world), lazily, Pace::default(), &progress)
+    }
+
+    fn open_dir(
+        dir: &Path,
+        world: Option<WorldName>,
+        lazily: Option<Duration>,
+        pace: Pace,
+        progress: &dyn Fn(Progress),
+    ) -> Result<(Self, Recovered), StoreError> {
+        let lock = Lock::take(dir)?;
+        let medium = Box::new(FileMedium { path: store_file(dir) });
+        if let Some(world) = world
+            && !medium.path.exists()
+        {
+            make(&medium.path, world)?;
+        }
+        let (mut store, recovered) = Self::open_medium(medium, world, Some((dir, lazily)), pace, progress)?;
+        if let Some(inner) = Arc::get_mut(&mut store.inner) {
+            inner.control = control::Control::start(dir, &inner.shared);
+            inner._lock = Some(lock);
+        }
+        Ok((store, recovered))
+    }
+
+    fn open_medium(
+        medium: Box<dyn Medium>,
+        world: Option<WorldName>,
+        dir: Option<(&Path, Option<Duration>)>,
+        pace: Pace,
+        progress: &dyn Fn(Progress),
+    ) -> Result<(Self, Recovered), StoreError> {
+        let shared = Arc::new(Shared {
+            medium,
+            database: Mutex::new(None),
+            dropped: Arc::default(),
+            next_body: AtomicU64::new(0),
+            is_closing: AtomicBool::new(false),
+        });
+        let path = shared.path();
+        let database = verified(&shared, progress)?;
+        let (meta, mut contents) = guarded(path, || {
+            let meta = format::prepare(&database, path, world)?;
+            *shared.database() = Some(database);
+            let contents = read_back(&shared, &meta, progress)?;
+            Ok((meta, contents))
+        })?;
+        let (requests, waiting) = mpsc::sync_channel(REQUESTS_MAX);
+        let mut lazy = None;
+        if let Some((dir, lazily)) = dir
+            && (lazily.is_some() || tail_file(dir).exists())
+        {
+            let (mut tail, rows) = Tail::open(tail_file(dir), contents.log.last)?;
+            if !rows.is_empty() {
+                let append = |database: &Option<_>| match database {
+                    Some(database) => writer::append(database, path, &rows),
+                    None => Err(StoreError::Closed),
+                };
+                guarded(path, || append(&*shared.database()))?;
+                contents = guarded(path, || read_back(&shared, &meta, progress))?;
+            }
+            tail.clear()?;
+            lazy = lazily.map(|every| Lazy::new(tail, every));
+        }
+        shared.next_body.store(contents.log.next_body, Ordering::Release);
+        let (log, references) = (contents.log, std::mem::take(&mut contents.references));
+        let (recovered, cleanup) = contents.recover(&shared.dropped);
+        if !cleanup.is_empty() {
+            tracing::warn!(path = %path.display(), "records refer to what is not there; they are removed");
+        }
+        let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup.ops, pace);
+        if let Some(lazy) = lazy {
+            writer.acknowledge_before_sync(lazy);
+        }
+        let thread = thread::Builder::new().name("store".to_owned()).spawn(move || writer.run());
+        let thread = thread.map_err(|error| StoreError::io("start a thread for", shared.path(), &error))?;
+        let inner =
+            Inner { shared, requests: Some(requests), writer: Some(thread), control: None, _lock: None };
+        Ok((Self { inner: Arc::new(inner) }, recovered))
+    }
+
+    /// Puts a batch on disk: when this returns it survives a loss of power, or with `store.fsync = "interval"` the
+    /// broker's end. All of it or nothing. Blocks; callers that wait at the same time share one write.
+    ///
+    /// # Errors
+    /// Why it is not on disk. The batch stays with the caller, who commits it again later: to commit it twice does no harm.
+    /// What is wrong may pass (a full disk); each call tries anew.
+    pub(crate) fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let requests = self.inner.requests.as_ref().ok_or(StoreError::Closed)?;
+        let (done, outcome) = mpsc::sync_channel(1);
+        requests.send(Request { ops: batch.ops.clone(), done }).map_err(|_| StoreError::Closed)?;
+        outcome.recv().unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// A handle for a body that is put with a batch. It is held until that batch, and those in which something refers to
+    /// the body, are committed.
+    pub(crate) fn new_body(&self) -> Arc<StoredBody> {
+        let shared = &self.inner.shared;
+        let id = BodyId(shared.next_body.fetch_add(1, Ordering::AcqRel));
+        Arc::new(StoredBody { id, dropped: Arc::clone(&shared.dropped) })
+    }
+
+    /// Copies all that is committed now into a new directory, while commits go on. See [`Backup`].
+    pub(crate) fn backup(&self, to: &Path) -> Result<Backup, StoreError> {
+        backup::copy(&self.inner.shared, to)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.control = None;
+        self.requests = None;
+        // A writer that panicked has said so itself.
+        let _ = self.writer.take().map(JoinHandle::join);
+    }
+}
+
+/// Makes a new file. Under its name there is a whole one or none, whenever power is lost.
+fn make(path: &Path, world: WorldName) -> Result<(), StoreError> {
+    let medium = FileMedium { path: path.with_extension("new") };
+    let of = |error| StoreError::io("make", path, &error);
+    match std::fs::remove_file(&medium.path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of(error)),
+        _ => {}
+    }
+    let backend = Counted { inner: medium.open().map_err(of)?, read: Arc::default() };
+    let database = format::open_database(backend, &medium.path)?;
+    format::prepare(&database, &medium.path, Some(world))?;
+    drop(database);
+    std::fs::rename(&medium.path, path)
+        .and_then(|()| path.parent().map_or(Ok(()), disk::sync_dir))
+        .map_err(of)
+}
+
+/// Opens the file and tells how far it has come meanwhile.
+fn verified(shared: &Shared, progress: &dyn Fn(Progress)) -> Result<redb::Database, StoreError> {
+    let read = Arc::new(AtomicU64::new(0));
+    let of = std::fs::metadata(shared.path()).map_or(0, |file| file.len());
+    let tell = |done: u64| progress(Progress { phase: Phase::Verifying, done: done.min(of), of });
+    thread::scope(|scope| {
+        let (ended, end) = mpsc::sync_channel(0);
+        let counter = Arc::clone(&read);
+        let opened = scope.spawn(move || {
+            let opened = shared.open(counter);
+            drop(ended);
+            opened
+        });
+        let _: Result<(), _> = loop {
+            match end.recv_timeout(TELL_EVERY) {
+                Err(mpsc::RecvTimeoutError::Timeout) => tell(read.load(Ordering::Relaxed)),
+                outcome => break outcome,
+            }
+        };
+        tell(of);
+        opened.join().unwrap_or(Err(StoreError::Closed))
+    })
+}
+
+fn read_back(
+    shared: &Shared,
+    meta: &format::Meta,
+    progress: &dyn Fn(Progress),
+) -> Result<recovery::Contents, StoreError> {
+    let mut tell = |done, of| progress(Progress { phase: Phase::Reading, done, of });
+    let mut fault = |what| Err(StoreError::damaged(shared.path(), what));
+    recovery::read(&shared.snapshot()?, meta, shared.path(), &mut tell, &mut fault)
+}

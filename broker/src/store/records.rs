@@ -1,0 +1,230 @@
+//! What is stored, and how it is written: a CRC-32 over table, key and record, and the record as postcard writes it. What
+//! the key says is not said again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use matcher::live::Cause;
+use serde::{Deserialize, Serialize};
+
+use super::keys::Table;
+use crate::outbox::Transition;
+
+/// Names a body, for good: no other ever gets the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct BodyId(pub(crate) u64);
+
+/// Whoever holds this may still refer to the body. When the last handle has gone, the record goes too, once nothing on
+/// disk refers to it any more.
+#[derive(Debug)]
+pub(crate) struct StoredBody {
+    pub(super) id: BodyId,
+    pub(super) dropped: Arc<Dropped>,
+}
+
+/// Bodies whose last handle went. A std mutex: held for a push or a swap.
+pub(super) type Dropped = Mutex<Vec<u64>>;
+
+impl StoredBody {
+    pub(crate) fn id(&self) -> BodyId {
+        self.id
+    }
+}
+
+impl Drop for StoredBody {
+    fn drop(&mut self) {
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(self.id.0);
+    }
+}
+
+/// A client's position.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StoredPosition {
+    pub(crate) coordinates: [f64; 3],
+    pub(crate) accuracy_m: f64,
+    pub(crate) received_ms: u64,
+}
+
+/// A durable session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredSession {
+    pub(crate) epoch: Arc<str>,
+    pub(crate) offset: u64,
+    pub(crate) acknowledged: u64,
+    /// The last offset that was lost although it should have been kept.
+    pub(crate) lost: u64,
+}
+
+/// A live event.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StoredLive {
+    pub(crate) object: Arc<str>,
+    pub(crate) id: Arc<str>,
+    pub(crate) sequence: u64,
+    pub(crate) expires_ms: u64,
+    pub(crate) body: BodyId,
+}
+
+/// A kept match.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StoredMatch {
+    pub(crate) offset: u64,
+    pub(crate) subscriptions: Vec<Arc<str>>,
+    pub(crate) cause: Cause,
+    pub(crate) transition: Option<Transition>,
+    pub(crate) at_ms: u64,
+    pub(crate) body: BodyId,
+}
+
+/// How a live event stands to a subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredStanding {
+    pub(crate) sequence: u64,
+    /// Until when it waits, and because of what; none where it is inside.
+    pub(crate) waits: Option<(u64, Cause)>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct LiveRecord<'a> {
+    pub(super) id: &'a str,
+    pub(super) expires_ms: u64,
+    pub(super) body: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct MatchRecord<'a> {
+    #[serde(borrow)]
+    pub(super) subscriptions: Vec<&'a str>,
+    pub(super) cause: u8,
+    pub(super) transition: Option<u8>,
+    pub(super) at_ms: u64,
+    pub(super) body: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StandingRecord {
+    pub(super) sequence: u64,
+    pub(super) waits: Option<(u64, u8)>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct BodyRecord<'a> {
+    pub(super) text: &'a str,
+    pub(super) received_ms: u64,
+}
+
+impl<'a> LiveRecord<'a> {
+    pub(super) fn of(live: &'a StoredLive) -> Self {
+        let StoredLive { id, expires_ms, body, .. } = live;
+        Self { id, expires_ms: *expires_ms, body: body.0 }
+    }
+
+    pub(super) fn under(self, object: &str, sequence: u64) -> StoredLive {
+        let Self { id, expires_ms, body } = self;
+        StoredLive { object: object.into(), id: id.into(), sequence, expires_ms, body: BodyId(body) }
+    }
+}
+
+impl<'a> MatchRecord<'a> {
+    pub(super) fn of(kept: &'a StoredMatch) -> Self {
+        Self {
+            subscriptions: kept.subscriptions.iter().map(|name| &**name).collect(),
+            cause: number_of(kept.cause),
+            transition: kept.transition.map(|transition| match transition {
+                Transition::Enter => 0,
+                Transition::Exit => 1,
+            }),
+            at_ms: kept.at_ms,
+            body: kept.body.0,
+        }
+    }
+
+    pub(super) fn under(self, offset: u64) -> Option<StoredMatch> {
+        Some(StoredMatch {
+            offset,
+            subscriptions: self.subscriptions.into_iter().map(Arc::from).collect(),
+            cause: cause_of(self.cause)?,
+            transition: match self.transition {
+                None => None,
+                Some(0) => Some(Transition::Enter),
+                Some(1) => Some(Transition::Exit),
+                Some(_) => return None,
+            },
+            at_ms: self.at_ms,
+            body: BodyId(self.body),
+        })
+    }
+}
+
+impl StandingRecord {
+    pub(super) fn of(standing: &StoredStanding) -> Self {
+        let waits = standing.waits.map(|(until_ms, cause)| (until_ms, number_of(cause)));
+        Self { sequence: standing.sequence, waits }
+    }
+
+    pub(super) fn read(self) -> Option<StoredStanding> {
+        let waits = match self.waits {
+            None => None,
+            Some((until_ms, cause)) => Some((until_ms, cause_of(cause)?)),
+        };
+        Some(StoredStanding { sequence: self.sequence, waits })
+    }
+}
+
+/// Causes by their numbers, which are on disk.
+const CAUSES: [Cause; 5] = [Cause::Published, Cause::Moved, Cause::Changed, Cause::Expired, Cause::Revoked];
+
+fn number_of(cause: Cause) -> u8 {
+    match cause {
+        Cause::Published => 0,
+        Cause::Moved => 1,
+        Cause::Changed => 2,
+        Cause::Expired => 3,
+        Cause::Revoked => 4,
+    }
+}
+
+fn cause_of(number: u8) -> Option<Cause> {
+    CAUSES.get(usize::from(number)).copied()
+}
+
+/// Bytes of the checksum before a record.
+const CRC_BYTES: usize = 4;
+
+fn crc(table: Table, key: &[u8], record: &[u8]) -> [u8; CRC_BYTES] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&[table as u8]);
+    hasher.update(key);
+    hasher.update(record);
+    hasher.finalize().to_le_bytes()
+}
+
+/// Writes a record as it stands in a table, over what `value` was.
+pub(super) fn seal(table: Table, key: &[u8], record: &impl Serialize, value: &mut Vec<u8>) {
+    value.clear();
+    value.extend_from_slice(&[0; CRC_BYTES]);
+    postcard::to_io(record, &mut *value).expect("a vector takes everything, and all lengths are known");
+    let crc = crc(table, key, &value[CRC_BYTES..]);
+    value[..CRC_BYTES].copy_from_slice(&crc);
+}
+
+/// Whether a record has its checksum.
+pub(super) fn is_whole(table: Table, key: &[u8], value: &[u8]) -> bool {
+    value.split_at_checked(CRC_BYTES).is_some_and(|(sum, record)| sum == crc(table, key, record))
+}
+
+/// Reads a record from its place in a table; the error says what is wrong with it.
+pub(super) fn unseal<'a, T: Deserialize<'a>>(
+    table: Table,
+    key: &[u8],
+    value: &'a [u8],
+) -> Result<T, &'static str> {
+    let Some((sum, record)) = value.split_at_checked(CRC_BYTES) else { return Err("is cut off") };
+    if sum != crc(table, key, record) {
+        return Err("does not have the checksum that was written with it");
+    }
+    match postcard::take_from_bytes(record) {
+        Ok((read, [])) => Ok(read),
+        Ok(_) => Err("is longer than it can be"),
+        Err(_) => Err("cannot be read"),
+    }
+}

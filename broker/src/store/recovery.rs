@@ -1,0 +1,400 @@
+//! Reading everything back: the tables, and over them the log in the order of its rows.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::{ReadTransaction, ReadableTable as _, ReadableTableMetadata as _};
+
+use super::batch::Batch;
+use super::error::StoreError;
+use super::fold::Bodies;
+use super::format::{LOG, LogRow, Meta};
+use super::keys::{self, Table};
+use super::records::{
+    BodyId, BodyRecord, Dropped, LiveRecord, MatchRecord, StandingRecord, StoredBody, StoredLive,
+    StoredMatch, StoredPosition, StoredSession, StoredStanding, unseal,
+};
+use super::window::{Changes, Point, Window};
+
+/// What was found on disk.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    pub(crate) clients: Vec<RecoveredClient>,
+    pub(crate) live: Vec<RecoveredLive>,
+}
+
+/// A client. Some have nothing but a position, or a session without a subscription.
+#[derive(Debug)]
+pub(crate) struct RecoveredClient {
+    pub(crate) name: Arc<str>,
+    pub(crate) session: Option<StoredSession>,
+    pub(crate) position: Option<StoredPosition>,
+    /// In the order of their ids.
+    pub(crate) subscriptions: Vec<RecoveredSubscription>,
+    /// In the order of their offsets.
+    pub(crate) kept: Vec<RecoveredMatch>,
+}
+
+/// A subscription.
+#[derive(Debug)]
+pub(crate) struct RecoveredSubscription {
+    pub(crate) id: Arc<str>,
+    pub(crate) text: Arc<str>,
+    pub(crate) standings: Vec<(Arc<str>, StoredStanding)>,
+}
+
+/// A body. All that refer to it share it.
+#[derive(Clone, Debug)]
+pub(crate) struct RecoveredBody {
+    pub(crate) text: Arc<str>,
+    pub(crate) stored: Arc<StoredBody>,
+}
+
+/// A kept match.
+#[derive(Debug)]
+pub(crate) struct RecoveredMatch {
+    pub(crate) kept: StoredMatch,
+    pub(crate) body: RecoveredBody,
+}
+
+/// A live event.
+#[derive(Debug)]
+pub(crate) struct RecoveredLive {
+    pub(crate) live: StoredLive,
+    pub(crate) body: RecoveredBody,
+}
+
+/// Everything in a store as it stands there; what refers to what has not been looked at.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    pub(super) clients: Vec<ClientContents>,
+    pub(super) live: Vec<StoredLive>,
+    pub(super) bodies: HashMap<BodyId, Arc<str>>,
+    pub(super) log: LogState,
+    pub(super) references: Bodies,
+    /// The client of the last key: keys of one client are beside each other.
+    ids: HashMap<Arc<str>, usize>,
+}
+
+/// A client's part of them.
+#[derive(Debug)]
+pub(super) struct ClientContents {
+    pub(super) name: Arc<str>,
+    pub(super) session: Option<StoredSession>,
+    pub(super) position: Option<StoredPosition>,
+    pub(super) subscriptions: Vec<RecoveredSubscription>,
+    pub(super) kept: Vec<StoredMatch>,
+    /// Subscription and object of standings whose subscription there is not.
+    pub(super) loose: Vec<(Box<str>, Box<str>)>,
+}
+
+/// What of the log is not in the tables yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LogState {
+    /// The number of the last commit.
+    pub(super) last: u64,
+    /// That of the last that is in the tables.
+    pub(super) folded: u64,
+    pub(super) bytes: u64,
+    pub(super) next_body: u64,
+}
+
+/// Told of everything that is not as it was written; an error ends the reading.
+pub(super) type Fault<'a> = dyn FnMut(String) -> Result<(), StoreError> + 'a;
+/// Told of rows read, and of how many there are.
+pub(super) type Tick<'a> = dyn FnMut(u64, u64) + 'a;
+
+/// Reads all of a store.
+pub(super) fn read(
+    txn: &ReadTransaction,
+    meta: &Meta,
+    path: &Path,
+    tick: &mut Tick<'_>,
+    fault: &mut Fault<'_>,
+) -> Result<Contents, StoreError> {
+    let of = |error: redb::Error| StoreError::of("read", path, error);
+    let mut contents = Contents::default();
+    let mut counts = [0; Table::ALL.len()];
+    for table in Table::ALL {
+        let rows = txn.open_table(table.rows()).map_err(|error| of(error.into()))?;
+        counts[table as usize] = rows.len().map_err(|error| of(error.into()))?;
+    }
+    let total = counts.iter().sum();
+    let (log, window) = read_log(txn, meta, path, fault)?;
+    contents.log = log;
+    let mut done = 0;
+    for table in Table::ALL {
+        let rows = txn.open_table(table.rows()).map_err(|error| of(error.into()))?;
+        let mut puts = puts_of(window.of(table)).peekable();
+        for row in rows.iter().map_err(|error| of(error.into()))? {
+            let (key, value) = row.map_err(|error| of(error.into()))?;
+            let (key, value) = (key.value(), value.value());
+            while let Some((new, put)) = puts.next_if(|(new, _)| **new < *key) {
+                contents.take_in(table, new, put, fault)?;
+            }
+            contents.count_in(table, key, value, fault)?;
+            if window.of(table).keeps(key) {
+                contents.take_in(table, key, value, fault)?;
+            }
+            done += 1;
+            if done % 4_096 == 0 {
+                tick(done, total);
+            }
+        }
+        for (new, put) in puts {
+            contents.take_in(table, new, put, fault)?;
+        }
+    }
+    tick(done, total);
+    Ok(contents)
+}
+
+fn puts_of(changes: &Changes) -> impl Iterator<Item = (&[u8], &[u8])> {
+    changes.points.iter().filter_map(|(key, point)| match point {
+        Point::Put(value) => Some((&**key, &**value)),
+        Point::Remove => None,
+    })
+}
+
+/// The number of the last commit.
+pub(super) fn last_commit(txn: &ReadTransaction, meta: &Meta) -> Result<u64, redb::Error> {
+    let log = txn.open_table(LOG)?;
+    let last = log.last()?.map_or(0, |(number, _)| number.value());
+    Ok(last.max(meta.folded.number))
+}
+
+fn read_log(
+    txn: &ReadTransaction,
+    meta: &Meta,
+    path: &Path,
+    fault: &mut Fault<'_>,
+) -> Result<(LogState, Window), StoreError> {
+    let of = |error: redb::Error| StoreError::of("read", path, error);
+    let mut window = Window::default();
+    let folded = meta.folded.number;
+    let mut state = LogState { last: folded, folded, bytes: 0, next_body: meta.folded.next_body };
+    let log = txn.open_table(LOG).map_err(|error| of(error.into()))?;
+    let mut next = None;
+    for row in log.iter().map_err(|error| of(error.into()))? {
+        let (number, row) = row.map_err(|error| of(error.into()))?;
+        let (number, row) = (number.value(), row.value());
+        // The first rows may have gone already, of those that are in the tables.
+        let is_next = next.map_or(number <= folded + 1, |next| number == next);
+        if !is_next {
+            fault(format!("commits before number {number} are not there"))?;
+        }
+        match LogRow::unseal(number, row) {
+            Ok(read) => {
+                state.next_body = state.next_body.max(read.next_body);
+                if let Err(what) = window.take_in(read.ops) {
+                    fault(format!("commit {number} {what}"))?;
+                }
+            }
+            Err(what) => fault(format!("commit {number} {what}"))?,
+        }
+        next = Some(number + 1);
+        state.last = state.last.max(number);
+        state.bytes += row.len() as u64;
+    }
+    Ok((state, window))
+}
+
+impl Contents {
+    /// Counts what a row in a table refers to, whether it still counts or not.
+    fn count_in(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        value: &[u8],
+        fault: &mut Fault<'_>,
+    ) -> Result<(), StoreError> {
+        match body_of(table, key, value) {
+            Ok(Some(body)) => self.references.refer(body),
+            Ok(None) => {}
+            Err(what) => fault(say(table, key, what))?,
+        }
+        if table == Table::Bodies
+            && let Some(body) = keys::number(key)
+        {
+            self.references.stored(body);
+        }
+        Ok(())
+    }
+
+    fn take_in(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        value: &[u8],
+        fault: &mut Fault<'_>,
+    ) -> Result<(), StoreError> {
+        match self.decode(table, key, value) {
+            Ok(()) => Ok(()),
+            Err(what) => fault(say(table, key, what)),
+        }
+    }
+
+    fn decode(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), &'static str> {
+        match table {
+            Table::Subscriptions => {
+                let (client, id) = owned(key)?;
+                let text: &str = unseal(table, key, value)?;
+                let (id, text) = (text_of(id)?.into(), text.into());
+                self.client(client).subscriptions.push(RecoveredSubscription {
+                    id,
+                    text,
+                    standings: Vec::new(),
+                });
+            }
+            Table::Positions => self.client(owned(key)?.0).position = Some(unseal(table, key, value)?),
+            Table::Sessions => self.client(owned(key)?.0).session = Some(unseal(table, key, value)?),
+            Table::Kept => {
+                let (client, offset) = owned(key)?;
+                let offset = keys::number(offset).ok_or(NO_KEY)?;
+                let record: MatchRecord<'_> = unseal(table, key, value)?;
+                let kept = record.under(offset).ok_or(NO_VALUE)?;
+                self.client(client).kept.push(kept);
+            }
+            Table::Standings => {
+                let (client, rest) = owned(key)?;
+                let (subscription, object) = keys::split(rest).ok_or(NO_KEY)?;
+                let object = text_of(object)?;
+                let record: StandingRecord = unseal(table, key, value)?;
+                let standing = record.read().ok_or(NO_VALUE)?;
+                let client = self.client(client);
+                let found = client.subscriptions.binary_search_by(|one| (*one.id).cmp(subscription));
+                match found {
+                    Ok(index) => client.subscriptions[index].standings.push((object.into(), standing)),
+                    Err(_) => client.loose.push((subscription.into(), object.into())),
+                }
+            }
+            Table::Live => {
+                let (object, sequence) = keys::split_live(key).ok_or(NO_KEY)?;
+                let record: LiveRecord<'_> = unseal(table, key, value)?;
+                self.live.push(record.under(object, sequence));
+            }
+            Table::Bodies => {
+                let id = keys::number(key).ok_or(NO_KEY)?;
+                let BodyRecord { text, .. } = unseal(table, key, value)?;
+                self.bodies.insert(BodyId(id), text.into());
+                self.log.next_body = self.log.next_body.max(id + 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn client(&mut self, name: &str) -> &mut ClientContents {
+        let index = match self.ids.get(name) {
+            Some(index) => *index,
+            None => {
+                let (index, name) = (self.clients.len(), Arc::<str>::from(name));
+                self.ids.insert(Arc::clone(&name), index);
+                self.clients.push(ClientContents::new(name));
+                index
+            }
+        };
+        &mut self.clients[index]
+    }
+
+    /// Puts handles to the bodies. What refers to a body that is not there, or to a subscription, was let go of before
+    /// the end and is removed with the next commit.
+    pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Batch) {
+        let Self { clients, live, bodies, .. } = self;
+        let handle = |(id, text)| {
+            let stored = Arc::new(StoredBody { id, dropped: Arc::clone(dropped) });
+            (id, RecoveredBody { text, stored })
+        };
+        // Of those that nobody takes the last handle goes here.
+        let bodies: HashMap<_, _> = bodies.into_iter().map(handle).collect();
+        let mut loose = Batch::default();
+        let mut newest: HashMap<Arc<str>, RecoveredLive> = HashMap::new();
+        for live in live {
+            let Some(body) = bodies.get(&live.body) else {
+                loose.remove_live(&live.object, live.sequence);
+                continue;
+            };
+            let found = RecoveredLive { live, body: body.clone() };
+            let older = match newest.entry(Arc::clone(&found.live.object)) {
+                Entry::Vacant(entry) => {
+                    entry.insert(found);
+                    continue;
+                }
+                Entry::Occupied(mut entry) if entry.get().live.sequence < found.live.sequence => {
+                    entry.insert(found)
+                }
+                Entry::Occupied(_) => found,
+            };
+            loose.remove_live(&older.live.object, older.live.sequence);
+        }
+        let live = newest.into_values().collect();
+        let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut loose)).collect();
+        (Recovered { clients, live }, loose)
+    }
+}
+
+impl ClientContents {
+    fn new(name: Arc<str>) -> Self {
+        let (subscriptions, kept, loose) = (Vec::new(), Vec::new(), Vec::new());
+        Self { name, session: None, position: None, subscriptions, kept, loose }
+    }
+
+    fn recover(self, bodies: &HashMap<BodyId, RecoveredBody>, cleanup: &mut Batch) -> RecoveredClient {
+        let Self { name, session, position, subscriptions, kept, loose } = self;
+        for (subscription, object) in loose {
+            cleanup.remove_standing(&name, &subscription, &object);
+        }
+        let with_body = |kept: StoredMatch| match bodies.get(&kept.body) {
+            Some(body) => Some(RecoveredMatch { kept, body: body.clone() }),
+            None => {
+                cleanup.forget_kept(&name, kept.offset..=kept.offset);
+                None
+            }
+        };
+        let kept = kept.into_iter().filter_map(with_body).collect();
+        RecoveredClient { name, session, position, subscriptions, kept }
+    }
+}
+
+const NO_KEY: &str = "has a key that cannot be one";
+const NO_VALUE: &str = "says something that there is not";
+
+fn owned(key: &[u8]) -> Result<(&str, &[u8]), &'static str> {
+    keys::split(key).ok_or(NO_KEY)
+}
+
+fn text_of(bytes: &[u8]) -> Result<&str, &'static str> {
+    std::str::from_utf8(bytes).map_err(|_| NO_KEY)
+}
+
+/// What is wrong with which row. Of clients the name, never where they are.
+fn say(table: Table, key: &[u8], what: &str) -> String {
+    let key = match table {
+        Table::Bodies => keys::number(key).map_or_else(|| "?".to_owned(), |number| number.to_string()),
+        Table::Kept => match keys::split(key) {
+            Some((client, offset)) => {
+                format!(
+                    "{client:?} {}",
+                    keys::number(offset).map_or("?".to_owned(), |offset| offset.to_string())
+                )
+            }
+            None => "?".to_owned(),
+        },
+        Table::Subscriptions | Table::Positions | Table::Sessions | Table::Standings | Table::Live => {
+            format!("{:?}", String::from_utf8_lossy(key))
+        }
+    };
+    format!("the record {key} of table {} {what}", table.name())
+}
+
+/// The body that a row refers to.
+pub(super) fn body_of(table: Table, key: &[u8], value: &[u8]) -> Result<Option<u64>, &'static str> {
+    match table {
+        Table::Kept => unseal(table, key, value).map(|kept: MatchRecord<'_>| Some(kept.body)),
+        Table::Live => unseal(table, key, value).map(|live: LiveRecord<'_>| Some(live.body)),
+        Table::Subscriptions | Table::Positions | Table::Sessions | Table::Standings | Table::Bodies => {
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Directories: what is made there, who may have them, copies and checks.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+
+use redb::{ReadableDatabase as _, ReadableTable as _};
+use tempfile::TempDir;
+
+use super::disk::Disk;
+use super::{Memory, Model};
+use crate::config::{self, Fsync, WorldName};
+use crate::store::disk::Medium as _;
+use crate::store::{
+    Batch, Recovered, Store, StoreError, StoredSession, StoredStanding, back_up, check, keys,
+};
+
+pub(super) fn settings(dir: &Path, fsync: Fsync) -> config::Store {
+    let data = dir.to_str().expect("a path in UTF-8").to_owned();
+    config::Store { data, fsync, fsync_ms: 20, ack_delay_ms: 1 }
+}
+
+pub(super) fn open_in(dir: &Path, fsync: Fsync) -> Result<(Store, Recovered), StoreError> {
+    Store::open(&settings(dir, fsync), WorldName::Geodetic, |_| {})
+}
+
+/// The numbers of the bodies in their table.
+pub(super) fn bodies_stored(disk: &Disk) -> Vec<u64> {
+    let backend = crate::store::disk::Counted {
+        inner: disk.open().expect("it opens"),
+        read: std::sync::Arc::default(),
+    };
+    let database = crate::store::format::open_database(backend, Path::new("memory")).expect("it opens");
+    let txn = database.begin_read().expect("it can be read");
+    let rows = txn.open_table(keys::Table::Bodies.rows()).expect("there is a table");
+    let number = |key: &[u8]| keys::number(key).expect("a number");
+    rows.iter().expect("rows").map(|row| number(row.expect("a row").0.value())).collect()
+}
+
+fn filled(dir: &Path, seed: u64) -> Memory {
+    let (store, _) = open_in(dir, Fsync::Always).expect("a new store");
+    let mut memory = Memory::new(seed);
+    for _ in 0..30 {
+        store.commit(&memory.batch(&store)).expect("it is committed");
+        memory.committed();
+    }
+    memory
+}
+
+#[test]
+fn what_is_made_is_the_owners_alone() {
+    let folder = TempDir::new().expect("a folder");
+    let dir = folder.path().join("a").join("b");
+    let (_store, recovered) = open_in(&dir, Fsync::Interval).expect("a new store");
+    assert!(recovered.clients.is_empty() && recovered.live.is_empty());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!(mode(&dir), 0o700);
+        for file in ["store.redb", "tail", "lock"] {
+            assert_eq!(mode(&dir.join(file)), 0o600, "{file}");
+        }
+        assert_eq!(mode(&dir.join("control")), 0o700);
+    }
+}
+
+#[test]
+fn one_broker_has_a_directory() {
+    let folder = TempDir::new().expect("a folder");
+    let (store, _) = open_in(folder.path(), Fsync::Always).expect("a new store");
+    let second = open_in(folder.path(), Fsync::Always).map(drop).expect_err("it is taken").to_string();
+    assert!(second.contains(&format!("process {}", std::process::id())), "{second}");
+    let checked = check(folder.path()).expect_err("it is taken").to_string();
+    assert!(checked.contains("in use"), "{checked}");
+    drop(store);
+    open_in(folder.path(), Fsync::Always).expect("it is free again");
+}
+
+#[test]
+fn another_world_and_another_format_are_refused() {
+    let folder = TempDir::new().expect("a folder");
+    drop(open_in(folder.path(), Fsync::Always).expect("a new store"));
+    let other = Store::open(&settings(folder.path(), Fsync::Always), WorldName::Planar, |_| {});
+    let told = other.map(drop).expect_err("another world").to_string();
+    assert!(told.contains("geodetic") && told.contains("planar"), "{told}");
+    let file = folder.path().join("store.redb");
+    let meta = redb::TableDefinition::<&str, &str>::new("meta");
+    let database = redb::Database::open(&file).expect("it opens");
+    let txn = database.begin_write().expect("a transaction");
+    txn.open_table(meta).expect("there is a table").insert("format", "99").expect("it is written");
+    txn.commit().expect("it is committed");
+    drop(database);
+    let told = open_in(folder.path(), Fsync::Always).map(drop).expect_err("another format").to_string();
+    assert!(told.contains("format 99") && told.contains("format 1"), "{told}");
+    fs::write(&file, b"something else altogether, and long enough to be looked at").expect("it is written");
+    let told = open_in(folder.path(), Fsync::Always).map(drop).expect_err("no store").to_string();
+    assert!(told.contains("store.redb") && told.contains("nearcast check"), "{told}");
+}
+
+#[test]
+fn opening_tells_how_far_it_has_come() {
+    let folder = TempDir::new().expect("a folder");
+    filled(folder.path(), 4);
+    let told = RefCell::new(Vec::new());
+    let settings = settings(folder.path(), Fsync::Always);
+    let opened = Store::open(&settings, WorldName::Geodetic, |progress| told.borrow_mut().push(progress));
+    drop(opened.expect("it opens"));
+    let told = told.into_inner();
+    assert!(told.iter().all(|progress| progress.done <= progress.of), "{told:?}");
+    assert!(told.iter().any(|progress| progress.of > 0 && progress.done == progress.of), "{told:?}");
+}
+
+#[test]
+fn what_is_not_synced_yet_is_there_after_a_stop() {
+    let folder = TempDir::new().expect("a folder");
+    let mut memory = Memory::new(8);
+    let (mut store, _) = open_in(folder.path(), Fsync::Interval).expect("a new store");
+    for round in 0..20 {
+        for _ in 0..20 {
+            store.commit(&memory.batch(&store)).expect("it is committed");
+            memory.committed();
+        }
+        drop(store);
+        let (again, recovered) = open_in(folder.path(), Fsync::Interval).expect("it opens again");
+        assert_eq!(Model::of(&recovered), memory.model, "round {round}");
+        memory.take_up(recovered);
+        store = again;
+    }
+}
+
+#[test]
+fn a_copy_is_made_of_a_store_that_runs_and_of_one_that_does_not() {
+    let folder = TempDir::new().expect("a folder");
+    let (dir, first, second) =
+        (folder.path().join("data"), folder.path().join("first"), folder.path().join("second"));
+    let memory = filled(&dir, 5);
+    back_up(&dir, &first).expect("nobody has it");
+    let (store, recovered) = open_in(&dir, Fsync::Always).expect("it opens");
+    assert_eq!(Model::of(&recovered), memory.model);
+    back_up(&dir, &second).expect("the one that has it copies it");
+    let again = back_up(&dir, &second).expect_err("it is there").to_string();
+    assert!(again.contains("not overwritten"), "{again}");
+    let mut batch = Batch::default();
+    batch.put_subscription("later", "s", "{}");
+    store.commit(&batch).expect("it goes on");
+    for copy in [&first, &second] {
+        assert!(check(copy).expect("it can be read").is_whole());
+        let (_store, recovered) = open_in(copy, Fsync::Always).expect("a broker can start with it");
+        assert_eq!(Model::of(&recovered), memory.model);
+    }
+    let nothing = back_up(&folder.path().join("nowhere"), &folder.path().join("third"));
+    assert!(nothing.is_err() && !folder.path().join("third").exists());
+}
+
+#[test]
+fn a_check_says_what_is_wrong_and_changes_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    let dir = folder.path();
+    filled(dir, 6);
+    let report = check(dir).expect("it can be read");
+    assert!(report.is_whole(), "{report}");
+    let (store, _) = open_in(dir, Fsync::Always).expect("it opens");
+    let mut memory = Memory::new(9);
+    let mut batch = Batch::default();
+    memory.keep(&store, &mut batch, "somebody");
+    batch.put_session("somebody", &StoredSession { epoch: "e".into(), offset: 0, acknowledged: 0, lost: 0 });
+    batch.put_standing("a", "none such", "id:1", &StoredStanding { sequence: 1, waits: None });
+    store.commit(&batch).expect("it is committed");
+    drop(store);
+    let listed = || {
+        let entries = fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry").path());
+        let mut files: Vec<_> = entries
+            .filter(|path| path.is_file())
+            .map(|path| (fs::read(&path).expect("a file"), path))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = listed();
+    let report = check(dir).expect("it can be read");
+    let text = report.to_string();
+    assert!(!report.is_whole());
+    assert!(text.contains("its session ends at 0") && text.contains("none such"), "{text}");
+    assert!(before == listed(), "it was changed");
+    assert!(matches!(check(&dir.join("nowhere")), Err(StoreError::Io { .. })));
+}
+
+#[test]
+fn a_check_sees_what_was_altered() {
+    let folder = TempDir::new().expect("a folder");
+    let (store, _) = open_in(folder.path(), Fsync::Always).expect("a new store");
+    let mut batch = Batch::default();
+    batch.put_subscription("a", "s", "this is what was written");
+    store.commit(&batch).expect("it is committed");
+    drop(store);
+    let file = folder.path().join("store.redb");
+    let mut bytes = fs::read(&file).expect("a file");
+    let mut found = 0;
+    for at in 0..bytes.len() - 24 {
+        if &bytes[at..at + 24] == b"this is what was written" {
+            bytes[at] ^= 1;
+            found += 1;
+        }
+    }
+    assert!(found > 0, "it was not written");
+    fs::write(&file, bytes).expect("it is written");
+    let report = check(folder.path()).expect("it can be read");
+    assert!(!report.is_whole(), "{report}");
+    let told = open_in(folder.path(), Fsync::Always).map(drop).expect_err("it is damaged");
+    assert!(matches!(told, StoreError::Damaged { .. }), "{told}");
+}
