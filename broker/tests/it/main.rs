@@ -8,11 +8,14 @@ mod harness;
 mod bad_input;
 mod delivery;
 mod demo;
+mod durable;
+mod durable_faults;
 #[cfg(feature = "gpu")]
 mod engines;
 mod exactness;
 mod lifecycle;
 mod live;
+mod maintenance;
 mod meaning;
 mod not_yet;
 mod slow_reader;

@@ -22,16 +22,6 @@ fn events() -> Vec<(&'static str, Value)> {
     vec![("priority alarm", with("priority", json!("alarm")))]
 }
 
-/// Subscriptions with members that this build cannot honour.
-fn subscriptions() -> Vec<(&'static str, Value)> {
-    let with = |member: &str, value: Value| {
-        let mut subscription = json!({"filters": [{}]});
-        subscription[member] = value;
-        subscription
-    };
-    vec![("durable", with("durable", json!(true))), ("keep-latest", with("overflow", json!("keep-latest")))]
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_there_yet_says_so() {
     let program = Serve::new().start().await;
@@ -49,44 +39,14 @@ async fn what_is_not_there_yet_says_so() {
         assert_eq!(answer["accepted"], 0, "{what}: {answer}");
         says_not_yet(what, &with_problem_shape(what, answer["rejected"][0]["problem"].clone()));
     }
-    for (what, subscription) in subscriptions() {
-        let path = "/v1/clients/car/subscriptions/s";
-        says_not_yet(what, &http.put(path, &subscription).await.problem(501));
-        let mut frame = subscription;
-        frame["op"] = json!("subscribe");
-        frame["id"] = json!("s");
-        says_not_yet(what, &client.problem(frame).await);
-        http.get(path).await.expect(404);
-    }
-    let track = json!({"op": "move", "track": [[9.0, 45.0, 1_700_000_000]]});
-    says_not_yet("track", &client.problem(track).await);
     client.assert_quiet().await;
-    program.finish().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_cannot_be_resumed_yet() {
-    let program = Serve::new().start().await;
-    // Before the upgrade, where a client still gets a document.
-    let url = format!("ws://{}/v1/clients/car/ws?resume=e1:17", program.address());
-    match tokio_tungstenite::connect_async(url).await {
-        Err(tokio_tungstenite::tungstenite::Error::Http(response)) => {
-            assert_eq!(response.status(), 501);
-            let body = response.body().as_deref().unwrap_or_default();
-            let problem = serde_json::from_slice(body).expect("a problem document");
-            says_not_yet("resume", &with_problem_shape("resume", problem));
-        }
-        other => panic!("a session was resumed that nobody kept: {other:?}"),
-    }
     program.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_that_are_not_there_yet_say_so() {
     let folder = tempfile::TempDir::new().expect("a folder");
-    for args in
-        [["--auth", "jwt"], ["--jwks", "keys.json"], ["--tls-cert", "cert.pem"], ["--data", "somewhere"]]
-    {
+    for args in [["--auth", "jwt"], ["--jwks", "keys.json"], ["--tls-cert", "cert.pem"]] {
         let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
         all.extend(args);
         let output = crate::harness::run_to_end(&all, &[], folder.path());

@@ -213,3 +213,53 @@ async fn a_publisher_that_reads_its_answers_late_loses_none() {
     }
     program.finish().await;
 }
+
+/// Of two objects one tells a lot, the other now and then: the news of the quiet one are not lost for the loud one's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keep_latest_loses_what_is_out_of_date_first() {
+    let mut program = start().await;
+    let http = program.http();
+    let subscription = json!({"filters": [{}], "overflow": "keep-latest"});
+    let mut slow = program.ws("slow").await;
+    slow.subscribe("s", subscription.clone()).await;
+    let shown = http.get("/v1/clients/slow/subscriptions/s").await.expect(200).json();
+    assert_eq!(shown["overflow"], "keep-latest");
+    let mut fast = fast_reader(&program).await;
+    let keyed = |idx: u64| {
+        let mut event = event(idx);
+        event["key"] =
+            json!(if idx % 500 == 499 { format!("quiet-{idx}") } else { format!("loud-{}", idx % 10) });
+        event
+    };
+    for start in (0..EVENTS_COUNT).step_by(usize::try_from(STRIDE).expect("small")) {
+        let (content_type, body) =
+            encode(Form::Lines, &(start..start + STRIDE).map(keyed).collect::<Vec<_>>());
+        http.post("/v1/events", content_type, body).await.expect(202);
+        for idx in start..start + STRIDE {
+            assert_eq!(fast.event().await["event"]["id"], format!("e{idx}"));
+        }
+    }
+    let first = slow.ready["offset"].as_u64().expect("a number") + 1;
+    let mut ledger = Ledger::new(first);
+    let mut seen = Vec::new();
+    let mut gap_before = false;
+    while ledger.next < first + EVENTS_COUNT {
+        let frame = slow.next().await;
+        let is_gap = frame["op"] == "gap";
+        assert!(!(is_gap && gap_before), "two gaps beside each other: {frame}");
+        gap_before = is_gap;
+        seen.extend(frame["event"]["key"].as_str().map(str::to_owned));
+        ledger.take(&frame, first);
+    }
+    ledger.assert_lossy_but_told(first, EVENTS_COUNT);
+    assert!(ledger.gaps_count > 1, "what stays stands between what is lost");
+    // Nobody's last news are lost, which with drop-oldest those of the quiet ones would be.
+    for idx in (499..EVENTS_COUNT).step_by(500) {
+        assert!(seen.contains(&format!("quiet-{idx}")), "quiet-{idx} is lost");
+    }
+    for loud in 0..10 {
+        assert!(seen.contains(&format!("loud-{loud}")));
+    }
+    program.assert_healthy();
+    program.finish().await;
+}

@@ -77,9 +77,9 @@ async fn bodies_that_are_no_json() {
     };
     check("POST", EVENTS, GEOJSON, 400, [bodies(), deep(10_000)].concat()).await;
     check("PUT", SUBSCRIPTION, JSON, 400, [bodies(), deep(10_000)].concat()).await;
-    // A position is never large.
-    check("PUT", POSITION, JSON, 400, [bodies(), deep(3_000)].concat()).await;
-    check("PUT", POSITION, JSON, 413, vec![("10,000 arrays", nested_arrays(10_000).into_bytes())]).await;
+    // A position is no larger than one with a track may be.
+    check("PUT", POSITION, JSON, 400, [bodies(), deep(10_000)].concat()).await;
+    check("PUT", POSITION, JSON, 413, vec![("600,000 arrays", nested_arrays(600_000).into_bytes())]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -59,6 +59,8 @@ fn texts() -> Vec<(&'static str, String, Value)> {
             "a move that is less than exact",
             r#"{"op":"move","ref":"r7","coordinates":[9,45],"accuracy_m":-1}"#,
         ),
+        with_ref("a track without points", r#"{"op":"move","ref":"r7","track":[]}"#),
+        with_ref("a track without times", r#"{"op":"move","ref":"r7","track":[[9,45,1],[9,45]]}"#),
         with_ref("a move of no time", r#"{"op":"move","ref":"r7","coordinates":[9,45],"time":"just now"}"#),
         row("a move to NaN", r#"{"op":"move","coordinates":[NaN,45]}"#),
         with_ref("a publish of nothing", r#"{"op":"publish","ref":"r7"}"#),
@@ -87,6 +89,7 @@ fn texts() -> Vec<(&'static str, String, Value)> {
         with_ref("an ack without offset", r#"{"op":"ack","ref":"r7"}"#),
         with_ref("an ack of a text", r#"{"op":"ack","ref":"r7","offset":"all"}"#),
         with_ref("an ack of less than nothing", r#"{"op":"ack","ref":"r7","offset":-1}"#),
+        with_ref("an ack of what never came", r#"{"op":"ack","ref":"r7","offset":1000000}"#),
     ]
 }
 

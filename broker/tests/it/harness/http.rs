@@ -55,22 +55,36 @@ impl Http {
         content_type: Option<&str>,
         body: impl Into<reqwest::Body>,
     ) -> Answer {
+        let (call, request) = self.request(method, path, content_type, body);
+        within(&call, answer(&call, request)).await.unwrap_or_else(|fault| panic!("{call}: {fault:?}"))
+    }
+
+    /// Any call to a broker that may go away; `None` where it did and there is no answer.
+    pub(crate) async fn attempt(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: Option<&str>,
+        body: impl Into<reqwest::Body>,
+    ) -> Option<Answer> {
+        let (call, request) = self.request(method, path, content_type, body);
+        within(&call, answer(&call, request)).await.ok()
+    }
+
+    fn request(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: Option<&str>,
+        body: impl Into<reqwest::Body>,
+    ) -> (String, reqwest::RequestBuilder) {
         let call = format!("{method} {path}");
         let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
         let mut request = self.client.request(method, format!("{}{path}", self.base)).body(body);
         if let Some(content_type) = content_type {
             request = request.header("content-type", content_type);
         }
-        within(&call, async {
-            let response = request.send().await.unwrap_or_else(|fault| panic!("{call}: {fault:?}"));
-            let status = response.status().as_u16();
-            let headers = response.headers().clone();
-            let content_type = headers.get("content-type").and_then(|value| value.to_str().ok());
-            let content_type = content_type.unwrap_or_default().to_owned();
-            let body = response.bytes().await.unwrap_or_else(|fault| panic!("{call}: {fault:?}")).to_vec();
-            Answer { call: call.clone(), status, content_type, headers, body }
-        })
-        .await
+        (call, request)
     }
 
     /// `GET`.
@@ -97,6 +111,16 @@ impl Http {
     pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.send("DELETE", path, None, "").await
     }
+}
+
+async fn answer(call: &str, request: reqwest::RequestBuilder) -> reqwest::Result<Answer> {
+    let response = request.send().await?;
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
+    let content_type = headers.get("content-type").and_then(|value| value.to_str().ok());
+    let content_type = content_type.unwrap_or_default().to_owned();
+    let body = response.bytes().await?.to_vec();
+    Ok(Answer { call: call.to_owned(), status, content_type, headers, body })
 }
 
 impl Answer {

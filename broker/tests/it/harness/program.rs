@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use tempfile::TempDir;
 
@@ -52,6 +52,13 @@ impl Serve {
 
     /// Starts it and waits until it is ready.
     pub(crate) async fn start(self) -> Program {
+        self.try_start()
+            .await
+            .unwrap_or_else(|(status, log)| panic!("the program ended at once: {status}\n{log}"))
+    }
+
+    /// Starts it and waits until it is ready, or returns how it ended instead and what it said.
+    pub(crate) async fn try_start(self) -> Result<Program, (ExitStatus, String)> {
         let folder = TempDir::new().expect("a folder for the configuration");
         let file = folder.path().join("nearcast.toml");
         std::fs::write(&file, &self.config).expect("the configuration is written");
@@ -60,20 +67,31 @@ impl Serve {
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn().expect("the program starts");
         let lines = Arc::new(Mutex::new(Vec::new()));
-        collect(child.stdout.take().expect("stdout is a pipe"), &lines);
-        collect(child.stderr.take().expect("stderr is a pipe"), &lines);
+        let collectors = vec![
+            collect(child.stdout.take().expect("stdout is a pipe"), &lines),
+            collect(child.stderr.take().expect("stderr is a pipe"), &lines),
+        ];
         let door = Door(([127, 0, 0, 1], 0).into());
-        let mut program = Program { child, lines, door, _folder: folder };
-        program.door.0 = eventually("the program says where it listens", async || {
-            let exited = program.child.try_wait().expect("the child can be asked");
-            assert!(exited.is_none(), "the program ended at once: {exited:?}\n{}", program.log());
-            program.lines.lock().expect("no reader panicked").iter().find_map(|line| address_in(line))
+        let mut program = Program { child, lines, collectors, door, _folder: folder };
+        let ready = eventually("the broker is ready", async || {
+            if let Some(status) = program.child.try_wait().expect("the child can be asked") {
+                return Some(Err(status));
+            }
+            if program.door.0.port() == 0 {
+                let lines = program.lines.lock().expect("no reader panicked");
+                program.door.0 = lines.iter().find_map(|line| address_in(line))?;
+            }
+            let answer = program.http().attempt("GET", "/readyz", None, String::new()).await?;
+            (answer.status == 200).then_some(Ok(()))
         })
         .await;
-        let http = program.http();
-        eventually("the broker is ready", async || (http.get("/readyz").await.status == 200).then_some(()))
-            .await;
-        program
+        match ready {
+            Ok(()) => Ok(program),
+            Err(status) => {
+                program.collectors.drain(..).for_each(|collector| collector.join().expect("no panic"));
+                Err((status, program.log()))
+            }
+        }
     }
 }
 
@@ -81,6 +99,8 @@ impl Serve {
 pub(crate) struct Program {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
+    /// Read what it prints, until it ends.
+    collectors: Vec<JoinHandle<()>>,
     door: Door,
     _folder: TempDir,
 }
@@ -118,6 +138,13 @@ impl Program {
         assert!(exited.is_none(), "the broker is gone: {exited:?}\n{}", self.log());
         let log = self.log();
         assert!(!log.contains("panicked"), "the broker panicked:\n{log}");
+    }
+
+    /// Ends it as a crash would, with not an instruction of its own more, and checks that it was well until then.
+    pub(crate) fn kill(mut self) {
+        self.assert_healthy();
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it can be waited for");
     }
 
     /// Asks it to end, and checks that it does so cleanly.
@@ -168,13 +195,13 @@ fn command(folder: &Path) -> Command {
     command
 }
 
-fn collect(pipe: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<String>>>) {
+fn collect(pipe: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<String>>>) -> JoinHandle<()> {
     let lines = Arc::clone(lines);
     thread::spawn(move || {
         for line in BufReader::new(pipe).lines().map_while(Result::ok) {
             lines.lock().expect("no reader panicked").push(line);
         }
-    });
+    })
 }
 
 /// The first address with a port in a line of the log, as a client on this machine reaches it.

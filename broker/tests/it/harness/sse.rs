@@ -46,6 +46,12 @@ impl Sse {
 
     /// Opens it again after the message with an id.
     pub(crate) async fn resume(address: SocketAddr, client: &str, last_event_id: &str) -> Self {
+        let attempt = Self::attempt(address, client, last_event_id).await;
+        attempt.unwrap_or_else(|| panic!("the stream of {client} ended at once"))
+    }
+
+    /// The same with a broker that may go away; `None` where it did.
+    pub(crate) async fn attempt(address: SocketAddr, client: &str, last_event_id: &str) -> Option<Self> {
         // A pool of its own: a stream keeps its connection for good, and pools are for those that come back.
         let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build();
         let url = format!("http://{address}/v1/clients/{client}/events");
@@ -53,11 +59,11 @@ impl Sse {
         if !last_event_id.is_empty() {
             request = request.header("last-event-id", last_event_id);
         }
-        let response = within(&url, request.send()).await.unwrap_or_else(|fault| panic!("{url}: {fault:?}"));
+        let response = within(&url, request.send()).await.ok()?;
         assert_eq!(response.status(), 200, "{url}");
         let content_type = response.headers()["content-type"].to_str().unwrap_or_default().to_owned();
         assert!(content_type.starts_with("text/event-stream"), "{url}: {content_type}");
-        Self { response, buffer: Vec::new() }
+        Some(Self { response, buffer: Vec::new() })
     }
 
     /// The next message; `None` at the end of the stream.

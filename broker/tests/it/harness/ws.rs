@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use super::{with_problem_shape, within};
@@ -33,17 +33,50 @@ pub(crate) enum Received {
 impl Ws {
     /// Opens a session and takes its `ready`.
     pub(crate) async fn connect(address: SocketAddr, client: &str) -> Self {
-        let url = format!("ws://{address}/v1/clients/{client}/ws");
+        Self::connect_with(address, client, "").await
+    }
+
+    /// Opens one that goes on after an offset of an epoch.
+    pub(crate) async fn resume(address: SocketAddr, client: &str, epoch: &str, offset: u64) -> Self {
+        Self::connect_with(address, client, &format!("?resume={epoch}:{offset}")).await
+    }
+
+    async fn connect_with(address: SocketAddr, client: &str, query: &str) -> Self {
+        let url = format!("ws://{address}/v1/clients/{client}/ws{query}");
         let opened = within(&url, tokio_tungstenite::connect_async(&url)).await;
         let (stream, _) = opened.unwrap_or_else(|fault| panic!("{url}: {fault:?}"));
+        match Self::begin(stream, client).await {
+            Ok(session) => session,
+            Err((code, reason)) => panic!("{url}: closed with {code} {reason:?}"),
+        }
+    }
+
+    /// Opens a session after an offset, `<epoch>:<offset>` or nothing, with a broker that may go away; `None` where it did.
+    pub(crate) async fn attempt(address: SocketAddr, client: &str, after: &str) -> Option<Self> {
+        let query = if after.is_empty() { String::new() } else { format!("?resume={after}") };
+        let url = format!("ws://{address}/v1/clients/{client}/ws{query}");
+        match within(&url, tokio_tungstenite::connect_async(&url)).await {
+            Ok((stream, _)) => Self::begin(stream, client).await.ok(),
+            Err(Error::Http(answer)) => panic!("{url}: {}", answer.status()),
+            Err(_) => None,
+        }
+    }
+
+    async fn begin(
+        stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
+        client: &str,
+    ) -> Result<Self, (u16, String)> {
         let mut session = Self { stream, ready: Value::Null, early: VecDeque::new(), last_ref: 0 };
-        let ready = session.next().await;
+        let ready = match session.receive().await {
+            Received::Frame(ready) => ready,
+            Received::Closed(code, reason) => return Err((code, reason)),
+        };
         assert_eq!(ready["op"], "ready", "{ready}");
         assert_eq!(ready["client"], client, "{ready}");
         assert!(ready["epoch"].as_str().is_some_and(|epoch| !epoch.is_empty()), "{ready}");
         assert!(ready["offset"].is_u64(), "{ready}");
         session.ready = ready;
-        session
+        Ok(session)
     }
 
     /// Sends any message.

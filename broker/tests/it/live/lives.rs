@@ -7,7 +7,7 @@ use serde_json::json;
 use super::scene::{
     HOME, Watcher, circle, fence, following, keyed, lasting, north, post, revoke, start, start_with, with,
 };
-use crate::harness::{Form, encode, feature, with_problem_shape};
+use crate::harness::{Form, Serve, encode, feature, with_problem_shape};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_live_event_comes_to_who_moves_into_its_reach_and_only_once() {
@@ -224,5 +224,40 @@ async fn so_many_objects_live_at_once() {
     post(&http, &third).await;
     car.ws.subscribe("s", json!({"filters": [circle(10.0)]})).await;
     car.assert_told("those that live", &["event b2 changed s", "event c changed s"]).await;
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_shards_agree_whether_an_event_lives_that_was_published_while_it_was_revoked() {
+    let program = Serve::new().args(&["--shards", "3"]).start().await;
+    let http = program.http();
+    for name in 0..12 {
+        let path = format!("/v1/clients/c{name}/subscriptions/s");
+        http.put(&path, &json!({"filters": [{}], "on": ["enter", "exit"]})).await.expect(201);
+    }
+    for round in 0..20 {
+        let racing = (0..4).map(|racer| {
+            let http = program.http();
+            tokio::spawn(async move {
+                for _ in 0..25 {
+                    if racer % 2 == 0 {
+                        post(&http, &lasting("x", HOME)).await;
+                    } else {
+                        http.delete("/v1/events/x").await;
+                    }
+                }
+            })
+        });
+        for racer in racing.collect::<Vec<_>>() {
+            racer.await.expect("it raced");
+        }
+        let mut lives = std::collections::BTreeSet::new();
+        for name in 0..12 {
+            let question = json!({"client": format!("c{name}"), "subscription": "s", "event": "x"});
+            let answer = http.post("/v1/explain", "application/json", question.to_string()).await;
+            lives.insert(answer.status);
+        }
+        assert_eq!(lives.len(), 1, "round {round}: {lives:?}");
+    }
     program.finish().await;
 }

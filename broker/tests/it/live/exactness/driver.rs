@@ -3,6 +3,7 @@
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
+use super::oracle::Question;
 use super::plan::{Planned, Step};
 use super::reading::Reading;
 use crate::harness::{Door, Form, Http, Ws, encode, feature};
@@ -24,6 +25,8 @@ pub(crate) struct Driver<'a> {
     /// All events, by number.
     documents: Vec<Value>,
     steps_count: usize,
+    /// How often a question was answered with no and with yes.
+    pub(crate) answers_counts: [usize; 2],
 }
 
 impl<'a> Driver<'a> {
@@ -48,13 +51,14 @@ impl<'a> Driver<'a> {
             clients: stream::iter(connect).buffered(16).collect().await,
             documents: Vec::new(),
             steps_count: 0,
+            answers_counts: [0; 2],
         }
     }
 
     /// Carries a step out, and notes what must come of it.
     pub(crate) async fn take(&mut self, planned: Planned) {
         let Planned { step, outcome } = planned;
-        self.steps_count += 1;
+        self.steps_count += usize::from(!matches!(step, Step::Ask { .. }));
         let shown = format!("step {}: {step:?}", self.steps_count);
         self.carry_out(step).await;
         for (client_idx, told) in outcome {
@@ -147,6 +151,26 @@ impl<'a> Driver<'a> {
             }
             Step::Leave { client_idx } => self.clients[client_idx].leave(&self.documents).await,
             Step::Return { client_idx } => self.clients[client_idx].come(self.door).await,
+            Step::Ask { questions } => self.ask(questions).await,
+        }
+    }
+
+    /// What is explained is what is told.
+    async fn ask(&mut self, questions: Vec<Question>) {
+        let (http, step) = (&self.http, self.steps_count);
+        let asking = questions.into_iter().map(|question| async move {
+            let Question { client_idx, subscription, event, matched, inside } = &question;
+            let client = Reading::name_of(*client_idx);
+            let body = json!({"client": client, "subscription": subscription, "event": event});
+            let answer =
+                http.post("/v1/explain", "application/json", body.to_string()).await.expect(200).json();
+            let said = (&answer["matched"], &answer["inside"]);
+            assert_eq!(said, (&json!(matched), &json!(inside)), "after step {step}: {question:?}: {answer}");
+            *matched
+        });
+        let answers: Vec<bool> = stream::iter(asking).buffer_unordered(8).collect().await;
+        for matched in answers {
+            self.answers_counts[usize::from(matched)] += 1;
         }
     }
 

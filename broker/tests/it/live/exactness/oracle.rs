@@ -60,6 +60,17 @@ pub(crate) enum Kind {
     Exit,
 }
 
+/// A pair of a subscription and a live object, and what must be said of it when somebody asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    pub(crate) client_idx: usize,
+    pub(crate) subscription: String,
+    /// The id of the object's event.
+    pub(crate) event: String,
+    pub(crate) matched: bool,
+    pub(crate) inside: bool,
+}
+
 /// What a step leads to: frames, by client.
 pub(crate) type Outcome = BTreeMap<usize, Vec<Told>>;
 
@@ -252,6 +263,15 @@ impl Held {
         filters & !bit != 0 || counted[object]
     }
 
+    /// Whether an object comes inside or stays there, its hysteresis left aside; and whether it is inside.
+    fn account(&self, object: usize, counted: &[bool], lost: u8) -> (bool, bool) {
+        let (bit, _) = self.subscription.nearest();
+        let pair = self.pairs[object];
+        let inside = self.memory[object] != 0 && self.subscription.interest != Interest::Events;
+        let filters = if inside { pair.holds | pair.keeps & lost } else { pair.holds };
+        (filters & !bit != 0 || counted[object], inside)
+    }
+
     /// Tells what has changed for an object, and remembers it.
     fn settle(
         &mut self,
@@ -334,6 +354,22 @@ impl Oracle {
     /// Where an object is.
     pub(crate) fn object_place(&self, object: usize) -> Option<Place> {
         self.objects[object].as_ref().map(|event| event.place)
+    }
+
+    /// What must be said of every live object and a subscription; `ids` are those of the objects' events.
+    pub(crate) fn questions(&self, client_idx: usize, subscription: &str, ids: &[String]) -> Vec<Question> {
+        let client = &self.clients[client_idx];
+        let held = &client.subscriptions[subscription];
+        let filters = held.subscription.filters.iter().enumerate();
+        let lost = filters.filter(|(_, filter)| client.is_lost(&held.subscription, &filter.area));
+        let lost = lost.fold(0, |bits, (idx, _)| bits | 1 << idx);
+        let counted = held.counted(&self.objects);
+        let question = |object: usize| {
+            let (matched, inside) = held.account(object, &counted, lost);
+            let (subscription, event) = (subscription.to_owned(), ids[object].clone());
+            Question { client_idx, subscription, event, matched, inside }
+        };
+        (0..self.objects.len()).filter(|object| self.lives(*object)).map(question).collect()
     }
 
     /// Takes a new event of an object.

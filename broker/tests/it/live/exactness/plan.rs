@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
 use super::Scale;
-use super::oracle::{Event, Filter, Interest, OnBorder, Oracle, Outcome, Subscription};
+use super::oracle::{Event, Filter, Interest, OnBorder, Oracle, Outcome, Question, Subscription};
 use crate::exactness::conditions::CONDITIONS;
 use crate::exactness::geometry::{Area, Place};
 use crate::exactness::taxis::Report;
@@ -58,6 +58,10 @@ pub(crate) enum Step {
     /// It comes back.
     Return {
         client_idx: usize,
+    },
+    /// Somebody asks why.
+    Ask {
+        questions: Vec<Question>,
     },
 }
 
@@ -163,6 +167,32 @@ impl Plan {
                 940..980 => plan.unsubscribe(client_idx),
                 _ => plan.come_or_go(client_idx),
             }
+        })
+    }
+
+    /// Questions about a random subscription: two that must be answered with yes, as far as there are any, and two with no.
+    pub(crate) fn ask(&mut self) -> Planned {
+        let client_idx = self.below(self.scale.clients);
+        let present = self.oracle.subscriptions(client_idx);
+        let id = present.choose(&mut self.rng).expect("everybody keeps one");
+        let questions = self.oracle.questions(client_idx, id, &self.ids);
+        let (yes, no): (Vec<_>, Vec<_>) =
+            questions.into_iter().partition(|question| question.matched || question.inside);
+        let mut chosen = Vec::new();
+        for questions in [yes, no] {
+            chosen.extend(questions.choose_multiple(&mut self.rng, 2).cloned());
+        }
+        Planned { step: Step::Ask { questions: chosen }, outcome: Outcome::new() }
+    }
+
+    /// Questions about every pair of the first clients' subscriptions and the live objects, a step for each subscription.
+    pub(crate) fn ask_all(&self, clients_count: usize) -> impl Iterator<Item = Planned> {
+        let pairs = (0..clients_count).flat_map(|client_idx| {
+            self.oracle.subscriptions(client_idx).into_iter().map(move |id| (client_idx, id))
+        });
+        pairs.map(|(client_idx, id)| {
+            let questions = self.oracle.questions(client_idx, &id, &self.ids);
+            Planned { step: Step::Ask { questions }, outcome: Outcome::new() }
         })
     }
 

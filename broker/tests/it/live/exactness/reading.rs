@@ -41,7 +41,7 @@ impl Reading {
     /// A client that is not connected yet: of those with numbers 2 and 3 modulo 4 over SSE.
     pub(crate) fn new(idx: usize) -> Self {
         Self {
-            name: format!("car-{idx}"),
+            name: Self::name_of(idx),
             over_socket: idx % 4 < 2,
             reader: None,
             offset: 0,
@@ -50,6 +50,10 @@ impl Reading {
             counts: [0; 3],
             missed_count: 0,
         }
+    }
+
+    pub(crate) fn name_of(idx: usize) -> String {
+        format!("car-{idx}")
     }
 
     /// Connects; what was missed is told by number.

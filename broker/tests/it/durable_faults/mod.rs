@@ -1,0 +1,16 @@
+//! What a durable broker is trusted for, on its worst days: killed at random, without power, with bits flipped on its disk,
+//! stormed by its readers. What was acknowledged is kept in a ledger outside of it and held against what comes back.
+
+mod changers;
+mod corruption;
+mod deaths;
+mod gate;
+mod judge;
+mod ledger;
+mod power_loss;
+mod publishers;
+mod readers;
+mod stalled;
+mod storm;
+mod timeline;
+mod world;
