@@ -30,8 +30,11 @@ const MOVES: u32 = 100_000;
 /// Subscriptions that are held against all live events after the turns.
 const CHECKED: u32 = 300;
 
+/// Somebody moves.
+type Move = fn(&mut Town);
+
 /// Kinds of moves.
-const KINDS: [(&str, fn(&mut Town)); 3] = [
+const KINDS: [(&str, Move); 3] = [
     ("subscriber, 10 m", Town::move_subscriber),
     ("subscriber, anywhere", Town::transport_subscriber),
     ("object, 10 m", Town::move_object),
@@ -55,7 +58,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn row(args: &Args, size: Size, town: &mut Town, kind: &str, carry_out: fn(&mut Town)) {
+fn row(args: &Args, size: Size, town: &mut Town, kind: &str, carry_out: Move) {
     let mut times_us = Vec::new();
     let moves = if args.quick { MOVES / 100 } else { MOVES };
     town.take_told();

@@ -1,5 +1,6 @@
-//! What the bench `fanout` is made of: a broker process, subscribers, a publisher, and what they should have got.
+//! What the benches `fanout` and `durable` are made of: a broker process, subscribers, a publisher, and what they should have got.
 
+pub mod load;
 pub mod process;
 pub mod publisher;
 pub mod scenario;

@@ -58,6 +58,24 @@ impl Broker {
         Ok(broker)
     }
 
+    /// Waits until it says that it is ready, which after a start on a data directory is when all is there again.
+    ///
+    /// # Errors
+    /// When it is not within the given time.
+    pub async fn ready(&mut self, patience: Duration) -> anyhow::Result<()> {
+        let (started, url) = (Instant::now(), format!("http://{}/readyz", self.address));
+        loop {
+            if reqwest::get(&url).await.is_ok_and(|answer| answer.status().is_success()) {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the broker ended with {status}");
+            }
+            anyhow::ensure!(started.elapsed() < patience, "the broker is not ready after {patience:?}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
     /// Its process id.
     #[must_use]
     pub fn pid(&self) -> u32 {

@@ -16,6 +16,18 @@ use super::tally::Tally;
 /// Handshakes under way at once; more would only wait in the broker's accept queue.
 const HANDSHAKES_MAX: usize = 64;
 
+/// Whether deliveries are kept until they are acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Subscriptions end with their socket.
+    No,
+    /// Subscriptions are durable, and each socket acknowledges every so many deliveries.
+    UntilAcknowledged {
+        /// At least 1.
+        every: u64,
+    },
+}
+
 /// Opens sockets that say and want nothing yet.
 ///
 /// # Errors
@@ -33,12 +45,14 @@ pub async fn subscribe(
     sockets: &mut [Socket],
     subscribers: &[Subscriber],
     radius_m: f64,
+    kept: Kept,
 ) -> anyhow::Result<()> {
+    let durable = kept != Kept::No;
     for (socket, Subscriber { coordinates: [lon, lat], severity_min }) in sockets.iter_mut().zip(subscribers)
     {
         let here = format!(r#"{{"op":"move","ref":1,"coordinates":[{lon},{lat}]}}"#);
         let wish = format!(
-            r#"{{"op":"subscribe","ref":2,"id":"near","filters":[{{"area":{{"radius_m":{radius_m}}},"where":"type = 'accident' AND severity >= {severity_min}"}}]}}"#
+            r#"{{"op":"subscribe","ref":2,"id":"near","durable":{durable},"filters":[{{"area":{{"radius_m":{radius_m}}},"where":"type = 'accident' AND severity >= {severity_min}"}}]}}"#
         );
         for frame in [here, wish] {
             socket.send(Message::text(frame)).await?;
@@ -49,21 +63,31 @@ pub async fn subscribe(
 }
 
 /// Reads all sockets from now on; the tasks end when they are dropped or cut off.
-pub fn listen(sockets: Vec<Socket>, tally: &Arc<Tally>) -> JoinSet<anyhow::Result<()>> {
+pub fn listen(sockets: Vec<Socket>, tally: &Arc<Tally>, kept: Kept) -> JoinSet<anyhow::Result<()>> {
     let mut tasks = JoinSet::new();
     for (subscriber, socket) in sockets.into_iter().enumerate() {
-        tasks.spawn(read(socket, subscriber, Arc::clone(tally)));
+        tasks.spawn(read(socket, subscriber, Arc::clone(tally), kept));
     }
     tasks
 }
 
-async fn read(mut socket: Socket, subscriber: usize, tally: Arc<Tally>) -> anyhow::Result<()> {
+async fn read(mut socket: Socket, subscriber: usize, tally: Arc<Tally>, kept: Kept) -> anyhow::Result<()> {
+    let mut offset = 0;
     while let Some(message) = socket.next().await {
         match message? {
-            Message::Text(text) => match event_id(&text) {
-                Some(number) => tally.delivered(number, subscriber),
-                None => tally.stray(),
-            },
+            Message::Text(text) => {
+                match event_id(&text) {
+                    Some(number) => tally.delivered(number, subscriber),
+                    None => tally.stray(),
+                }
+                // Offsets go up by one; what would break that is no event, and counted.
+                offset += 1;
+                if let Kept::UntilAcknowledged { every } = kept
+                    && offset % every == 0
+                {
+                    socket.send(Message::text(format!(r#"{{"op":"ack","offset":{offset}}}"#))).await?;
+                }
+            }
             Message::Binary(_) => tally.stray(),
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {}
         }
