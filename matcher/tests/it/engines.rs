@@ -23,6 +23,17 @@ fn cells(world: World) -> Box<dyn Engine> {
     Box::new(Cells::new(world))
 }
 
+/// Compares the answers of two engines, and says how many pairs they have.
+fn compared(engines: &mut [Box<dyn Engine>; 2], events: &[Event], config: &Config) -> usize {
+    let answers = engines.each_mut().map(|engine| {
+        let mut rows = MatchRows::new();
+        engine.match_batch(&events.iter().collect::<Vec<_>>(), &mut rows).unwrap();
+        rows
+    });
+    assert_eq!(answers[0], answers[1], "{config:?}");
+    answers[0].pairs_count()
+}
+
 #[test]
 fn scan_passes_the_conformance_suite() {
     conformance::check(&scan);
@@ -63,15 +74,7 @@ fn cells_answers_what_scan_answers_when_names_are_combined_at_random() {
         let events: Vec<Event> = (0..200).map(|index| workload.event(index)).collect();
         let mut engines = [scan(workload.world()), cells(workload.world())];
         let mut matches = 0;
-        let mut compare = |engines: &mut [Box<dyn Engine>; 2]| {
-            let answers = engines.each_mut().map(|engine| {
-                let mut rows = MatchRows::new();
-                engine.match_batch(&events.iter().collect::<Vec<_>>(), &mut rows).unwrap();
-                rows
-            });
-            assert_eq!(answers[0], answers[1], "{:?}", workload.config());
-            matches += answers[0].pairs_count();
-        };
+        let mut compare = |engines: &mut _| matches += compared(engines, &events, workload.config());
         let change = |engines: &mut [Box<dyn Engine>; 2], change: &dyn Fn(&mut dyn Engine)| {
             engines.iter_mut().for_each(|engine| change(engine.as_mut()));
         };
@@ -117,15 +120,7 @@ fn cells_answers_what_scan_answers_where_many_areas_overlap() {
         let events: Vec<Event> = (0..120).map(|index| workload.event(index)).collect();
         let mut engines = [scan(world), cells(world)];
         let mut matches = 0;
-        let mut compare = |engines: &mut [Box<dyn Engine>; 2]| {
-            let answers = engines.each_mut().map(|engine| {
-                let mut rows = MatchRows::new();
-                engine.match_batch(&events.iter().collect::<Vec<_>>(), &mut rows).unwrap();
-                rows
-            });
-            assert_eq!(answers[0], answers[1], "{:?}", workload.config());
-            matches += answers[0].pairs_count();
-        };
+        let mut compare = |engines: &mut _| matches += compared(engines, &events, workload.config());
         let move_client = |engines: &mut [Box<dyn Engine>; 2], client, spot| {
             let position = workload.position(spot);
             engines.iter_mut().for_each(|engine| engine.move_client(client, Some(position)));
