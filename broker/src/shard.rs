@@ -73,8 +73,6 @@ pub(crate) enum Command {
     Forget { client: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
     /// End the live events of an id.
     Revoke { id: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
-    /// Write now which live events are over and told; for the first shard.
-    WriteEnds { reply: oneshot::Sender<Result<bool, Refusal>> },
     /// Say to whom the events of an id went.
     Deliveries { id: Arc<str>, reply: oneshot::Sender<Told> },
     /// Say why an event comes to a client, or does not.
@@ -249,18 +247,11 @@ impl Shards {
     }
 
     /// Ends the live events of an id in every shard; says whether there was one.
-    ///
-    /// That they are over is written when every shard has on disk what it tells of that: a crash in between leaves them live.
     pub(crate) async fn revoke(&self, id: &Arc<str>) -> Result<bool, Refusal> {
         self.health.check()?;
         let mut found = false;
         for one in self.ask_all(|reply| Command::Revoke { id: Arc::clone(id), reply }).await? {
             found |= one?;
-        }
-        if found && self.has_store {
-            let (reply, answer) = oneshot::channel();
-            send(&self.senders[0], Command::WriteEnds { reply }, self.wait).await?;
-            answer.await.map_err(|_| Refusal::Stopping)??;
         }
         Ok(found)
     }
@@ -417,10 +408,6 @@ impl Shard {
     /// Matches events that came in a row.
     fn match_run(&mut self, events: &mut Vec<(Arc<Published>, Option<Ticket>)>) {
         let Some((oldest, _)) = events.first() else { return };
-        if self.sessions.refuses_changes() {
-            let tickets = events.drain(..).filter_map(|(_, ticket)| ticket);
-            return tickets.for_each(|ticket| ticket.settle(Err(Refusal::Storage)));
-        }
         self.sessions.begin();
         let started = Instant::now();
         self.metrics.queue_wait.record(started.duration_since(oldest.body.received));
@@ -528,10 +515,6 @@ impl Shard {
                 let done = sessions.revoke(&id);
                 sessions.answer(Answer::Done(reply, done));
             }
-            Command::WriteEnds { reply } => {
-                sessions.write_ends();
-                sessions.answer(Answer::Done(reply, true));
-            }
             Command::Deliveries { id, reply } => drop(reply.send(sessions.deliveries(&id))),
             Command::Explain { client, question, reply } => {
                 drop(reply.send(sessions.explain(&client, *question)));
@@ -542,23 +525,23 @@ impl Shard {
     }
 }
 
-/// Refuses what would have to be on disk; gives everything else back.
+/// Refuses what would have to be on disk; gives everything else back. Events, and the ends of live ones, that were on their way
+/// are taken by all shards or by none: by now it is all, and who waits for them is told that they are not on disk.
 fn refuse_change(command: Command) -> Option<Command> {
     match command {
-        Command::Match { ticket, .. } | Command::Move { ticket, .. } => {
+        Command::Move { ticket, .. } => {
             if let Some(ticket) = ticket {
                 ticket.settle(Err(Refusal::Storage));
             }
         }
         Command::MoveIfRoom { reply, .. } => drop(reply.send(Err(Refusal::Storage))),
         Command::Install { reply, .. } => drop(reply.send(Err(Refusal::Storage))),
-        Command::Remove { reply, .. }
-        | Command::Forget { reply, .. }
-        | Command::Revoke { reply, .. }
-        | Command::WriteEnds { reply } => {
-            drop(reply.send(Err(Refusal::Storage)));
+        Command::Remove { reply, .. } | Command::Forget { reply, .. } => {
+            drop(reply.send(Err(Refusal::Storage)))
         }
-        read @ (Command::Get { .. }
+        other @ (Command::Match { .. }
+        | Command::Revoke { .. }
+        | Command::Get { .. }
         | Command::List { .. }
         | Command::Attach { .. }
         | Command::Ack { .. }
@@ -567,7 +550,7 @@ fn refuse_change(command: Command) -> Option<Command> {
         | Command::Deliveries { .. }
         | Command::Explain { .. }
         | Command::Footprint { .. }
-        | Command::Stop) => return Some(read),
+        | Command::Stop) => return Some(other),
     }
     None
 }

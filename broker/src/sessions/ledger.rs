@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::{Installed, Sessions, recovery};
-use crate::ingest::feature::{Body, BodyRecord, Published};
+use crate::ingest::feature::{Body, BodyRecord, Live, Published};
 use crate::outbox::{Entry, Outbox};
 use crate::receipt::Ticket;
 use crate::refusal::Refusal;
@@ -79,7 +79,7 @@ pub(super) struct Ledger {
     ended: Vec<Arc<Published>>,
     /// Live events in the batch. Their records are not to go before it has put them there.
     lives: Vec<Arc<Published>>,
-    /// The records of live events that are to go; filled by whoever lets go of one last.
+    /// Of all shards; filled by whoever lets go of one last, emptied by the first.
     dropped_lives: Arc<DroppedLives>,
     /// Counts steps.
     step: u64,
@@ -119,8 +119,9 @@ pub(crate) struct LiveRecord {
     dropped: Arc<DroppedLives>,
 }
 
-/// Objects and sequence numbers of live events that are no more. A std mutex: held for a push or a swap.
-type DroppedLives = Mutex<Vec<(Arc<str>, u64)>>;
+/// Objects and sequence numbers of live events that no shard holds any more: their records are to go. A std mutex: held for a
+/// push or a swap.
+pub(crate) type DroppedLives = Mutex<Vec<(Arc<str>, u64)>>;
 
 /// How long after a failed commit the next one is tried.
 const RETRY: Duration = Duration::from_secs(1);
@@ -156,7 +157,12 @@ impl Drop for LiveRecord {
 }
 
 impl Ledger {
-    pub(super) fn new(disk: Option<Box<dyn Disk>>, delay: Duration, health: Arc<Health>) -> Self {
+    pub(super) fn new(
+        disk: Option<Box<dyn Disk>>,
+        delay: Duration,
+        health: Arc<Health>,
+        dropped_lives: Arc<DroppedLives>,
+    ) -> Self {
         Self {
             disk,
             batch: Batch::default(),
@@ -169,7 +175,7 @@ impl Ledger {
             bodies: Vec::new(),
             ended: Vec::new(),
             lives: Vec::new(),
-            dropped_lives: Arc::default(),
+            dropped_lives,
             step: 1,
             retry_at: None,
             health,
@@ -246,9 +252,12 @@ impl Ledger {
         Some(id)
     }
 
-    /// The handle of a live event's record: when the last goes, the record does.
-    pub(super) fn live_record(&self, object: &Arc<str>, sequence: u64) -> LiveRecord {
-        LiveRecord { object: Arc::clone(object), sequence, dropped: Arc::clone(&self.dropped_lives) }
+    /// Sees to it that the record of a live event goes when the last shard lets go of the event.
+    pub(super) fn track_record(&self, live: &Live) {
+        live.record.get_or_init(|| {
+            let (object, dropped) = (Arc::clone(&live.object), Arc::clone(&self.dropped_lives));
+            LiveRecord { object, sequence: live.sequence, dropped }
+        });
     }
 
     /// Holds an event until its end is on disk.
@@ -292,9 +301,6 @@ impl Ledger {
 
     /// Puts into the batch which live events are over.
     fn take_dropped_lives(&mut self) {
-        if !self.has_disk() {
-            return;
-        }
         let dropped = std::mem::take(&mut *self.dropped_lives.lock().unwrap_or_else(PoisonError::into_inner));
         for (object, sequence) in dropped {
             self.batch.remove_live(&object, sequence);
@@ -317,7 +323,9 @@ impl Sessions {
             return;
         }
         self.record_standings();
-        self.ledger.take_dropped_lives();
+        if self.writes_live {
+            self.ledger.take_dropped_lives();
+        }
         if self.ledger.is_ripe(Instant::now()) {
             self.commit();
         }
@@ -424,16 +432,8 @@ impl Sessions {
         self.ledger.answer(answer);
     }
 
-    /// Writes with this step which live events are over.
-    pub(crate) fn write_ends(&mut self) {
-        self.ledger.take_dropped_lives();
-        // Some may be in the batch already, for a later time.
-        if !self.ledger.batch.is_empty() {
-            (self.ledger.is_due, self.ledger.is_touched) = (true, true);
-        }
-    }
-
-    /// Whether changes are refused, for what was changed before is not on disk yet.
+    /// Whether changes of one client are refused, for what was changed before is not on disk yet. What concerns all shards
+    /// is not: one of them alone would come to differ from the others.
     pub(crate) fn refuses_changes(&self) -> bool {
         self.ledger.is_failing()
     }
@@ -461,17 +461,17 @@ impl Sessions {
                 Some(standing) => {
                     let stored = recovery::stored_standing(standing, now, unix_ms);
                     batch.put_standing(&client.name, &held.id, object, &stored);
-                    objects.push(Arc::clone(object));
                 }
                 None => batch.remove_standing(&client.name, &held.id, object),
             }
+            objects.push(Arc::clone(object));
         });
-        // A standing is worth nothing without the event, which the shard that writes events may not have written yet.
+        // A standing is worth nothing without the event that it is of, nor its end without the newer event that ended it:
+        // the older one would be live again, and new. The shard that writes events may not have written it yet.
         objects.sort_unstable();
         objects.dedup();
         for object in objects {
-            let Some(published) = self.tracker.live_of(&object).map(Arc::clone) else { continue };
-            if published.live.as_ref().is_some_and(|live| !live.is_written.load(Ordering::Acquire)) {
+            if let Some(published) = self.tracker.live_of(&object).map(Arc::clone) {
                 self.record_live(&published);
             }
         }

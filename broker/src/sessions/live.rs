@@ -1,6 +1,7 @@
 //! Live events of one shard: who is told of them when they come, when somebody moves, and when their time is up.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use matcher::live::{Announcement, Change, Effect, Moment};
@@ -23,7 +24,8 @@ impl Sessions {
     /// When [`advance`](Self::advance) may have something to do next.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let live = self.tracker.next_deadline().map(|moment| self.started + moment);
-        [live, self.ledger.next_deadline(), self.next_date()].into_iter().flatten().min()
+        let unfinished = (!self.unfinished.is_empty()).then_some(self.started);
+        [unfinished, live, self.ledger.next_deadline(), self.next_date()].into_iter().flatten().min()
     }
 
     /// Lets everything happen whose time has come.
@@ -31,7 +33,16 @@ impl Sessions {
         let now = Instant::now();
         self.now = self.moment(now);
         self.unix_ms = unix_ms();
+        let unfinished = std::mem::take(&mut self.unfinished);
+        for object in unfinished.revoked {
+            self.tracker.revoke_object(&object, self.now, &mut self.effects);
+            self.deal();
+        }
         while self.tracker.advance(self.now, &mut self.effects) {
+            self.deal();
+        }
+        for subscription in unfinished.subscriptions {
+            self.tracker.resume(subscription, self.now, &mut self.effects);
             self.deal();
         }
         self.log.end_expired(self.now);
@@ -73,12 +84,16 @@ impl Sessions {
         self.tracker.live_of(object).map(|published| Arc::clone(&published.body))
     }
 
-    /// Writes a live event, if it is: one that was overtaken is not.
+    /// Writes a live event, if no shard has yet, and if it is: one that was overtaken is not.
     pub(super) fn record_live(&mut self, published: &Arc<Published>) {
         let Some(live) = &published.live else { return };
-        if !self.tracker.live_of(&live.object).is_some_and(|current| Arc::ptr_eq(current, published)) {
-            return;
+        let is_live = || self.tracker.live_of(&live.object).is_some_and(|it| Arc::ptr_eq(it, published));
+        if !live.is_written.load(Ordering::Acquire) && is_live() {
+            self.put_live(published, live, false);
         }
+    }
+
+    fn put_live(&mut self, published: &Arc<Published>, live: &Live, is_revoked: bool) {
         let Some(body) = self.ledger.body(&published.body, self.unix_ms) else { return };
         let left = live.expires.saturating_duration_since(Instant::now());
         let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
@@ -88,25 +103,31 @@ impl Sessions {
             id: Arc::clone(id),
             sequence: *sequence,
             expires_ms: self.unix_ms.saturating_add(left_ms),
+            is_revoked,
             body,
         };
         if let Some(batch) = self.ledger.record() {
             batch.put_live(&stored);
         }
-        if self.writes_live {
-            live.record.get_or_init(|| self.ledger.live_record(object, *sequence));
-        }
+        self.ledger.track_record(live);
         self.ledger.wrote_live(published);
     }
 
     /// Ends the live events of an id; says whether there was one.
+    ///
+    /// Each shard writes that they are over, together with what it tells of that: after a crash in between all of them find
+    /// them ended, and those that had not told it yet do.
     pub(crate) fn revoke(&mut self, id: &str) -> bool {
-        let bodies: Vec<_> =
-            self.tracker.live(id).map(|(_, published, _)| Arc::clone(&published.body)).collect();
+        let ended: Vec<_> = self.tracker.live(id).map(|(_, published, _)| Arc::clone(published)).collect();
+        for published in &ended {
+            if let Some(live) = &published.live {
+                self.put_live(published, live, true);
+            }
+        }
         let found = self.tracker.revoke(id, self.now, &mut self.effects);
         self.deal();
-        for body in &bodies {
-            self.log.end(body, self.now);
+        for published in &ended {
+            self.log.end(&published.body, self.now);
         }
         self.wake_readers();
         found

@@ -37,8 +37,9 @@ use durable::Durable;
 use kept::KeptBounds;
 pub(crate) use kept::KeptTotal;
 use ledger::Ledger;
-pub(crate) use ledger::{Answer, Disk, Health, LiveRecord};
+pub(crate) use ledger::{Answer, Disk, DroppedLives, Health, LiveRecord};
 pub(crate) use recovery::Restored;
+use recovery::Unfinished;
 use resume::Reader;
 use slots::Slots;
 
@@ -75,8 +76,10 @@ pub(crate) struct Sessions {
     unix_ms: u64,
     /// What waits for the disk.
     ledger: Ledger,
-    /// Whether this shard writes the live events, which all of them have.
+    /// Whether this shard writes the live events, which all of them have, and takes their records away.
     writes_live: bool,
+    /// What another run of the broker did not come to the end of.
+    unfinished: Unfinished,
     /// Of the batch at hand, counted once at its end.
     deliveries_count: u64,
     unread_count: u64,
@@ -91,6 +94,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) kept: Arc<KeptTotal>,
     pub(crate) health: Arc<Health>,
+    pub(crate) dropped_lives: Arc<DroppedLives>,
 }
 
 impl Shared {
@@ -100,6 +104,7 @@ impl Shared {
             metrics: Arc::new(Metrics::new(shards_count)),
             kept: KeptTotal::new(config.sessions.kept_total_bytes as u64),
             health: Arc::default(),
+            dropped_lives: Arc::default(),
         }
     }
 }
@@ -203,7 +208,7 @@ impl Sessions {
         disk: Option<Box<dyn Disk>>,
         is_first: bool,
     ) -> Self {
-        let Shared { census, metrics, kept, health } = shared.clone();
+        let Shared { census, metrics, kept, health, dropped_lives } = shared.clone();
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
         let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();
@@ -237,7 +242,8 @@ impl Sessions {
             dates: BinaryHeap::new(),
             unix_ms: durable::unix_ms(),
             writes_live: is_first && disk.is_some(),
-            ledger: Ledger::new(disk, delay, health),
+            unfinished: Unfinished::default(),
+            ledger: Ledger::new(disk, delay, health, dropped_lives),
             deliveries_count: 0,
             unread_count: 0,
             sleepers: Vec::new(),
@@ -540,6 +546,8 @@ impl Sessions {
     }
 }
 
+#[cfg(test)]
+mod crash_tests;
 #[cfg(test)]
 mod durable_tests;
 #[cfg(test)]

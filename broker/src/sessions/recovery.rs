@@ -25,7 +25,14 @@ use crate::store::{
 pub(crate) struct Restored {
     pub(crate) clients: Vec<RestoredClient>,
     /// For every shard.
-    pub(crate) live: Vec<Arc<Published>>,
+    pub(crate) live: Vec<RestoredLive>,
+}
+
+/// A live event as it was.
+#[derive(Clone)]
+pub(crate) struct RestoredLive {
+    published: Arc<Published>,
+    is_revoked: bool,
 }
 
 /// A client as it was.
@@ -36,6 +43,21 @@ pub(crate) struct RestoredClient {
     position: Option<(Fix, u64)>,
     subscriptions: Vec<(Prepared, Standings)>,
     kept: Vec<(RecoveredMatch, Arc<Body>)>,
+}
+
+/// What a run of the broker left to the next, which does it first of all.
+#[derive(Debug, Default)]
+pub(super) struct Unfinished {
+    /// Objects whose live events were revoked; not everybody was told.
+    pub(super) revoked: Vec<Arc<str>>,
+    /// Durable subscriptions: events may be live that had not come to them.
+    pub(super) subscriptions: Vec<SubscriptionId>,
+}
+
+impl Unfinished {
+    pub(super) fn is_empty(&self) -> bool {
+        self.revoked.is_empty() && self.subscriptions.is_empty()
+    }
 }
 
 /// How live objects stood to a subscription, by object.
@@ -68,13 +90,15 @@ impl Restored {
         let live = recovered.live.into_iter().map(|one| {
             let body = body_of(&mut bodies, one.live.body, &one.body);
             let left_ms = one.live.expires_ms.saturating_sub(now_ms);
-            let expires = if left_ms > 0 { Instant::now() + Duration::from_millis(left_ms) } else { started };
+            let is_over = one.live.is_revoked || left_ms == 0;
+            let expires = if !is_over { Instant::now() + Duration::from_millis(left_ms) } else { started };
             let rehearsed = lenient.rehearse(&body.text).map_err(|refusal| RestoreError {
                 what: format!("the live event {}", one.live.id),
                 why: refusal.problem().detail.unwrap_or_default(),
             })?;
             let life = features.resume_life(&one.live.object, one.live.id, one.live.sequence, expires);
-            Ok(Arc::new(Published { event: Arc::new(rehearsed.event), body, live: Some(life) }))
+            let published = Published { event: Arc::new(rehearsed.event), body, live: Some(life) };
+            Ok(RestoredLive { published: Arc::new(published), is_revoked: one.live.is_revoked })
         });
         let live = live.collect::<Result<_, RestoreError>>()?;
         let clients = recovered.clients.into_iter();
@@ -153,13 +177,14 @@ fn standing_of(stored: &StoredStanding, now: Moment, unix_ms: u64) -> StandingNo
 impl Sessions {
     /// Takes up what was left: live events, which every shard has, and the clients of this one. Nobody is told of
     /// anything; what was due since happens at the first [`advance`](Self::advance).
-    pub(crate) fn restore(&mut self, clients: Vec<RestoredClient>, live: &[Arc<Published>]) {
+    pub(crate) fn restore(&mut self, clients: Vec<RestoredClient>, live: &[RestoredLive]) {
         self.now = self.moment(Instant::now());
         self.unix_ms = unix_ms();
-        for published in live {
+        for RestoredLive { published, is_revoked } in live {
             let Some(life) = &published.live else { continue };
-            if self.writes_live {
-                life.record.get_or_init(|| self.ledger.live_record(&life.object, life.sequence));
+            self.ledger.track_record(life);
+            if *is_revoked {
+                self.unfinished.revoked.push(Arc::clone(&life.object));
             }
             self.tracker.restore_live(Announcement {
                 object: Arc::clone(&life.object),
@@ -234,6 +259,9 @@ impl Sessions {
             .collect();
         let known = durable.then_some(&known[..]);
         self.tracker.restore(SubscriptionId(number), subscription, nearest, interest, durable, known);
+        if durable && self.tracker.live_count() > 0 {
+            self.unfinished.subscriptions.push(SubscriptionId(number));
+        }
         let held = Held {
             client: client_id,
             id: Arc::clone(&id),

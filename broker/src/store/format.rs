@@ -10,7 +10,7 @@ use super::keys::Table;
 use crate::config::WorldName;
 
 /// Version of all of this. Whoever changes what is written counts it up, and reads the old one or refuses it.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// Commit number -> [`LogRow`].
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");

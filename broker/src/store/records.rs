@@ -61,6 +61,8 @@ pub(crate) struct StoredLive {
     pub(crate) id: Arc<str>,
     pub(crate) sequence: u64,
     pub(crate) expires_ms: u64,
+    /// Whether it was ended before its time. Its record is there until everybody was told.
+    pub(crate) is_revoked: bool,
     pub(crate) body: BodyId,
 }
 
@@ -87,6 +89,7 @@ pub(crate) struct StoredStanding {
 pub(super) struct LiveRecord<'a> {
     pub(super) id: &'a str,
     pub(super) expires_ms: u64,
+    pub(super) is_revoked: bool,
     pub(super) body: u64,
 }
 
@@ -114,13 +117,14 @@ pub(super) struct BodyRecord<'a> {
 
 impl<'a> LiveRecord<'a> {
     pub(super) fn of(live: &'a StoredLive) -> Self {
-        let StoredLive { id, expires_ms, body, .. } = live;
-        Self { id, expires_ms: *expires_ms, body: body.0 }
+        let StoredLive { id, expires_ms, is_revoked, body, .. } = live;
+        Self { id, expires_ms: *expires_ms, is_revoked: *is_revoked, body: body.0 }
     }
 
     pub(super) fn under(self, object: &str, sequence: u64) -> StoredLive {
-        let Self { id, expires_ms, body } = self;
-        StoredLive { object: object.into(), id: id.into(), sequence, expires_ms, body: BodyId(body) }
+        let Self { id, expires_ms, is_revoked, body } = self;
+        let (object, id, body) = (object.into(), id.into(), BodyId(body));
+        StoredLive { object, id, sequence, expires_ms, is_revoked, body }
     }
 }
 

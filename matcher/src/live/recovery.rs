@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::deadlines::Due;
 use super::events::Announced;
 use super::recording::StandingNow;
-use super::standing::{Scene, Standing};
+use super::standing::{Occasion, Scene, Standing};
 use super::tracker::{Tracker, Watch};
-use super::{Announcement, Interest, Moment, Nearest};
+use super::{Announcement, Cause, Effect, Interest, Moment, Nearest};
 use crate::subscription::{Subscription, SubscriptionId};
 
 impl<P: Clone> Tracker<P> {
@@ -40,6 +40,7 @@ impl<P: Clone> Tracker<P> {
     /// - All of it is known, even where [`members_max`](super::Settings::members_max) is less by now.
     /// - What is live and inside, but was not recorded, had found no room. It is met at the next occasion, as it would
     ///   have been, as soon as there is room.
+    /// - Or it came by an event that is recorded, and its effects are not: [`resume`](Self::resume) tells them.
     ///
     /// With `None` all that is inside is known, silently, as far as there is room: it has had it, or it is a member, also
     /// where objects have to stay before they enter and with `initial`.
@@ -68,12 +69,29 @@ impl<P: Clone> Tracker<P> {
                     watch.remember(&mut self.scene, id, object, *now);
                 }
                 // The next move looks whether there is.
-                watch.has_overflowed = true;
+                (watch.is_restored, watch.has_overflowed) = (true, true);
             }
-            // Silently: the time does not matter, and the effects are what finds no room.
-            None => self.catch_up(&mut watch, id, true, None, Moment::ZERO, &mut Vec::new()),
+            None => {
+                // Silently: the time does not matter, and the effects are what finds no room.
+                let (now, cause, effects) = (Moment::ZERO, Cause::Published, &mut Vec::new());
+                let mut occasion = Occasion { now, cause, outdated: None, effects };
+                self.catch_up(&mut watch, id, true, None, &mut occasion);
+            }
         }
         self.put(id, watch);
+    }
+
+    /// After the first [`advance`](Self::advance), where events may be recorded whose effects on a recorded subscription
+    /// are not: tells these. Of what finds no room nobody is told: they have been.
+    ///
+    /// Cost: what is near, and what is inside.
+    pub fn resume(&mut self, id: SubscriptionId, now: Moment, effects: &mut Vec<Effect<P>>) {
+        let watch = self.watches.get_mut(id.0 as usize).and_then(|watch| watch.take_if(|it| it.is_restored));
+        let Some(mut watch) = watch else { return };
+        let mut occasion = Occasion { now, cause: Cause::Published, outdated: None, effects };
+        self.catch_up(&mut watch, id, false, None, &mut occasion);
+        self.watches[id.0 as usize] = Some(watch);
+        self.clear_up();
     }
 }
 

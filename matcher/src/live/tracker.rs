@@ -42,6 +42,8 @@ pub struct Watch {
     pub(super) has_overflowed: bool,
     /// Whether changes of what it knows are noted.
     pub(super) is_recorded: bool,
+    /// Whether it knows what was recorded of it, and has not been brought up to date since.
+    pub(super) is_restored: bool,
 }
 
 /// A client as far as its position and its subscriptions go.
@@ -68,6 +70,7 @@ impl Watch {
             follows,
             has_overflowed: false,
             is_recorded: false,
+            is_restored: false,
         }
     }
 
@@ -236,7 +239,8 @@ impl<P: Clone> Tracker<P> {
                 Interest::Transitions(transitions) => is_new && !transitions.initial,
                 Interest::Events => false,
             };
-            self.catch_up(&mut watch, id, silently, dwell_before, now, effects);
+            let mut occasion = Occasion { now, cause: Cause::Changed, outdated: None, effects };
+            self.catch_up(&mut watch, id, silently, dwell_before, &mut occasion);
         }
         self.put(id, watch);
     }
@@ -258,25 +262,28 @@ impl<P: Clone> Tracker<P> {
         id: SubscriptionId,
         silently: bool,
         dwell_before: Option<Duration>,
-        now: Moment,
-        effects: &mut Vec<Effect<P>>,
+        occasion: &mut Occasion<'_, P>,
     ) {
         let fix = self.clients[watch.client.0 as usize].fix;
         let fix = fix.as_ref();
         let scene = &mut self.scene;
-        let mut occasion = Occasion { now, cause: Cause::Changed, outdated: None, effects };
         let nearest = watch.count_nearest(scene, fix, None);
         if watch.is_for_transitions() {
-            watch.review(scene, &mut occasion, id, fix, &nearest);
+            watch.review(scene, occasion, id, fix, &nearest);
         }
         if let Some(before) = dwell_before {
-            watch.change_dwell(scene, &mut occasion, id, before);
+            watch.change_dwell(scene, occasion, id, before);
         }
         let mut found = std::mem::take(&mut self.found);
         watch.all_near(scene, fix, &mut found);
         watch.keep_inside(scene, fix, &mut found);
         found.extend(nearest);
-        watch.meet_all(scene, &mut occasion, id, &mut found, silently);
+        if watch.is_restored {
+            watch.is_restored = false;
+            // Who found no room was told of it then.
+            watch.leave_out(scene, &mut found, |_, _| false);
+        }
+        watch.meet_all(scene, occasion, id, &mut found, silently);
         self.found = found;
     }
 
@@ -427,6 +434,15 @@ impl<P: Clone> Tracker<P> {
         !numbers.is_empty()
     }
 
+    /// Ends the live event of an object; says whether there was one.
+    pub fn revoke_object(&mut self, object: &str, now: Moment, effects: &mut Vec<Effect<P>>) -> bool {
+        let number = self.scene.events.of_object(object);
+        if let Some(number) = number {
+            self.end(number, now, Cause::Revoked, effects);
+        }
+        number.is_some()
+    }
+
     fn end(&mut self, number: u32, now: Moment, cause: Cause, effects: &mut Vec<Effect<P>>) {
         let knowing = self.known_before(number);
         let Some(live) = self.scene.events.remove(number) else { return };
@@ -456,7 +472,7 @@ impl<P: Clone> Tracker<P> {
     }
 
     /// Takes deadlines out that are of no use any more, where they are many.
-    fn clear_up(&mut self) {
+    pub(super) fn clear_up(&mut self) {
         let (events, watches) = (&self.scene.events, &self.watches);
         self.scene.deadlines.clear_up(|at, due| match due {
             Due::Expired { event, sequence } => {

@@ -14,7 +14,14 @@ fn publish(store: &Store, batch: &mut Batch, number: u64, text: &str) -> std::sy
     let body = stored.id();
     batch.put_body(body, text, number);
     let object = format!("id:{}", number % 20_000).into();
-    batch.put_live(&StoredLive { object, id: "e".into(), sequence: number, expires_ms: number, body });
+    batch.put_live(&StoredLive {
+        object,
+        id: "e".into(),
+        sequence: number,
+        expires_ms: number,
+        is_revoked: false,
+        body,
+    });
     for one in 0..10 {
         let client = format!("client-{}", (number * 7 + one * 101) % 10_000);
         let kept = StoredMatch {

@@ -232,6 +232,7 @@ impl Memory {
             id: "e".into(),
             sequence: self.sequence,
             expires_ms: 9,
+            is_revoked: self.sequence.is_multiple_of(3),
             body,
         };
         batch.put_live(&live);

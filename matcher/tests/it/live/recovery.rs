@@ -77,6 +77,12 @@ fn a_restart_changes_nothing() {
                     taken_count += restart(&mut run, SETTINGS, lost);
                     run.compare(&format!("{place}, restarted"));
                     run.pass_time();
+                    let told = run.effects.len();
+                    let ids: Vec<_> = run.oracle.held.keys().copied().collect();
+                    for id in ids {
+                        run.tracker.resume(SubscriptionId(id), run.now, &mut run.effects);
+                    }
+                    assert_eq!(run.effects.len(), told, "{place}: all effects had been told");
                     run.compare(&format!("{place}, restarted, later"));
                 }
             }
@@ -195,4 +201,23 @@ fn without_a_record_all_that_is_inside_is_known_as_far_as_there_is_room() {
         assert_eq!(noted(&mut tracker), ["0", "1", "2"].map(|object| (object.to_owned(), true)));
         assert!([10, 11, 12].iter().all(|sequence| tracker.is_inside(ID, *sequence)), "nothing waits");
     }
+}
+
+#[test]
+fn what_events_did_after_the_last_record_is_told_once() {
+    let now = Duration::from_secs(1);
+    let told = |tracker: &mut Tracker<u64>| {
+        let mut effects = Vec::new();
+        tracker.resume(ID, now, &mut effects);
+        effects.iter().map(|effect| (effect.change, effect.sequence, effect.cause)).collect::<Vec<_>>()
+    };
+    let mut tracker = restored(Interest::Events, 10, true);
+    let new = [11, 13].map(|sequence| (Change::Reached, sequence, Cause::Published));
+    assert_eq!(told(&mut tracker), new);
+    assert_eq!(told(&mut tracker), []);
+    // Where there is room for one more, the other had been refused.
+    assert_eq!(told(&mut restored(Interest::Events, 3, true)), new[..1]);
+    let Interest::Transitions(how) = TRANSITIONS else { unreachable!() };
+    let at_once = Interest::Transitions(Transitions { dwell: Duration::ZERO, ..how });
+    assert_eq!(told(&mut restored(at_once, 10, true)), [(Change::Entered, 13, Cause::Published)]);
 }

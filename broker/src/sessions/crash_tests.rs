@@ -1,0 +1,183 @@
+//! What two shards know after a crash that came when one of them had its step on disk, and the other had not.
+
+use matcher::engine::scan::Scan;
+use matcher::geo::World;
+use tempfile::TempDir;
+
+use super::*;
+use crate::config::Config;
+use crate::ingest::feature::FeatureReader;
+use crate::ingest::subscription::SubscriptionReader;
+use crate::outbox::{Delivery, Entry};
+use crate::store::Store;
+
+/// A broker of two shards over a folder. Client `a` is of the first, which writes the live events, and `b` of the second.
+struct Broker {
+    folder: TempDir,
+    running: Running,
+}
+
+struct Running {
+    shards: [Sessions; 2],
+    features: FeatureReader,
+    subscriptions: SubscriptionReader,
+}
+
+const EVENTS: &str = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
+const TRANSITIONS: &str = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true,"on":["enter","exit"]}"#;
+const FIRST: usize = 0;
+const SECOND: usize = 1;
+
+impl Broker {
+    fn new(subscription: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        let mut running = Running::start(&folder);
+        for (shard, client) in running.shards.iter_mut().zip(["a", "b"]) {
+            let prepared = running.subscriptions.parse("s", subscription).unwrap();
+            shard.install(&client.into(), prepared, None).unwrap();
+            let position = World::Planar.position(&[0.0, 0.0]).unwrap();
+            shard.move_client(&client.into(), Fix { position, accuracy_m: 0.0 }, None, None).unwrap();
+            shard.commit_and_release();
+        }
+        Self { folder, running }
+    }
+
+    /// Both shards take an event in; those of `committed` have it on disk.
+    fn publish(&mut self, x: f64, members: &str, committed: &[usize]) {
+        let text =
+            format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
+        let published = Arc::new(self.running.features.parse(&text).unwrap());
+        for shard in &mut self.running.shards {
+            shard.match_batch(&[&published.event]).unwrap();
+            shard.deliver(0, &published);
+        }
+        self.commit(committed);
+    }
+
+    fn revoke(&mut self, id: &str, committed: &[usize]) {
+        self.running.shards.iter_mut().for_each(|shard| assert!(shard.revoke(id)));
+        self.commit(committed);
+    }
+
+    fn commit(&mut self, committed: &[usize]) {
+        committed.iter().for_each(|shard| self.running.shards[*shard].commit_and_release());
+    }
+
+    /// What was not committed is gone. Then everybody moves a little, and comes to what is new.
+    fn crash(self) -> Self {
+        let Self { folder, running } = self;
+        drop(running);
+        let mut running = Running::start(&folder);
+        for (shard, client) in running.shards.iter_mut().zip(["a", "b"]) {
+            shard.advance();
+            let position = World::Planar.position(&[0.5, 0.0]).unwrap();
+            shard.move_client(&client.into(), Fix { position, accuracy_m: 0.0 }, None, None).unwrap();
+            shard.commit_and_release();
+        }
+        Self { folder, running }
+    }
+
+    /// What is kept for a client: what became of what, and why.
+    async fn kept(&mut self, shard: usize) -> Vec<String> {
+        let client = ["a", "b"][shard].into();
+        let outbox = Arc::new(Outbox::new(7, crate::outbox::Bounds::new(&Config::default().outbox)));
+        self.running.shards[shard].attach(&client, Arc::clone(&outbox), Resume::Fresh).unwrap();
+        outbox.push_answer("end");
+        let mut batch = Vec::new();
+        outbox.next_batch(&mut batch, usize::MAX).await;
+        self.running.shards[shard].detach(&client, 7);
+        let shown = batch.into_iter().filter_map(|entry| match entry {
+            Entry::Delivery(Delivery { cause, transition, body, .. }) => {
+                let feature: serde_json::Value = serde_json::from_str(&body.text).unwrap();
+                let transition = transition.map(|it| format!("{it:?} ")).unwrap_or_default();
+                Some(format!("{transition}{} {cause:?}", feature["id"].as_str().unwrap()).to_lowercase())
+            }
+            _ => None,
+        });
+        shown.collect()
+    }
+
+    fn live_count(&self, shard: usize) -> usize {
+        self.running.shards[shard].tracker.live_count()
+    }
+}
+
+impl Running {
+    fn start(folder: &TempDir) -> Self {
+        let mut config = Config::default();
+        config.server.world = config::WorldName::Planar;
+        config.store.data = folder.path().join("data").to_str().unwrap().to_owned();
+        let (store, recovered) = Store::open(&config.store, config::WorldName::Planar, |_| {}).unwrap();
+        let shared = Shared::new(&config, 2);
+        let features = FeatureReader::new(World::Planar, &config.limits, 1);
+        let restored = Restored::read(recovered, &config, &features, shared.metrics.started).unwrap();
+        let mut shards = [true, false].map(|is_first| {
+            let disk: Box<dyn Disk> = Box::new(store.clone());
+            Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), is_first)
+        });
+        let (first, second) = restored.clients.into_iter().partition(|client| &*client.name == "a");
+        shards[FIRST].restore(first, &restored.live);
+        shards[SECOND].restore(second, &restored.live);
+        let subscriptions =
+            SubscriptionReader::new(World::Planar, config.limits.clone(), config.outbox.overflow)
+                .with_store(true);
+        Self { shards, features, subscriptions }
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_a_newer_one_overtook_does_not_come_again() {
+    let mut broker = Broker::new(EVENTS);
+    broker.publish(1.0, r#","id":"e1","key":"k""#, &[FIRST, SECOND]);
+    // Elsewhere by now: the second shard knows the older one no more, and has that on disk.
+    broker.publish(99.0, r#","id":"e2","key":"k""#, &[SECOND]);
+    let mut broker = broker.crash();
+    for shard in [FIRST, SECOND] {
+        assert_eq!(broker.kept(shard).await, ["e1 published"], "shard {shard}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_was_inside_of_what_moved_on_is_told_in_either_shard() {
+    let mut broker = Broker::new(TRANSITIONS);
+    broker.publish(1.0, r#","id":"e1","key":"k""#, &[FIRST, SECOND]);
+    broker.publish(99.0, r#","id":"e2","key":"k""#, &[SECOND]);
+    let mut broker = broker.crash();
+    assert_eq!(broker.kept(SECOND).await, ["enter e1 published", "exit e1 published"]);
+    // By now the older event is known no more.
+    assert_eq!(broker.kept(FIRST).await, ["enter e1 published", "exit e2 published"]);
+}
+
+#[tokio::test]
+async fn what_one_shard_told_as_revoked_is_revoked_for_all() {
+    for (subscription, told) in
+        [(EVENTS, &["e1 published"][..]), (TRANSITIONS, &["enter e1 published", "exit e1 revoked"])]
+    {
+        for committed in [FIRST, SECOND] {
+            let mut broker = Broker::new(subscription);
+            broker.publish(1.0, r#","id":"e1","key":"k""#, &[FIRST, SECOND]);
+            broker.revoke("e1", &[committed]);
+            // Twice: the second time nothing of it is left.
+            for _ in 0..2 {
+                broker = broker.crash();
+                for shard in [FIRST, SECOND] {
+                    assert_eq!(broker.kept(shard).await, told, "shard {shard}, {committed} on disk");
+                    assert_eq!(broker.live_count(shard), 0);
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_live_in_the_second_shard_alone_ends_on_disk_as_well() {
+    let mut broker = Broker::new(EVENTS);
+    broker.publish(1.0, r#","id":"e1","ttl_s":60"#, &[SECOND]);
+    broker = broker.crash();
+    for shard in [FIRST, SECOND] {
+        assert_eq!(broker.kept(shard).await, ["e1 published"], "shard {shard}");
+    }
+    broker.revoke("e1", &[FIRST, SECOND]);
+    broker = broker.crash();
+    assert_eq!((broker.live_count(FIRST), broker.live_count(SECOND)), (0, 0));
+}
