@@ -79,6 +79,7 @@ impl Config {
             ("limits.position_bytes", limits.position_bytes as u64),
             ("limits.track_bytes", limits.track_bytes as u64),
             ("limits.track_points", limits.track_points as u64),
+            ("limits.track_m", limits.track_m),
             ("limits.subscription_bytes", limits.subscription_bytes as u64),
             ("limits.subscriptions_per_client", limits.subscriptions_per_client as u64),
             ("limits.filters_per_subscription", limits.filters_per_subscription as u64),

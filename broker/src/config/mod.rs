@@ -138,6 +138,7 @@ pub struct Limits {
     pub position_bytes: usize,
     pub track_bytes: usize,
     pub track_points: usize,
+    pub track_m: u64,
     pub subscription_bytes: usize,
     pub subscriptions_per_client: usize,
     pub filters_per_subscription: usize,

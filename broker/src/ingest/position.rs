@@ -32,12 +32,13 @@ pub(crate) struct PositionReader {
     world: World,
     position_bytes: usize,
     track_points: usize,
+    track_m: u64,
 }
 
 impl PositionReader {
     pub(crate) fn new(world: World, limits: &Limits) -> Self {
-        let Limits { position_bytes, track_points, .. } = *limits;
-        Self { world, position_bytes, track_points }
+        let Limits { position_bytes, track_points, track_m, .. } = *limits;
+        Self { world, position_bytes, track_points, track_m }
     }
 
     /// Reads `{"coordinates", "accuracy_m", "time"}`, or `track` in place of the coordinates.
@@ -112,8 +113,8 @@ impl PositionReader {
         if points.len() > limit {
             return Err(fault("/track", format!("must be {expected}, found {}", points.len())));
         }
-        let mut track = Vec::with_capacity(points.len());
-        let mut before_s = f64::NEG_INFINITY;
+        let mut track: Vec<Position> = Vec::with_capacity(points.len());
+        let (mut before_s, mut length_m) = (f64::NEG_INFINITY, 0.0);
         for (index, point) in points.into_iter().enumerate() {
             let pointer = format!("/track/{index}");
             let expected = "an array of three numbers, the last of them Unix seconds";
@@ -124,6 +125,15 @@ impl PositionReader {
                 return Err(fault(&pointer, format!("is of {unix_s} s, before the point in front of it")));
             }
             before_s = unix_s;
+            length_m += track.last().map_or(0.0, |last| self.world.distance_m(last, &position));
+            #[expect(clippy::cast_precision_loss, reason = "beyond 2^53 metres nobody counts")]
+            if length_m > self.track_m as f64 {
+                let limit = self.track_m;
+                return Err(fault(
+                    &pointer,
+                    format!("is more than {limit} m along the way (limits.track_m)"),
+                ));
+            }
             track.push(position);
         }
         match track.last() {
@@ -148,7 +158,8 @@ mod tests {
     use crate::config::Config;
 
     fn reader(world: World) -> PositionReader {
-        let limits = Limits { position_bytes: 100, track_points: 4, ..Config::default().limits };
+        let limits =
+            Limits { position_bytes: 100, track_points: 4, track_m: 1_000_000, ..Config::default().limits };
         PositionReader::new(world, &limits)
     }
 
@@ -222,6 +233,8 @@ mod tests {
             ("[[1,2,0],[1,2,null]]", "/track/1"),
             ("[[1,2,1e999]]", "/track/0"),
             ("[[1,2,0],[1,2,0],[1,2,0],[1,2,0],[1,2,0]]", "/track"),
+            // 445 km, and again.
+            ("[[1,2,0],[1,6,0],[1,2,0],[1,6,0]]", "/track/3"),
         ] {
             assert_eq!(faults(World::Geodetic, &format!(r#"{{"track":{track}}}"#)), [pointer], "{track}");
         }
