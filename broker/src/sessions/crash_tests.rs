@@ -29,12 +29,14 @@ const FIRST: usize = 0;
 const SECOND: usize = 1;
 
 impl Broker {
-    fn new(subscription: &str) -> Self {
+    fn new(subscriptions: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
         let mut running = Running::start(&folder);
         for (shard, client) in running.shards.iter_mut().zip(["a", "b"]) {
-            let prepared = running.subscriptions.parse("s", subscription).unwrap();
-            shard.install(&client.into(), prepared, None).unwrap();
+            for (id, subscription) in ["s", "t"].into_iter().zip(subscriptions) {
+                let prepared = running.subscriptions.parse(id, subscription).unwrap();
+                shard.install(&client.into(), prepared, None).unwrap();
+            }
             let position = World::Planar.position(&[0.0, 0.0]).unwrap();
             shard.move_client(&client.into(), Fix { position, accuracy_m: 0.0 }, None, None).unwrap();
             shard.commit_and_release();
@@ -127,7 +129,7 @@ impl Running {
 
 #[tokio::test]
 async fn an_event_that_a_newer_one_overtook_does_not_come_again() {
-    let mut broker = Broker::new(EVENTS);
+    let mut broker = Broker::new(&[EVENTS]);
     broker.publish(1.0, r#","id":"e1","key":"k""#, &[FIRST, SECOND]);
     // Elsewhere by now: the second shard knows the older one no more, and has that on disk.
     broker.publish(99.0, r#","id":"e2","key":"k""#, &[SECOND]);
@@ -139,7 +141,7 @@ async fn an_event_that_a_newer_one_overtook_does_not_come_again() {
 
 #[tokio::test]
 async fn whoever_was_inside_of_what_moved_on_is_told_in_either_shard() {
-    let mut broker = Broker::new(TRANSITIONS);
+    let mut broker = Broker::new(&[TRANSITIONS]);
     broker.publish(1.0, r#","id":"e1","key":"k""#, &[FIRST, SECOND]);
     broker.publish(99.0, r#","id":"e2","key":"k""#, &[SECOND]);
     let mut broker = broker.crash();
@@ -149,12 +151,28 @@ async fn whoever_was_inside_of_what_moved_on_is_told_in_either_shard() {
 }
 
 #[tokio::test]
+async fn what_is_told_late_is_told_in_its_order() {
+    let of_kind = |kind: u32| {
+        format!(r#"{{"filters":[{{"area":{{"radius_m":5}},"where":"kind = {kind}"}}],"durable":true}}"#)
+    };
+    let mut broker = Broker::new(&[&of_kind(2), &of_kind(1)]);
+    for kind in [1, 2] {
+        let members = format!(r#","id":"e{kind}","ttl_s":60,"properties":{{"kind":{kind}}}"#);
+        broker.publish(1.0, &members, &[FIRST]);
+    }
+    let mut broker = broker.crash();
+    for shard in [FIRST, SECOND] {
+        assert_eq!(broker.kept(shard).await, ["e1 published", "e2 published"], "shard {shard}");
+    }
+}
+
+#[tokio::test]
 async fn what_one_shard_told_as_revoked_is_revoked_for_all() {
     for (subscription, told) in
         [(EVENTS, &["e1 published"][..]), (TRANSITIONS, &["enter e1 published", "exit e1 revoked"])]
     {
         for committed in [FIRST, SECOND] {
-            let mut broker = Broker::new(subscription);
+            let mut broker = Broker::new(&[subscription]);
             broker.publish(1.0, r#","id":"e1","key":"k""#, &[FIRST, SECOND]);
             broker.revoke("e1", &[committed]);
             // Twice: the second time nothing of it is left.
@@ -171,7 +189,7 @@ async fn what_one_shard_told_as_revoked_is_revoked_for_all() {
 
 #[tokio::test]
 async fn what_was_live_in_the_second_shard_alone_ends_on_disk_as_well() {
-    let mut broker = Broker::new(EVENTS);
+    let mut broker = Broker::new(&[EVENTS]);
     broker.publish(1.0, r#","id":"e1","ttl_s":60"#, &[SECOND]);
     broker = broker.crash();
     for shard in [FIRST, SECOND] {

@@ -41,13 +41,24 @@ impl Sessions {
         while self.tracker.advance(self.now, &mut self.effects) {
             self.deal();
         }
-        for subscription in unfinished.subscriptions {
-            self.tracker.resume(subscription, self.now, &mut self.effects);
-            self.deal();
-        }
+        self.catch_up(&unfinished.subscriptions);
         self.log.end_expired(self.now);
         self.let_go(now);
         self.wake_readers();
+    }
+
+    /// Tells what came to subscriptions before another run of the broker ended, to each client in the order in which the
+    /// events came.
+    fn catch_up(&mut self, subscriptions: &[SubscriptionId]) {
+        let mut effects = Vec::new();
+        for subscription in subscriptions {
+            self.tracker.resume(*subscription, self.now, &mut effects);
+        }
+        effects.sort_by_key(|effect| effect.sequence);
+        for of_one in effects.chunk_by(|a, b| a.sequence == b.sequence) {
+            self.effects.extend_from_slice(of_one);
+            self.deal();
+        }
     }
 
     /// Takes a live event in, the `index`-th of the batch.

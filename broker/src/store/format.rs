@@ -7,6 +7,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase as _, TableDefinition, Wr
 
 use super::error::StoreError;
 use super::keys::Table;
+use super::slots;
 use crate::config::WorldName;
 
 /// Version of all of this. Whoever changes what is written counts it up, and reads the old one or refuses it.
@@ -44,6 +45,7 @@ pub(super) struct LogRow<'a> {
 
 /// Opens a file of the library's, makes one where there is nothing, and reads all of it to see whether it is whole.
 pub(super) fn open_database(backend: impl redb::StorageBackend, path: &Path) -> Result<Database, StoreError> {
+    slots::prefer_newer(&backend).map_err(|error| StoreError::io("read", path, &error))?;
     redb::Builder::new()
         .set_cache_size(CACHE_BYTES)
         .set_check_integrity_on_open(true)

@@ -31,6 +31,7 @@ mod keys;
 mod lock;
 mod records;
 mod recovery;
+mod slots;
 mod tail;
 mod window;
 mod writer;
