@@ -82,13 +82,13 @@ impl<P: Clone> Tracker<P> {
     }
 
     /// After the first [`advance`](Self::advance), where events may be recorded whose effects on a recorded subscription
-    /// are not: tells these. Of what finds no room nobody is told: they have been.
+    /// are not: tells these, as for a subscription that was changed, for what would have brought them is not known any more. Of what finds no room nobody is told: they have been.
     ///
     /// Cost: what is near, and what is inside.
     pub fn resume(&mut self, id: SubscriptionId, now: Moment, effects: &mut Vec<Effect<P>>) {
         let watch = self.watches.get_mut(id.0 as usize).and_then(|watch| watch.take_if(|it| it.is_restored));
         let Some(mut watch) = watch else { return };
-        let mut occasion = Occasion { now, cause: Cause::Published, outdated: None, effects };
+        let mut occasion = Occasion { now, cause: Cause::Changed, outdated: None, effects };
         self.catch_up(&mut watch, id, false, None, &mut occasion);
         self.watches[id.0 as usize] = Some(watch);
         self.clear_up();

@@ -212,12 +212,12 @@ fn what_events_did_after_the_last_record_is_told_once() {
         effects.iter().map(|effect| (effect.change, effect.sequence, effect.cause)).collect::<Vec<_>>()
     };
     let mut tracker = restored(Interest::Events, 10, true);
-    let new = [11, 13].map(|sequence| (Change::Reached, sequence, Cause::Published));
+    let new = [11, 13].map(|sequence| (Change::Reached, sequence, Cause::Changed));
     assert_eq!(told(&mut tracker), new);
     assert_eq!(told(&mut tracker), []);
     // Where there is room for one more, the other had been refused.
     assert_eq!(told(&mut restored(Interest::Events, 3, true)), new[..1]);
     let Interest::Transitions(how) = TRANSITIONS else { unreachable!() };
     let at_once = Interest::Transitions(Transitions { dwell: Duration::ZERO, ..how });
-    assert_eq!(told(&mut restored(at_once, 10, true)), [(Change::Entered, 13, Cause::Published)]);
+    assert_eq!(told(&mut restored(at_once, 10, true)), [(Change::Entered, 13, Cause::Changed)]);
 }
