@@ -14,8 +14,9 @@ use super::format::{LOG, LogRow, Meta, open_database};
 use super::keys::Table;
 use super::lock::{Lock, make_dir};
 use super::records::is_whole;
-use super::writer::{Pace, Shared, guarded};
-use super::{Store, control, store_file};
+use super::recovery::last_commit;
+use super::writer::{Pace, Shared, append, guarded};
+use super::{Store, control, store_file, tail, tail_file};
 
 /// A copy that was made: a data directory with which a broker can start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,10 +81,13 @@ fn finish(partial: &Path, to: &Path) -> io::Result<u64> {
     Ok(fs::metadata(file)?.len())
 }
 
-/// A new file with the rows of a snapshot: without the pages that are free in the old one.
+/// A new file with the rows of a snapshot: without the pages that are free in the old one. And with what was acknowledged
+/// before it was synced.
 fn write_copy(shared: &Shared, partial: &PathBuf) -> Result<u64, StoreError> {
-    let txn = shared.snapshot()?;
     let from = shared.path();
+    // Read first: what is put into the log meanwhile is in the snapshot, and is passed over here.
+    let tail = from.parent().map_or_else(|| Ok(Vec::new()), |dir| tail::bytes(&tail_file(dir)))?;
+    let txn = shared.snapshot()?;
     let Some(meta) = Meta::read(&txn, from)? else {
         return Err(StoreError::damaged(from, "there is nothing in it"));
     };
@@ -93,6 +97,10 @@ fn write_copy(shared: &Shared, partial: &PathBuf) -> Result<u64, StoreError> {
     let mut copy = Copy { shared, database, partial, records: 0 };
     copy.in_one(|txn| meta.write(txn).map(|()| 0))?;
     copy.log(&txn)?;
+    let last = last_commit(&txn, &meta).map_err(|error| StoreError::of("read", from, error))?;
+    let rows = tail::rows_after(&tail, last).rows;
+    append(&copy.database, partial, &rows)?;
+    copy.records += rows.len() as u64;
     for table in Table::ALL {
         copy.table(&txn, table)?;
     }

@@ -82,7 +82,11 @@ pub(crate) fn check(dir: &Path) -> Result<Report, StoreError> {
             return Err(StoreError::damaged(&path, "there is nothing in it"));
         };
         let last = recovery::last_commit(&txn, &meta).map_err(of)?;
-        append(&database, &path, &tail::read(&tail_file(dir), last)?)?;
+        let tail = tail::rows_after(&tail::bytes(&tail_file(dir))?, last);
+        if tail.rest_bytes > 0 {
+            report.tell(format!("{}: {}", tail_file(dir).display(), tail::CUT));
+        }
+        append(&database, &path, &tail.rows)?;
         let txn = database.begin_read().map_err(|error| of(redb::Error::from(error)))?;
         let mut fault = |what| {
             report.tell(what);

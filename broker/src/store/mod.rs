@@ -60,7 +60,7 @@ pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMa
 
 use disk::{Counted, FileMedium, Medium};
 use lock::Lock;
-use tail::Tail;
+use tail::{Found, Tail};
 use writer::{Lazy, Pace, Request, Shared, Writer, guarded};
 
 /// A data directory that this process has. A clone is another handle to it; with the last one what is under way is
@@ -190,7 +190,11 @@ impl Store {
         if let Some((dir, lazily)) = dir
             && (lazily.is_some() || tail_file(dir).exists())
         {
-            let (mut tail, rows) = Tail::open(tail_file(dir), contents.log.last)?;
+            let (mut tail, Found { rows, rest_bytes }) = Tail::open(tail_file(dir), contents.log.last)?;
+            if rest_bytes > 0 {
+                let path = tail_file(dir);
+                tracing::warn!(path = %path.display(), rest_bytes, "{}", tail::CUT);
+            }
             if !rows.is_empty() {
                 let append = |database: &Option<_>| match database {
                     Some(database) => writer::append(database, path, &rows),

@@ -22,12 +22,24 @@ pub(super) struct Tail {
     end: u64,
 }
 
+/// What is in a tail.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) rows: Vec<NumberedRow>,
+    /// Bytes behind them that are no rows. Power was lost before they were synced, a write was cut off in its middle, or
+    /// somebody altered the file; which of these cannot be said, and what was acknowledged may be lost with them.
+    pub(super) rest_bytes: usize,
+}
+
+/// Of a tail with such bytes.
+pub(super) const CUT: &str =
+    "it does not end with a whole commit; the last that were acknowledged before a sync may be lost";
+
 const HEAD_BYTES: usize = 12;
 
 impl Tail {
-    /// Opens the file, and says which rows follow on commit `last`. Where a row is not whole the tail ends: power was
-    /// lost before it was synced.
-    pub(super) fn open(path: PathBuf, last: u64) -> Result<(Self, Vec<NumberedRow>), StoreError> {
+    /// Opens the file, and says which rows follow on commit `last`.
+    pub(super) fn open(path: PathBuf, last: u64) -> Result<(Self, Found), StoreError> {
         let read = || {
             let mut file = owners_file().create(true).truncate(false).open(&path)?;
             let mut bytes = Vec::new();
@@ -67,8 +79,8 @@ impl Tail {
     }
 }
 
-/// The rows of a tail that follow on commit `last`.
-pub(super) fn rows_after(mut bytes: &[u8], last: u64) -> Vec<NumberedRow> {
+/// The rows of a tail that follow on commit `last`. Where a row is not whole the tail ends.
+pub(super) fn rows_after(mut bytes: &[u8], last: u64) -> Found {
     let mut rows = Vec::new();
     while let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() {
         let (length, number) = head.split_at(4);
@@ -86,13 +98,13 @@ pub(super) fn rows_after(mut bytes: &[u8], last: u64) -> Vec<NumberedRow> {
         }
         bytes = rest;
     }
-    rows
+    Found { rows, rest_bytes: bytes.len() }
 }
 
-/// The rows of the tail in a directory, if there is one, without changing it.
-pub(super) fn read(path: &Path, last: u64) -> Result<Vec<NumberedRow>, StoreError> {
+/// What is in a tail, if there is one, without changing it.
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     match std::fs::read(path) {
-        Ok(bytes) => Ok(rows_after(&bytes, last)),
+        Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(StoreError::io("read", path, &error)),
     }
