@@ -1,5 +1,6 @@
 //! The store against a model of it, on disks that break.
 
+mod corruption;
 mod directory;
 mod disk;
 mod faults;
