@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use hdrhistogram::Histogram;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::harness::{Form, Http, Received, Serve, Ws, encode, feature, soak, within};
 
@@ -38,8 +40,8 @@ const LONG: Scale = Scale {
     clients: 5_000,
     storms: 10,
     window: Duration::from_secs(10),
-    batch: 100,
-    pause: Duration::from_millis(50),
+    batch: 10,
+    pause: Duration::from_millis(500),
 };
 
 /// Each event is for one bucket of clients.
@@ -53,6 +55,7 @@ type Weather = watch::Receiver<(u64, Option<[u64; PUBLISHERS]>)>;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_of_readers_that_come_back_loses_nothing() {
     let scale = if soak() { LONG } else { SHORT };
+    let files_max = may_open(scale.clients + 200);
     let data = TempDir::new().expect("a folder for the data");
     let folder = data.path().to_str().expect("a path that is a text");
     let program = Serve::new().args(&["--data", folder]).start().await;
@@ -71,14 +74,28 @@ async fn a_storm_of_readers_that_come_back_loses_nothing() {
         publishers.spawn(publish(address, number, scale.batch, scale.pause, Arc::clone(&published)));
     }
     let mut readers = JoinSet::new();
+    let (ready, mut readies) = mpsc::unbounded_channel();
     for idx in 0..scale.clients {
-        readers.spawn(Reader::new(address, idx).read(weather.subscribe(), scale.window));
+        readers.spawn(Reader::new(address, idx, ready.clone()).read(weather.subscribe(), scale.window));
     }
+    drop(ready);
+    all_ready(&mut readies, scale.clients).await;
     for storm in 1..=scale.storms {
-        sleep(scale.window + Duration::from_millis(300)).await;
+        sleep(Duration::from_millis(300)).await;
+        let cut = Instant::now();
         weather.send_replace((storm, None));
+        let back = all_ready(&mut readies, scale.clients).await;
+        let resident_mib = program.resident_bytes() >> 20;
+        println!(
+            "storm {storm}: all are back after {:.2?}; asked for, the session was there after {} ms at the median, {} ms at \
+             p99, {} ms at most; the broker has {resident_mib} MiB",
+            cut.elapsed(),
+            back.value_at_quantile(0.5),
+            back.value_at_quantile(0.99),
+            back.max()
+        );
     }
-    sleep(scale.window + Duration::from_millis(300)).await;
+    sleep(Duration::from_millis(300)).await;
     publishers.shutdown().await;
     // The last batch of each may have been cut off, so what there is at least is known, and the rest comes in order.
     let totals = published.each_ref().map(|count| count.load(Relaxed));
@@ -88,11 +105,35 @@ async fn a_storm_of_readers_that_come_back_loses_nothing() {
         deliveries_count += read.expect("the reader did not fail");
     }
     println!(
-        "{} clients, {} storms of {:?}: {totals:?} events, {deliveries_count} deliveries, 0 lost",
+        "{} clients, {} storms of {:?}: {totals:?} events, {deliveries_count} deliveries, 0 lost; {files_max} files may be open",
         scale.clients, scale.storms, scale.window
     );
     assert!(deliveries_count > scale.clients * scale.storms, "too few deliveries to mean anything");
     program.finish().await;
+}
+
+/// Lets this process, and the broker that it starts, have so many files open, and says how many they may have.
+fn may_open(files_count: u64) -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let maximum = limit.maximum.unwrap_or(u64::MAX);
+    assert!(
+        maximum >= files_count,
+        "{files_count} open files are needed, and this user may have {maximum}: see `ulimit -H -n`"
+    );
+    let files_max = limit.current.unwrap_or(u64::MAX).max(files_count);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(files_max), ..limit })
+        .expect("it is not more than allowed");
+    files_max
+}
+
+/// Waits until so many sessions have begun, and says how long each took, in milliseconds.
+async fn all_ready(readies: &mut mpsc::UnboundedReceiver<Duration>, count: u64) -> Histogram<u64> {
+    let mut took_ms = Histogram::new(3).expect("valid");
+    for _ in 0..count {
+        let took = within("a session begins", readies.recv()).await.expect("no reader has failed");
+        took_ms.saturating_record(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+    }
+    took_ms
 }
 
 /// Publishes numbers one after the other, and says up to which they were acknowledged.
@@ -127,13 +168,15 @@ struct Reader {
     offset: u64,
     /// The number of the next event of each publisher that is for it.
     next: [u64; PUBLISHERS],
+    /// Told how long each session took to begin.
+    ready: mpsc::UnboundedSender<Duration>,
 }
 
 impl Reader {
-    fn new(address: SocketAddr, idx: u64) -> Self {
+    fn new(address: SocketAddr, idx: u64, ready: mpsc::UnboundedSender<Duration>) -> Self {
         let rng = StdRng::seed_from_u64(idx);
         let next = [idx % BUCKETS; PUBLISHERS];
-        Self { address, idx, rng, epoch: String::new(), offset: 0, next }
+        Self { address, idx, rng, epoch: String::new(), offset: 0, next, ready }
     }
 
     /// Reads until it has everything. Returns how much that was.
@@ -141,14 +184,16 @@ impl Reader {
         loop {
             let after =
                 if self.epoch.is_empty() { String::new() } else { format!("{}:{}", self.epoch, self.offset) };
+            let asked = Instant::now();
             let socket = Ws::attempt(self.address, &format!("car-{}", self.idx), &after).await;
             let mut socket = socket.expect("the broker is there");
+            weather.mark_unchanged();
+            self.ready.send(asked.elapsed()).expect("the test goes on");
             assert_eq!(socket.ready["offset"], self.offset, "car-{}: {}", self.idx, socket.ready);
             if self.epoch.is_empty() {
                 socket.ready["epoch"].as_str().expect("a text").clone_into(&mut self.epoch);
             }
             assert_eq!(socket.ready["epoch"], self.epoch.as_str());
-            weather.mark_unchanged();
             loop {
                 if weather.borrow().1.is_some_and(|totals| self.has_all(totals)) {
                     return self.offset;
