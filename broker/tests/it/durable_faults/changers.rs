@@ -9,10 +9,10 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 
 use super::gate::Gate;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, is_durable};
 use super::publishers::wait_for_another;
 use super::timeline::Timeline;
-use super::world::{Area, KINDS, LAST_KIND, Place, SPOTS, Spot, Wish};
+use super::world::{Area, KINDS, LAST_KIND, On, Place, SPOTS, Spot, Wish};
 use crate::harness::{Answer, Http, Received, Ws};
 
 /// Subscriptions of a client that come and go.
@@ -54,11 +54,13 @@ impl Changer {
     /// What a client has from the beginning and never changes: one subscription to the last event, and one to transitions.
     pub(crate) async fn settle_in(&mut self) {
         let number = self.lock().next_number();
-        let last = Wish { area: Area::Everywhere, kind: Some(LAST_KIND), transitions: false, number };
+        let (kind, on) = (Some(LAST_KIND), On::Events);
+        let last = Wish { area: Area::Everywhere, kind, on, durable: true, number };
         self.subscribe("last".to_owned(), last).await;
         let number = self.lock().next_number();
         let area = self.area();
-        self.subscribe("t".to_owned(), Wish { area, kind: None, transitions: true, number }).await;
+        let on = [On::Transitions, On::Dwelling, On::Reluctant, On::Nearest][self.client_idx % 4];
+        self.subscribe("t".to_owned(), Wish { area, kind: None, on, durable: true, number }).await;
         self.move_on().await;
     }
 
@@ -75,9 +77,12 @@ impl Changer {
                     let is_new = subscriptions.len() < SUBSCRIPTIONS_MAX && self.rng.random_bool(0.5);
                     let id = match subscriptions.choose(&mut self.rng) {
                         Some(id) if !is_new => id.clone(),
-                        _ => self.lock().clients[self.client_idx].next_subscription(),
+                        _ => {
+                            let durable = self.rng.random_bool(0.7);
+                            self.lock().clients[self.client_idx].next_subscription(durable)
+                        }
                     };
-                    let wish = self.wish();
+                    let wish = self.wish(is_durable(&id));
                     self.subscribe(id, wish).await;
                 }
                 _ => {
@@ -92,16 +97,23 @@ impl Changer {
     }
 
     async fn move_on(&mut self) {
-        let spot = Spot(self.rng.random_range(0..SPOTS));
-        let place = Place { spot, number: self.lock().next_number() };
+        let mut spots = || Spot(self.rng.random_range(0..SPOTS));
+        let (spot, over) = (spots(), [spots(), spots(), spots()]);
+        let mut place = Place { spot, number: self.lock().next_number(), passed: 0 };
+        let mut fix = json!({"coordinates": place.coordinates()});
+        if self.rng.random_bool(0.3) {
+            let over_count = self.rng.random_range(1..=over.len());
+            let track;
+            (place, track) = place.reached_over(&over[..over_count]);
+            fix = json!({"track": track});
+        }
         self.lock().clients[self.client_idx].place.send(Some(place));
         let request = if self.rng.random_bool(0.5) {
-            let body = json!({"coordinates": place.coordinates()}).to_string();
-            self.request("PUT", "/position", body, &[204])
+            self.request("PUT", "/position", fix.to_string(), &[204])
         } else {
-            let fix = json!([{"client": self.name, "coordinates": place.coordinates()}]);
+            fix["client"] = json!(self.name);
             let path = "/v1/positions".to_owned();
-            Request { method: "POST", path, body: fix.to_string(), answers: &[202] }
+            Request { method: "POST", path, body: json!([fix]).to_string(), answers: &[202] }
         };
         self.carry_out(&request).await;
         self.lock().clients[self.client_idx].place.ack();
@@ -109,7 +121,8 @@ impl Changer {
 
     async fn subscribe(&mut self, id: String, wish: Wish) {
         self.lock().clients[self.client_idx].send_wish(&id, wish);
-        if self.rng.random_bool(0.2) && !self.is_visitor {
+        // One that is not durable would end with the socket.
+        if self.rng.random_bool(0.2) && !self.is_visitor && wish.durable {
             self.subscribe_over_socket(&id, wish).await;
         } else {
             let request = self.request(
@@ -141,6 +154,10 @@ impl Changer {
                     Received::Frame(answer) if answer["ref"] == "made" => {
                         if answer["op"] == "ok" {
                             return;
+                        }
+                        if answer["problem"]["status"] == 503 {
+                            tokio::time::sleep(Duration::from_millis(5)).await;
+                            break;
                         }
                         self.lock().fault(format!("{frame} was answered {answer}"));
                         return;
@@ -195,7 +212,7 @@ impl Changer {
         Request { method, path: format!("/v1/clients/{}{path}", self.name), body, answers }
     }
 
-    fn wish(&mut self) -> Wish {
+    fn wish(&mut self, durable: bool) -> Wish {
         let area = self.area();
         // One that is everywhere would get everything.
         let kind = if area == Area::Wide || self.rng.random_bool(0.3) {
@@ -203,7 +220,7 @@ impl Changer {
         } else {
             None
         };
-        Wish { area, kind, transitions: false, number: self.lock().next_number() }
+        Wish { area, kind, on: On::Events, durable, number: self.lock().next_number() }
     }
 
     fn area(&mut self) -> Area {
@@ -217,7 +234,7 @@ impl Changer {
     /// Those that come and go.
     fn subscriptions(&self) -> Vec<String> {
         let mut ids = self.lock().clients[self.client_idx].subscriptions();
-        ids.retain(|id| id.starts_with('s'));
+        ids.retain(|id| id.starts_with(['s', 'v']));
         ids
     }
 

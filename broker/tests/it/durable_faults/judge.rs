@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::ledger::{Client, Event, Ledger};
+use super::ledger::{Client, Event, Ledger, is_durable};
 use super::timeline::{Span, Timeline, overlap};
-use super::world::{Place, Spot, Wish};
+use super::world::{On, Place, Spot, Wish};
 use crate::harness::Http;
 
 /// Live events that are asked for after each recovery.
@@ -15,6 +15,11 @@ const ASKED_MAX: usize = 60;
 /// Checks that what was acknowledged is there right after a recovery, before anybody has asked for anything else. Called
 /// while nothing is under way but what the last end of the broker has left without an answer.
 pub(crate) async fn check_recovered(ledger: &std::sync::Mutex<Ledger>, http: &Http) {
+    check_state(ledger, http, (Instant::now(), None)).await;
+}
+
+/// Checks what a broker shows that begins with what was there at some time in a stretch, and that nobody else asks.
+pub(crate) async fn check_state(ledger: &std::sync::Mutex<Ledger>, http: &Http, stretch: Span) {
     let lock = || ledger.lock().expect("nobody panicked");
     let names = lock().clients.iter().map(|client| client.name.clone()).collect::<Vec<_>>();
     for (idx, name) in names.iter().enumerate() {
@@ -26,12 +31,9 @@ pub(crate) async fn check_recovered(ledger: &std::sync::Mutex<Ledger>, http: &Ht
         });
         let told = explained(http, &question).await.expect("a document is always explained");
         let mut ledger = lock();
-        let faults = faults_of_state(&ledger.clients[idx], &forms, &told["position"]["coordinates"]);
+        let faults = faults_of_state(&ledger.clients[idx], stretch, &forms, &told["position"]["coordinates"]);
         ledger.faults.extend(faults);
     }
-    let now = Instant::now();
-    let is_now =
-        |span: Option<Span>| span.is_some_and(|span| span.0 <= now && span.1.is_none_or(|end| end > now));
     let live = {
         let ledger = lock();
         let live = ledger.events.values().filter(|event| event.object.is_some() && event.acked.is_some());
@@ -43,11 +45,12 @@ pub(crate) async fn check_recovered(ledger: &std::sync::Mutex<Ledger>, http: &Ht
         let is_live = explained(http, &question).await.is_some();
         let mut ledger = lock();
         let event = &ledger.events[&number];
-        // Asked at one time, judged at two: what expired in between may be either.
-        let later = Instant::now();
-        let must = is_now(event.certain_life())
-            && event.certain_life().is_some_and(|life| life.1.is_none_or(|end| end > later));
-        let may = is_now(event.life());
+        // It was live all the time, and still is after it was asked for; or it may have been some time.
+        let asked = Instant::now();
+        let must = event
+            .certain_life()
+            .is_some_and(|life| life.0 <= stretch.0 && life.1.is_none_or(|end| end > asked));
+        let may = event.life().is_some_and(|life| overlap(&[life, stretch]).is_some());
         if is_live && !may || !is_live && must {
             let fault = format!(
                 "event {number} is {}: {}",
@@ -65,7 +68,7 @@ async fn explained(http: &Http, question: &Value) -> Option<Value> {
 }
 
 /// What of a client's subscriptions and position cannot be.
-fn faults_of_state(client: &Client, forms: &Value, coordinates: &Value) -> Vec<String> {
+fn faults_of_state(client: &Client, stretch: Span, forms: &Value, coordinates: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let forms = forms.as_array().expect("a list");
     let form = |id: &str| forms.iter().find(|form| form["id"] == id);
@@ -75,8 +78,8 @@ fn faults_of_state(client: &Client, forms: &Value, coordinates: &Value) -> Vec<S
             (None, None) => true,
             _ => false,
         };
-        if !wish.now().iter().any(fits) {
-            let wishes = wish.now();
+        let wishes = wish.during(stretch);
+        if !wishes.iter().any(fits) {
             faults.push(format!("{}: {id} is {:?} after recovery and was {wishes:?}", client.name, form(id)));
         }
     }
@@ -86,7 +89,7 @@ fn faults_of_state(client: &Client, forms: &Value, coordinates: &Value) -> Vec<S
             faults.push(format!("{}: nobody asked for {form}", client.name));
         }
     }
-    let places = client.place.now();
+    let places = client.place.during(stretch);
     let shown = |place: &Option<Place>| match place {
         Some(place) => *coordinates == json!(place.coordinates()),
         None => coordinates.is_null(),
@@ -101,9 +104,6 @@ fn faults_of_state(client: &Client, forms: &Value, coordinates: &Value) -> Vec<S
 pub(crate) fn settle(ledger: &mut Ledger) {
     let mut faults = Vec::new();
     for client in ledger.clients.iter().filter(|client| client.seen > 0) {
-        let is_of_transitions = |wish: &Timeline<Option<Wish>>| {
-            wish.perhaps().any(|(_, wish)| wish.is_some_and(|wish| wish.transitions))
-        };
         for event in ledger.events.values() {
             let places = Places::of(client, event);
             for (id, wish) in client.wishes.iter().filter(|(_, wish)| !is_of_transitions(wish)) {
@@ -112,9 +112,10 @@ pub(crate) fn settle(ledger: &mut Ledger) {
                 let told_before = client.told_before.get(&pair).copied().unwrap_or_default();
                 let (must, may) = places.expected(event, wish);
                 let fault = match told {
-                    0 if must => "never came",
+                    0 if must && is_durable(id) => "never came",
                     1.. if !may && told > told_before => "came and did not match",
-                    2.. if told > event.attempts_count => "came too often",
+                    // What is not durable has forgotten at a start what it had and was not inside then.
+                    2.. if told > event.attempts_count && is_durable(id) => "came too often",
                     _ => continue,
                 };
                 faults.push(format!(
@@ -135,18 +136,25 @@ pub(crate) fn settle(ledger: &mut Ledger) {
     ledger.forget();
 }
 
+/// Whether a subscription hears of transitions: it never turns into one to events.
+pub(crate) fn is_of_transitions(wish: &Timeline<Option<Wish>>) -> bool {
+    wish.perhaps().any(|(_, wish)| wish.is_some_and(|wish| wish.on != On::Events))
+}
+
 /// Where a client was during an event.
-struct Places {
+pub(crate) struct Places {
     /// Where it may have been while the event was or may have been matched.
     perhaps: Vec<(Span, Option<Spot>)>,
     /// The same for the last time that it was published.
     at_last: Vec<(Span, Option<Spot>)>,
     /// Where it was for certain while the event was live for certain.
     certain: Vec<(Span, Option<Spot>)>,
+    /// When a track led over it while it was live for certain.
+    passings: Vec<Span>,
 }
 
 impl Places {
-    fn of(client: &Client, event: &Event) -> Self {
+    pub(crate) fn of(client: &Client, event: &Event) -> Self {
         fn within(
             span: Option<Span>,
             places: impl Iterator<Item = (Span, Option<Place>)>,
@@ -156,15 +164,26 @@ impl Places {
             places.map(|(span, place)| (span, place.map(|place| place.spot))).collect()
         }
         let last = event.last_sent.zip(event.acked).map(|(sent, acked)| (sent, Some(acked)));
+        let tracks = client.place.changes();
+        let tracks = tracks.filter(|(_, place)| place.is_some_and(|place| place.has_passed(event.spot)));
+        // Only of a live event is what was passed before the last point of a track.
+        let passings = tracks.map(|(span, _)| span).filter(|_| event.object.is_some()).collect::<Vec<_>>();
+        let mut perhaps = within(event.life(), client.place.perhaps());
+        let passed = passings.iter().filter_map(|passing| overlap(&[*passing, event.life()?]));
+        perhaps.extend(passed.map(|span| (span, Some(event.spot))));
         Self {
-            perhaps: within(event.life(), client.place.perhaps()),
+            perhaps,
             at_last: within(last, client.place.perhaps()),
             certain: within(event.certain_life(), client.place.certain()),
+            passings: passings
+                .into_iter()
+                .filter(|passing| event.certain_life().is_some_and(|life| covers(life, *passing)))
+                .collect(),
         }
     }
 
     /// Whether the event must have come to a subscription, and whether it may have.
-    fn expected(&self, event: &Event, wish: &Timeline<Option<Wish>>) -> (bool, bool) {
+    pub(crate) fn expected(&self, event: &Event, wish: &Timeline<Option<Wish>>) -> (bool, bool) {
         let perhaps = || wish.perhaps();
         let together = |there: Span, in_force: Span| overlap(&[there, in_force]).is_some();
         let takes = |spot: Option<Spot>, wish: Option<Wish>| {
@@ -177,6 +196,10 @@ impl Places {
             && if event.object.is_some() {
                 self.certain.iter().any(|(there, spot)| {
                     wish.certain().any(|(in_force, wish)| takes(*spot, wish) && together(*there, in_force))
+                }) || self.passings.iter().any(|passing| {
+                    let mut certain = wish.certain();
+                    certain
+                        .any(|(in_force, wish)| takes(Some(event.spot), wish) && covers(in_force, *passing))
                 })
             } else {
                 self.at_last.iter().all(|(there, spot)| {
@@ -185,6 +208,12 @@ impl Places {
             };
         (must, may)
     }
+}
+
+/// Whether a stretch of time holds all of another one, which has an end.
+fn covers(stretch: Span, other: Span) -> bool {
+    let ends = |end: Instant| stretch.1.is_none_or(|last| end <= last);
+    stretch.0 <= other.0 && other.1.is_some_and(ends)
 }
 
 /// What was told of who is inside, against who is.
@@ -211,7 +240,7 @@ fn fault_of_standing(ledger: &Ledger, client: &Client, id: &str, wish: Wish) -> 
 }
 
 /// An event's life in milliseconds before now.
-fn history(event: &Event) -> String {
+pub(crate) fn history(event: &Event) -> String {
     let ago = |span: Option<Span>| {
         span.map(|(from, to)| (from.elapsed().as_millis(), to.map(|to| to.elapsed().as_millis())))
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::timeline::{Span, Timeline};
-use super::world::{Place, Spot, Wish};
+use super::world::{On, Place, Spot, Wish};
 
 /// Clocks of the broker and of the tests may be read so far apart.
 const SLACK: Duration = Duration::from_millis(100);
@@ -38,13 +38,17 @@ pub(crate) struct Client {
     pub(crate) wishes: BTreeMap<String, Timeline<Option<Wish>>>,
     subscriptions_count: u32,
     /// What it was told by its readers.
-    epoch: Option<String>,
+    pub(crate) epoch: Option<String>,
     /// The last offset that was read by any connection, and by the one that is open now.
     pub(crate) seen: u64,
     cursor: u64,
-    acked: u64,
-    /// What came under each offset, as a hash, from the acknowledged one on.
+    pub(crate) acked: u64,
+    /// What came under each offset, as a hash.
     frames: BTreeMap<u64, u64>,
+    /// Of those the offsets of deliveries that name no durable subscription.
+    passing: BTreeSet<u64>,
+    /// The offset under which each event came first.
+    pub(crate) offsets: BTreeMap<u64, u64>,
     /// How often each event came to each subscription to events.
     pub(crate) told: BTreeMap<(String, u64), u32>,
     /// The same as it was when all was compared last.
@@ -86,6 +90,8 @@ impl Ledger {
             cursor: 0,
             acked: 0,
             frames: BTreeMap::new(),
+            passing: BTreeSet::new(),
+            offsets: BTreeMap::new(),
             told: BTreeMap::new(),
             told_before: BTreeMap::new(),
             inside: BTreeSet::new(),
@@ -202,6 +208,9 @@ impl Ledger {
 
     fn take(&mut self, client_idx: usize, frame: &Value) -> Result<(), String> {
         let client = &mut self.clients[client_idx];
+        if frame["op"] == "gap" {
+            return client.miss(frame);
+        }
         let offset = frame["offset"].as_u64().filter(|_| frame["op"] == "event").ok_or("not a delivery")?;
         if offset != client.cursor + 1 {
             let fault = format!("{} should have come", client.cursor + 1);
@@ -209,17 +218,19 @@ impl Ledger {
             return Err(fault);
         }
         client.cursor = offset;
-        let mut hasher = DefaultHasher::new();
-        frame.to_string().hash(&mut hasher);
-        let hash = hasher.finish();
         if offset <= client.seen {
             self.repeated_count += 1;
-            let same = client.frames.get(&offset).is_none_or(|known| *known == hash);
-            return if same { Ok(()) } else { Err("something else came under this offset before".into()) };
+            return client.compare(offset, frame);
         }
-        client.frames.insert(offset, hash);
+        client.frames.insert(offset, hash_of(frame));
         while client.frames.len() > 50_000 {
             client.frames.pop_first();
+        }
+        let names = frame["subscriptions"].as_array().ok_or("no names")?;
+        let names = names.iter().map(|name| name.as_str().unwrap_or_default().to_owned());
+        let names = names.collect::<Vec<_>>();
+        if !names.iter().any(|name| is_durable(name)) {
+            client.passing.insert(offset);
         }
         client.seen = offset;
         self.deliveries_count += 1;
@@ -230,8 +241,7 @@ impl Ledger {
                 return Err(format!("{member} was {value}"));
             }
         }
-        let names = frame["subscriptions"].as_array().ok_or("no names")?;
-        let names = names.iter().map(|name| name.as_str().unwrap_or_default().to_owned());
+        client.offsets.entry(number).or_insert(offset);
         match frame["transition"].as_str() {
             Some(transition) => {
                 let object = event.object.as_ref().ok_or("it is not live")?;
@@ -251,8 +261,11 @@ impl Ledger {
                 }
             }
         }
-        // An exit carries the event before the one that is its cause.
-        if frame["cause"] == "published" && frame["transition"] != "exit" {
+        // An exit carries the event before the one that is its cause, and who dwells enters later.
+        let dwells =
+            client.wishes.get("t").and_then(|wish| wish.last()).is_some_and(|wish| wish.on == On::Dwelling);
+        let is_late = frame["transition"] == "exit" || frame["transition"] == "enter" && dwells;
+        if frame["cause"] == "published" && !is_late {
             let publisher = event.document["properties"]["from"].as_u64().unwrap_or_default();
             let last = client.orders.insert(publisher, number).unwrap_or_default();
             if last > number && event.attempts_count < 2 {
@@ -274,15 +287,59 @@ impl Ledger {
             client.wishes.retain(|_, wish| wish.last().is_some());
             client.told.retain(|(_, number), _| events.contains_key(number));
             client.told_before.clone_from(&client.told);
+            client.offsets.retain(|number, _| events.contains_key(number));
+            let first = client.frames.first_key_value().map_or(0, |(offset, _)| *offset);
+            client.passing = client.passing.split_off(&first);
         }
     }
 }
 
+/// Whether a subscription is durable is said by its id: what one has lost that was not counts as had for good.
+pub(crate) fn is_durable(id: &str) -> bool {
+    !id.starts_with('v')
+}
+
+fn hash_of(frame: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    frame.to_string().hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Client {
     /// An id that no subscription of it had.
-    pub(crate) fn next_subscription(&mut self) -> String {
+    pub(crate) fn next_subscription(&mut self, durable: bool) -> String {
         self.subscriptions_count += 1;
-        format!("s{}", self.subscriptions_count)
+        format!("{}{}", if durable { 's' } else { 'v' }, self.subscriptions_count)
+    }
+
+    /// Whether a delivery is the one that came under its offset before, where that is known.
+    pub(crate) fn compare(&self, offset: u64, frame: &Value) -> Result<(), String> {
+        match self.frames.get(&offset) {
+            Some(known) if *known != hash_of(frame) => {
+                Err("something else came under this offset before".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a gap may be between two offsets: only of what no durable subscription was told.
+    pub(crate) fn may_miss(&self, from: u64, frame: &Value) -> Result<u64, String> {
+        let to = frame["to"].as_u64().ok_or("no end")?;
+        if frame["reason"] != "not-durable"
+            || frame["from"] != from
+            || frame["count"] != to + 1 - from.min(to + 1)
+        {
+            return Err(format!("no such gap can be after {}", from - 1));
+        }
+        let kept = self.frames.range(from..=to).find(|(offset, _)| !self.passing.contains(offset));
+        kept.map_or(Ok(to), |(offset, _)| Err(format!("{offset} named a durable subscription")))
+    }
+
+    fn miss(&mut self, frame: &Value) -> Result<(), String> {
+        let to = self.may_miss(self.cursor + 1, frame)?;
+        self.cursor = to;
+        self.seen = self.seen.max(to);
+        Ok(())
     }
 
     /// Asks for something under an id.

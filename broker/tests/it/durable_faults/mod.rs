@@ -2,10 +2,12 @@
 //! stormed by its readers. What was acknowledged is kept in a ledger outside of it and held against what comes back.
 
 mod changers;
+mod copies;
 mod corruption;
 mod deaths;
 mod gate;
 mod judge;
+mod latest;
 mod ledger;
 mod power_loss;
 mod publishers;

@@ -93,6 +93,8 @@ impl Publisher {
                 Received::Frame(answer) if answer == json!({"op": "ok", "ref": number}) => {
                     self.lock().ack_event(*number);
                 }
+                // The disk is full; what is asked for behind it will be answered the same.
+                Received::Frame(answer) if answer["problem"]["status"] == 503 => return idx,
                 Received::Frame(answer) => {
                     self.lock().fault(format!("event {number} was answered {answer}"));
                     return idx;
@@ -187,7 +189,7 @@ impl Publisher {
         let ttl = is_brief.then(|| self.rng.random_range(Duration::from_millis(150)..BRIEF));
         let from = self.number;
         self.lock().add_event(|number| {
-            let coordinates = Place { spot, number: 0 }.coordinates();
+            let coordinates = Place { spot, number: 0, passed: 0 }.coordinates();
             let properties = json!({"number": number, "kind": kind, "from": from});
             let mut document: Value = feature(&format!("e{number}"), coordinates, properties);
             let mut object = None;

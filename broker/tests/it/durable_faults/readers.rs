@@ -89,6 +89,8 @@ impl Reader {
     async fn read_stream(&mut self, until: Instant) {
         let resume = self.lock().resume(self.client_idx);
         let (after, asked) = resume.clone().unwrap_or_default();
+        // To go on is to acknowledge.
+        self.lock().ack(self.client_idx);
         let Some(mut stream) = Sse::attempt(self.gate.address().await, &self.name, &after).await else {
             return;
         };
@@ -103,7 +105,8 @@ impl Reader {
             if ledger.resume(self.client_idx).is_none() {
                 ledger.ready(self.client_idx, &epoch, 0, None);
             }
-            if after.split_once(':').is_some_and(|(known, _)| known != epoch) || frame["offset"] != offset {
+            let told = if frame["op"] == "gap" { &frame["to"] } else { &frame["offset"] };
+            if after.split_once(':').is_some_and(|(known, _)| known != epoch) || *told != offset {
                 ledger.fault(format!("{}: resumed after {after} and got {message:?}", self.name));
             }
             ledger.frame(self.client_idx, &frame);

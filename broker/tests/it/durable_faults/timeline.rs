@@ -39,9 +39,15 @@ impl<T: Copy> Timeline<T> {
         self.changes.last().expect("there is always one").value
     }
 
-    /// The values that may be in force now.
-    pub(crate) fn now(&self) -> Vec<T> {
-        self.perhaps().filter(|(span, _)| span.1.is_none()).map(|(_, value)| value).collect()
+    /// The values that may have been in force some time in a stretch.
+    pub(crate) fn during(&self, stretch: Span) -> Vec<T> {
+        let perhaps = self.perhaps().filter(|(span, _)| overlap(&[*span, stretch]).is_some());
+        perhaps.map(|(_, value)| value).collect()
+    }
+
+    /// When each change took effect, some time in it.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Span, T)> {
+        self.changes.iter().map(|change| ((change.sent, change.acked), change.value))
     }
 
     /// When each value may have been in force.

@@ -27,16 +27,32 @@ const WIDE_M: f64 = 500_000.0;
 pub(crate) struct Place {
     pub(crate) spot: Spot,
     pub(crate) number: u32,
+    /// The spots that a track led over, a bit each; none for a position without a track.
+    pub(crate) passed: u16,
 }
 
-/// What a subscription asks for; all of them are durable.
+/// What a subscription asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Wish {
     pub(crate) area: Area,
     pub(crate) kind: Option<u64>,
-    pub(crate) transitions: bool,
+    pub(crate) on: On,
+    pub(crate) durable: bool,
     /// No other version of any subscription has it.
     pub(crate) number: u32,
+}
+
+/// What is told. At rest all kinds of transitions come to the same: objects dwell, are far from all edges, and are few.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum On {
+    Events,
+    Transitions,
+    /// Of those that stay.
+    Dwelling,
+    /// With a hysteresis.
+    Reluctant,
+    /// Of the nearest, so many that it is all.
+    Nearest,
 }
 
 /// Where.
@@ -49,7 +65,43 @@ pub(crate) enum Area {
     Everywhere,
 }
 
+impl Spot {
+    fn middle(self) -> [f64; 2] {
+        Place { spot: self, number: 0, passed: 0 }.coordinates()
+    }
+
+    fn column_and_row(self) -> [i64; 2] {
+        [self.0 % 4, self.0 / 4].map(i64::from)
+    }
+
+    /// The spots on the straight way to another, both included, a bit each: the globe bends it by metres only.
+    fn on_the_way_to(self, other: Self) -> u16 {
+        let ([ax, ay], [bx, by]) = (self.column_and_row(), other.column_and_row());
+        let is_between = |spot: &u32| {
+            let [x, y] = Self(*spot).column_and_row();
+            (bx - ax) * (y - ay) == (by - ay) * (x - ax)
+                && (ax.min(bx)..=ax.max(bx)).contains(&x)
+                && (ay.min(by)..=ay.max(by)).contains(&y)
+        };
+        (0..SPOTS).filter(is_between).fold(0, |passed, spot| passed | 1 << spot)
+    }
+}
+
 impl Place {
+    /// One that is reached over spots, and the track that tells of it.
+    pub(crate) fn reached_over(self, spots: &[Spot]) -> (Self, Value) {
+        let way = spots.iter().copied().chain([self.spot]).collect::<Vec<_>>();
+        let passed = way.windows(2).fold(0, |passed, leg| passed | leg[0].on_the_way_to(leg[1]));
+        let points = spots.iter().map(|spot| spot.middle()).chain([self.coordinates()]);
+        let points = points.enumerate().map(|(idx, [x, y])| json!([x, y, 1_772_350_200 + idx]));
+        (Self { passed, ..self }, points.collect())
+    }
+
+    /// Whether its track led over a spot.
+    pub(crate) fn has_passed(self, spot: Spot) -> bool {
+        spot.0 < SPOTS && self.passed & (1 << spot.0) != 0
+    }
+
     /// A place in degrees, within ten metres of the spot's middle as long as there are fewer than a million of them.
     pub(crate) fn coordinates(self) -> [f64; 2] {
         let [column, row] = [self.spot.0 % 4, self.spot.0 / 4].map(f64::from);
@@ -63,23 +115,30 @@ impl Wish {
     /// As PROTOCOL writes it.
     pub(crate) fn document(&self) -> Value {
         let more_m = f64::from(self.number) / 1024.0 / 1024.0;
-        let middle = |spot: Spot| Place { spot, number: 0 }.coordinates();
-        let area = match self.area {
+        let mut area = match self.area {
             Area::Following => json!({"radius_m": RADIUS_M + more_m}),
-            Area::At(spot) => json!({"center": middle(spot), "radius_m": RADIUS_M + more_m}),
-            Area::Wide => json!({"center": middle(Spot(5)), "radius_m": WIDE_M + more_m}),
+            Area::At(spot) => json!({"center": spot.middle(), "radius_m": RADIUS_M + more_m}),
+            Area::Wide => json!({"center": Spot(5).middle(), "radius_m": WIDE_M + more_m}),
             Area::Everywhere => Value::Null,
         };
-        let mut document = json!({"filters": [{}], "durable": true});
+        if self.on == On::Nearest {
+            area["nearest"] = json!(1_000);
+        }
+        let mut document = json!({"filters": [{}], "durable": self.durable});
         if !area.is_null() {
             document["filters"][0]["area"] = area;
         }
         if let Some(kind) = self.kind {
             document["filters"][0]["where"] = json!(format!("kind = {kind}"));
         }
-        if self.transitions {
+        if self.on != On::Events {
             document["on"] = json!(["enter", "exit"]);
             document["initial"] = json!(true);
+        }
+        match self.on {
+            On::Dwelling => document["dwell_s"] = json!(0.25),
+            On::Reluctant => document["hysteresis_m"] = json!(50.5),
+            On::Events | On::Transitions | On::Nearest => {}
         }
         document
     }
@@ -88,8 +147,11 @@ impl Wish {
     pub(crate) fn is_shown_by(&self, form: &Value) -> bool {
         let document = self.document();
         form["filters"] == document["filters"]
-            && form["durable"] == true
-            && (form["on"] == json!(["event"])) != self.transitions
+            && form["durable"] == self.durable
+            && (form["on"] == json!(["event"])) == (self.on == On::Events)
+            && ["dwell_s", "hysteresis_m"]
+                .iter()
+                .all(|name| document[name].is_null() || form[name] == document[name])
     }
 
     /// Whether an event matches for a client at a spot.

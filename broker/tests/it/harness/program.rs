@@ -183,7 +183,9 @@ pub(crate) fn run_to_end(args: &[&str], env: &[(&str, &str)], folder: &Path) -> 
 
 /// The program with a clean environment: nothing that a developer has set may change what the tests see.
 fn command(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nearcast"));
+    // Another one where the tests were carried to another machine, or to test another build of it.
+    let program = std::env::var_os("NEARCAST_PROGRAM");
+    let mut command = Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_nearcast").into()));
     command.current_dir(folder).env_clear();
     for name in ["PATH", "HOME", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH"] {
         if let Some(value) = std::env::var_os(name) {

@@ -118,6 +118,9 @@ fn writing(
 ) -> ssize_t {
     let watched = watch().and_then(|watch| Some((watch.file(descriptor)?, watch)));
     let Some((file, mut watch)) = watched else { return as_size(write()) };
+    if watch.is_full() {
+        return as_size(c_long::from(fail(libc::ENOSPC)));
+    }
     let at = if flags(descriptor) & libc::O_APPEND != 0 {
         size(descriptor)
     } else {
@@ -195,6 +198,9 @@ macro_rules! resize_calls {
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(descriptor: c_int, length: off_t) -> c_int {
             let watched = watch().and_then(|watch| Some((watch.file(descriptor)?, watch)));
+            if watched.as_ref().is_some_and(|(_, watch)| watch.is_full() && offset(length) > size(descriptor)) {
+                return fail(libc::ENOSPC);
+            }
             let resized = outcome(through!(SYS_ftruncate, descriptor, length));
             if let Some((file, mut watch)) = watched
                 && resized == 0

@@ -9,6 +9,8 @@
 //! succeeded, and take with them what was written before they began. A program that is killed between a call and its record
 //! has done something that the journal does not know, but nobody was told of it.
 //!
+//! While there is a file `POWER_LOSS_FULL` the disk is full: what is written into watched files fails with `ENOSPC`.
+//!
 //! What it cannot follow is noted as well, as [`record::Kind::Unmodelled`], so that a test fails instead of proving nothing:
 //! shared writable mappings, symbolic links, files that are opened to be written synchronously. System calls that do not go
 //! through the C library are seen by comparing the files with the journal afterwards.

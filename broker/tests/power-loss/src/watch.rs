@@ -12,6 +12,8 @@ use crate::record::{Kind, Record};
 pub(crate) struct Watch {
     folder: PathBuf,
     journal: c_int,
+    /// While there is such a file the disk is full.
+    full: Option<CString>,
     /// Numbers of files by device and inode.
     files: HashMap<(u64, u64), u64>,
     /// Of files and syncs alike. Begins with the process, for several may write one journal.
@@ -36,7 +38,8 @@ impl Watch {
             unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, journal.as_ptr(), flags, 0o600) };
         let journal = c_int::try_from(journal).ok().filter(|journal| *journal >= 0)?;
         let last_number = u64::from(std::process::id()) << 32;
-        Some(Self { folder, journal, files: HashMap::new(), last_number })
+        let full = std::env::var_os("POWER_LOSS_FULL").and_then(|path| CString::new(path.into_vec()).ok());
+        Some(Self { folder, journal, full, files: HashMap::new(), last_number })
     }
 
     /// Appends a record. A journal that cannot be written ends the program: nothing would be proven.
@@ -51,6 +54,13 @@ impl Watch {
                 _ => std::process::abort(),
             }
         }
+    }
+
+    /// Whether what is written finds no room.
+    pub(crate) fn is_full(&self) -> bool {
+        let Some(full) = &self.full else { return false };
+        // SAFETY: the path ends with a zero and lives until the call is over.
+        unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, full.as_ptr(), libc::F_OK) == 0 }
     }
 
     /// The next number of a file or a sync.

@@ -28,6 +28,8 @@ use disk::Disk;
 pub(crate) struct Power {
     folder: PathBuf,
     journal: PathBuf,
+    /// A file that is there while the disk is full.
+    full: PathBuf,
     /// What was there when the program was started.
     before: Disk,
     _journals: TempDir,
@@ -39,11 +41,12 @@ impl Power {
         let journals = TempDir::new().expect("a folder for the journal");
         let folder = folder.canonicalize().expect("the folder is there");
         let before = Disk::read(&folder);
-        Self { journal: journals.path().join("journal"), before, folder, _journals: journals }
+        let [journal, full] = ["journal", "full"].map(|name| journals.path().join(name));
+        Self { journal, full, before, folder, _journals: journals }
     }
 
     /// Environment variables that the program needs.
-    pub(crate) fn env(&self) -> [(&'static str, String); 3] {
+    pub(crate) fn env(&self) -> [(&'static str, String); 4] {
         let library =
             std::env::current_exe().expect("this program has a path").with_file_name("libpower_loss.so");
         assert!(library.exists(), "{} is built with the tests", library.display());
@@ -52,7 +55,18 @@ impl Power {
             ("LD_PRELOAD", text(&library)),
             ("POWER_LOSS_FOLDER", text(&self.folder)),
             ("POWER_LOSS_JOURNAL", text(&self.journal)),
+            ("POWER_LOSS_FULL", text(&self.full)),
         ]
+    }
+
+    /// From now on the disk takes nothing.
+    pub(crate) fn fill(&self) {
+        fs::write(&self.full, "").expect("room elsewhere");
+    }
+
+    /// There is room again.
+    pub(crate) fn empty(&self) {
+        fs::remove_file(&self.full).expect("the disk is full");
     }
 
     /// Takes away what was not synced. The program has been killed; one call of it may not have been journalled.
