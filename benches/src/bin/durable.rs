@@ -47,6 +47,15 @@ struct Arguments {
     /// Events per second of the phases that measure latency.
     #[arg(long, default_value_t = 1_000.0)]
     rate: f64,
+    /// Pairs of phases without and with sockets that never read.
+    #[arg(long, default_value_t = 24)]
+    pairs: usize,
+    /// Seconds of such a pair in which events are published.
+    #[arg(long, default_value_t = 2.0)]
+    pair_seconds: f64,
+    /// Only this part.
+    #[arg(long)]
+    only: Option<Part>,
     /// Matches that are kept when the broker is killed, to be there again after its start.
     #[arg(long, default_value_t = 1_000_000)]
     kept: u64,
@@ -59,6 +68,17 @@ struct Arguments {
     /// Small and short, to see that it works.
     #[arg(long)]
     quick: bool,
+}
+
+/// A part of the bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// What durability costs.
+    Cost,
+    /// Readers that never read.
+    Stalled,
+    /// A start with a million matches to bring back.
+    Recovery,
 }
 
 /// A broker that takes its turn.
@@ -75,6 +95,7 @@ fn main() -> anyhow::Result<()> {
         arguments.subscribers = arguments.subscribers.min(200);
         arguments.seconds = arguments.seconds.min(0.5);
         arguments.runs = 1;
+        arguments.pairs = arguments.pairs.min(2);
         arguments.kept = arguments.kept.min(10_000);
     }
     // One thread reads all sockets. The publisher has another one; the rest of the machine is the broker's.
@@ -93,10 +114,17 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Some(program) => program.clone(),
         None => std::env::current_exe()?.with_file_name("nearcast"),
     };
-    cost(&arguments, &program).await?;
-    stalled_readers(&arguments, &program).await?;
-    let figures = recovery::measure(&program, &arguments.data, arguments.kept).await?;
-    println!("\n## Recovery\n\n{figures}");
+    let wants = |part| arguments.only.is_none_or(|only| only == part);
+    if wants(Part::Cost) {
+        cost(&arguments, &program).await?;
+    }
+    if wants(Part::Stalled) {
+        stalled_readers(&arguments, &program).await?;
+    }
+    if wants(Part::Recovery) {
+        let figures = recovery::measure(&program, &arguments.data, arguments.kept).await?;
+        println!("\n## Recovery\n\n{figures}");
+    }
     Ok(())
 }
 
@@ -110,7 +138,7 @@ async fn cost(arguments: &Arguments, program: &Path) -> anyhow::Result<()> {
         ("data directory, subscriptions not durable", true, Kept::No),
         ("data directory, durable subscriptions", true, durable),
     ] {
-        let (broker, data) = start(program, on_disk.then_some(&arguments.data))?;
+        let (broker, data) = start(program, on_disk.then_some(&arguments.data), &[])?;
         let mut sockets = subscribers::connect(broker.address, arguments.subscribers).await?;
         subscribers::subscribe(&mut sockets, &scenario.subscribers, scenario.radius_m, kept).await?;
         let load = Load::new(broker, Arc::clone(&scenario), sockets, kept)?;
@@ -182,39 +210,41 @@ async fn take_turns(
     Ok(phases)
 }
 
-/// The others' latencies without and with sockets that never read.
+/// The others' latencies without and with sockets that never read, in memory and durable.
 async fn stalled_readers(arguments: &Arguments, program: &Path) -> anyhow::Result<()> {
-    let scenario = Arc::new(Scenario::new(arguments.subscribers, FAN_OUT, SEED));
-    let (broker, _data) = start(program, Some(&arguments.data))?;
-    let kept = Kept::UntilAcknowledged { every: ACK_EVERY };
-    let mut sockets = subscribers::connect(broker.address, arguments.subscribers).await?;
-    subscribers::subscribe(&mut sockets, &scenario.subscribers, scenario.radius_m, kept).await?;
-    let address = broker.address;
-    let mut load = Load::new(broker, Arc::clone(&scenario), sockets, kept)?;
-    println!("\n## Stalled readers\n\nA tenth more sockets, subscribed as others are, that never read.\n");
-    println!("| stalled sockets | p50 ms | p99 ms | p99.9 ms | broker, resident MB |");
-    println!("|{}", " --- |".repeat(5));
-    let manner = Manner::OpenLoop { rate: arguments.rate };
-    let events = events_in(arguments.seconds, arguments.rate);
-    load.phase(manner, events).await?;
-    for _ in 0..arguments.runs {
-        for count in [0, arguments.subscribers / 10] {
-            let stalled = stalled::connect(address, &scenario, count).await?;
-            let phase = load.phase(manner, events).await?;
-            let resident_mb = load.broker().resident_bytes()? as f64 / 1e6;
-            println!(
-                "| {count} | {:.2} | {:.2} | {:.2} | {resident_mb:.1} |",
-                phase.p50_ms, phase.p99_ms, phase.p999_ms
-            );
-            stalled.leave(address).await?;
-        }
+    println!("\n## Stalled readers");
+    let settings = tempfile::NamedTempFile::new()?;
+    std::fs::write(settings.path(), format!("[outbox]\nbytes = {}\n", stalled::OUTBOX_BYTES))?;
+    let settings = ["--config".to_owned(), settings.path().display().to_string()];
+    for (name, kept) in [("in memory", Kept::No), ("durable", Kept::UntilAcknowledged { every: ACK_EVERY })] {
+        let durable = kept != Kept::No;
+        let scenario = Arc::new(Scenario::new(arguments.subscribers, FAN_OUT, SEED));
+        let (broker, _data) = start(program, durable.then_some(&arguments.data), &settings)?;
+        let mut sockets = subscribers::connect(broker.address, arguments.subscribers).await?;
+        subscribers::subscribe(&mut sockets, &scenario.subscribers, scenario.radius_m, kept).await?;
+        let mut load = Load::new(broker, scenario, sockets, kept)?;
+        let plan = stalled::Plan {
+            pairs: arguments.pairs,
+            events: events_in(arguments.pair_seconds / 2.0, arguments.rate),
+            rate: arguments.rate,
+            stalled: arguments.subscribers / 9,
+            durable,
+        };
+        let figures = stalled::measure(&mut load, plan).await?;
+        println!("\nSubscriptions {name}, {} pairs of {} events:\n", plan.pairs, 2 * plan.events);
+        println!("{}", figures.told());
     }
     Ok(())
 }
 
-/// A broker, with a data directory below a folder or in memory.
-fn start(program: &Path, data: Option<&PathBuf>) -> anyhow::Result<(Broker, Option<tempfile::TempDir>)> {
+/// A broker with some flags, with a data directory below a folder or in memory.
+fn start(
+    program: &Path,
+    data: Option<&PathBuf>,
+    flags: &[String],
+) -> anyhow::Result<(Broker, Option<tempfile::TempDir>)> {
     let data = data.map(tempfile::TempDir::new_in).transpose()?;
-    let arguments = data.as_ref().map(|data| vec!["--data".to_owned(), data.path().display().to_string()]);
-    Ok((Broker::start(program, &arguments.unwrap_or_default())?, data))
+    let of_data = data.iter().flat_map(|data| ["--data".to_owned(), data.path().display().to_string()]);
+    let flags = flags.iter().cloned().chain(of_data).collect::<Vec<_>>();
+    Ok((Broker::start(program, &flags)?, data))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use hdrhistogram::Histogram;
 use tokio::task::JoinSet;
 
 use super::process::{self, Broker, Cpu};
@@ -144,6 +145,12 @@ impl Load {
         };
         eprintln!("{manner:?}: {:.0} events/s, {phase:?}", phase.events_per_s());
         Ok(phase)
+    }
+
+    /// Latencies of the last phase in microseconds.
+    #[must_use]
+    pub fn latency_us(&self) -> Histogram<u64> {
+        self.tally.latency_us()
     }
 
     /// Whether all deliveries came; gives up when none does for a while.

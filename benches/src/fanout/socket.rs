@@ -20,7 +20,14 @@ pub type Socket = WebSocketStream<TcpStream>;
 /// # Errors
 /// When the broker does not let the client in.
 pub async fn open(broker: SocketAddr, client: &str) -> anyhow::Result<Socket> {
-    let stream = TcpStream::connect(broker).await?;
+    open_over(TcpStream::connect(broker).await?, broker, client).await
+}
+
+/// The same over a connection that is there.
+///
+/// # Errors
+/// When the broker does not let the client in.
+pub async fn open_over(stream: TcpStream, broker: SocketAddr, client: &str) -> anyhow::Result<Socket> {
     stream.set_nodelay(true)?;
     let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER_BYTES);
     let url = format!("ws://{broker}/v1/clients/{client}/ws");
