@@ -10,6 +10,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, 
 use crate::engines::Report;
 use crate::outbox::Reason;
 use crate::sessions::KeptTotal;
+use crate::store::Figures;
 
 /// Everything that the broker counts. Each broker has its own, so that several in one process do not mix.
 pub(crate) struct Metrics {
@@ -40,6 +41,7 @@ pub(crate) struct Metrics {
     kept_bytes: Gauge,
     pub(crate) gaps: Gaps,
     pub(crate) store_failures: Tally,
+    pub(crate) store: Figures,
     live_objects: Gauge,
     pub(crate) queue_depths: Vec<Gauge>,
     pub(crate) ingest: Histogram,
@@ -139,6 +141,9 @@ impl Metrics {
             .and_then(|builder| {
                 builder.set_buckets_for_metric(Matcher::Suffix("_batch_events".to_owned()), &BATCH_BUCKETS)
             })
+            .and_then(|builder| {
+                builder.set_buckets_for_metric(Matcher::Suffix("_batches".to_owned()), &BATCH_BUCKETS)
+            })
             .expect("there are buckets")
             .build_recorder();
         let names = Names(&recorder);
@@ -186,6 +191,25 @@ impl Metrics {
                 names.tally("nearcast_gap_offsets_total", told, &[("reason", reason.text())])
             })),
             store_failures: names.tally("nearcast_store_failures_total", "Commits that failed.", &[]),
+            store: Figures {
+                commit: names.seconds("nearcast_store_commit_seconds", "Putting a group of batches on disk."),
+                batches: names
+                    .histogram("nearcast_store_commit_batches", "Batches that were put on disk together."),
+                sync: names.seconds("nearcast_store_sync_seconds", "Writing and syncing one transaction."),
+                slice: names
+                    .seconds("nearcast_store_fold_seconds", "One slice of folding the log into tables."),
+                folds: names.counter(
+                    "nearcast_store_folds_total",
+                    "Folds of the log into tables.",
+                    NO_LABELS,
+                ),
+                log_rows: names.gauge(
+                    "nearcast_store_log_rows",
+                    "Commits that are not in tables yet.",
+                    NO_LABELS,
+                ),
+                log_bytes: names.gauge("nearcast_store_log_bytes", "What those take on disk.", NO_LABELS),
+            },
             live_objects: names.gauge("nearcast_live_objects", "Live objects.", NO_LABELS),
             queue_depths: (0..shards_count).map(depth).collect(),
             ingest: names.seconds("nearcast_ingest_seconds", "Reading and checking an event."),

@@ -107,6 +107,9 @@ pub async fn run_with(
     let shared = Shared::new(&config, engines.count());
     let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random());
     let Data { store, recovered } = data;
+    if let Some(store) = &store {
+        store.count_in(shared.metrics.store.clone());
+    }
     let restored = Restored::read(recovered, &config, &features, shared.metrics.started)?;
     let (shards, threads) = Shards::start(&config, engines, &shared, store.as_ref(), restored)?;
     let app = App::new(config, features, shards, shared);

@@ -378,7 +378,7 @@ impl Shard {
         let mut commands = Vec::new();
         let mut events = Vec::new();
         loop {
-            let batch = self.queue.batch_of(self.report.has_device());
+            let batch = self.queue.batch_of(self.report.has_device(), self.sessions.has_disk());
             let received = receiver.recv_many(&mut commands, batch);
             let received = match self.sessions.next_deadline() {
                 Some(deadline) => tokio::time::timeout_at(deadline.into(), received).await.ok(),

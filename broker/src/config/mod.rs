@@ -191,20 +191,24 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Commands that an engine takes at once, as set; or for a CPU few, so that the first does not wait for the last, and
-    /// for a device all that may wait, for that is what makes it quick.
+    /// Commands that an engine takes at once, as set; or for a CPU few, so that the first does not wait for the last; more
+    /// where they are committed to a disk, which takes about as long for many; and for a device all that may wait, for that is
+    /// what makes it quick.
     #[must_use]
-    pub fn batch_of(&self, on_device: bool) -> usize {
-        match (self.batch, on_device) {
-            (0, false) => BATCH_ON_CPU,
-            (0, true) => self.commands.min(BATCH_ON_DEVICE),
-            (batch, _) => batch,
+    pub fn batch_of(&self, on_device: bool, on_disk: bool) -> usize {
+        match self.batch {
+            0 if on_device => self.commands.min(BATCH_ON_DEVICE),
+            0 if on_disk => BATCH_ON_DISK,
+            0 => BATCH_ON_CPU,
+            batch => batch,
         }
     }
 }
 
 /// Commands that an engine on the CPU takes at once unless set.
 const BATCH_ON_CPU: usize = 512;
+/// The same where what it is told outlives the broker.
+const BATCH_ON_DISK: usize = 2_048;
 /// Commands that an engine on a device takes at once at most, unless set.
 const BATCH_ON_DEVICE: usize = 65_536;
 

@@ -91,11 +91,11 @@ fn all_faults_are_told_at_once() {
 #[test]
 fn devices_get_larger_batches_unless_set() {
     let mut queue = Config::default().queue;
-    assert_eq!((queue.batch_of(false), queue.batch_of(true)), (512, 8_192));
+    assert_eq!((queue.batch_of(false, true), queue.batch_of(true, true)), (2_048, 8_192));
     queue.commands = 1_000_000;
-    assert_eq!((queue.batch_of(false), queue.batch_of(true)), (512, 65_536));
+    assert_eq!((queue.batch_of(false, false), queue.batch_of(true, false)), (512, 65_536));
     queue.batch = 7;
-    assert_eq!((queue.batch_of(false), queue.batch_of(true)), (7, 7));
+    assert_eq!((queue.batch_of(false, true), queue.batch_of(true, false)), (7, 7));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Instant;
 
@@ -41,32 +41,20 @@ pub(crate) struct Body {
     pub(crate) received: Instant,
     /// What it is about.
     pub(crate) object: ObjectHash,
-    /// Its record on disk, once there is a need for one.
-    pub(crate) record: OnceLock<BodyRecord>,
-}
-
-/// The record of a body: it is there for as long as the body is.
-#[derive(Debug)]
-pub(crate) struct BodyRecord {
-    pub(crate) stored: Arc<StoredBody>,
-    /// Whether it is on disk: then nobody needs to write it again.
-    pub(crate) is_written: AtomicBool,
+    /// Its record on disk, once there is a need for one, which is there for as long as the body is.
+    pub(crate) stored: OnceLock<Arc<StoredBody>>,
 }
 
 impl Body {
     pub(crate) fn new(text: Box<str>, received: Instant, object: ObjectHash) -> Self {
-        Self { text, received, object, record: OnceLock::new() }
+        Self { text, received, object, stored: OnceLock::new() }
     }
 
     /// One that was read back from disk.
     pub(crate) fn read_back(text: Box<str>, stored: Arc<StoredBody>) -> Self {
         // What was published is a Feature.
         let object = ObjectHash::of_feature(&text).unwrap_or_default();
-        let body = Self::new(text, Instant::now(), object);
-        let record = BodyRecord { stored, is_written: AtomicBool::new(true) };
-        // It is new: nobody has put another one there.
-        let _ = body.record.set(record);
-        body
+        Self { stored: OnceLock::from(stored), ..Self::new(text, Instant::now(), object) }
     }
 }
 

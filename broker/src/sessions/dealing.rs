@@ -69,15 +69,14 @@ impl Sessions {
         client.offset += 1;
         self.deliveries_count += 1;
         let is_read = !client.readers.is_empty();
+        let mut is_kept = false;
         for (_, number) in group {
             if let Some(held) = self.subscriptions.get_mut(*number) {
                 held.activity.matched(is_read, self.now);
+                is_kept |= held.durable;
             }
         }
-        let is_kept = client.durable.is_some()
-            && group
-                .iter()
-                .any(|(_, number)| self.subscriptions.get(*number).is_some_and(|held| held.durable));
+        is_kept &= client.durable.is_some();
         self.unread_count += u64::from(!is_read && !is_kept);
         if !is_read && occurrence.entry.is_none() && client.durable.is_none() && !client.is_held(&self.ledger)
         {
@@ -110,7 +109,7 @@ impl Sessions {
             return self.deliver_durable(client_id, delivery, is_kept);
         }
         if client.is_held(&self.ledger) {
-            let entry = Entry::Delivery(delivery);
+            let entry = Box::new(Entry::Delivery(delivery));
             return self.ledger.wait(Waiting::Passing { client: client_id, offset, entry });
         }
         client.released = offset;

@@ -98,11 +98,14 @@ impl Sessions {
         let Some(durable) = &mut client.durable else { return };
         let (offset, has_disk) = (delivery.offset, self.ledger.has_disk());
         let mut passing = None;
+        let mut is_changed = true;
         if is_kept {
             let kept = KeptMatch { delivery: delivery.clone(), at_ms: self.unix_ms };
             let gone_before = durable.gone.len();
             let keeping = durable.kept.push(kept, &self.kept_bounds, &mut durable.gone);
             let lost = durable.gone.len() - gone_before + usize::from(!keeping.is_kept);
+            // Where the session is then, the match itself says.
+            is_changed = lost > 0;
             self.metrics.dropped.add(lost as u64);
             if !has_disk {
                 durable.gone.clear();
@@ -112,7 +115,7 @@ impl Sessions {
             {
                 let kept = StoredMatch {
                     offset,
-                    subscriptions: delivery.subscriptions.as_slice().to_vec(),
+                    subscriptions: delivery.subscriptions.clone(),
                     cause: delivery.cause,
                     transition: delivery.transition,
                     at_ms: self.unix_ms,
@@ -137,7 +140,9 @@ impl Sessions {
             durable.kept.skip(offset, Reason::NotDurable);
             passing = Some(Entry::Delivery(delivery));
         }
-        self.session_changed(id, true);
+        if is_changed {
+            self.session_changed(id, true);
+        }
         self.wait_or_release(id, offset, passing);
     }
 
@@ -153,16 +158,24 @@ impl Sessions {
     fn wait_or_release(&mut self, client: u32, offset: u64, passing: Option<Entry>) {
         match (self.ledger.has_disk(), passing) {
             (true, None) => self.ledger.wait(Waiting::Kept { client, offset }),
-            (true, Some(entry)) => self.ledger.wait(Waiting::Passing { client, offset, entry }),
+            (true, Some(entry)) => {
+                let entry = Box::new(entry);
+                self.ledger.wait(Waiting::Passing { client, offset, entry });
+            }
             (false, None) => self.release_kept(client, offset),
             (false, Some(entry)) => self.release_passing(client, offset, entry),
         }
     }
 
-    /// The session has come to an offset that is kept, or told as lost: readers that keep up get it.
+    /// The session has come to an offset that is kept, or told as lost: readers that keep up get it, together with what
+    /// came before it.
     pub(super) fn release_kept(&mut self, id: u32, offset: u64) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.released = offset;
+        // There is more behind it that is released now.
+        if offset < client.offset {
+            return;
+        }
         let Client { durable: Some(durable), readers, .. } = client else { return };
         for reader in readers.iter_mut().filter(|reader| !reader.is_behind) {
             pull(reader, durable, offset, false, &self.metrics, &mut self.sleepers);
@@ -190,6 +203,9 @@ impl Sessions {
             }
             match &mut client.durable {
                 Some(durable) => {
+                    if !reader.is_behind && reader.cursor + 1 < offset {
+                        pull(reader, durable, offset - 1, false, &self.metrics, &mut self.sleepers);
+                    }
                     if reader.is_behind {
                         continue;
                     }

@@ -1,13 +1,13 @@
 //! What of a shard's steps is on its way to the disk, and what waits until it is there.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
 use super::{Installed, Sessions, recovery};
-use crate::ingest::feature::{Body, BodyRecord, Live, Published};
+use crate::ingest::feature::{Body, Live, Published};
 use crate::outbox::{Entry, Outbox};
 use crate::receipt::Ticket;
 use crate::refusal::Refusal;
@@ -73,8 +73,6 @@ pub(super) struct Ledger {
     waiting: Vec<Waiting>,
     /// Clients whose session's record has to be written anew.
     sessions: Vec<u32>,
-    /// The bodies in the batch.
-    bodies: Vec<Arc<Body>>,
     /// Events whose end the batch tells: their records stay until it is on disk.
     ended: Vec<Arc<Published>>,
     /// Live events in the batch. Their records are not to go before it has put them there.
@@ -93,7 +91,7 @@ pub(super) enum Waiting {
     /// The next kept match of a durable session, or the next hole in it.
     Kept { client: u32, offset: u64 },
     /// What is not kept: the readers that are there get it.
-    Passing { client: u32, offset: u64, entry: Entry },
+    Passing { client: u32, offset: u64, entry: Box<Entry> },
     /// An answer.
     Answer(Answer),
 }
@@ -172,7 +170,6 @@ impl Ledger {
             delay,
             waiting: Vec::new(),
             sessions: Vec::new(),
-            bodies: Vec::new(),
             ended: Vec::new(),
             lives: Vec::new(),
             dropped_lives,
@@ -240,16 +237,9 @@ impl Ledger {
     /// The record of a body, which is in the batch unless it is on disk.
     pub(super) fn body(&mut self, body: &Arc<Body>, received_ms: u64) -> Option<BodyId> {
         let disk = self.disk.as_ref()?;
-        let record = body
-            .record
-            .get_or_init(|| BodyRecord { stored: disk.new_body(), is_written: AtomicBool::new(false) });
-        let id = record.stored.id();
-        let is_here = self.bodies.last().is_some_and(|last| Arc::ptr_eq(last, body));
-        if !is_here && !record.is_written.load(Ordering::Acquire) {
-            self.batch.put_body(id, &body.text, received_ms);
-            self.bodies.push(Arc::clone(body));
-        }
-        Some(id)
+        let stored = body.stored.get_or_init(|| disk.new_body());
+        self.batch.put_body(stored, &body.text, received_ms);
+        Some(stored.id())
     }
 
     /// Sees to it that the record of a live event goes when the last shard lets go of the event.
@@ -364,17 +354,12 @@ impl Sessions {
             ledger.health.failing.fetch_sub(1, Ordering::Relaxed);
             tracing::info!("the disk takes what it is given again");
         }
-        for body in ledger.bodies.drain(..) {
-            if let Some(record) = body.record.get() {
-                record.is_written.store(true, Ordering::Release);
-            }
-        }
         for published in ledger.lives.drain(..) {
             if let Some(live) = &published.live {
                 live.is_written.store(true, Ordering::Release);
             }
         }
-        ledger.batch = Batch::default();
+        ledger.batch.clear();
         ledger.ended.clear();
         (ledger.is_due, ledger.due_at) = (false, None);
         ledger.step += 1;
@@ -382,7 +367,7 @@ impl Sessions {
         for one in waiting.drain(..) {
             match one {
                 Waiting::Kept { client, offset } => self.release_kept(client, offset),
-                Waiting::Passing { client, offset, entry } => self.release_passing(client, offset, entry),
+                Waiting::Passing { client, offset, entry } => self.release_passing(client, offset, *entry),
                 Waiting::Answer(answer) => answer.give(Ok(())),
             }
         }

@@ -202,7 +202,7 @@ impl Sessions {
         }
         let entry = Entry::Gap(Gap { from: offset, to: offset, reason: Reason::Members });
         if client.is_held(&self.ledger) {
-            self.ledger.wait(Waiting::Passing { client: id, offset, entry });
+            self.ledger.wait(Waiting::Passing { client: id, offset, entry: Box::new(entry) });
         } else {
             self.release_passing(id, offset, entry);
         }

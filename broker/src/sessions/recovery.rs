@@ -14,7 +14,7 @@ use super::{Activity, Client, Held, Sessions};
 use crate::config::{Config, Limits, OverflowName};
 use crate::ingest::feature::{Body, FeatureReader, Published};
 use crate::ingest::subscription::{Prepared, SubscriptionReader, quoted};
-use crate::outbox::{Delivery, Names, Reason};
+use crate::outbox::{Delivery, Reason};
 use crate::store::{
     BodyId, Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession,
     StoredStanding,
@@ -303,10 +303,11 @@ impl Sessions {
             }
             skip(&mut kept, last + 1, stored.offset - 1);
             last = stored.offset;
-            let overflow = client.and_then(|client| self.overflow_of(client, &stored.subscriptions));
+            let overflow =
+                client.and_then(|client| self.overflow_of(client, stored.subscriptions.as_slice()));
             let delivery = Delivery {
                 offset: stored.offset,
-                subscriptions: names_of(stored.subscriptions),
+                subscriptions: stored.subscriptions,
                 cause: stored.cause,
                 transition: stored.transition,
                 body,
@@ -324,12 +325,5 @@ impl Sessions {
         let numbers = client.subscriptions.values();
         let held = numbers.filter_map(|number| self.subscriptions.get(*number));
         held.filter(|held| names.contains(&held.name)).filter_map(|held| held.overflow).max()
-    }
-}
-
-fn names_of(mut names: Vec<Arc<str>>) -> Names {
-    match names.len() {
-        1 => Names::One(names.remove(0)),
-        _ => Names::Many(names.into()),
     }
 }

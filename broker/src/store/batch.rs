@@ -1,23 +1,40 @@
 //! What one step of a shard puts on disk, as it is written there.
 
-use std::ops::RangeInclusive;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::keys::{self, Table};
 use super::records::{
-    BodyId, BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredLive, StoredMatch, StoredPosition,
-    StoredSession, StoredStanding, seal,
+    BETWEEN_NAMES, BodyId, BodyRecord, LiveRecord, Matched, StandingRecord, StoredBody, StoredLive,
+    StoredMatch, StoredPosition, StoredSession, StoredStanding, seal,
 };
+use crate::outbox::Names;
 
 /// What of one shard's step has to survive. Built in memory, in the form in which it is written; nothing is written before
 /// [`Store::commit`](super::Store::commit).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     /// One [`Op`] after the other.
-    pub(super) ops: Vec<u8>,
+    ops: Vec<u8>,
+    /// The texts of events. Those that another batch has written by then are left out.
+    bodies: Vec<PutBody>,
+    /// The changes that put them.
+    body_ops: Vec<u8>,
+    /// What was kept last.
+    matched: Option<Matched>,
     /// A record on its way there.
     value: Vec<u8>,
+}
+
+/// The text of an event, and where the change is that puts it.
+#[derive(Clone, Debug)]
+struct PutBody {
+    stored: Arc<StoredBody>,
+    op: Range<usize>,
 }
 
 /// One change, as it stands in the log. The last word on a key counts, so that it does no harm to carry a run of them out
@@ -39,6 +56,20 @@ pub(super) enum Op<'a> {
         table: u8,
         from: Bytes<'a>,
         to: Bytes<'a>,
+    },
+    /// What is kept from here on.
+    Matched(Matched),
+    /// It is kept for a client.
+    Keep {
+        client: &'a str,
+        offset: u64,
+        subscriptions: &'a str,
+    },
+    /// Nothing is kept for a client from `first` to `last`.
+    Forget {
+        client: &'a str,
+        first: u64,
+        last: u64,
     },
 }
 
@@ -72,7 +103,38 @@ impl<'de: 'a, 'a> Deserialize<'de> for Bytes<'a> {
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.ops.is_empty()
+        self.ops.is_empty() && self.bodies.is_empty()
+    }
+
+    /// Forgets everything, and keeps the memory for the next.
+    pub(crate) fn clear(&mut self) {
+        let Self { ops, bodies, body_ops, matched, value: _ } = self;
+        for bytes in [ops, body_ops] {
+            bytes.clear();
+            bytes.shrink_to(IDLE_BYTES);
+        }
+        bodies.clear();
+        *matched = None;
+    }
+
+    /// About what it adds to the log.
+    pub(super) fn bytes(&self) -> usize {
+        self.ops.len() + self.body_ops.len()
+    }
+
+    /// The bodies in it.
+    pub(super) fn bodies(&self) -> impl Iterator<Item = &Arc<StoredBody>> {
+        self.bodies.iter().map(|body| &body.stored)
+    }
+
+    /// Appends all changes to a row of the log, but for the bodies that are on disk or in the row, as `bodies` says.
+    pub(super) fn write_to(&self, row: &mut Vec<u8>, bodies: &mut HashSet<BodyId>) {
+        for PutBody { stored, op } in &self.bodies {
+            if !stored.is_written() && bodies.insert(stored.id()) {
+                row.extend_from_slice(&self.body_ops[op.clone()]);
+            }
+        }
+        row.extend_from_slice(&self.ops);
     }
 
     /// A subscription, as it was sent.
@@ -101,11 +163,24 @@ impl Batch {
         for table in Table::OF_CLIENTS {
             self.remove_all(table, keys::of_client(client));
         }
+        self.forget_kept(client, 0..=u64::MAX);
     }
 
-    /// The text of an event. Several shards may put the same.
-    pub(crate) fn put_body(&mut self, body: BodyId, text: &str, received_ms: u64) {
-        self.put(Table::Bodies, &body.0.to_be_bytes(), &BodyRecord { text, received_ms });
+    /// The text of an event, unless it is there: several shards may put the same, and it is written once.
+    pub(crate) fn put_body(&mut self, stored: &Arc<StoredBody>, text: &str, received_ms: u64) {
+        let is_here = self.bodies.last().is_some_and(|last| Arc::ptr_eq(&last.stored, stored));
+        if is_here || stored.is_written() {
+            return;
+        }
+        let from = self.body_ops.len();
+        let (key, mut value) = (stored.id().0.to_be_bytes(), std::mem::take(&mut self.value));
+        seal(Table::Bodies, &key, &BodyRecord { text, received_ms }, &mut value);
+        write(
+            &Op::Put { table: Table::Bodies as u8, key: Bytes(&key), value: Bytes(&value) },
+            &mut self.body_ops,
+        );
+        self.value = value;
+        self.bodies.push(PutBody { stored: Arc::clone(stored), op: from..self.body_ops.len() });
     }
 
     /// A live event. Of several of one object the newest is recovered, whoever put which of them last.
@@ -118,26 +193,25 @@ impl Batch {
         self.remove(Table::Live, &keys::live(object, sequence));
     }
 
-    /// Keeps a match for a client.
+    /// Keeps a match for a client, whose session is at its offset then. For several clients one after the other it costs
+    /// least.
     pub(crate) fn keep(&mut self, client: &str, kept: &StoredMatch) {
-        let key = keys::within(client, &kept.offset.to_be_bytes());
-        self.put(Table::Kept, &key, &MatchRecord::of(kept));
+        let matched = Matched::of(kept);
+        if self.matched != Some(matched) {
+            self.push(&Op::Matched(matched));
+            self.matched = Some(matched);
+        }
+        let subscriptions: Cow<'_, str> = match &kept.subscriptions {
+            Names::One(name) => Cow::Borrowed(name),
+            Names::Many(names) => Cow::Owned(names.join(BETWEEN_NAMES.encode_utf8(&mut [0; 4]))),
+        };
+        self.push(&Op::Keep { client, offset: kept.offset, subscriptions: &subscriptions });
     }
 
     /// Forgets matches that were kept for a client; offsets under which there is nothing do no harm.
     pub(crate) fn forget_kept(&mut self, client: &str, offsets: RangeInclusive<u64>) {
         let (first, last) = offsets.into_inner();
-        if first == last {
-            return self.remove(Table::Kept, &keys::within(client, &first.to_be_bytes()));
-        }
-        let from = keys::within(client, &first.to_be_bytes());
-        let to = match last.checked_add(1) {
-            Some(end) => keys::within(client, &end.to_be_bytes()),
-            None => keys::behind(keys::of_client(client)),
-        };
-        if from < to {
-            self.push(&Op::RemoveRange { table: Table::Kept as u8, from: Bytes(&from), to: Bytes(&to) });
-        }
+        self.push(&Op::Forget { client, first, last });
     }
 
     /// How a live event stands to a subscription.
@@ -174,6 +248,13 @@ impl Batch {
     }
 
     fn push(&mut self, op: &Op<'_>) {
-        postcard::to_io(op, &mut self.ops).expect("a vector takes everything, and all lengths are known");
+        write(op, &mut self.ops);
     }
+}
+
+/// Memory that an idle batch keeps.
+const IDLE_BYTES: usize = 1 << 20;
+
+fn write(op: &Op<'_>, ops: &mut Vec<u8>) {
+    postcard::to_io(op, ops).expect("a vector takes everything, and all lengths are known");
 }

@@ -7,10 +7,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
 
-use redb::{ReadableTable as _, WriteTransaction};
+use foldhash::fast::RandomState;
+use redb::{ReadableTable, WriteTransaction};
 
 use super::error::StoreError;
 use super::format::{Folded, LOG, LogRow};
+use super::kept::Kept;
 use super::keys::{self, Table};
 use super::recovery::{LogState, body_of};
 use super::window::{Changes, Point, Window};
@@ -38,9 +40,9 @@ enum Stage {
 /// known here. Memory: some 20 bytes a body.
 #[derive(Debug, Default)]
 pub(super) struct Bodies {
-    known: HashMap<u64, Body>,
+    known: HashMap<u64, Body, RandomState>,
     /// Those that nobody in memory refers to any more: they go when no row does either.
-    let_go: HashSet<u64>,
+    let_go: HashSet<u64, RandomState>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +65,7 @@ impl Bodies {
         self.let_go.extend(bodies);
     }
 
-    fn unrefer(&mut self, body: u64) {
+    pub(super) fn unrefer(&mut self, body: u64) {
         if let Some(known) = self.known.get_mut(&body) {
             known.references = known.references.saturating_sub(1);
             if known.references == 0 && !known.is_stored {
@@ -110,19 +112,20 @@ impl Folding {
         let fault =
             |what: &str| StoreError::damaged(path, format!("a record on its way to its table {what}"));
         if self.stage == Stage::Merging {
-            if !self.merge(txn, path, until)? {
+            let rows = txn.open_table(LOG).map_err(|error| of(error.into()))?;
+            if !self.merge(&rows, path, until)? {
                 return Ok(false);
             }
-            self.stage = Stage::Tables;
         }
         if self.stage == Stage::Tables {
             for table in Table::ALL {
-                let changes = self.window.of_mut(table);
-                if changes.points.is_empty() && changes.ranges.is_empty() {
-                    continue;
-                }
                 let mut rows = txn.open_table(table.rows()).map_err(|error| of(error.into()))?;
-                let done = match put(&mut rows, table, changes, bodies, until) {
+                let put = if table == Table::Kept {
+                    put_kept(&mut rows, &mut self.window.kept, bodies, until)
+                } else {
+                    put(&mut rows, table, self.window.of_mut(table), bodies, until)
+                };
+                let done = match put {
                     Ok(done) => done,
                     Err(Broken::Store(error)) => return Err(of(error.into())),
                     Err(Broken::Record(what)) => return Err(fault(what)),
@@ -149,12 +152,9 @@ impl Folding {
             self.stage = Stage::Rows;
         }
         let mut rows = txn.open_table(LOG).map_err(|error| of(error.into()))?;
-        loop {
-            let first = rows.first().map_err(|error| of(error.into()))?;
-            let first = first.map(|(number, row)| (number.value(), row.value().len() as u64));
-            let Some((number, bytes)) = first.filter(|(number, _)| *number <= self.last) else { break };
-            rows.remove(number).map_err(|error| of(error.into()))?;
-            log.bytes = log.bytes.saturating_sub(bytes);
+        for row in rows.extract_from_if(..=self.last, |_, _| true).map_err(|error| of(error.into()))? {
+            let (_, row) = row.map_err(|error| of(error.into()))?;
+            log.bytes = log.bytes.saturating_sub(row.value().len() as u64);
             if is_past(until) {
                 return Ok(false);
             }
@@ -163,9 +163,19 @@ impl Folding {
         Ok(true)
     }
 
-    fn merge(&mut self, txn: &WriteTransaction, path: &Path, until: Instant) -> Result<bool, StoreError> {
+    /// Whether it only reads for now.
+    pub(super) fn is_merging(&self) -> bool {
+        self.stage == Stage::Merging
+    }
+
+    /// Merges rows of the log as far as there is time; says whether it has all.
+    pub(super) fn merge(
+        &mut self,
+        rows: &impl ReadableTable<u64, &'static [u8]>,
+        path: &Path,
+        until: Instant,
+    ) -> Result<bool, StoreError> {
         let of = |error: redb::Error| StoreError::of("read", path, error);
-        let rows = txn.open_table(LOG).map_err(|error| of(error.into()))?;
         while self.next <= self.last {
             if let Some(row) = rows.get(self.next).map_err(|error| of(error.into()))? {
                 let fault = |what: &str| StoreError::damaged(path, format!("commit {} {what}", self.next));
@@ -177,6 +187,7 @@ impl Folding {
                 return Ok(false);
             }
         }
+        self.stage = Stage::Tables;
         Ok(true)
     }
 }
@@ -186,7 +197,7 @@ fn is_past(until: Instant) -> bool {
 }
 
 /// Why a change did not come into its table.
-enum Broken {
+pub(super) enum Broken {
     Store(redb::StorageError),
     Record(&'static str),
 }
@@ -203,7 +214,22 @@ impl From<&'static str> for Broken {
     }
 }
 
-type Rows<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
+pub(super) type Rows<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
+
+/// Puts kept matches into their table, client by client.
+fn put_kept(
+    rows: &mut Rows<'_>,
+    kept: &mut Kept,
+    bodies: &mut Bodies,
+    until: Instant,
+) -> Result<bool, Broken> {
+    while kept.put_next(rows, bodies)? {
+        if is_past(until) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
 
 /// Puts changes into their table, in the order of the keys; what is done is gone from `changes`.
 fn put(

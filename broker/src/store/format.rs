@@ -1,10 +1,12 @@
 //! What is in the file besides the tables of [`keys`](super::keys): the log, and what the file is.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use redb::{Database, ReadTransaction, ReadableDatabase as _, TableDefinition, WriteTransaction};
 
+use super::batch::Batch;
 use super::error::StoreError;
 use super::keys::Table;
 use super::slots;
@@ -19,7 +21,7 @@ pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::ne
 const META: TableDefinition<'static, &str, &str> = TableDefinition::new("meta");
 
 /// Pages that are kept in memory. Reading is done at the start; folding touches what it comes by.
-const CACHE_BYTES: usize = 64 << 20;
+const CACHE_BYTES: usize = 32 << 20;
 
 /// What a file says about itself.
 #[derive(Clone, Debug)]
@@ -164,10 +166,11 @@ fn name_of(world: WorldName) -> &'static str {
 impl<'a> LogRow<'a> {
     /// The row as it is written under its number: a CRC-32 over the number and what follows, the next body's number,
     /// and the changes.
-    pub(super) fn seal<'b>(number: u64, next_body: u64, batches: impl Iterator<Item = &'b [u8]>) -> Vec<u8> {
+    pub(super) fn seal<'b>(number: u64, next_body: u64, batches: impl Iterator<Item = &'b Batch>) -> Vec<u8> {
         let mut row = vec![0; 4];
         row.extend_from_slice(&next_body.to_le_bytes());
-        batches.for_each(|ops| row.extend_from_slice(ops));
+        let mut bodies = HashSet::new();
+        batches.for_each(|batch| batch.write_to(&mut row, &mut bodies));
         let crc = crc(number, &row[4..]);
         row[..4].copy_from_slice(&crc);
         row

@@ -15,7 +15,7 @@ pub(super) enum Table {
     Positions = 1,
     /// client 0x00 -> session
     Sessions = 2,
-    /// client 0x00 offset -> kept match
+    /// client 0x00, first and last offset -> kept matches
     Kept = 3,
     /// client 0x00 subscription 0x00 object -> standing
     Standings = 4,
@@ -35,9 +35,9 @@ impl Table {
         Self::Live,
         Self::Bodies,
     ];
-    /// Those whose keys begin with a client's name.
-    pub(super) const OF_CLIENTS: [Self; 5] =
-        [Self::Subscriptions, Self::Positions, Self::Sessions, Self::Kept, Self::Standings];
+    /// Those whose keys begin with a client's name, but for what is kept, which has changes of its own.
+    pub(super) const OF_CLIENTS: [Self; 4] =
+        [Self::Subscriptions, Self::Positions, Self::Sessions, Self::Standings];
 
     pub(super) fn numbered(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
@@ -59,6 +59,9 @@ impl Table {
         }
     }
 }
+
+/// What is wrong with a key that is none of its table.
+pub(super) const NO_KEY: &str = "has a key that cannot be one";
 
 /// What begins all keys of a client, and is the key of what it has one of.
 pub(super) fn of_client(client: &str) -> Vec<u8> {
@@ -94,6 +97,20 @@ pub(super) fn behind(mut prefix: Vec<u8>) -> Vec<u8> {
 pub(super) fn split(key: &[u8]) -> Option<(&str, &[u8])> {
     let end = key.iter().position(|byte| *byte == 0)?;
     Some((std::str::from_utf8(&key[..end]).ok()?, &key[end + 1..]))
+}
+
+/// Matches that are kept for a client, from an offset to another.
+pub(super) fn kept(client: &str, first: u64, last: u64) -> Vec<u8> {
+    let mut key = within(client, &first.to_be_bytes());
+    key.extend_from_slice(&last.to_be_bytes());
+    key
+}
+
+/// The client's name, and the first and the last offset.
+pub(super) fn split_kept(key: &[u8]) -> Option<(&str, u64, u64)> {
+    let (client, offsets) = split(key)?;
+    let (first, last) = offsets.split_first_chunk()?;
+    Some((client, u64::from_be_bytes(*first), number(last)?))
 }
 
 /// An event of an object.

@@ -13,6 +13,9 @@
 //! ([`fold`]), and what was put and removed meanwhile never gets there. Reading back is the tables and, over them, the
 //! rows of the log in their order ([`recovery`]).
 //!
+//! What an event is kept for is one change in the log with all its recipients, and in the tables a row for each client and
+//! some of its matches ([`kept`]). The text of an event is written once, whoever refers to it.
+//!
 //! Each row of the log and each record has a CRC-32 of its own, which covers where it belongs; the library checks pages
 //! only when a file is opened. Table `meta` says the format's version and the world; another is refused.
 //!
@@ -25,8 +28,10 @@ mod check;
 mod control;
 mod disk;
 mod error;
+mod figures;
 mod fold;
 mod format;
+mod kept;
 mod keys;
 mod lock;
 mod records;
@@ -43,7 +48,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -53,6 +58,7 @@ pub(crate) use backup::{Backup, back_up};
 pub(crate) use batch::Batch;
 pub(crate) use check::check;
 pub(crate) use error::StoreError;
+pub(crate) use figures::Figures;
 pub(crate) use records::{
     BodyId, StoredBody, StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding,
 };
@@ -176,6 +182,7 @@ impl Store {
             dropped: Arc::default(),
             next_body: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
+            figures: OnceLock::new(),
         });
         let path = shared.path();
         let database = verified(&shared, progress)?;
@@ -212,7 +219,7 @@ impl Store {
         if !cleanup.is_empty() {
             tracing::warn!(path = %path.display(), "records refer to what is not there; they are removed");
         }
-        let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup.ops, pace);
+        let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup, pace);
         if let Some(lazy) = lazy {
             writer.acknowledge_before_sync(lazy);
         }
@@ -235,7 +242,7 @@ impl Store {
         }
         let requests = self.inner.requests.as_ref().ok_or(StoreError::Closed)?;
         let (done, outcome) = mpsc::sync_channel(1);
-        requests.send(Request { ops: batch.ops.clone(), done }).map_err(|_| StoreError::Closed)?;
+        requests.send(Request { batch: batch.clone(), done }).map_err(|_| StoreError::Closed)?;
         outcome.recv().unwrap_or(Err(StoreError::Closed))
     }
 
@@ -244,7 +251,13 @@ impl Store {
     pub(crate) fn new_body(&self) -> Arc<StoredBody> {
         let shared = &self.inner.shared;
         let id = BodyId(shared.next_body.fetch_add(1, Ordering::AcqRel));
-        Arc::new(StoredBody { id, dropped: Arc::clone(&shared.dropped) })
+        StoredBody::new(id, false, &shared.dropped)
+    }
+
+    /// Counts from now on. Once.
+    pub(crate) fn count_in(&self, figures: Figures) {
+        // Whoever comes later counts what the first counts.
+        let _ = self.inner.shared.figures.set(figures);
     }
 
     /// Copies all that is committed now into a new directory, while commits go on. See [`Backup`].

@@ -1,13 +1,14 @@
 //! What is stored, and how it is written: a CRC-32 over table, key and record, and the record as postcard writes it. What
 //! the key says is not said again.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use matcher::live::Cause;
 use serde::{Deserialize, Serialize};
 
 use super::keys::Table;
-use crate::outbox::Transition;
+use crate::outbox::{Names, Transition};
 
 /// Names a body, for good: no other ever gets the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,16 +18,30 @@ pub(crate) struct BodyId(pub(crate) u64);
 /// disk refers to it any more.
 #[derive(Debug)]
 pub(crate) struct StoredBody {
-    pub(super) id: BodyId,
-    pub(super) dropped: Arc<Dropped>,
+    id: BodyId,
+    /// Whether it is on disk: then nobody needs to write it again.
+    is_written: AtomicBool,
+    dropped: Arc<Dropped>,
 }
 
 /// Bodies whose last handle went. A std mutex: held for a push or a swap.
 pub(super) type Dropped = Mutex<Vec<u64>>;
 
 impl StoredBody {
+    pub(super) fn new(id: BodyId, is_written: bool, dropped: &Arc<Dropped>) -> Arc<Self> {
+        Arc::new(Self { id, is_written: AtomicBool::new(is_written), dropped: Arc::clone(dropped) })
+    }
+
     pub(crate) fn id(&self) -> BodyId {
         self.id
+    }
+
+    pub(super) fn is_written(&self) -> bool {
+        self.is_written.load(Ordering::Acquire)
+    }
+
+    pub(super) fn written(&self) {
+        self.is_written.store(true, Ordering::Release);
     }
 }
 
@@ -70,7 +85,7 @@ pub(crate) struct StoredLive {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredMatch {
     pub(crate) offset: u64,
-    pub(crate) subscriptions: Vec<Arc<str>>,
+    pub(crate) subscriptions: Names,
     pub(crate) cause: Cause,
     pub(crate) transition: Option<Transition>,
     pub(crate) at_ms: u64,
@@ -93,14 +108,21 @@ pub(super) struct LiveRecord<'a> {
     pub(super) body: u64,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct MatchRecord<'a> {
-    #[serde(borrow)]
-    pub(super) subscriptions: Vec<&'a str>,
+/// What all have in common for whom an event is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Matched {
+    pub(super) body: u64,
     pub(super) cause: u8,
     pub(super) transition: Option<u8>,
     pub(super) at_ms: u64,
-    pub(super) body: u64,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct MatchRecord<'a> {
+    pub(super) offset: u64,
+    pub(super) matched: Matched,
+    /// With 0x00 between them: they are JSON texts, in which there is none.
+    pub(super) subscriptions: &'a str,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -128,36 +150,49 @@ impl<'a> LiveRecord<'a> {
     }
 }
 
-impl<'a> MatchRecord<'a> {
-    pub(super) fn of(kept: &'a StoredMatch) -> Self {
+impl Matched {
+    pub(super) fn of(kept: &StoredMatch) -> Self {
         Self {
-            subscriptions: kept.subscriptions.iter().map(|name| &**name).collect(),
+            body: kept.body.0,
             cause: number_of(kept.cause),
             transition: kept.transition.map(|transition| match transition {
                 Transition::Enter => 0,
                 Transition::Exit => 1,
             }),
             at_ms: kept.at_ms,
-            body: kept.body.0,
         }
     }
+}
 
-    pub(super) fn under(self, offset: u64) -> Option<StoredMatch> {
+impl MatchRecord<'_> {
+    /// What was kept, for subscriptions that were read from this record or from one like it.
+    pub(super) fn read(self, subscriptions: Names) -> Option<StoredMatch> {
+        let Matched { body, cause, transition, at_ms } = self.matched;
         Some(StoredMatch {
-            offset,
-            subscriptions: self.subscriptions.into_iter().map(Arc::from).collect(),
-            cause: cause_of(self.cause)?,
-            transition: match self.transition {
+            offset: self.offset,
+            subscriptions,
+            cause: cause_of(cause)?,
+            transition: match transition {
                 None => None,
                 Some(0) => Some(Transition::Enter),
                 Some(1) => Some(Transition::Exit),
                 Some(_) => return None,
             },
-            at_ms: self.at_ms,
-            body: BodyId(self.body),
+            at_ms,
+            body: BodyId(body),
         })
     }
+
+    pub(super) fn names(&self) -> Names {
+        match self.subscriptions.contains(BETWEEN_NAMES) {
+            false => Names::One(self.subscriptions.into()),
+            true => Names::Many(self.subscriptions.split(BETWEEN_NAMES).map(Arc::from).collect()),
+        }
+    }
 }
+
+/// Between the names of subscriptions.
+pub(super) const BETWEEN_NAMES: char = '\0';
 
 impl StandingRecord {
     pub(super) fn of(standing: &StoredStanding) -> Self {

@@ -11,12 +11,14 @@ use super::batch::Batch;
 use super::error::StoreError;
 use super::fold::Bodies;
 use super::format::{LOG, LogRow, Meta};
-use super::keys::{self, Table};
+use super::kept::read_row;
+use super::keys::{self, NO_KEY, Table};
 use super::records::{
     BodyId, BodyRecord, Dropped, LiveRecord, MatchRecord, StandingRecord, StoredBody, StoredLive,
     StoredMatch, StoredPosition, StoredSession, StoredStanding, unseal,
 };
 use super::window::{Changes, Point, Window};
+use crate::outbox::Names;
 
 /// What was found on disk.
 #[derive(Debug, Default)]
@@ -74,8 +76,9 @@ pub(super) struct Contents {
     pub(super) bodies: HashMap<BodyId, Arc<str>>,
     pub(super) log: LogState,
     pub(super) references: Bodies,
-    /// The client of the last key: keys of one client are beside each other.
-    ids: HashMap<Arc<str>, usize>,
+    ids: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
+    /// Of the last kept match, as they are written.
+    names: Option<(Box<str>, Names)>,
 }
 
 /// A client's part of them.
@@ -134,9 +137,15 @@ pub(super) fn read(
             while let Some((new, put)) = puts.next_if(|(new, _)| **new < *key) {
                 contents.take_in(table, new, put, fault)?;
             }
-            contents.count_in(table, key, value, fault)?;
-            if window.of(table).keeps(key) {
-                contents.take_in(table, key, value, fault)?;
+            if table == Table::Kept {
+                if let Err(what) = contents.kept_row(key, value, &window) {
+                    fault(say(table, key, what))?;
+                }
+            } else {
+                contents.count_in(table, key, value, fault)?;
+                if window.of(table).keeps(key) {
+                    contents.take_in(table, key, value, fault)?;
+                }
             }
             done += 1;
             if done % 4_096 == 0 {
@@ -147,6 +156,12 @@ pub(super) fn read(
             contents.take_in(table, new, put, fault)?;
         }
     }
+    for (client, new) in window.kept.new_matches() {
+        if let Err(what) = contents.keep(client, new) {
+            fault(format!("offset {} of client {client:?} in the log {what}", new.offset))?;
+        }
+    }
+    contents.put_in_order();
     tick(done, total);
     Ok(contents)
 }
@@ -250,13 +265,7 @@ impl Contents {
             }
             Table::Positions => self.client(owned(key)?.0).position = Some(unseal(table, key, value)?),
             Table::Sessions => self.client(owned(key)?.0).session = Some(unseal(table, key, value)?),
-            Table::Kept => {
-                let (client, offset) = owned(key)?;
-                let offset = keys::number(offset).ok_or(NO_KEY)?;
-                let record: MatchRecord<'_> = unseal(table, key, value)?;
-                let kept = record.under(offset).ok_or(NO_VALUE)?;
-                self.client(client).kept.push(kept);
-            }
+            Table::Kept => return Err("is a change of its own"),
             Table::Standings => {
                 let (client, rest) = owned(key)?;
                 let (subscription, object) = keys::split(rest).ok_or(NO_KEY)?;
@@ -285,6 +294,40 @@ impl Contents {
         Ok(())
     }
 
+    /// Takes in what is still kept of a row.
+    fn kept_row(&mut self, key: &[u8], value: &[u8], window: &Window) -> Result<(), &'static str> {
+        let (client, _, _) = keys::split_kept(key).ok_or(NO_KEY)?;
+        let changes = window.kept.of(client);
+        for one in read_row(key, value)? {
+            self.references.refer(one.matched.body);
+            if changes.is_none_or(|changes| changes.keeps(one.offset)) {
+                self.keep(client, one)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, client: &str, record: MatchRecord<'_>) -> Result<(), &'static str> {
+        // Mostly the same as of the one before, which then share them.
+        let same = self.names.take().filter(|(written, _)| **written == *record.subscriptions);
+        let (written, names) = same.unwrap_or_else(|| (record.subscriptions.into(), record.names()));
+        let kept = record.read(names.clone()).ok_or(NO_VALUE)?;
+        self.names = Some((written, names));
+        self.client(client).kept.push(kept);
+        Ok(())
+    }
+
+    /// What was in the log may belong between what was in the table; and a session is where its last match is, which is
+    /// not said twice.
+    fn put_in_order(&mut self) {
+        for ClientContents { kept, session, .. } in &mut self.clients {
+            kept.sort_by_key(|one| one.offset);
+            if let (Some(session), Some(last)) = (session, kept.last()) {
+                session.offset = session.offset.max(last.offset);
+            }
+        }
+    }
+
     fn client(&mut self, name: &str) -> &mut ClientContents {
         let index = match self.ids.get(name) {
             Some(index) => *index,
@@ -303,7 +346,7 @@ impl Contents {
     pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Batch) {
         let Self { clients, live, bodies, .. } = self;
         let handle = |(id, text)| {
-            let stored = Arc::new(StoredBody { id, dropped: Arc::clone(dropped) });
+            let stored = StoredBody::new(id, true, dropped);
             (id, RecoveredBody { text, stored })
         };
         // Of those that nobody takes the last handle goes here.
@@ -357,7 +400,6 @@ impl ClientContents {
     }
 }
 
-const NO_KEY: &str = "has a key that cannot be one";
 const NO_VALUE: &str = "says something that there is not";
 
 fn owned(key: &[u8]) -> Result<(&str, &[u8]), &'static str> {
@@ -372,15 +414,8 @@ fn text_of(bytes: &[u8]) -> Result<&str, &'static str> {
 fn say(table: Table, key: &[u8], what: &str) -> String {
     let key = match table {
         Table::Bodies => keys::number(key).map_or_else(|| "?".to_owned(), |number| number.to_string()),
-        Table::Kept => match keys::split(key) {
-            Some((client, offset)) => {
-                format!(
-                    "{client:?} {}",
-                    keys::number(offset).map_or("?".to_owned(), |offset| offset.to_string())
-                )
-            }
-            None => "?".to_owned(),
-        },
+        Table::Kept => keys::split_kept(key)
+            .map_or_else(|| "?".to_owned(), |(client, first, last)| format!("{client:?} {first} to {last}")),
         Table::Subscriptions | Table::Positions | Table::Sessions | Table::Standings | Table::Live => {
             format!("{:?}", String::from_utf8_lossy(key))
         }
@@ -388,13 +423,15 @@ fn say(table: Table, key: &[u8], what: &str) -> String {
     format!("the record {key} of table {} {what}", table.name())
 }
 
-/// The body that a row refers to.
+/// The body that a row refers to; those of kept matches refer to several.
 pub(super) fn body_of(table: Table, key: &[u8], value: &[u8]) -> Result<Option<u64>, &'static str> {
     match table {
-        Table::Kept => unseal(table, key, value).map(|kept: MatchRecord<'_>| Some(kept.body)),
         Table::Live => unseal(table, key, value).map(|live: LiveRecord<'_>| Some(live.body)),
-        Table::Subscriptions | Table::Positions | Table::Sessions | Table::Standings | Table::Bodies => {
-            Ok(None)
-        }
+        Table::Subscriptions
+        | Table::Positions
+        | Table::Sessions
+        | Table::Kept
+        | Table::Standings
+        | Table::Bodies => Ok(None),
     }
 }

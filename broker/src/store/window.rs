@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use super::batch::Op;
+use super::kept::Kept;
 use super::keys::Table;
 
 /// What a run of rows comes to. Memory: what is put and not removed again, once.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     tables: [Changes; Table::ALL.len()],
+    pub(super) kept: Kept,
 }
 
 /// What becomes of one table: first the ranges go, then the points count.
@@ -38,22 +40,24 @@ impl Window {
 
     /// Takes in the changes of a row; the error says what is wrong with them.
     pub(super) fn take_in(&mut self, mut ops: &[u8]) -> Result<(), &'static str> {
+        let known = |table: u8| Table::numbered(table).ok_or("names a table that there is not");
+        let mut matched = None;
         while !ops.is_empty() {
             let (op, rest) = postcard::take_from_bytes(ops).map_err(|_| "cannot be read")?;
-            self.apply(&op)?;
             ops = rest;
-        }
-        Ok(())
-    }
-
-    fn apply(&mut self, op: &Op<'_>) -> Result<(), &'static str> {
-        let known = |table: u8| Table::numbered(table).ok_or("names a table that there is not");
-        match *op {
-            Op::Put { table, key, value } => {
-                self.of_mut(known(table)?).points.insert(key.0.into(), Point::Put(value.0.into()));
+            match op {
+                Op::Put { table, key, value } => {
+                    self.of_mut(known(table)?).points.insert(key.0.into(), Point::Put(value.0.into()));
+                }
+                Op::Remove { table, key } => self.of_mut(known(table)?).remove(key.0),
+                Op::RemoveRange { table, from, to } => self.of_mut(known(table)?).remove_range(from.0, to.0),
+                Op::Matched(one) => matched = Some(self.kept.matched(one)),
+                Op::Keep { client, offset, subscriptions } => {
+                    let matched = matched.ok_or("does not say what is kept")?;
+                    self.kept.keep(client, offset, subscriptions, matched);
+                }
+                Op::Forget { client, first, last } => self.kept.forget(client, first, last),
             }
-            Op::Remove { table, key } => self.of_mut(known(table)?).remove(key.0),
-            Op::RemoveRange { table, from, to } => self.of_mut(known(table)?).remove_range(from.0, to.0),
         }
         Ok(())
     }

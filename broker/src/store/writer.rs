@@ -8,13 +8,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use redb::{Database, ReadTransaction, ReadableDatabase as _, WriteTransaction};
 
+use super::batch::Batch;
 use super::disk::{Counted, Medium};
 use super::error::StoreError;
+use super::figures::Figures;
 use super::fold::{Bodies, Folding};
 use super::format::{self, LOG, LogRow};
 use super::records::Dropped;
@@ -31,12 +33,13 @@ pub(super) struct Shared {
     pub(super) next_body: AtomicU64,
     /// Whoever copies ends.
     pub(super) is_closing: AtomicBool,
+    pub(super) figures: OnceLock<Figures>,
 }
 
 /// A batch, and who waits for it.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub(super) ops: Vec<u8>,
+    pub(super) batch: Batch,
     pub(super) done: SyncSender<Result<(), StoreError>>,
 }
 
@@ -50,7 +53,7 @@ pub(super) struct Writer {
     folding: Option<Folding>,
     pace: Pace,
     /// Goes with the first commit: what a recovery found that nobody refers to.
-    cleanup: Vec<u8>,
+    cleanup: Batch,
     lazy: Option<Lazy>,
     /// Whether the last failure was for want of room.
     is_full: bool,
@@ -92,8 +95,8 @@ pub(super) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        let (slice, idle_slice) = (Duration::from_millis(2), Duration::from_millis(5));
-        Self { bytes: 16 << 20, rows: 4_096, slice, idle_slice }
+        let (slice, idle_slice) = (Duration::from_millis(1), Duration::from_millis(2));
+        Self { bytes: 32 << 20, rows: 16_384, slice, idle_slice }
     }
 }
 
@@ -157,7 +160,7 @@ impl Writer {
         requests: Receiver<Request>,
         log: LogState,
         bodies: Bodies,
-        cleanup: Vec<u8>,
+        cleanup: Batch,
         pace: Pace,
     ) -> Self {
         Self { shared, requests, log, bodies, folding: None, pace, cleanup, lazy: None, is_full: false }
@@ -173,7 +176,7 @@ impl Writer {
                 Next::Commit(first) => self.commit_group(first),
                 Next::Sync => self.sync_in_time(),
                 // What fails here is told to whoever commits next.
-                Next::Fold => drop(self.write(&[], self.pace.idle_slice)),
+                Next::Fold => drop(self.fold()),
                 Next::End => break,
             }
         }
@@ -220,15 +223,19 @@ impl Writer {
     }
 
     fn commit_group(&mut self, first: Request) {
-        let mut bytes = first.ops.len();
+        let mut bytes = first.batch.bytes();
         let mut group = vec![first];
         while bytes < GROUP_BYTES
             && let Ok(request) = self.requests.try_recv()
         {
-            bytes += request.ops.len();
+            bytes += request.batch.bytes();
             group.push(request);
         }
+        let begun = Instant::now();
         let outcome = self.commit(&group);
+        if let Some(figures) = self.shared.figures.get() {
+            figures.committed(begun.elapsed(), group.len());
+        }
         for request in group {
             // Who asked may have given up.
             let _ = request.done.send(outcome.clone());
@@ -240,11 +247,12 @@ impl Writer {
         let number = self.log.last + waiting + 1;
         // No body of these batches has a greater one.
         let next_body = self.shared.next_body.load(Ordering::Acquire);
-        let batches = std::iter::once(&*self.cleanup).chain(group.iter().map(|request| &*request.ops));
+        let batches = std::iter::once(&self.cleanup).chain(group.iter().map(|request| &request.batch));
         let row = LogRow::seal(number, next_body, batches);
         self.put(number, row)?;
         self.log.next_body = next_body;
-        self.cleanup = Vec::new();
+        self.cleanup = Batch::default();
+        group.iter().flat_map(|request| request.batch.bodies()).for_each(|body| body.written());
         Ok(())
     }
 
@@ -296,6 +304,30 @@ impl Writer {
         Ok(())
     }
 
+    /// A slice of a fold while nobody commits. What only reads needs no transaction that is synced.
+    fn fold(&mut self) -> Result<(), StoreError> {
+        let slice = self.pace.idle_slice;
+        let Some(folding) = self.folding.as_mut().filter(|folding| folding.is_merging()) else {
+            return self.write(&[], slice);
+        };
+        let (begun, shared) = (Instant::now(), &self.shared);
+        let path = shared.path();
+        let merged = guarded(path, || {
+            let of = |error: redb::Error| StoreError::of("read", path, error);
+            let rows = shared.snapshot()?.open_table(LOG).map_err(|error| of(error.into()))?;
+            folding.merge(&rows, path, begun + slice)
+        });
+        if merged.is_err() {
+            // With the next commit everything begins anew.
+            *shared.database() = None;
+            self.folding = None;
+        }
+        if let Some(figures) = shared.figures.get() {
+            figures.folded(begun.elapsed(), false);
+        }
+        merged.map(drop)
+    }
+
     /// One transaction: rows for the log, and a slice of the fold if there is one to do. After a failure nothing is known
     /// of it until the file was opened again.
     fn write(&mut self, rows: &[NumberedRow], slice: Duration) -> Result<(), StoreError> {
@@ -333,10 +365,18 @@ impl Writer {
             // The further behind, the longer the slices.
             let slice =
                 slice * u32::try_from(self.log.bytes / self.pace.bytes).unwrap_or(u32::MAX).clamp(1, 50);
-            is_folded = folding.advance(&txn, path, &mut self.bodies, &mut log, Instant::now() + slice)?;
+            let begun = Instant::now();
+            is_folded = folding.advance(&txn, path, &mut self.bodies, &mut log, begun + slice)?;
+            if let Some(figures) = shared.figures.get() {
+                figures.folded(begun.elapsed(), is_folded);
+            }
         }
+        let begun = Instant::now();
         txn.commit().map_err(|error| of(error.into()))?;
         self.log = log;
+        if let Some(figures) = shared.figures.get() {
+            figures.synced(begun.elapsed(), &self.log);
+        }
         if is_folded {
             self.folding = None;
             self.bodies.folded();

@@ -164,7 +164,7 @@ fn a_check_says_what_is_wrong_and_changes_nothing() {
     let mut memory = Memory::new(9);
     let mut batch = Batch::default();
     memory.keep(&store, &mut batch, "somebody");
-    batch.put_session("somebody", &StoredSession { epoch: "e".into(), offset: 0, acknowledged: 0, lost: 0 });
+    batch.put_session("somebody", &StoredSession { epoch: "e".into(), offset: 0, acknowledged: 99, lost: 0 });
     batch.put_standing("a", "none such", "id:1", &StoredStanding { sequence: 1, waits: None });
     store.commit(&batch).expect("it is committed");
     drop(store);
@@ -181,7 +181,10 @@ fn a_check_says_what_is_wrong_and_changes_nothing() {
     let report = check(dir).expect("it can be read");
     let text = report.to_string();
     assert!(!report.is_whole());
-    assert!(text.contains("its session ends at 0") && text.contains("none such"), "{text}");
+    assert!(
+        text.contains("acknowledged 99, and its session ends at 1") && text.contains("none such"),
+        "{text}"
+    );
     assert!(before == listed(), "it was changed");
     assert!(matches!(check(&dir.join("nowhere")), Err(StoreError::Io { .. })));
 }

@@ -6,13 +6,14 @@ use tempfile::TempDir;
 
 use super::directory::open_in;
 use crate::config::Fsync;
+use crate::outbox::Names;
 use crate::store::{Batch, Store, StoredLive, StoredMatch};
 
 /// A publish of some 500 bytes that ten clients keep, the one before of its object replaced and acknowledged.
 fn publish(store: &Store, batch: &mut Batch, number: u64, text: &str) -> std::sync::Arc<super::StoredBody> {
     let stored = store.new_body();
     let body = stored.id();
-    batch.put_body(body, text, number);
+    batch.put_body(&stored, text, number);
     let object = format!("id:{}", number % 20_000).into();
     batch.put_live(&StoredLive {
         object,
@@ -26,7 +27,7 @@ fn publish(store: &Store, batch: &mut Batch, number: u64, text: &str) -> std::sy
         let client = format!("client-{}", (number * 7 + one * 101) % 10_000);
         let kept = StoredMatch {
             offset: number,
-            subscriptions: vec!["\"s\"".into()],
+            subscriptions: Names::One("\"s\"".into()),
             cause: matcher::live::Cause::Published,
             transition: None,
             at_ms: number,

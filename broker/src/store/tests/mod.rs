@@ -10,6 +10,7 @@ mod model;
 mod power;
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use super::{
     StoredSession, StoredStanding,
 };
 use crate::config::WorldName;
-use crate::outbox::Transition;
+use crate::outbox::{Names, Transition};
 use crate::store::writer::Pace;
 use disk::Disk;
 
@@ -194,8 +195,7 @@ impl Memory {
                 } else {
                     from + self.random.random_range(0..20)
                 };
-                batch.forget_kept(&client, from..=to);
-                self.model.kept.retain(|(name, offset), _| !of(name) || !(from..=to).contains(offset));
+                self.forget(batch, &client, from..=to);
             }
             86..96 if self.model.subscriptions.contains_key(&(client.clone(), subscription.clone())) => {
                 let waits = self.random.random_bool(0.5).then_some((self.sequence, Cause::Moved));
@@ -210,6 +210,15 @@ impl Memory {
         }
     }
 
+    fn forget(&mut self, batch: &mut Batch, client: &str, offsets: RangeInclusive<u64>) {
+        batch.forget_kept(client, offsets.clone());
+        // Where the session is its matches do not say any more.
+        if let Some(session) = self.model.sessions.get(client) {
+            batch.put_session(client, session);
+        }
+        self.model.kept.retain(|(name, offset), _| name != client || !offsets.contains(offset));
+    }
+
     /// A new body, or one that is there.
     fn body(&mut self, store: &Store, batch: &mut Batch) -> (BodyId, String) {
         let there = self.model.bodies().max().filter(|_| self.random.random_bool(0.5));
@@ -219,7 +228,7 @@ impl Memory {
         let stored = store.new_body();
         let id = stored.id();
         let text = format!("{{\"n\":{}}}", id.0).repeat(self.random.random_range(1..60));
-        batch.put_body(id, &text, 7);
+        batch.put_body(&stored, &text, 7);
         let before = self.bodies.insert(id.0, (stored, text.clone()));
         assert!(before.is_none(), "number {} was given twice", id.0);
         (id, text)
@@ -247,7 +256,11 @@ impl Memory {
         self.offset += 1;
         let kept = StoredMatch {
             offset: self.offset,
-            subscriptions: vec!["\"s\"".into(), "\"t\"".into()],
+            subscriptions: if self.random.random_bool(0.5) {
+                Names::One("\"s\"".into())
+            } else {
+                Names::Many(["\"s\"".into(), "\"t\"".into()].into())
+            },
             cause: Cause::Expired,
             transition: [None, Some(Transition::Enter), Some(Transition::Exit)]
                 [self.random.random_range(0..3)],
@@ -255,9 +268,16 @@ impl Memory {
             body,
         };
         batch.keep(client, &kept);
-        let session = StoredSession { epoch: "e".into(), offset: self.offset, acknowledged: 0, lost: 0 };
-        batch.put_session(client, &session);
-        self.model.sessions.insert(client.to_owned(), session);
+        // A session is where its last match is, which nobody says again.
+        match self.model.sessions.get_mut(client) {
+            Some(session) => session.offset = session.offset.max(self.offset),
+            None => {
+                let session =
+                    StoredSession { epoch: "e".into(), offset: self.offset, acknowledged: 0, lost: 0 };
+                batch.put_session(client, &session);
+                self.model.sessions.insert(client.to_owned(), session);
+            }
+        }
         self.model.kept.insert((client.to_owned(), self.offset), (kept, text));
     }
 }

@@ -63,3 +63,34 @@ fn bodies_go_when_nothing_refers_to_them() {
     referred.dedup();
     assert_eq!(stored, referred);
 }
+
+/// More than a row of the table holds, of which the beginning, the end and something between goes, at once and later.
+#[test]
+fn a_long_session_is_kept_but_for_what_goes() {
+    let whole = Pace { slice: Duration::from_secs(60), rows: 2, ..THIN };
+    let disk = Disk::default();
+    let (mut store, _) = open_at(&disk, whole).expect("a new store");
+    let mut memory = Memory::new(1);
+    let mut batch = Batch::default();
+    for _ in 0..1_000 {
+        memory.keep(&store, &mut batch, "a");
+    }
+    store.commit(&batch).expect("it is committed");
+    for (first, last) in
+        [(1, 1), (2, 130), (500, 501), (384, 384), (900, 899), (990, 1_100), (600, 900), (1, 200)]
+    {
+        let mut batch = Batch::default();
+        memory.forget(&mut batch, "a", first..=last);
+        // Each is folded by itself.
+        for _ in 0..4 {
+            store.commit(&batch).expect("it is committed");
+        }
+        memory.committed();
+        drop(store);
+        let (again, recovered) = open_at(&disk, whole).expect("it opens again");
+        assert!(Model::of(&recovered) == memory.model, "without {first} to {last}");
+        memory.take_up(recovered);
+        store = again;
+    }
+    assert_eq!(memory.model.kept.len(), 485);
+}
