@@ -53,9 +53,6 @@ struct Arguments {
     /// Seconds of such a pair in which events are published.
     #[arg(long, default_value_t = 2.0)]
     pair_seconds: f64,
-    /// Only this part.
-    #[arg(long)]
-    only: Option<Part>,
     /// Matches that are kept when the broker is killed, to be there again after its start.
     #[arg(long, default_value_t = 1_000_000)]
     kept: u64,
@@ -65,17 +62,22 @@ struct Arguments {
     /// Where data directories are made: on the disk that is to be measured.
     #[arg(long, default_value = ".")]
     data: PathBuf,
+    /// What is measured; all of it when absent.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
     /// Small and short, to see that it works.
     #[arg(long)]
     quick: bool,
 }
 
-/// A part of the bench.
+/// Something to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// What durability costs.
-    Cost,
-    /// Readers that never read.
+    /// Events a second, as many as go.
+    Rate,
+    /// Latency at a given rate.
+    Latency,
+    /// What readers that never read do to the others.
     Stalled,
     /// A start with a million matches to bring back.
     Recovery,
@@ -87,6 +89,12 @@ struct Contender {
     load: Load,
     /// Removed with it.
     _data: Option<tempfile::TempDir>,
+}
+
+impl Arguments {
+    fn asks_for(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
 }
 
 fn main() -> anyhow::Result<()> {
@@ -114,14 +122,13 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Some(program) => program.clone(),
         None => std::env::current_exe()?.with_file_name("nearcast"),
     };
-    let wants = |part| arguments.only.is_none_or(|only| only == part);
-    if wants(Part::Cost) {
+    if arguments.asks_for(Part::Rate) || arguments.asks_for(Part::Latency) {
         cost(&arguments, &program).await?;
     }
-    if wants(Part::Stalled) {
+    if arguments.asks_for(Part::Stalled) {
         stalled_readers(&arguments, &program).await?;
     }
-    if wants(Part::Recovery) {
+    if arguments.asks_for(Part::Recovery) {
         let figures = recovery::measure(&program, &arguments.data, arguments.kept).await?;
         println!("\n## Recovery\n\n{figures}");
     }
@@ -166,6 +173,10 @@ async fn cost(arguments: &Arguments, program: &Path) -> anyhow::Result<()> {
         ),
     ];
     for (manner_name, manner) in manners {
+        let is_paced = matches!(manner, Manner::OpenLoop { .. });
+        if !arguments.asks_for(if is_paced { Part::Latency } else { Part::Rate }) {
+            continue;
+        }
         let phases = take_turns(&mut contenders, manner, arguments).await?;
         let in_memory = &phases[0];
         for (contender, phases) in contenders.iter().zip(&phases) {
