@@ -94,7 +94,7 @@ impl Broker {
                 let transition = transition.map(|it| format!("{it:?} ")).unwrap_or_default();
                 Some(format!("{transition}{} {cause:?}", feature["id"].as_str().unwrap()).to_lowercase())
             }
-            _ => None,
+            Entry::Answer(_) | Entry::Gap(_) => None,
         });
         shown.collect()
     }
