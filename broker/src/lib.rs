@@ -11,6 +11,7 @@ pub mod edges;
 pub mod maintenance;
 
 mod census;
+mod clock;
 mod cql2_json;
 mod engines;
 mod explain;

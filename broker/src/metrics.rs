@@ -7,6 +7,7 @@ use std::time::Instant;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
+use crate::clock;
 use crate::engines::Report;
 use crate::outbox::Reason;
 use crate::sessions::KeptTotal;
@@ -154,7 +155,7 @@ impl Metrics {
             |shard: usize| names.gauge("nearcast_queue_depth", queue, &[("shard", shard.to_string())]);
         Self {
             handle: recorder.handle(),
-            started: Instant::now(),
+            started: clock::now(),
             events: names.tally("nearcast_events_total", "Events accepted.", &[]),
             events_rejected: names.tally("nearcast_events_rejected_total", "Events refused.", &[]),
             matches: names.tally("nearcast_matches_total", "Pairs of event and subscription.", &[]),

@@ -6,7 +6,7 @@
 use std::hash::BuildHasher;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use matcher::engine::Footprint;
 use matcher::event::Event;
@@ -14,6 +14,7 @@ use matcher::live::Fix;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::census::{Census, Place};
+use crate::clock;
 use crate::config::{self, Queue};
 use crate::engines::{Engines, Made, Report};
 use crate::ingest::explain::Question;
@@ -106,8 +107,11 @@ pub(crate) struct Shards {
     /// What the engines say of themselves.
     reports: Arc<[Report]>,
     /// Deals clients out. Keyed, so that nobody outside can overload one shard by choosing names.
-    hash: foldhash::fast::RandomState,
+    hash: Dealing,
 }
+
+/// Of clients to shards.
+pub(crate) type Dealing = foldhash::fast::SeedableRandomState;
 
 impl Shards {
     /// Starts the threads, with what was found on disk. Each gives its sessions back when it ends: to let go of what is
@@ -122,34 +126,53 @@ impl Shards {
         store: Option<&Store>,
         restored: Restored,
     ) -> std::io::Result<(Self, Vec<std::thread::JoinHandle<Sessions>>)> {
-        let hash = foldhash::fast::RandomState::default();
+        let disk = |_| store.map(|store| Box::new(store.clone()) as Box<dyn Disk>);
+        let (shards, made) = Self::make(config, engines, shared, disk, restored, Dealing::random());
+        let mut threads = Vec::new();
+        for (index, (shard, receiver)) in made.into_iter().enumerate() {
+            let thread = std::thread::Builder::new().name(format!("shard-{index}"));
+            // Of its own, for its clock: nothing else ever waits on this thread.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+            threads.push(thread.spawn(move || runtime.block_on(shard.run(receiver)))?);
+        }
+        Ok((shards, threads))
+    }
+
+    /// Makes the shards, with what was found on disk, and the queue of each. `disk` is what a shard writes to.
+    pub(crate) fn make(
+        config: &config::Config,
+        engines: Engines,
+        shared: &Shared,
+        disk: impl Fn(usize) -> Option<Box<dyn Disk>>,
+        restored: Restored,
+        hash: Dealing,
+    ) -> (Self, Vec<(Shard, mpsc::Receiver<Command>)>) {
         let count = engines.count();
         let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for client in restored.clients {
             dealt[index_of(&hash, &client.name, count)].push(client);
         }
         let mut senders = Vec::new();
-        let mut threads = Vec::new();
+        let mut made = Vec::new();
         let mut reports = Vec::new();
+        let mut has_store = false;
         for (index, Made { engine, report }) in engines.into_made().enumerate() {
             let (sender, receiver) = mpsc::channel(config.queue.commands);
-            let disk = store.map(|store| Box::new(store.clone()) as Box<dyn Disk>);
+            let disk = disk(index);
+            has_store |= disk.is_some();
             let mut sessions = Sessions::new(engine, config, shared, disk, index == 0);
             sessions.restore(std::mem::take(&mut dealt[index]), &restored.live);
             let (metrics, queue) = (Arc::clone(&shared.metrics), config.queue.clone());
-            let shard = Shard { sessions, metrics, report: report.clone(), queue };
-            let thread = std::thread::Builder::new().name(format!("shard-{index}"));
-            // Of its own, for its clock: nothing else ever waits on this thread.
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-            threads.push(thread.spawn(move || runtime.block_on(shard.run(receiver)))?);
+            let events = Vec::new();
+            made.push((Shard { sessions, metrics, report: report.clone(), queue, events }, receiver));
             senders.push(sender);
             reports.push(report);
         }
         let wait = Duration::from_millis(config.queue.wait_ms);
         let (senders, reports) = (senders.into(), reports.into());
         let (census, health) = (Arc::clone(&shared.census), Arc::clone(&shared.health));
-        let (has_store, order) = (store.is_some(), Arc::default());
-        Ok((Self { senders, wait, has_store, order, census, health, reports, hash }, threads))
+        let order = Arc::default();
+        (Self { senders, wait, has_store, order, census, health, reports, hash }, made)
     }
 
     /// Whether what is answered has to be on disk.
@@ -340,7 +363,7 @@ impl Shards {
 }
 
 /// The shard of a client.
-fn index_of(hash: &foldhash::fast::RandomState, client: &str, count: usize) -> usize {
+pub(crate) fn index_of(hash: &Dealing, client: &str, count: usize) -> usize {
     usize::try_from(hash.hash_one(client) % count as u64).expect("less than the number of shards")
 }
 
@@ -363,12 +386,15 @@ async fn room(sender: &mpsc::Sender<Command>, wait: Duration) -> Result<mpsc::Pe
     }
 }
 
-struct Shard {
-    sessions: Sessions,
+/// A shard, as its thread owns it.
+pub(crate) struct Shard {
+    pub(crate) sessions: Sessions,
     metrics: Arc<Metrics>,
     /// Tells whether the engine uses a device: it may give that up.
     report: Report,
     queue: Queue,
+    /// Events that came in a row; kept for its memory.
+    events: Vec<(Arc<Published>, Option<Ticket>)>,
 }
 
 impl Shard {
@@ -376,7 +402,6 @@ impl Shard {
     /// before whatever came after its time.
     async fn run(mut self, mut receiver: mpsc::Receiver<Command>) -> Sessions {
         let mut commands = Vec::new();
-        let mut events = Vec::new();
         loop {
             let batch = self.queue.batch_of(self.report.has_device(), self.sessions.has_disk());
             let received = receiver.recv_many(&mut commands, batch);
@@ -384,32 +409,42 @@ impl Shard {
                 Some(deadline) => tokio::time::timeout_at(deadline.into(), received).await.ok(),
                 None => Some(received.await),
             };
-            self.sessions.advance();
             if received == Some(0) {
+                self.sessions.advance();
                 self.sessions.commit_rest();
                 return self.sessions;
             }
-            for command in commands.drain(..) {
-                if let Command::Match { event, ticket } = command {
-                    events.push((event, ticket));
-                    continue;
-                }
-                self.match_run(&mut events);
-                if self.apply(command).is_break() {
-                    return self.sessions;
-                }
-                self.sessions.commit_when_full();
+            if self.step(&mut commands).is_break() {
+                return self.sessions;
+            }
+        }
+    }
+
+    /// One step: what has happened by itself since the last one, a run of commands, and the commit of both. Says whether
+    /// the last command was among them.
+    pub(crate) fn step(&mut self, commands: &mut Vec<Command>) -> ControlFlow<()> {
+        self.sessions.advance();
+        let mut events = std::mem::take(&mut self.events);
+        for command in commands.drain(..) {
+            if let Command::Match { event, ticket } = command {
+                events.push((event, ticket));
+                continue;
             }
             self.match_run(&mut events);
-            self.sessions.commit_and_release();
+            self.apply(command)?;
+            self.sessions.commit_when_full();
         }
+        self.match_run(&mut events);
+        self.events = events;
+        self.sessions.commit_and_release();
+        ControlFlow::Continue(())
     }
 
     /// Matches events that came in a row.
     fn match_run(&mut self, events: &mut Vec<(Arc<Published>, Option<Ticket>)>) {
         let Some((oldest, _)) = events.first() else { return };
         self.sessions.begin();
-        let started = Instant::now();
+        let started = clock::now();
         self.metrics.queue_wait.record(started.duration_since(oldest.body.received));
         let batch: Vec<&Event> = events.iter().map(|(published, _)| &*published.event).collect();
         let outcome = match self.sessions.match_batch(&batch) {
@@ -427,7 +462,7 @@ impl Shard {
                 Err(Refusal::Internal("events could not be matched"))
             }
         };
-        self.metrics.match_batch.record(started.elapsed());
+        self.metrics.match_batch.record(clock::now().duration_since(started));
         #[expect(clippy::cast_precision_loss, reason = "a batch has 65,536 events at most")]
         self.metrics.batch_events.record(events.len() as f64);
         for ticket in events.drain(..).filter_map(|(_, ticket)| ticket) {

@@ -15,6 +15,7 @@ use super::attributes::{self, Bounds};
 use super::json::{self, Members};
 use super::life::{Life, LifeReader};
 use super::position;
+use crate::clock;
 use crate::config::Limits;
 use crate::refusal::Refusal;
 use crate::store::StoredBody;
@@ -54,7 +55,7 @@ impl Body {
     pub(crate) fn read_back(text: Box<str>, stored: Arc<StoredBody>) -> Self {
         // What was published is a Feature.
         let object = ObjectHash::of_feature(&text).unwrap_or_default();
-        Self { stored: OnceLock::from(stored), ..Self::new(text, Instant::now(), object) }
+        Self { stored: OnceLock::from(stored), ..Self::new(text, clock::now(), object) }
     }
 }
 
@@ -162,7 +163,7 @@ impl FeatureReader {
         };
         // Last of what can fail, so that nothing that is refused takes a place.
         let live = life.map(|life| self.lives.begin(life, id.to_string())).transpose()?;
-        let body = Body::new(complete(text, &id, has_time), Instant::now(), object);
+        let body = Body::new(complete(text, &id, has_time), clock::now(), object);
         Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
     }
 

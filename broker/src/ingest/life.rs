@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use wire::Fault;
 
 use super::json::{self, Members};
+use crate::clock;
 use crate::config::Limits;
 use crate::live_census::{LiveCensus, LivePlace};
 use crate::refusal::Refusal;
@@ -113,7 +114,7 @@ impl LifeReader {
             object: Arc::clone(place.object()),
             id: id.into(),
             sequence: self.next_sequence.fetch_add(1, Ordering::Relaxed),
-            expires: Instant::now() + ttl,
+            expires: clock::now() + ttl,
             record: OnceLock::new(),
             is_written: AtomicBool::new(false),
             _place: place,

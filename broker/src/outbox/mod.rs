@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use matcher::live::Cause;
 use tokio::sync::Notify;
 
+use crate::clock;
 use crate::config::{self, OverflowName};
 use crate::ingest::feature::Body;
 use crate::recipient::Recipient;
@@ -233,7 +234,7 @@ impl Outbox {
             filled: Notify::new(),
             answered: Notify::new(),
             heard_ms: AtomicU64::new(0),
-            started: Instant::now(),
+            started: clock::now(),
         }
     }
 
@@ -388,14 +389,15 @@ impl Outbox {
 
     /// Notes that the other side lives.
     pub(crate) fn hear(&self) {
-        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let elapsed =
+            u64::try_from(clock::now().duration_since(self.started).as_millis()).unwrap_or(u64::MAX);
         self.heard_ms.store(elapsed, Ordering::Relaxed);
     }
 
     /// For how long the other side has been silent.
     pub(crate) fn silence(&self) -> Duration {
         let heard = Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
-        self.started.elapsed().saturating_sub(heard)
+        clock::now().duration_since(self.started).saturating_sub(heard)
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::kept::{Kept, KeptMatch};
 use super::ledger::Waiting;
 use super::resume::pull;
 use super::{Client, Sessions};
+use crate::clock;
 use crate::outbox::{Delivery, Entry, Offered, Reason};
 use crate::refusal::Refusal;
 use crate::store::StoredMatch;
@@ -41,12 +42,6 @@ impl Durable {
             is_dated: false,
         }
     }
-}
-
-/// The time of day.
-pub(super) fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Sessions {
@@ -296,5 +291,5 @@ impl Sessions {
 /// When a match has been kept for long enough. Never at once: a clock that was set makes nobody busy.
 fn date(at_ms: u64, now_ms: u64, age_ms: u64) -> Instant {
     let left_ms = at_ms.saturating_add(age_ms).saturating_sub(now_ms).clamp(1, age_ms.max(1));
-    Instant::now() + Duration::from_millis(left_ms)
+    clock::now() + Duration::from_millis(left_ms)
 }

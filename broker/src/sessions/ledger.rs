@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::{Installed, Sessions, recovery};
+use crate::clock;
 use crate::ingest::feature::{Body, Live, Published};
 use crate::outbox::{Entry, Outbox};
 use crate::receipt::Ticket;
@@ -220,7 +221,7 @@ impl Ledger {
 
     fn put_off(&mut self) {
         if self.due_at.is_none() {
-            self.due_at = Some(Instant::now() + self.delay);
+            self.due_at = Some(clock::now() + self.delay);
         }
     }
 
@@ -316,7 +317,7 @@ impl Sessions {
         if self.writes_live {
             self.ledger.take_dropped_lives();
         }
-        if self.ledger.is_ripe(Instant::now()) {
+        if self.ledger.is_ripe(clock::now()) {
             self.commit();
         }
     }
@@ -340,7 +341,7 @@ impl Sessions {
                 ledger.health.failing.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(%error, "not on disk; nothing is changed until it is, and each second it is tried again");
             }
-            ledger.retry_at = Some(Instant::now() + RETRY);
+            ledger.retry_at = Some(clock::now() + RETRY);
             // Who waits is told. What was changed stays, and what it brought is delivered when it is on disk.
             let answers = ledger.waiting.extract_if(.., |waiting| matches!(waiting, Waiting::Answer(_)));
             for waiting in answers {

@@ -9,8 +9,8 @@ use matcher::subscription::SubscriptionId;
 
 use super::Sessions;
 use super::dealing::Occurrence;
-use super::durable::unix_ms;
 use super::ledger::Waiting;
+use crate::clock;
 use crate::ingest::feature::{Body, Live, Published};
 use crate::outbox::{Entry, Gap, Reason, Transition};
 use crate::store::StoredLive;
@@ -30,9 +30,9 @@ impl Sessions {
 
     /// Lets everything happen whose time has come.
     pub(crate) fn advance(&mut self) {
-        let now = Instant::now();
+        let now = clock::now();
         self.now = self.moment(now);
-        self.unix_ms = unix_ms();
+        self.unix_ms = clock::unix_ms();
         let unfinished = std::mem::take(&mut self.unfinished);
         for object in unfinished.revoked {
             self.tracker.revoke_object(&object, self.now, &mut self.effects);
@@ -106,7 +106,7 @@ impl Sessions {
 
     fn put_live(&mut self, published: &Arc<Published>, live: &Live, is_revoked: bool) {
         let Some(body) = self.ledger.body(&published.body, self.unix_ms) else { return };
-        let left = live.expires.saturating_duration_since(Instant::now());
+        let left = live.expires.saturating_duration_since(clock::now());
         let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
         let Live { object, id, sequence, .. } = live;
         let stored = StoredLive {

@@ -23,6 +23,7 @@ use matcher::live::{Effect, Fix, Interest, Moment, Settings, Tracker};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use crate::census::{Census, Place};
+use crate::clock;
 use crate::config::{self, InaccurateFixes, Limits, OverflowName};
 use crate::ingest::feature::Published;
 use crate::ingest::subscription::{Prepared, quoted};
@@ -240,7 +241,7 @@ impl Sessions {
             },
             kept_total: kept,
             dates: BinaryHeap::new(),
-            unix_ms: durable::unix_ms(),
+            unix_ms: clock::unix_ms(),
             writes_live: is_first && disk.is_some(),
             unfinished: Unfinished::default(),
             ledger: Ledger::new(disk, delay, health, dropped_lives),

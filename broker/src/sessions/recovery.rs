@@ -8,9 +8,10 @@ use matcher::geo::World;
 use matcher::live::{Announcement, Fix, Moment, Standing, StandingNow};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
-use super::durable::{Durable, unix_ms};
+use super::durable::Durable;
 use super::kept::{Kept, KeptMatch};
 use super::{Activity, Client, Held, Sessions};
+use crate::clock;
 use crate::config::{Config, Limits, OverflowName};
 use crate::ingest::feature::{Body, FeatureReader, Published};
 use crate::ingest::subscription::{Prepared, SubscriptionReader, quoted};
@@ -86,12 +87,12 @@ impl Restored {
         let reader = SubscriptionReader::new(world, lenient.limits.clone(), config.outbox.overflow);
         let lenient = FeatureReader::new(world, &lenient.limits, 0);
         let mut bodies = HashMap::new();
-        let now_ms = unix_ms();
+        let now_ms = clock::unix_ms();
         let live = recovered.live.into_iter().map(|one| {
             let body = body_of(&mut bodies, one.live.body, &one.body);
             let left_ms = one.live.expires_ms.saturating_sub(now_ms);
             let is_over = one.live.is_revoked || left_ms == 0;
-            let expires = if !is_over { Instant::now() + Duration::from_millis(left_ms) } else { started };
+            let expires = if !is_over { clock::now() + Duration::from_millis(left_ms) } else { started };
             let rehearsed = lenient.rehearse(&body.text).map_err(|refusal| RestoreError {
                 what: format!("the live event {}", one.live.id),
                 why: refusal.problem().detail.unwrap_or_default(),
@@ -178,8 +179,8 @@ impl Sessions {
     /// Takes up what was left: live events, which every shard has, and the clients of this one. Nobody is told of
     /// anything; what was due since happens at the first [`advance`](Self::advance).
     pub(crate) fn restore(&mut self, clients: Vec<RestoredClient>, live: &[RestoredLive]) {
-        self.now = self.moment(Instant::now());
-        self.unix_ms = unix_ms();
+        self.now = self.moment(clock::now());
+        self.unix_ms = clock::unix_ms();
         for RestoredLive { published, is_revoked } in live {
             let Some(life) = &published.live else { continue };
             self.ledger.track_record(life);

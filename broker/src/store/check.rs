@@ -19,7 +19,7 @@ use super::{store_file, tail, tail_file};
 /// What is in a data directory, and what is wrong with it.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    counts: Vec<(&'static str, u64)>,
+    pub(crate) counts: Vec<(&'static str, u64)>,
     world: String,
     /// The first of them.
     problems: Vec<String>,
@@ -34,7 +34,7 @@ impl Report {
         self.problems_count == 0
     }
 
-    fn tell(&mut self, problem: String) {
+    pub(super) fn tell(&mut self, problem: String) {
         self.problems_count += 1;
         if self.problems.len() < TOLD_MAX {
             self.problems.push(problem);
@@ -106,7 +106,7 @@ pub(crate) fn check(dir: &Path) -> Result<Report, StoreError> {
 }
 
 /// Looks at what refers to what.
-fn links(contents: &Contents, report: &mut Report) {
+pub(super) fn links(contents: &Contents, report: &mut Report) {
     let Contents { clients, live, bodies, log, .. } = contents;
     let (mut subscriptions, mut standings, mut kept) = (0, 0, 0);
     let mut referred = HashSet::new();

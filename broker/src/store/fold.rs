@@ -16,6 +16,7 @@ use super::kept::Kept;
 use super::keys::{self, Table};
 use super::recovery::{LogState, body_of};
 use super::window::{Changes, Point, Window};
+use crate::clock;
 
 /// The fold at hand.
 #[derive(Debug)]
@@ -193,7 +194,7 @@ impl Folding {
 }
 
 fn is_past(until: Instant) -> bool {
-    Instant::now() >= until
+    clock::now() >= until
 }
 
 /// Why a change did not come into its table.

@@ -42,6 +42,8 @@ mod window;
 mod writer;
 
 #[cfg(test)]
+pub(crate) mod inline;
+#[cfg(test)]
 mod tests;
 
 use std::io;
@@ -176,53 +178,8 @@ impl Store {
         pace: Pace,
         progress: &dyn Fn(Progress),
     ) -> Result<(Self, Recovered), StoreError> {
-        let shared = Arc::new(Shared {
-            medium,
-            database: Mutex::new(None),
-            dropped: Arc::default(),
-            next_body: AtomicU64::new(0),
-            is_closing: AtomicBool::new(false),
-            figures: OnceLock::new(),
-        });
-        let path = shared.path();
-        let database = verified(&shared, progress)?;
-        let (meta, mut contents) = guarded(path, || {
-            let meta = format::prepare(&database, path, world)?;
-            *shared.database() = Some(database);
-            let contents = read_back(&shared, &meta, progress)?;
-            Ok((meta, contents))
-        })?;
-        let (requests, waiting) = mpsc::sync_channel(REQUESTS_MAX);
-        let mut lazy = None;
-        if let Some((dir, lazily)) = dir
-            && (lazily.is_some() || tail_file(dir).exists())
-        {
-            let (mut tail, Found { rows, rest_bytes }) = Tail::open(tail_file(dir), contents.log.last)?;
-            if rest_bytes > 0 {
-                let path = tail_file(dir);
-                tracing::warn!(path = %path.display(), rest_bytes, "{}", tail::CUT);
-            }
-            if !rows.is_empty() {
-                let append = |database: &Option<_>| match database {
-                    Some(database) => writer::append(database, path, &rows),
-                    None => Err(StoreError::Closed),
-                };
-                guarded(path, || append(&*shared.database()))?;
-                contents = guarded(path, || read_back(&shared, &meta, progress))?;
-            }
-            tail.clear()?;
-            lazy = lazily.map(|every| Lazy::new(tail, every));
-        }
-        shared.next_body.store(contents.log.next_body, Ordering::Release);
-        let (log, references) = (contents.log, std::mem::take(&mut contents.references));
-        let (recovered, cleanup) = contents.recover(&shared.dropped);
-        if !cleanup.is_empty() {
-            tracing::warn!(path = %path.display(), "records refer to what is not there; they are removed");
-        }
-        let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup, pace);
-        if let Some(lazy) = lazy {
-            writer.acknowledge_before_sync(lazy);
-        }
+        let (writer, requests, recovered) = prepare(medium, world, dir, pace, progress)?;
+        let shared = Arc::clone(&writer.shared);
         let thread = thread::Builder::new().name("store".to_owned()).spawn(move || writer.run());
         let thread = thread.map_err(|error| StoreError::io("start a thread for", shared.path(), &error))?;
         let inner =
@@ -273,6 +230,64 @@ impl Drop for Inner {
         // A writer that panicked has said so itself.
         let _ = self.writer.take().map(JoinHandle::join);
     }
+}
+
+/// Opens what is there and reads it back, for a writer that has yet to be run.
+fn prepare(
+    medium: Box<dyn Medium>,
+    world: Option<WorldName>,
+    dir: Option<(&Path, Option<Duration>)>,
+    pace: Pace,
+    progress: &dyn Fn(Progress),
+) -> Result<(Writer, SyncSender<Request>, Recovered), StoreError> {
+    let shared = Arc::new(Shared {
+        medium,
+        database: Mutex::new(None),
+        dropped: Arc::default(),
+        next_body: AtomicU64::new(0),
+        is_closing: AtomicBool::new(false),
+        figures: OnceLock::new(),
+    });
+    let path = shared.path();
+    let database = verified(&shared, progress)?;
+    let (meta, mut contents) = guarded(path, || {
+        let meta = format::prepare(&database, path, world)?;
+        *shared.database() = Some(database);
+        let contents = read_back(&shared, &meta, progress)?;
+        Ok((meta, contents))
+    })?;
+    let (requests, waiting) = mpsc::sync_channel(REQUESTS_MAX);
+    let mut lazy = None;
+    if let Some((dir, lazily)) = dir
+        && (lazily.is_some() || tail_file(dir).exists())
+    {
+        let (mut tail, Found { rows, rest_bytes }) = Tail::open(tail_file(dir), contents.log.last)?;
+        if rest_bytes > 0 {
+            let path = tail_file(dir);
+            tracing::warn!(path = %path.display(), rest_bytes, "{}", tail::CUT);
+        }
+        if !rows.is_empty() {
+            let append = |database: &Option<_>| match database {
+                Some(database) => writer::append(database, path, &rows),
+                None => Err(StoreError::Closed),
+            };
+            guarded(path, || append(&*shared.database()))?;
+            contents = guarded(path, || read_back(&shared, &meta, progress))?;
+        }
+        tail.clear()?;
+        lazy = lazily.map(|every| Lazy::new(tail, every));
+    }
+    shared.next_body.store(contents.log.next_body, Ordering::Release);
+    let (log, references) = (contents.log, std::mem::take(&mut contents.references));
+    let (recovered, cleanup) = contents.recover(&shared.dropped);
+    if !cleanup.is_empty() {
+        tracing::warn!(path = %path.display(), "records refer to what is not there; they are removed");
+    }
+    let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup, pace);
+    if let Some(lazy) = lazy {
+        writer.acknowledge_before_sync(lazy);
+    }
+    Ok((writer, requests, recovered))
 }
 
 /// Makes a new file. Under its name there is a whole one or none, whenever power is lost.

@@ -22,6 +22,7 @@ use super::format::{self, LOG, LogRow};
 use super::records::Dropped;
 use super::recovery::{self, LogState};
 use super::tail::{NumberedRow, Tail};
+use crate::clock;
 
 /// What the writer and its callers share.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub(super) struct Request {
 /// Runs until all senders of requests are gone.
 #[derive(Debug)]
 pub(super) struct Writer {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     requests: Receiver<Request>,
     log: LogState,
     bodies: Bodies,
@@ -190,8 +191,7 @@ impl Writer {
         if due.is_some_and(|due| due <= now) {
             return Next::Sync;
         }
-        let has_to_fold = self.folding.is_some() || (self.lazy.is_none() && self.is_long());
-        if has_to_fold && self.shared.database().is_some() {
+        if self.has_to_fold() {
             return match self.requests.try_recv() {
                 Ok(request) => Next::Commit(request),
                 Err(TryRecvError::Empty) => Next::Fold,
@@ -208,6 +208,11 @@ impl Writer {
         }
     }
 
+    pub(super) fn has_to_fold(&self) -> bool {
+        let has_to = self.folding.is_some() || (self.lazy.is_none() && self.is_long());
+        has_to && self.shared.database().is_some()
+    }
+
     fn is_long(&self) -> bool {
         self.log.bytes > self.pace.bytes || self.log.last - self.log.folded > self.pace.rows
     }
@@ -222,7 +227,7 @@ impl Writer {
         }
     }
 
-    fn commit_group(&mut self, first: Request) {
+    pub(super) fn commit_group(&mut self, first: Request) {
         let mut bytes = first.batch.bytes();
         let mut group = vec![first];
         while bytes < GROUP_BYTES
@@ -305,12 +310,12 @@ impl Writer {
     }
 
     /// A slice of a fold while nobody commits. What only reads needs no transaction that is synced.
-    fn fold(&mut self) -> Result<(), StoreError> {
+    pub(super) fn fold(&mut self) -> Result<(), StoreError> {
         let slice = self.pace.idle_slice;
         let Some(folding) = self.folding.as_mut().filter(|folding| folding.is_merging()) else {
             return self.write(&[], slice);
         };
-        let (begun, shared) = (Instant::now(), &self.shared);
+        let (begun, shared) = (clock::now(), &self.shared);
         let path = shared.path();
         let merged = guarded(path, || {
             let of = |error: redb::Error| StoreError::of("read", path, error);
@@ -365,7 +370,7 @@ impl Writer {
             // The further behind, the longer the slices.
             let slice =
                 slice * u32::try_from(self.log.bytes / self.pace.bytes).unwrap_or(u32::MAX).clamp(1, 50);
-            let begun = Instant::now();
+            let begun = clock::now();
             is_folded = folding.advance(&txn, path, &mut self.bodies, &mut log, begun + slice)?;
             if let Some(figures) = shared.figures.get() {
                 figures.folded(begun.elapsed(), is_folded);

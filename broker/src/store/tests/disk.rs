@@ -12,7 +12,7 @@ use super::super::disk::Medium;
 
 /// A disk; a clone is the same one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Disk(Arc<Mutex<State>>);
+pub(crate) struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -53,7 +53,7 @@ impl State {
 }
 
 impl Disk {
-    pub(super) fn of(bytes: Vec<u8>) -> Self {
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
         let state = State { synced: bytes.clone(), now: bytes, ..State::default() };
         Self(Arc::new(Mutex::new(state)))
     }
@@ -62,30 +62,34 @@ impl Disk {
         self.0.lock().expect("no test panics with a disk in hand")
     }
 
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         self.state().now.clone()
     }
 
-    pub(super) fn syncs(&self) -> u64 {
+    pub(crate) fn syncs(&self) -> u64 {
         self.state().syncs
     }
 
-    pub(super) fn lose_power_after(&self, writes: u64) {
+    pub(crate) fn lose_power_after(&self, writes: u64) {
         self.state().power = Some(writes);
     }
 
-    pub(super) fn lie_once_in(&self, syncs: u64) {
+    pub(crate) fn is_off(&self) -> bool {
+        self.state().is_off
+    }
+
+    pub(crate) fn lie_once_in(&self, syncs: u64) {
         self.state().lies = Some(syncs);
     }
 
     /// It may become so many bytes longer; `None`: without bound.
-    pub(super) fn leave_room(&self, bytes: Option<usize>) {
+    pub(crate) fn leave_room(&self, bytes: Option<usize>) {
         let mut state = self.state();
         state.room = bytes.map(|bytes| state.now.len() + bytes);
     }
 
     /// What may be there after power was lost: what was synced, and of all sectors written since then any.
-    pub(super) fn torn(&self, random: &mut StdRng) -> Vec<u8> {
+    pub(crate) fn torn(&self, random: &mut StdRng) -> Vec<u8> {
         let state = self.state();
         let mut bytes = state.synced.clone();
         if let Some(len) = state.lengths.last()
@@ -158,9 +162,15 @@ impl StorageBackend for Disk {
         if state.lies.is_some_and(|lies| state.syncs.is_multiple_of(lies)) {
             return Ok(());
         }
-        state.synced = state.now.clone();
-        state.unsynced.clear();
-        state.lengths.clear();
+        let State { synced, unsynced, lengths, now, .. } = &mut *state;
+        synced.resize(now.len(), 0);
+        for (at, data) in unsynced.drain(..) {
+            let end = now.len().min(at + data.len());
+            if let Some(written) = now.get(at..end) {
+                synced[at..end].copy_from_slice(written);
+            }
+        }
+        lengths.clear();
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 mod corruption;
 mod directory;
-mod disk;
+pub(super) mod disk;
 mod faults;
 mod killed;
 mod latency;

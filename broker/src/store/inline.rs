@@ -1,0 +1,84 @@
+//! A store without a thread: whoever commits drives the writer. For simulations, in which nothing happens by itself.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub(crate) use super::check::Report;
+use super::recovery;
+pub(crate) use super::tests::disk::Disk as TestDisk;
+use super::writer::{Pace, Request, Writer};
+use super::{Batch, BodyId, Recovered, StoreError, StoredBody, check, format, prepare};
+use crate::config::WorldName;
+use crate::sessions;
+
+/// A store whose writer runs where it is asked to; a clone is another handle to it.
+#[derive(Clone)]
+pub(crate) struct InlineStore(Arc<Mutex<Inline>>);
+
+struct Inline {
+    writer: Writer,
+    /// Kept, for without senders the writer's queue would count as closed.
+    _requests: SyncSender<Request>,
+}
+
+impl InlineStore {
+    /// Opens what is on a disk. A fold begins at so many rows of log, and either does one thing at a time or all at once:
+    /// where the clock stands still there is nothing in between.
+    pub(crate) fn open(
+        disk: &TestDisk,
+        rows: u64,
+        folds_at_once: bool,
+    ) -> Result<(Self, Recovered), StoreError> {
+        let slice = Duration::from_secs(u64::from(folds_at_once));
+        let pace = Pace { bytes: 16 << 20, rows, slice, idle_slice: slice };
+        let (writer, requests, recovered) =
+            prepare(Box::new(disk.clone()), Some(WorldName::Planar), None, pace, &|_| {})?;
+        Ok((Self(Arc::new(Mutex::new(Inline { writer, _requests: requests }))), recovered))
+    }
+
+    fn inline(&self) -> MutexGuard<'_, Inline> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the writer does while nobody commits. Says whether there was something.
+    pub(crate) fn idle(&self) -> bool {
+        let writer = &mut self.inline().writer;
+        let has_to_fold = writer.has_to_fold();
+        if has_to_fold {
+            // What fails here is told to whoever commits next.
+            drop(writer.fold());
+        }
+        has_to_fold
+    }
+
+    /// What `nearcast check` says of what is committed.
+    pub(crate) fn check(&self) -> Result<Report, StoreError> {
+        let shared = Arc::clone(&self.inline().writer.shared);
+        let txn = shared.snapshot()?;
+        let mut report = Report::default();
+        let meta = format::Meta::read(&txn, shared.path())?.ok_or(StoreError::Closed)?;
+        let mut fault = |what| {
+            report.tell(what);
+            Ok(())
+        };
+        let contents = recovery::read(&txn, &meta, shared.path(), &mut |_, _| {}, &mut fault)?;
+        check::links(&contents, &mut report);
+        Ok(report)
+    }
+}
+
+impl sessions::Disk for InlineStore {
+    fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
+        let (done, outcome) = mpsc::sync_channel(1);
+        self.inline().writer.commit_group(Request { batch: batch.clone(), done });
+        outcome.recv().unwrap_or(Err(StoreError::Closed))
+    }
+
+    fn new_body(&self) -> Arc<StoredBody> {
+        let shared = Arc::clone(&self.inline().writer.shared);
+        let id = BodyId(shared.next_body.fetch_add(1, Ordering::AcqRel));
+        Arc::new(StoredBody { id, dropped: Arc::clone(&shared.dropped) })
+    }
+}
