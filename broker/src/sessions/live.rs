@@ -74,7 +74,8 @@ impl Sessions {
         };
         let before = self.current_body(object);
         self.tracker.publish(new, self.rows.row(index), self.now, &mut self.effects);
-        if self.writes_live {
+        // Where its end will be written it has to be, too: the one before it would be live again after a crash.
+        if self.writes_live || self.tracker.is_recorded(object) {
             self.record_live(published);
         }
         self.deal();

@@ -371,7 +371,8 @@ impl Contents {
             };
             loose.remove_live(&older.live.object, older.live.sequence);
         }
-        let live = newest.into_values().collect();
+        let mut live: Vec<_> = newest.into_values().collect();
+        live.sort_unstable_by_key(|one| one.live.sequence);
         let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut loose)).collect();
         (Recovered { clients, live }, loose)
     }

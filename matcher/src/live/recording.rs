@@ -33,6 +33,17 @@ impl<P: Clone> Tracker<P> {
         }
     }
 
+    /// Whether a subscription that is recorded knows the live event of an object.
+    ///
+    /// Cost: a look at each subscription that knows it, up to the first that is recorded.
+    #[must_use]
+    pub fn is_recorded(&self, object: &str) -> bool {
+        let number = self.scene.events.of_object(object);
+        let live = number.and_then(|number| self.scene.events.get(number));
+        let is_recorded = |id: &SubscriptionId| self.watch(*id).is_some_and(|watch| watch.is_recorded);
+        live.is_some_and(|live| live.known_to.iter().any(is_recorded))
+    }
+
     /// Notes all that a subscription knows.
     pub(super) fn note_all(&mut self, id: SubscriptionId) {
         let Some(watch) = watch_mut(&mut self.watches, id) else { return };
