@@ -557,4 +557,6 @@ mod crash_tests;
 #[cfg(test)]
 mod durable_tests;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;

@@ -79,6 +79,6 @@ impl sessions::Disk for InlineStore {
     fn new_body(&self) -> Arc<StoredBody> {
         let shared = Arc::clone(&self.inline().writer.shared);
         let id = BodyId(shared.next_body.fetch_add(1, Ordering::AcqRel));
-        Arc::new(StoredBody { id, dropped: Arc::clone(&shared.dropped) })
+        StoredBody::new(id, false, &shared.dropped)
     }
 }
