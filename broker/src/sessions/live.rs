@@ -185,12 +185,24 @@ impl Sessions {
             if transition == Some(Transition::Exit) {
                 self.ledger.hold(published);
             }
+            if let Some(live) = live {
+                self.record_told(client, &live.object);
+            }
             let occurrence = Occurrence { cause: effect.cause, transition, body: &published.body, entry };
             self.deliver_to(client, &numbers, &occurrence);
         }
         drop(told);
         effects.clear();
         self.effects = effects;
+    }
+
+    /// Writes an object's present event with what is kept of the object: or the one before it would be live again after a
+    /// crash, and come again.
+    fn record_told(&mut self, client: u32, object: &str) {
+        let is_kept = self.clients.get(client).is_some_and(|client| client.durable.is_some());
+        if let Some(published) = self.tracker.live_of(object).filter(|_| is_kept).map(Arc::clone) {
+            self.record_live(&published);
+        }
     }
 
     /// An object that would have entered did not, which takes an offset as the enter would have.

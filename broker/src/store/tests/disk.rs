@@ -163,6 +163,8 @@ impl StorageBackend for Disk {
             return Ok(());
         }
         let State { synced, unsynced, lengths, now, .. } = &mut *state;
+        // What was cut off in between is zeros, even where the file is as long again.
+        synced.truncate(lengths.iter().copied().min().unwrap_or(usize::MAX));
         synced.resize(now.len(), 0);
         for (at, data) in unsynced.drain(..) {
             let end = now.len().min(at + data.len());

@@ -60,8 +60,8 @@ fn nothing_acknowledged_is_lost_with_the_power() {
 /// A disk that says that it has synced and has not: nobody can keep anything on it, and the test above sees that.
 #[test]
 fn a_disk_that_lies_is_found_out() {
-    let found = (0..runs(20, 200)).filter(|seed| lives(*seed, Some(5)).is_err()).count();
-    assert!(found > 0, "the test sees nothing");
+    // One run in some fifteen is hurt.
+    assert!((0..400).any(|seed| lives(seed, Some(5)).is_err()), "the test sees nothing");
 }
 
 /// One bit of the file's header says which of two commits is the last, and has no checksum.
