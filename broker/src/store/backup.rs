@@ -93,7 +93,10 @@ fn write_copy(shared: &Shared, partial: &PathBuf) -> Result<u64, StoreError> {
     };
     let backend = FileMedium { path: partial.clone() }.open();
     let backend = backend.map_err(|error| StoreError::io("make", partial, &error))?;
-    let database = open_database(super::disk::Counted { inner: backend, read: Default::default() }, partial)?;
+    let database = open_database(
+        super::disk::Counted { inner: backend, read: Default::default(), fault: Default::default() },
+        partial,
+    )?;
     let mut copy = Copy { shared, database, partial, records: 0 };
     copy.in_one(|txn| meta.write(txn).map(|()| 0))?;
     copy.log(&txn)?;

@@ -75,7 +75,10 @@ pub(crate) fn check(dir: &Path) -> Result<Report, StoreError> {
     let _lock = Lock::take_existing(dir)?;
     let mut report = Report::default();
     let read = guarded(&path, || {
-        let database = open_database(Counted { inner: Box::new(overlay), read: Arc::default() }, &path)?;
+        let database = open_database(
+            Counted { inner: Box::new(overlay), read: Arc::default(), fault: Arc::default() },
+            &path,
+        )?;
         let of = |error| StoreError::of("read", &path, error);
         let txn = database.begin_read().map_err(|error| of(redb::Error::from(error)))?;
         let Some(meta) = Meta::read(&txn, &path)? else {

@@ -27,11 +27,28 @@ pub(super) struct FileMedium {
     pub(super) path: PathBuf,
 }
 
-/// A backend that tells how much was read: a start reads all of it.
+/// A backend that tells how much was read, for a start reads all of it, and what went wrong: the library may tell no more than
+/// that something did before.
 #[derive(Debug)]
 pub(super) struct Counted {
     pub(super) inner: Box<dyn StorageBackend>,
     pub(super) read: Arc<AtomicU64>,
+    pub(super) fault: Arc<Fault>,
+}
+
+/// The first failure since it was taken last. A std mutex: held to copy a text.
+#[derive(Debug, Default)]
+pub(super) struct Fault(Mutex<Option<io::Error>>);
+
+impl Fault {
+    fn note(&self, error: &io::Error) {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert_with(|| io::Error::new(error.kind(), error.to_string()));
+    }
+
+    pub(super) fn take(&self) -> Option<io::Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// A file that is only read: what is written over it stays in memory.
@@ -102,15 +119,15 @@ impl StorageBackend for Counted {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
+        self.inner.set_len(len).inspect_err(|error| self.fault.note(error))
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.inner.sync_data()
+        self.inner.sync_data().inspect_err(|error| self.fault.note(error))
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.inner.write(offset, data)
+        self.inner.write(offset, data).inspect_err(|error| self.fault.note(error))
     }
 
     fn close(&self) -> io::Result<()> {

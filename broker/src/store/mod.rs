@@ -247,6 +247,7 @@ fn prepare(
         next_body: AtomicU64::new(0),
         is_closing: AtomicBool::new(false),
         figures: OnceLock::new(),
+        fault: Arc::default(),
     });
     let path = shared.path();
     let database = verified(&shared, progress)?;
@@ -298,7 +299,7 @@ fn make(path: &Path, world: WorldName) -> Result<(), StoreError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of(error)),
         _ => {}
     }
-    let backend = Counted { inner: medium.open().map_err(of)?, read: Arc::default() };
+    let backend = Counted { inner: medium.open().map_err(of)?, read: Arc::default(), fault: Arc::default() };
     let database = format::open_database(backend, &medium.path)?;
     format::prepare(&database, &medium.path, Some(world))?;
     drop(database);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use redb::{Database, ReadTransaction, ReadableDatabase as _, WriteTransaction};
 
 use super::batch::Batch;
-use super::disk::{Counted, Medium};
+use super::disk::{Counted, Fault, Medium};
 use super::error::StoreError;
 use super::figures::Figures;
 use super::fold::{Bodies, Folding};
@@ -35,6 +35,7 @@ pub(super) struct Shared {
     /// Whoever copies ends.
     pub(super) is_closing: AtomicBool,
     pub(super) figures: OnceLock<Figures>,
+    pub(super) fault: Arc<Fault>,
 }
 
 /// A batch, and who waits for it.
@@ -134,7 +135,7 @@ impl Shared {
         let path = self.path();
         guarded(path, || {
             let inner = self.medium.open().map_err(|error| StoreError::io("open", path, &error))?;
-            format::open_database(Counted { inner, read }, path)
+            format::open_database(Counted { inner, read, fault: Arc::clone(&self.fault) }, path)
         })
     }
 }
@@ -338,7 +339,12 @@ impl Writer {
     fn write(&mut self, rows: &[NumberedRow], slice: Duration) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
         self.open_again()?;
+        shared.fault.take();
         let outcome = guarded(shared.path(), || self.transact(rows, slice));
+        let outcome = outcome.map_err(|told| match shared.fault.take() {
+            Some(error) => StoreError::io("write", shared.path(), &error),
+            None => told,
+        });
         if let Err(error) = &outcome {
             *shared.database() = None;
             self.folding = None;

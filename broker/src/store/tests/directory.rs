@@ -29,6 +29,7 @@ pub(super) fn bodies_stored(disk: &Disk) -> Vec<u64> {
     let backend = crate::store::disk::Counted {
         inner: disk.open().expect("it opens"),
         read: std::sync::Arc::default(),
+        fault: Default::default(),
     };
     let database = crate::store::format::open_database(backend, Path::new("memory")).expect("it opens");
     let txn = database.begin_read().expect("it can be read");

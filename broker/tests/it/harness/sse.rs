@@ -50,7 +50,7 @@ impl Sse {
         attempt.unwrap_or_else(|| panic!("the stream of {client} ended at once"))
     }
 
-    /// The same with a broker that may go away; `None` where it did.
+    /// The same with a broker that may go away or have too much to do; `None` where it did.
     pub(crate) async fn attempt(address: SocketAddr, client: &str, last_event_id: &str) -> Option<Self> {
         // A pool of its own: a stream keeps its connection for good, and pools are for those that come back.
         let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build();
@@ -60,6 +60,10 @@ impl Sse {
             request = request.header("last-event-id", last_event_id);
         }
         let response = within(&url, request.send()).await.ok()?;
+        if response.status() == 503 {
+            // Its queues are full, or it is ending.
+            return None;
+        }
         assert_eq!(response.status(), 200, "{url}");
         let content_type = response.headers()["content-type"].to_str().unwrap_or_default().to_owned();
         assert!(content_type.starts_with("text/event-stream"), "{url}: {content_type}");
