@@ -76,6 +76,8 @@ pub(super) struct Ledger {
     sessions: Vec<u32>,
     /// Events whose end the batch tells: their records stay until it is on disk.
     ended: Vec<Arc<Published>>,
+    /// Objects that something in the batch is about, whose live events belong into it as well.
+    objects: Vec<Arc<str>>,
     /// Live events in the batch. Their records are not to go before it has put them there.
     lives: Vec<Arc<Published>>,
     /// Of all shards; filled by whoever lets go of one last, emptied by the first.
@@ -172,6 +174,7 @@ impl Ledger {
             waiting: Vec::new(),
             sessions: Vec::new(),
             ended: Vec::new(),
+            objects: Vec::new(),
             lives: Vec::new(),
             dropped_lives,
             step: 1,
@@ -258,6 +261,14 @@ impl Ledger {
         }
     }
 
+    /// Notes that the batch says something of an object. Its live event is written along: without it the one before it
+    /// would be live again after a crash, and come again. The shard that writes all live events may not have come to it yet.
+    pub(super) fn concern(&mut self, object: &Arc<str>) {
+        if self.disk.is_some() && self.objects.last() != Some(object) {
+            self.objects.push(Arc::clone(object));
+        }
+    }
+
     /// Notes that the batch has a live event.
     pub(super) fn wrote_live(&mut self, published: &Arc<Published>) {
         self.lives.push(Arc::clone(published));
@@ -313,7 +324,7 @@ impl Sessions {
         if !self.ledger.has_disk() {
             return;
         }
-        self.record_standings();
+        self.record_objects();
         if self.writes_live {
             self.ledger.take_dropped_lives();
         }
@@ -325,7 +336,7 @@ impl Sessions {
     /// The same when the broker ends: nothing is put off any more.
     pub(crate) fn commit_rest(&mut self) {
         if self.ledger.has_disk() {
-            self.record_standings();
+            self.record_objects();
             self.commit();
         }
     }
@@ -414,7 +425,7 @@ impl Sessions {
 
     /// Answers a command that was carried out: once what it changed is on disk, at once where it changed nothing.
     pub(crate) fn answer(&mut self, answer: Answer) {
-        self.record_standings();
+        self.record_objects();
         self.ledger.answer(answer);
     }
 
@@ -431,14 +442,14 @@ impl Sessions {
         }
     }
 
-    /// Puts the standings of durable subscriptions that have changed into the batch.
-    fn record_standings(&mut self) {
+    /// Puts into the batch how the standings of durable subscriptions have changed, and the live events of all objects that it
+    /// says something of.
+    fn record_objects(&mut self) {
         if !self.ledger.has_disk() {
             return;
         }
         let (subscriptions, clients, ledger) = (&self.subscriptions, &self.clients, &mut self.ledger);
         let (now, unix_ms) = (self.now, self.unix_ms);
-        let mut objects = Vec::new();
         self.tracker.drain_standings(|number, object, standing| {
             let Some(held) = subscriptions.get(number.0) else { return };
             let Some(client) = clients.get(held.client) else { return };
@@ -450,17 +461,17 @@ impl Sessions {
                 }
                 None => batch.remove_standing(&client.name, &held.id, object),
             }
-            objects.push(Arc::clone(object));
+            ledger.concern(object);
         });
-        // A standing is worth nothing without the event that it is of, nor its end without the newer event that ended it:
-        // the older one would be live again, and new. The shard that writes events may not have written it yet.
+        let mut objects = std::mem::take(&mut self.ledger.objects);
         objects.sort_unstable();
         objects.dedup();
-        for object in objects {
+        for object in objects.drain(..) {
             if let Some(published) = self.tracker.live_of(&object).map(Arc::clone) {
                 self.record_live(&published);
             }
         }
+        self.ledger.objects = objects;
     }
 
     /// Takes back what waits for a client that is gone: its number may be another's soon.

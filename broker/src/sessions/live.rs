@@ -74,9 +74,9 @@ impl Sessions {
         };
         let before = self.current_body(object);
         self.tracker.publish(new, self.rows.row(index), self.now, &mut self.effects);
-        // Where its end will be written it has to be, too: the one before it would be live again after a crash.
+        // A durable subscription that knows it already has no standing that changes, and its end will be written.
         if self.writes_live || self.tracker.is_recorded(object) {
-            self.record_live(published);
+            self.ledger.concern(object);
         }
         self.deal();
         // Of the two one is live no more, or, where the newer one came first, never was.
@@ -96,11 +96,10 @@ impl Sessions {
         self.tracker.live_of(object).map(|published| Arc::clone(&published.body))
     }
 
-    /// Writes a live event, if no shard has yet, and if it is: one that was overtaken is not.
+    /// Writes a live event, if no shard has yet.
     pub(super) fn record_live(&mut self, published: &Arc<Published>) {
         let Some(live) = &published.live else { return };
-        let is_live = || self.tracker.live_of(&live.object).is_some_and(|it| Arc::ptr_eq(it, published));
-        if !live.is_written.load(Ordering::Acquire) && is_live() {
+        if !live.is_written.load(Ordering::Acquire) {
             self.put_live(published, live, false);
         }
     }
@@ -185,8 +184,9 @@ impl Sessions {
             if transition == Some(Transition::Exit) {
                 self.ledger.hold(published);
             }
-            if let Some(live) = live {
-                self.record_told(client, &live.object);
+            let is_kept = self.clients.get(client).is_some_and(|client| client.durable.is_some());
+            if let Some(live) = live.filter(|_| is_kept) {
+                self.ledger.concern(&live.object);
             }
             let occurrence = Occurrence { cause: effect.cause, transition, body: &published.body, entry };
             self.deliver_to(client, &numbers, &occurrence);
@@ -194,15 +194,6 @@ impl Sessions {
         drop(told);
         effects.clear();
         self.effects = effects;
-    }
-
-    /// Writes an object's present event with what is kept of the object: or the one before it would be live again after a
-    /// crash, and come again.
-    fn record_told(&mut self, client: u32, object: &str) {
-        let is_kept = self.clients.get(client).is_some_and(|client| client.durable.is_some());
-        if let Some(published) = self.tracker.live_of(object).filter(|_| is_kept).map(Arc::clone) {
-            self.record_live(&published);
-        }
     }
 
     /// An object that would have entered did not, which takes an offset as the enter would have.
