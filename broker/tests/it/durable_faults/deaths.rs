@@ -106,13 +106,11 @@ fn die_in_one_run(death: Death, deaths_count: usize, seed: u64) -> (u64, u64) {
             run.live_and_die(number).await;
             if number % STRETCH == 0 || number == deaths_count {
                 run.settle(number).await;
+                let deliveries_count = run.lock().deliveries_count;
+                println!("{death:?} {number} of {deaths_count}, seed {seed}: {deliveries_count} deliveries are right");
             }
         }
         let ledger = run.lock();
-        println!(
-            "{death:?} {deaths_count} times, seed {seed}: {} deliveries, {} came again, none missing, none spurious",
-            ledger.deliveries_count, ledger.repeated_count
-        );
         assert!(ledger.deliveries_count > 5 * deaths_count as u64, "too little happened to mean anything");
         (ledger.deliveries_count, ledger.repeated_count)
     })
