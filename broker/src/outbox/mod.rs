@@ -301,8 +301,17 @@ impl Outbox {
 
     /// Ends the connection of a reader that did not keep up; what waits for it goes. Says whether it was not ending.
     pub(crate) fn cut_off(&self) -> bool {
+        self.cut_off_if(|_| true)
+    }
+
+    /// The same where the oldest delivery that waits asks for it.
+    pub(crate) fn cut_off_if_asked(&self) -> bool {
+        self.cut_off_if(|state| state.oldest().is_some_and(|(_, policy)| policy == OverflowName::Disconnect))
+    }
+
+    fn cut_off_if(&self, is_due: impl Fn(&State) -> bool) -> bool {
         let mut state = self.state();
-        if state.close.is_some() {
+        if state.close.is_some() || !is_due(&state) {
             return false;
         }
         state.abandon(TOO_SLOW);

@@ -132,17 +132,22 @@ impl State {
             self.lose(*spot);
             return true;
         }
-        let is_delivery = |spot: &Spot| matches!(self.queue.get(*spot), Some(Entry::Delivery(_)));
-        let oldest =
-            std::iter::successors(self.queue.first(), |spot| self.queue.after(*spot)).find(is_delivery);
-        let Some(spot) = oldest else { return true };
-        if let Some(Entry::Delivery(delivery)) = self.queue.get(spot)
-            && self.policy(delivery) == OverflowName::Disconnect
-        {
+        let Some((spot, policy)) = self.oldest() else { return true };
+        if policy == OverflowName::Disconnect {
             return false;
         }
         self.lose(spot);
         true
+    }
+
+    /// Where the oldest delivery is, and what it wants at the bound.
+    pub(super) fn oldest(&self) -> Option<(Spot, OverflowName)> {
+        let spots = std::iter::successors(self.queue.first(), |spot| self.queue.after(*spot));
+        let mut entries = spots.filter_map(|spot| Some((spot, self.queue.get(spot)?)));
+        entries.find_map(|(spot, entry)| match entry {
+            Entry::Delivery(delivery) => Some((spot, self.policy(delivery))),
+            Entry::Answer(_) | Entry::Gap(_) => None,
+        })
     }
 
     /// Puts a gap in the place of a delivery, which becomes one with those around it: there are never more of them than

@@ -205,7 +205,7 @@ impl Sessions {
                         continue;
                     }
                     match reader.outbox.offer(entry.clone()) {
-                        Offered::Full => reader.fall_behind(&self.metrics),
+                        Offered::Full => reader.overflow(&self.metrics),
                         Offered::Taken { sleeps } => {
                             reader.cursor = offset;
                             durable.handed = durable.handed.max(offset);

@@ -223,6 +223,40 @@ async fn what_is_not_durable_is_for_those_who_are_there() {
 }
 
 #[tokio::test]
+async fn who_asks_for_it_is_cut_off_when_it_stops_reading_and_not_while_it_catches_up() {
+    let disconnect = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true,"overflow":"disconnect"}"#;
+    let (mut bench, _disk) = with_disk();
+    bench.bounds = Bounds::of(2, 1_000_000);
+    bench.sessions.kept_bounds.frames = 6;
+    bench.install_document("a", "s1", disconnect, None).unwrap();
+    bench.move_to("a", 0.0);
+    publish(&mut bench, 5);
+    let reader = bench.attach("a", 1, Resume::Fresh);
+    publish(&mut bench, 1);
+    for told in [["1 \"s1\"", "2 \"s1\""], ["3 \"s1\"", "4 \"s1\""], ["5 \"s1\"", "6 \"s1\""]] {
+        assert!(!reader.is_closing());
+        assert_eq!(waiting(&reader).await, told);
+        assert_eq!(reader.wants_more(), told[1] != "6 \"s1\"");
+        bench.sessions.refill("a", 1);
+    }
+    bench.sessions.acknowledge("a", 6).unwrap();
+    // It has everything. From here on it does not read.
+    publish(&mut bench, 2);
+    assert!(!reader.is_closing());
+    publish(&mut bench, 1);
+    assert!(reader.is_closing());
+    bench.sessions.detach("a", 1);
+    let again = bench.attach("a", 2, Resume::Ready);
+    assert_eq!(waiting(&again).await, ["{\"op\":\"ready\"", "7 \"s1\"", "8 \"s1\""]);
+    // At the bound of what is kept who still catches up is cut off as well.
+    publish(&mut bench, 3);
+    assert!(!again.is_closing());
+    publish(&mut bench, 1);
+    assert!(again.is_closing());
+    assert_eq!(bench.sessions.metrics.overflowed.get(), 2);
+}
+
+#[tokio::test]
 async fn a_session_is_durable_as_long_as_there_is_a_reason() {
     let (mut bench, _disk) = with_disk();
     let durable = |bench: &Bench| bench.sessions.metrics.durable_sessions.get();

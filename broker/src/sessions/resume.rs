@@ -40,7 +40,14 @@ impl Reader {
         }
     }
 
-    pub(super) fn fall_behind(&mut self, metrics: &Metrics) {
+    /// What is new to a reader that kept up until now finds no room: it is behind, or cut off if that is the policy. What is
+    /// kept stays for whoever comes back.
+    pub(super) fn overflow(&mut self, metrics: &Metrics) {
+        metrics.overflowed.add(self.outbox.cut_off_if_asked().into());
+        self.fall_behind(metrics);
+    }
+
+    fn fall_behind(&mut self, metrics: &Metrics) {
         if !std::mem::replace(&mut self.is_behind, true) {
             metrics.readers_behind.raise();
         }
@@ -53,7 +60,8 @@ impl Reader {
     }
 }
 
-/// Gives a reader what comes next in a durable session, up to `last`, as far as its outbox has room.
+/// Gives a reader what comes next in a durable session, up to `last`, as far as its outbox has room. `is_late` is for one that
+/// catches up with what it could have had before: it has not failed to read.
 pub(super) fn pull(
     reader: &mut Reader,
     durable: &mut Durable,
@@ -73,7 +81,11 @@ pub(super) fn pull(
         let told = if let Entry::Gap(gap) = &entry { Some((gap.reason, gap.count())) } else { None };
         match reader.outbox.offer(entry) {
             Offered::Full => {
-                reader.fall_behind(metrics);
+                if is_late {
+                    reader.fall_behind(metrics);
+                } else {
+                    reader.overflow(metrics);
+                }
                 break;
             }
             Offered::Taken { sleeps: one } => {
