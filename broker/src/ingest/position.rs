@@ -1,5 +1,6 @@
 //! Positions of clients.
 
+use matcher::area::are_opposite;
 use matcher::geo::{Position, World};
 use matcher::live::Fix;
 use serde_json::value::RawValue;
@@ -125,6 +126,11 @@ impl PositionReader {
                 return Err(fault(&pointer, format!("is of {unix_s} s, before the point in front of it")));
             }
             before_s = unix_s;
+            if track.last().is_some_and(|last| are_opposite(self.world, last, &position)) {
+                let detail =
+                    "is on the opposite side of the globe from the point in front of it, by no shortest way";
+                return Err(fault(&pointer, detail.to_owned()));
+            }
             length_m += track.last().map_or(0.0, |last| self.world.distance_m(last, &position));
             #[expect(clippy::cast_precision_loss, reason = "beyond 2^53 metres nobody counts")]
             if length_m > self.track_m as f64 {
@@ -243,6 +249,27 @@ mod tests {
             faults(World::Geodetic, r#"{"track":[[1,2]],"accuracy_m":-1}"#),
             ["/track/0", "/accuracy_m"]
         );
+    }
+
+    #[test]
+    fn a_track_does_not_jump_to_the_opposite_side_of_the_globe() {
+        let limits = Config::default().limits;
+        let read = |world, track: &str| {
+            PositionReader::new(world, &limits).parse(&format!(r#"{{"track":{track}}}"#))
+        };
+        for (track, pointer) in [
+            ("[[0,0,0],[180,0,1]]", "/track/1"),
+            ("[[9,45,0],[9,45,0],[-171,-45,1],[0,0,2]]", "/track/2"),
+            ("[[7,90,0],[-100,-90,1]]", "/track/1"),
+        ] {
+            let Err(Refusal::Invalid(faults)) = read(World::Geodetic, track) else { panic!("{track}") };
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            assert_eq!(faults[0].pointer, pointer);
+            assert!(faults[0].detail.contains("opposite side of the globe"), "{faults:?}");
+        }
+        // 110 m are enough to say which way is shorter.
+        assert!(read(World::Geodetic, "[[0,0,0],[179.999,0,1]]").is_ok());
+        assert!(read(World::Planar, "[[0,0,0],[180,0,1],[-180,0,2]]").is_ok());
     }
 
     #[test]

@@ -29,6 +29,13 @@ enum Shape {
     Straight { along: [f64; 2], length: f64 },
 }
 
+/// Whether two positions lie on opposite sides of the globe, or within 6 m of that, so that no single great circle joins
+/// them. In a planar world none do.
+#[must_use]
+pub fn are_opposite(world: World, one: &Position, other: &Position) -> bool {
+    Segment::between(world, one, other).is_none()
+}
+
 impl Segment {
     /// `None` when the ends are antipodal.
     pub(super) fn between(world: World, from: &Position, to: &Position) -> Option<Self> {

@@ -61,6 +61,10 @@ fn texts() -> Vec<(&'static str, String, Value)> {
         ),
         with_ref("a track without points", r#"{"op":"move","ref":"r7","track":[]}"#),
         with_ref("a track without times", r#"{"op":"move","ref":"r7","track":[[9,45,1],[9,45]]}"#),
+        with_ref(
+            "a track by either way around the globe",
+            r#"{"op":"move","ref":"r7","track":[[9,45,1],[-171,-45,2]]}"#,
+        ),
         with_ref("a move of no time", r#"{"op":"move","ref":"r7","coordinates":[9,45],"time":"just now"}"#),
         row("a move to NaN", r#"{"op":"move","coordinates":[NaN,45]}"#),
         with_ref("a publish of nothing", r#"{"op":"publish","ref":"r7"}"#),
