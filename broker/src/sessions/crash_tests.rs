@@ -31,7 +31,7 @@ const SECOND: usize = 1;
 impl Broker {
     fn new(subscriptions: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
-        let mut running = Running::start(&folder);
+        let mut running = Running::start(&folder, |_| {});
         for (shard, client) in running.shards.iter_mut().zip(["a", "b"]) {
             for (id, subscription) in ["s", "t"].into_iter().zip(subscriptions) {
                 let prepared = running.subscriptions.parse(id, subscription).unwrap();
@@ -67,9 +67,14 @@ impl Broker {
 
     /// What was not committed is gone. Then everybody moves a little, and comes to what is new.
     fn crash(self) -> Self {
+        self.crash_into(|_| {})
+    }
+
+    /// The same with other settings.
+    fn crash_into(self, set: impl Fn(&mut Config)) -> Self {
         let Self { folder, running } = self;
         drop(running);
-        let mut running = Running::start(&folder);
+        let mut running = Running::start(&folder, set);
         for (shard, client) in running.shards.iter_mut().zip(["a", "b"]) {
             shard.advance();
             let position = World::Planar.position(&[0.5, 0.0]).unwrap();
@@ -79,7 +84,7 @@ impl Broker {
         Self { folder, running }
     }
 
-    /// What is kept for a client: what became of what, and why.
+    /// What is kept for a client: what became of what, and why; and what is not any more.
     async fn kept(&mut self, shard: usize) -> Vec<String> {
         let client = ["a", "b"][shard].into();
         let outbox = Arc::new(Outbox::new(7, crate::outbox::Bounds::new(&Config::default().outbox)));
@@ -94,7 +99,8 @@ impl Broker {
                 let transition = transition.map(|it| format!("{it:?} ")).unwrap_or_default();
                 Some(format!("{transition}{} {cause:?}", feature["id"].as_str().unwrap()).to_lowercase())
             }
-            Entry::Answer(_) | Entry::Gap(_) => None,
+            Entry::Gap(gap) => Some(format!("gap {}-{} {}", gap.from, gap.to, gap.reason.text())),
+            Entry::Answer(_) => None,
         });
         shown.collect()
     }
@@ -105,8 +111,9 @@ impl Broker {
 }
 
 impl Running {
-    fn start(folder: &TempDir) -> Self {
+    fn start(folder: &TempDir, set: impl Fn(&mut Config)) -> Self {
         let mut config = Config::default();
+        set(&mut config);
         config.server.world = config::WorldName::Planar;
         config.store.data = folder.path().join("data").to_str().unwrap().to_owned();
         let (store, recovered) = Store::open(&config.store, config::WorldName::Planar, |_| {}).unwrap();
@@ -196,4 +203,33 @@ async fn what_was_live_in_the_second_shard_alone_ends_on_disk_as_well() {
     broker.revoke("e1", &[FIRST, SECOND]);
     broker = broker.crash();
     assert_eq!((broker.live_count(FIRST), broker.live_count(SECOND)), (0, 0));
+}
+
+#[tokio::test]
+async fn bounds_that_were_lowered_hold_from_the_start() {
+    let lowered: [fn(&mut Config, usize); 3] = [
+        |config, _| config.sessions.kept_frames = 2,
+        |config, of_one| config.sessions.kept_bytes = 3 * of_one - 1,
+        // Each client's share of the room of both is two.
+        |config, of_one| config.sessions.kept_total_bytes = 4 * of_one,
+    ];
+    for (index, lower) in lowered.into_iter().enumerate() {
+        let mut broker = Broker::new(&[EVENTS]);
+        for number in 1..=5 {
+            broker.publish(1.0, &format!(r#","id":"e{number}""#), &[FIRST, SECOND]);
+        }
+        let total = &broker.running.shards[FIRST].kept_total;
+        assert_eq!(total.matches(), 10);
+        let of_one = usize::try_from(total.bytes() / 10).unwrap();
+        broker = broker.crash_into(|config| lower(config, of_one));
+        assert_eq!(broker.running.shards[FIRST].kept_total.matches(), 4, "bound {index}");
+        // It is so on disk as well: the old bounds bring nothing back.
+        for _ in 0..2 {
+            for shard in [FIRST, SECOND] {
+                let told = ["gap 1-3 overflow", "e4 published", "e5 published"];
+                assert_eq!(broker.kept(shard).await, told, "bound {index}, shard {shard}");
+            }
+            broker = broker.crash();
+        }
+    }
 }

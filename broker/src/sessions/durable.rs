@@ -248,6 +248,31 @@ impl Sessions {
         self.dates.peek().map(|Reverse((date, _))| *date)
     }
 
+    /// Lets go of what is beyond bounds that were lowered while the broker was not there, for sessions that were taken up
+    /// again.
+    pub(super) fn fit(&mut self, restored: &[u32]) {
+        let mut gone_count = 0;
+        for &id in restored {
+            let Some(durable) = self.clients.get_mut(id).and_then(|client| client.durable.as_mut()) else {
+                continue;
+            };
+            durable.kept.fit(&self.kept_bounds, &mut durable.gone);
+            let gone = durable.gone.len();
+            if gone > 0 {
+                gone_count += gone;
+                self.session_changed(id, false);
+                self.settle(id);
+            }
+        }
+        if gone_count > 0 {
+            self.metrics.dropped.add(gone_count as u64);
+            tracing::warn!(
+                matches = gone_count,
+                "what was kept is more than may be by now, and the oldest went (sessions.kept_frames, kept_bytes, kept_total_bytes)"
+            );
+        }
+    }
+
     /// Lets go of what has been kept for as long as it may be.
     pub(super) fn let_go(&mut self, now: Instant) {
         while let Some(&Reverse((date_due, id))) = self.dates.peek()

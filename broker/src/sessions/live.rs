@@ -34,6 +34,7 @@ impl Sessions {
         self.now = self.moment(now);
         self.unix_ms = clock::unix_ms();
         let unfinished = std::mem::take(&mut self.unfinished);
+        self.fit(&unfinished.kept);
         for object in unfinished.revoked {
             self.tracker.revoke_object(&object, self.now, &mut self.effects);
             self.deal();

@@ -53,11 +53,13 @@ pub(super) struct Unfinished {
     pub(super) revoked: Vec<Arc<str>>,
     /// Durable subscriptions: events may be live that had not come to them.
     pub(super) subscriptions: Vec<SubscriptionId>,
+    /// Clients for whom something is kept: the bounds of that may have been lowered.
+    pub(super) kept: Vec<u32>,
 }
 
 impl Unfinished {
     pub(super) fn is_empty(&self) -> bool {
-        self.revoked.is_empty() && self.subscriptions.is_empty()
+        self.revoked.is_empty() && self.subscriptions.is_empty() && self.kept.is_empty()
     }
 }
 
@@ -226,6 +228,9 @@ impl Sessions {
             let mut durable = Durable::new(kept, session.offset);
             durable.subscriptions_count = durable_count;
             durable.stored_floor = durable.kept.floor(session.offset);
+            if !durable.kept.is_empty() {
+                self.unfinished.kept.push(id);
+            }
             if let Some(client) = self.clients.get_mut(id) {
                 client.epoch = Arc::clone(&session.epoch);
                 (client.offset, client.released) = (session.offset, session.offset);

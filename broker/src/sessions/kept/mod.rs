@@ -24,6 +24,8 @@ pub(crate) struct KeptTotal {
     limit: u64,
     matches: AtomicU64,
     bytes: AtomicU64,
+    /// What the sessions took that were taken up again at the start.
+    restored_bytes: AtomicU64,
 }
 
 /// The matches of one session that are not acknowledged yet, and what has become of the offsets between them.
@@ -90,7 +92,8 @@ const MATCH_BYTES: usize = 128;
 
 impl KeptTotal {
     pub(crate) fn new(limit: u64) -> Arc<Self> {
-        Arc::new(Self { limit, matches: AtomicU64::new(0), bytes: AtomicU64::new(0) })
+        let [matches, bytes, restored_bytes] = [0; 3].map(AtomicU64::new);
+        Arc::new(Self { limit, matches, bytes, restored_bytes })
     }
 
     /// How many matches are kept.
@@ -109,6 +112,21 @@ impl KeptTotal {
         let taken = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
         self.matches.fetch_add(taken.into(), Ordering::Relaxed);
         taken
+    }
+
+    /// Takes room for what has it already.
+    fn take_again(&self, bytes: u64) {
+        self.matches.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.restored_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// How much of what a session took when it was taken up again it may still take: where all together took more than there
+    /// is room for, each gives up the same part.
+    fn share(&self, bytes: usize) -> usize {
+        let all = u128::from(self.restored_bytes.load(Ordering::Relaxed).max(self.limit).max(1));
+        let share = bytes as u128 * u128::from(self.limit) / all;
+        usize::try_from(share).expect("no more than the bytes")
     }
 
     fn give_back(&self, matches: u64, bytes: u64) {
@@ -182,15 +200,11 @@ impl Kept {
             || self.bytes + bytes > bounds.bytes
             || !self.total.take(bytes as u64)
         {
-            let Some(oldest) = self.matches.front() else {
+            let Some(cuts_off) = self.lose_one(bounds, gone) else {
                 self.skip(new.delivery.offset, Reason::Overflow);
                 return keeping;
             };
-            let superseded = self.latest.as_ref().and_then(|latest| latest.superseded.first().copied());
-            let index = superseded.and_then(|offset| self.index_of(offset));
-            keeping.cuts_off |= index.is_none()
-                && oldest.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::Disconnect;
-            gone.push(self.lose(index.unwrap_or(0), Reason::Overflow));
+            keeping.cuts_off |= cuts_off;
         }
         keeping.is_kept = true;
         self.bytes += bytes;
@@ -201,12 +215,23 @@ impl Kept {
         keeping
     }
 
-    /// Takes back a match that was kept before; they come in the order of their offsets, with the holes between them.
+    /// Loses a match by the policy. Says whether it would rather have had readers that are behind cut off; `None` where
+    /// there is none to lose.
+    fn lose_one(&mut self, bounds: &KeptBounds, gone: &mut Vec<u64>) -> Option<bool> {
+        let oldest = self.matches.front()?;
+        let superseded = self.latest.as_ref().and_then(|latest| latest.superseded.first().copied());
+        let index = superseded.and_then(|offset| self.index_of(offset));
+        let cuts_off = index.is_none()
+            && oldest.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::Disconnect;
+        gone.push(self.lose(index.unwrap_or(0), Reason::Overflow));
+        Some(cuts_off)
+    }
+
+    /// Takes back a match that was kept before; they come in the order of their offsets, with the holes between them. What
+    /// was lowered since counts when all of them are back, in [`fit`](Self::fit).
     pub(super) fn restore(&mut self, kept: KeptMatch, bounds: &KeptBounds) {
         let bytes = kept.bytes();
-        // What was accepted is not refused because a bound was lowered since: that counts again at the next one.
-        self.total.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.total.matches.fetch_add(1, Ordering::Relaxed);
+        self.total.take_again(bytes as u64);
         self.bytes += bytes;
         if kept.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::KeepLatest {
             let latest = self.latest.get_or_insert_default();
@@ -214,6 +239,14 @@ impl Kept {
             latest.add(&kept.delivery);
         }
         self.matches.push_back(kept);
+    }
+
+    /// Loses what is beyond bounds that were lowered since it was kept; what went is appended to `gone`.
+    pub(super) fn fit(&mut self, bounds: &KeptBounds, gone: &mut Vec<u64>) {
+        let bytes_max = self.total.share(self.bytes).min(bounds.bytes);
+        while (self.matches.len() > bounds.frames || self.bytes > bytes_max)
+            && self.lose_one(bounds, gone).is_some()
+        {}
     }
 
     /// The next offset is not kept.
