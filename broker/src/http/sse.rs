@@ -72,10 +72,14 @@ fn resume(headers: &HeaderMap) -> Result<Resume, Refusal> {
     Ok(Resume::After { epoch, offset })
 }
 
-/// Reads `<epoch>:<offset>`, how far somebody has come.
+/// Reads `<epoch>:<offset>`, how far somebody has come. The epoch may be anybody's, but is visible ASCII as ours are, which
+/// what was not UTF-8 before it was decoded is not; the offset is digits, without a sign.
 pub(crate) fn epoch_and_offset(text: &str) -> Option<(String, u64)> {
     let (epoch, offset) = text.rsplit_once(':')?;
-    Some((epoch.to_owned(), offset.parse().ok()?)).filter(|_| !epoch.is_empty())
+    let is_right = !epoch.is_empty()
+        && epoch.bytes().all(|byte| byte.is_ascii_graphic())
+        && offset.bytes().all(|byte| byte.is_ascii_digit());
+    Some((epoch.to_owned(), offset.parse().ok()?)).filter(|_| is_right)
 }
 
 /// One event stream. When it is dropped, the client has a reader less.
@@ -137,19 +141,20 @@ impl Drop for Reader {
 mod tests {
     use super::*;
 
-    fn read(value: &'static str) -> Result<Resume, Refusal> {
+    fn read(value: &[u8]) -> Result<Resume, Refusal> {
         resume(&HeaderMap::from_iter([(
             axum::http::HeaderName::from_static("last-event-id"),
-            HeaderValue::from_static(value),
+            HeaderValue::from_bytes(value).unwrap(),
         )]))
     }
 
     #[test]
     fn the_last_event_id_is_epoch_and_offset() {
-        assert_eq!(read(""), Ok(Resume::Fresh));
-        assert_eq!(read("a1:17"), Ok(Resume::After { epoch: "a1".to_owned(), offset: 17 }));
-        for value in ["17", "a1:", "a1:x", "a1:-1", ":1"] {
-            assert!(matches!(read(value), Err(Refusal::BadRequest(_))), "{value}");
+        assert_eq!(read(b""), Ok(Resume::Fresh));
+        assert_eq!(read(b"a1:17"), Ok(Resume::After { epoch: "a1".to_owned(), offset: 17 }));
+        for value in ["17", "a1:", "a1:x", "a1:-1", "a1:+1", ":1", "a 1:1", "\u{e9}:1"] {
+            assert!(matches!(read(value.as_bytes()), Err(Refusal::BadRequest(_))), "{value}");
         }
+        assert!(matches!(read(b"\xff:1"), Err(Refusal::BadRequest(_))));
     }
 }

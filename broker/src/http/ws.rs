@@ -40,7 +40,6 @@ const IDLE_BATCH: usize = 8;
     responses(
         (status = 101, description = "Frames follow: the client sends `ClientFrame`, the broker `ServerFrame`, each a text frame"),
         (status = "4XX", description = "Not opened", body = wire::Problem, content_type = "application/problem+json"),
-        (status = 501, description = "`?resume=` is not there yet", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn upgrade(
@@ -282,9 +281,20 @@ mod tests {
         }
         assert_eq!(resume("resume=a1:17"), after("a1", 17));
         assert_eq!(resume("token=x&%72esume=a1%3A17&b=%zz"), after("a1", 17));
-        for query in
-            ["resume", "resume=", "resume=17", "resume=:17", "resume=a1:", "resume=a1:-1", "resume=a1%2517"]
-        {
+        for query in [
+            "resume",
+            "resume=",
+            "resume=17",
+            "resume=:17",
+            "resume=a1:",
+            "resume=a1:-1",
+            "resume=a1:%2B1",
+            "resume=a1%2517",
+            "resume=%ff:1",
+            "resume=a1%C3:1",
+            "resume=a+1:1",
+            "resume=%00:1",
+        ] {
             assert!(matches!(resume(query), Err(Refusal::BadRequest(_))), "{query}");
         }
         assert!(matches!(resume("resume=a1:17&resume=a1:17"), Err(Refusal::BadRequest(_))));

@@ -1,9 +1,10 @@
 //! Who comes back gets what came meanwhile, in order, from wherever it was.
 
 use serde_json::json;
+use tokio_tungstenite::tungstenite::Error;
 
 use super::{durable, epoch, expect_events, expect_gap, publish, stat, subscribe};
-use crate::harness::{Serve, Sse, Ws, eventually, feature, within};
+use crate::harness::{Raw, Serve, Sse, Ws, eventually, feature, within};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_came_while_a_client_was_away_is_there_until_it_is_acknowledged() {
@@ -98,6 +99,27 @@ async fn an_event_stream_goes_on_after_its_last_event_id_and_has_acknowledged_it
     let gap = other.next().await.frame();
     assert_eq!((&gap["reason"], &gap["count"]), (&json!("epoch"), &json!(0)));
     assert_eq!(other.next().await.epoch_and_offset().1, 4);
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_says_nothing_readable_of_where_it_was_is_refused() {
+    let mut program = Serve::new().start().await;
+    for after in ["%ff:1", "a1%c3:1", "a1", "a1:-1", "a1:1&resume=a1:1"] {
+        let url = format!("ws://{}/v1/clients/car/ws?resume={after}", program.address());
+        let refused = within(&url, tokio_tungstenite::connect_async(&url)).await;
+        let Err(Error::Http(answer)) = refused else { panic!("{url} is upgraded") };
+        assert_eq!(answer.status(), 400, "{url}");
+    }
+    for after in [&b"\xff:1"[..], b"a1", b"a1:-1"] {
+        let mut raw = Raw::connect(program.address()).await;
+        let head = [b"GET /v1/clients/car/events HTTP/1.1\r\nHost: x\r\nLast-Event-ID: ", after, b"\r\n\r\n"];
+        raw.send(&head.concat()).await;
+        let answer = raw.head().await;
+        assert!(answer.starts_with("HTTP/1.1 400"), "{after:?}: {answer}");
+    }
+    assert_eq!(stat(&program, "clients").await, 0);
+    program.assert_healthy();
     program.finish().await;
 }
 
