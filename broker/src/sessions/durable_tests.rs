@@ -9,7 +9,7 @@ use super::tests::{Bench, waiting};
 use super::*;
 use crate::outbox::Bounds;
 use crate::receipt::Receipt;
-use crate::store::{Batch, Store, StoreError, StoredBody};
+use crate::store::{Batch, Recovered, Store, StoreError, StoredBody};
 
 /// A disk that is told whether it fails, and counts.
 #[derive(Clone)]
@@ -17,16 +17,21 @@ struct FaultyDisk {
     store: Store,
     fails: Arc<AtomicBool>,
     commits: Arc<AtomicU64>,
-    _folder: Arc<TempDir>,
+    folder: Arc<TempDir>,
 }
 
 impl FaultyDisk {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let mut settings = crate::config::Config::default().store;
-        settings.data = folder.path().join("data").to_str().unwrap().to_owned();
-        let (store, _) = Store::open(&settings, config::WorldName::Planar, |_| {}).unwrap();
-        Self { store, fails: Arc::default(), commits: Arc::default(), _folder: Arc::new(folder) }
+        let (store, _) = Store::open(&settings(&folder), config::WorldName::Planar, |_| {}).unwrap();
+        Self { store, fails: Arc::default(), commits: Arc::default(), folder: Arc::new(folder) }
+    }
+
+    /// What the next start finds.
+    fn recovered(self) -> Recovered {
+        let Self { store, folder, .. } = self;
+        drop(store);
+        Store::open(&settings(&folder), config::WorldName::Planar, |_| {}).unwrap().1
     }
 }
 
@@ -43,6 +48,11 @@ impl Disk for FaultyDisk {
     fn new_body(&self) -> Arc<StoredBody> {
         self.store.new_body()
     }
+}
+
+fn settings(folder: &TempDir) -> config::Store {
+    let data = folder.path().join("data").to_str().unwrap().to_owned();
+    config::Store { data, ..config::Config::default().store }
 }
 
 const DURABLE: &str = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
@@ -207,22 +217,6 @@ async fn at_the_bound_readers_that_are_behind_are_told_or_cut_off() {
 }
 
 #[tokio::test]
-async fn what_is_not_durable_is_for_those_who_are_there() {
-    let (mut bench, _disk) = with_disk();
-    subscribed(&mut bench);
-    bench
-        .install_document("a", "s2", r#"{"filters":[{"area":{"center":[50,0],"radius_m":1}}]}"#, None)
-        .unwrap();
-    let outbox = bench.attach("a", 1, Resume::Fresh);
-    publish(&mut bench, 1);
-    bench.publish_at(50.0);
-    publish(&mut bench, 1);
-    assert_eq!(waiting(&outbox).await, ["1 \"s1\"", "2 \"s2\"", "3 \"s1\""]);
-    let late = bench.attach("a", 2, Resume::Fresh);
-    assert_eq!(waiting(&late).await, ["1 \"s1\"", "gap 2-2 not-durable", "3 \"s1\""]);
-}
-
-#[tokio::test]
 async fn who_asks_for_it_is_cut_off_when_it_stops_reading_and_not_while_it_catches_up() {
     let disconnect = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true,"overflow":"disconnect"}"#;
     let (mut bench, _disk) = with_disk();
@@ -254,6 +248,22 @@ async fn who_asks_for_it_is_cut_off_when_it_stops_reading_and_not_while_it_catch
     publish(&mut bench, 1);
     assert!(again.is_closing());
     assert_eq!(bench.sessions.metrics.overflowed.get(), 2);
+}
+
+#[tokio::test]
+async fn what_is_not_durable_is_for_those_who_are_there() {
+    let (mut bench, _disk) = with_disk();
+    subscribed(&mut bench);
+    bench
+        .install_document("a", "s2", r#"{"filters":[{"area":{"center":[50,0],"radius_m":1}}]}"#, None)
+        .unwrap();
+    let outbox = bench.attach("a", 1, Resume::Fresh);
+    publish(&mut bench, 1);
+    bench.publish_at(50.0);
+    publish(&mut bench, 1);
+    assert_eq!(waiting(&outbox).await, ["1 \"s1\"", "2 \"s2\"", "3 \"s1\""]);
+    let late = bench.attach("a", 2, Resume::Fresh);
+    assert_eq!(waiting(&late).await, ["1 \"s1\"", "gap 2-2 not-durable", "3 \"s1\""]);
 }
 
 #[tokio::test]
@@ -314,6 +324,33 @@ async fn while_the_disk_fails_nothing_changes_and_then_it_goes_on() {
     assert!(!bench.sessions.refuses_changes() && bench.sessions.ledger.health().failure().is_none());
     assert_eq!(waiting(&outbox).await, ["1 \"s1\""]);
     assert_eq!(bench.sessions.metrics.store_failures.get(), 1);
+}
+
+#[tokio::test]
+async fn an_acknowledgement_while_the_disk_fails_counts_until_a_crash() {
+    for goes_on in [true, false] {
+        let (mut bench, disk) = with_disk();
+        subscribed(&mut bench);
+        let outbox = bench.attach("a", 1, Resume::Fresh);
+        publish(&mut bench, 3);
+        assert_eq!(waiting(&outbox).await.len(), 3);
+        disk.fails.store(true, Ordering::Relaxed);
+        bench.sessions.acknowledge("a", 2).unwrap();
+        bench.sessions.commit_and_release();
+        assert!(bench.sessions.ledger.health().failure().is_some());
+        let late = bench.attach("a", 2, Resume::Fresh);
+        assert_eq!(waiting(&late).await, ["3 \"s1\""]);
+        disk.fails.store(!goes_on, Ordering::Relaxed);
+        bench.sessions.commit_rest();
+        drop(bench);
+        let recovered = disk.recovered();
+        let [client] = &recovered.clients[..] else { panic!("one client") };
+        let kept: Vec<_> = client.kept.iter().map(|one| one.kept.offset).collect();
+        let acknowledged = client.session.as_ref().map(|session| session.acknowledged);
+        // Nothing is lost that was not acknowledged, and what was comes once more where the disk never took that.
+        let expected = if goes_on { (vec![3], Some(2)) } else { (vec![1, 2, 3], Some(0)) };
+        assert_eq!((kept, acknowledged), expected, "goes on: {goes_on}");
+    }
 }
 
 #[tokio::test]
