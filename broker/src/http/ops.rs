@@ -137,8 +137,10 @@ impl Asker {
     }
 
     async fn acknowledge(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
-        let offset = members.take("offset").ok_or_else(|| Refusal::invalid("/offset", "must be there"))?;
-        let offset = json::read(offset, "/offset", "a whole number, 0 or more")?;
+        let expected =
+            "the offset of a delivery, a whole number from 0 on: up to there nothing is needed any more";
+        let missing = || Refusal::invalid("/offset", format!("must be {expected}"));
+        let offset = json::read(members.take("offset").ok_or_else(missing)?, "/offset", expected)?;
         self.app.shards.ask(&self.client, |client, reply| Command::Ack { client, offset, reply }).await??;
         Ok(Answer::Silence)
     }

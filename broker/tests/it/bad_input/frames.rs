@@ -91,6 +91,8 @@ fn texts() -> Vec<(&'static str, String, Value)> {
         with_ref("a member that comes twice", r#"{"op":"ping","ref":"r7","op":"ping"}"#),
         row("a ref that comes twice", r#"{"op":"ping","ref":"r7","ref":"r8"}"#),
         with_ref("an ack without offset", r#"{"op":"ack","ref":"r7"}"#),
+        with_ref("an ack of null", r#"{"op":"ack","ref":"r7","offset":null}"#),
+        with_ref("an ack of half a delivery", r#"{"op":"ack","ref":"r7","offset":1.5}"#),
         with_ref("an ack of a text", r#"{"op":"ack","ref":"r7","offset":"all"}"#),
         with_ref("an ack of less than nothing", r#"{"op":"ack","ref":"r7","offset":-1}"#),
         with_ref("an ack of what never came", r#"{"op":"ack","ref":"r7","offset":1000000}"#),
@@ -111,6 +113,26 @@ async fn frames_that_are_none_are_answered_and_the_session_lives() {
         client.assert_quiet().await;
         witness.probe_elsewhere(name).await;
         program.assert_healthy();
+    }
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ack_that_is_none_is_told_what_an_ack_says() {
+    let program = Serve::new().start().await;
+    let mut client = program.ws("car").await;
+    for frame in [
+        json!({"op": "ack"}),
+        json!({"op": "ack", "offset": null}),
+        json!({"op": "ack", "offset": -1}),
+        json!({"op": "ack", "offset": 1.5}),
+        json!({"op": "ack", "offset": "1"}),
+    ] {
+        let problem = client.problem(frame.clone()).await;
+        let error = &problem["errors"][0];
+        assert_eq!(error["pointer"], "/offset", "{frame}: {problem}");
+        let detail = error["detail"].as_str().expect("a text");
+        assert!(detail.contains("offset of a delivery, a whole number"), "{frame}: {detail}");
     }
     program.finish().await;
 }
