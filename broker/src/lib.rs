@@ -9,6 +9,7 @@ pub mod config;
 pub mod demo;
 pub mod edges;
 pub mod maintenance;
+pub mod open_files;
 
 mod census;
 mod clock;

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Data, Engines, maintenance};
+use broker::{Config, Data, Engines, maintenance, open_files};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +48,7 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
     // Before anything listens, for an engine that cannot be had, or data that cannot be read, ends the program.
     let engines = Engines::find(&config)?;
     let data = Data::open(&config)?;
+    open_files::raise_for(config.limits.connections);
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let address = config.address();
@@ -65,6 +66,8 @@ fn demo(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
     let mut config = Config::default();
     "warn".clone_into(&mut config.log.filter);
     log(&config)?;
+    // Both ends of every connection are its own: some 1,500 sockets.
+    open_files::raise().context("how many files may be open cannot be raised")?;
     tokio::runtime::Runtime::new()?.block_on(demo::run(arguments))
 }
 

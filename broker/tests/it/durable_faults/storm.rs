@@ -9,7 +9,6 @@ use futures_util::{StreamExt, stream};
 use hdrhistogram::Histogram;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
@@ -112,17 +111,13 @@ async fn a_storm_of_readers_that_come_back_loses_nothing() {
     program.finish().await;
 }
 
-/// Lets this process, and the broker that it starts, have so many files open, and says how many they may have.
+/// Lets this process have so many files open, and says how many it may have.
 fn may_open(files_count: u64) -> u64 {
-    let limit = getrlimit(Resource::Nofile);
-    let maximum = limit.maximum.unwrap_or(u64::MAX);
+    let files_max = rlimit::increase_nofile_limit(files_count).expect("it is not more than allowed");
     assert!(
-        maximum >= files_count,
-        "{files_count} open files are needed, and this user may have {maximum}: see `ulimit -H -n`"
+        files_max >= files_count,
+        "{files_count} open files are needed, and this user may have {files_max}: see `ulimit -H -n`"
     );
-    let files_max = limit.current.unwrap_or(u64::MAX).max(files_count);
-    setrlimit(Resource::Nofile, Rlimit { current: Some(files_max), ..limit })
-        .expect("it is not more than allowed");
     files_max
 }
 

@@ -1,5 +1,6 @@
 //! The built program as a child process, so that signals, exit codes, panics and memory are the real ones.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Deref;
@@ -18,12 +19,19 @@ pub(crate) struct Serve {
     args: Vec<String>,
     config: String,
     env: Vec<(String, String)>,
+    files: Option<String>,
 }
 
 impl Serve {
     /// A broker with default settings on a free loopback port.
     pub(crate) fn new() -> Self {
-        Self { listen: "127.0.0.1:0".to_owned(), args: Vec::new(), config: String::new(), env: Vec::new() }
+        Self {
+            listen: "127.0.0.1:0".to_owned(),
+            args: Vec::new(),
+            config: String::new(),
+            env: Vec::new(),
+            files: None,
+        }
     }
 
     /// Listens elsewhere.
@@ -50,6 +58,12 @@ impl Serve {
         self
     }
 
+    /// Limits its open files as `ulimit` does with these arguments.
+    pub(crate) fn files(mut self, limits: &str) -> Self {
+        self.files = Some(limits.to_owned());
+        self
+    }
+
     /// Starts it and waits until it is ready.
     pub(crate) async fn start(self) -> Program {
         self.try_start()
@@ -62,7 +76,14 @@ impl Serve {
         let folder = TempDir::new().expect("a folder for the configuration");
         let file = folder.path().join("nearcast.toml");
         std::fs::write(&file, &self.config).expect("the configuration is written");
-        let mut command = command(folder.path());
+        let mut command = match &self.files {
+            None => command(folder.path()),
+            Some(limits) => {
+                let mut shell = within_folder(Command::new("sh"), folder.path());
+                shell.args(["-c", &format!("ulimit {limits} && exec \"$0\" \"$@\"")]).arg(executable());
+                shell
+            }
+        };
         command.args(["serve", "--listen", &self.listen, "--config"]).arg(&file).args(&self.args);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn().expect("the program starts");
@@ -118,6 +139,15 @@ impl Program {
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("the kernel tells VmRSS");
         let kib = line.split_whitespace().nth(1).and_then(|text| text.parse::<u64>().ok());
         kib.expect("a number of KiB") * 1024
+    }
+
+    /// How many files it may have open, from the kernel: the soft limit and the hard one.
+    pub(crate) fn files_max(&self) -> [u64; 2] {
+        let path = format!("/proc/{}/limits", self.child.id());
+        let limits = std::fs::read_to_string(path).expect("the child is alive");
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+        let mut numbers = line.expect("the kernel tells of open files").split_whitespace();
+        [(); 2].map(|()| numbers.next().and_then(|text| text.parse().ok()).expect("a number"))
     }
 
     /// Sends a signal by name.
@@ -181,11 +211,17 @@ pub(crate) fn run_to_end(args: &[&str], env: &[(&str, &str)], folder: &Path) -> 
     command.output().expect("the program starts")
 }
 
-/// The program with a clean environment: nothing that a developer has set may change what the tests see.
 fn command(folder: &Path) -> Command {
+    within_folder(Command::new(executable()), folder)
+}
+
+fn executable() -> OsString {
     // Another one where the tests were carried to another machine, or to test another build of it.
-    let program = std::env::var_os("NEARCAST_PROGRAM");
-    let mut command = Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_nearcast").into()));
+    std::env::var_os("NEARCAST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_nearcast").into())
+}
+
+/// With a clean environment: nothing that a developer has set may change what the tests see.
+fn within_folder(mut command: Command, folder: &Path) -> Command {
     command.current_dir(folder).env_clear();
     for name in ["PATH", "HOME", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH"] {
         if let Some(value) = std::env::var_os(name) {

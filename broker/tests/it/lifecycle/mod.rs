@@ -2,5 +2,6 @@
 
 mod documents;
 mod figures;
+mod files;
 mod settings;
 mod stop;
