@@ -31,6 +31,7 @@ use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::recipient::Recipient;
 use crate::refusal::Refusal;
+use crate::store::StoredSession;
 use activity::{Activity, Happened};
 use deliveries::Log;
 pub(crate) use deliveries::Told;
@@ -260,7 +261,7 @@ impl Sessions {
         let place = place.map_or_else(|| self.census.place(), Ok)?;
         let client = Client {
             name: Arc::clone(name),
-            epoch: format!("{:016x}", rand::random::<u64>()).into(),
+            epoch: StoredSession::new_epoch(),
             offset: 0,
             released: 0,
             held_step: 0,

@@ -10,12 +10,12 @@ use redb::{ReadTransaction, ReadableTable as _};
 
 use super::disk::{FileMedium, Medium as _, sync_dir};
 use super::error::StoreError;
-use super::format::{LOG, LogRow, Meta, open_database};
+use super::format::{self, LOG, LogRow, Meta, open_database};
 use super::keys::Table;
 use super::lock::{Lock, make_dir};
 use super::records::is_whole;
-use super::recovery::last_commit;
-use super::writer::{Pace, Shared, append, guarded};
+use super::recovery::{Contents, last_commit};
+use super::writer::{self, Pace, Shared, append, guarded};
 use super::{Store, control, store_file, tail, tail_file};
 
 /// A copy that was made: a data directory with which a broker can start.
@@ -98,7 +98,8 @@ fn write_copy(shared: &Shared, partial: &PathBuf) -> Result<u64, StoreError> {
         partial,
     )?;
     let mut copy = Copy { shared, database, partial, records: 0 };
-    copy.in_one(|txn| meta.write(txn).map(|()| 0))?;
+    let mark = Meta { is_copy: true, ..meta.clone() };
+    copy.in_one(|txn| mark.write(txn).map(|()| 0))?;
     copy.log(&txn)?;
     let last = last_commit(&txn, &meta).map_err(|error| StoreError::of("read", from, error))?;
     let rows = tail::rows_after(&tail, last).rows;
@@ -108,6 +109,31 @@ fn write_copy(shared: &Shared, partial: &PathBuf) -> Result<u64, StoreError> {
         copy.table(&txn, table)?;
     }
     Ok(copy.records)
+}
+
+/// Makes a copy that is served for the first time a store of its own: its sessions begin new epochs. After the copy was made the
+/// original may have given offsets to events that the copy knows nothing of, and here they are given to others: who has come
+/// as far there must not go on from there here.
+///
+/// In one transaction, so that there is no time at which the copy passes for the original.
+pub(super) fn take_over(shared: &Shared, contents: &mut Contents) -> Result<(), StoreError> {
+    let path = shared.path();
+    let batch = contents.begin_epochs();
+    let number = contents.log.last + 1;
+    let row = LogRow::seal(number, contents.log.next_body, std::iter::once(&batch));
+    (contents.log.last, contents.log.bytes) = (number, contents.log.bytes + row.len() as u64);
+    let write = |database: &redb::Database| {
+        let txn = writer::begin(database)?;
+        writer::insert(&txn, &[(number, row)])?;
+        format::unmark_copy(&txn)?;
+        Ok::<_, redb::Error>(txn.commit()?)
+    };
+    guarded(path, || match &*shared.database() {
+        Some(database) => write(database).map_err(|error| StoreError::of("write", path, error)),
+        None => Err(StoreError::Closed),
+    })?;
+    tracing::info!(path = %path.display(), "this is a copy, served for the first time: its sessions begin new epochs");
+    Ok(())
 }
 
 struct Copy<'a> {

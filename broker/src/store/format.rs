@@ -17,8 +17,11 @@ pub(super) const FORMAT: u32 = 2;
 
 /// Commit number -> [`LogRow`].
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
-/// `format`, `world`, `created_ms`; `folded`: the last commit that is in the tables, and the next body's number then.
+/// `format`, `world`, `created_ms`; `folded`: the last commit that is in the tables, and the next body's number then; `copy`: in
+/// a copy, until a broker serves it.
 const META: TableDefinition<'static, &str, &str> = TableDefinition::new("meta");
+
+const COPY: &str = "copy";
 
 /// Pages that are kept in memory. Reading is done at the start; folding touches what it comes by.
 const CACHE_BYTES: usize = 32 << 20;
@@ -29,6 +32,8 @@ pub(super) struct Meta {
     pub(super) world: String,
     pub(super) created_ms: String,
     pub(super) folded: Folded,
+    /// Whether it was copied from another and no broker has served it yet.
+    pub(super) is_copy: bool,
 }
 
 /// Up to where the log is in the tables.
@@ -62,6 +67,7 @@ impl Meta {
             world: name_of(world).to_owned(),
             created_ms: created.as_millis().to_string(),
             folded: Folded::default(),
+            is_copy: false,
         }
     }
 
@@ -85,7 +91,8 @@ impl Meta {
         let folded = Folded::parse(&folded).ok_or_else(|| {
             StoreError::damaged(path, format!("{folded:?} is not up to where it is folded"))
         })?;
-        Ok(Some(Self { world: text("world")?, created_ms: text("created_ms")?, folded }))
+        let is_copy = table.get(COPY).map_err(|error| of(error.into()))?.is_some();
+        Ok(Some(Self { world: text("world")?, created_ms: text("created_ms")?, folded, is_copy }))
     }
 
     pub(super) fn check_world(&self, path: &Path, world: WorldName) -> Result<(), StoreError> {
@@ -106,6 +113,9 @@ impl Meta {
         table.insert("format", &*FORMAT.to_string())?;
         table.insert("world", &*self.world)?;
         table.insert("created_ms", &*self.created_ms)?;
+        if self.is_copy {
+            table.insert(COPY, "")?;
+        }
         drop(table);
         self.folded.write(txn)?;
         txn.open_table(LOG)?;
@@ -114,6 +124,12 @@ impl Meta {
         }
         Ok(())
     }
+}
+
+/// A copy is a store like others from here on.
+pub(super) fn unmark_copy(txn: &WriteTransaction) -> Result<(), redb::Error> {
+    txn.open_table(META)?.remove(COPY)?;
+    Ok(())
 }
 
 impl Folded {

@@ -278,6 +278,9 @@ fn prepare(
         tail.clear()?;
         lazy = lazily.map(|every| Lazy::new(tail, every));
     }
+    if meta.is_copy && world.is_some() {
+        backup::take_over(&shared, &mut contents)?;
+    }
     shared.next_body.store(contents.log.next_body, Ordering::Release);
     let (log, references) = (contents.log, std::mem::take(&mut contents.references));
     let (recovered, cleanup) = contents.recover(&shared.dropped);

@@ -69,6 +69,13 @@ pub(crate) struct StoredSession {
     pub(crate) lost: u64,
 }
 
+impl StoredSession {
+    /// An epoch that no session has had.
+    pub(crate) fn new_epoch() -> Arc<str> {
+        format!("{:016x}", rand::random::<u64>()).into()
+    }
+}
+
 /// A live event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredLive {

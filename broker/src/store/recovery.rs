@@ -328,6 +328,18 @@ impl Contents {
         }
     }
 
+    /// Gives all sessions new epochs, and says what of it has to be written.
+    pub(super) fn begin_epochs(&mut self) -> Batch {
+        let mut batch = Batch::default();
+        for ClientContents { name, session, .. } in &mut self.clients {
+            if let Some(session) = session {
+                session.epoch = StoredSession::new_epoch();
+                batch.put_session(name, session);
+            }
+        }
+        batch
+    }
+
     fn client(&mut self, name: &str) -> &mut ClientContents {
         let index = match self.ids.get(name) {
             Some(index) => *index,

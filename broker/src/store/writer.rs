@@ -430,14 +430,14 @@ fn dropped(dropped: &Dropped) -> MutexGuard<'_, Vec<u64>> {
     dropped.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn begin(database: &Database) -> Result<WriteTransaction, redb::Error> {
+pub(super) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error> {
     let mut txn = database.begin_write()?;
     // In one phase a bit that flips in the last commit looks like a commit that never was.
     txn.set_two_phase_commit(true);
     Ok(txn)
 }
 
-fn insert(txn: &WriteTransaction, rows: &[NumberedRow]) -> Result<(), redb::Error> {
+pub(super) fn insert(txn: &WriteTransaction, rows: &[NumberedRow]) -> Result<(), redb::Error> {
     let mut log = txn.open_table(LOG)?;
     for (number, row) in rows {
         // A commit that failed may have happened: what takes its number takes its place.

@@ -1,4 +1,4 @@
-//! Directories: what is made there, who may have them, copies and checks.
+//! Directories: what is made there, who may have them, checks.
 
 use std::cell::RefCell;
 use std::fs;
@@ -11,9 +11,7 @@ use super::disk::Disk;
 use super::{Memory, Model};
 use crate::config::{self, Fsync, WorldName};
 use crate::store::disk::Medium as _;
-use crate::store::{
-    Batch, Recovered, Store, StoreError, StoredSession, StoredStanding, back_up, check, format, keys,
-};
+use crate::store::{Batch, Recovered, Store, StoreError, StoredSession, StoredStanding, check, format, keys};
 
 pub(super) fn settings(dir: &Path, fsync: Fsync) -> config::Store {
     let data = dir.to_str().expect("a path in UTF-8").to_owned();
@@ -38,7 +36,7 @@ pub(super) fn bodies_stored(disk: &Disk) -> Vec<u64> {
     rows.iter().expect("rows").map(|row| number(row.expect("a row").0.value())).collect()
 }
 
-fn filled(dir: &Path, seed: u64) -> Memory {
+pub(super) fn filled(dir: &Path, seed: u64) -> Memory {
     let (store, _) = open_in(dir, Fsync::Always).expect("a new store");
     let mut memory = Memory::new(seed);
     for _ in 0..30 {
@@ -128,30 +126,6 @@ fn what_is_not_synced_yet_is_there_after_a_stop() {
         memory.take_up(recovered);
         store = again;
     }
-}
-
-#[test]
-fn a_copy_is_made_of_a_store_that_runs_and_of_one_that_does_not() {
-    let folder = TempDir::new().expect("a folder");
-    let (dir, first, second) =
-        (folder.path().join("data"), folder.path().join("first"), folder.path().join("second"));
-    let memory = filled(&dir, 5);
-    back_up(&dir, &first).expect("nobody has it");
-    let (store, recovered) = open_in(&dir, Fsync::Always).expect("it opens");
-    assert_eq!(Model::of(&recovered), memory.model);
-    back_up(&dir, &second).expect("the one that has it copies it");
-    let again = back_up(&dir, &second).expect_err("it is there").to_string();
-    assert!(again.contains("not overwritten"), "{again}");
-    let mut batch = Batch::default();
-    batch.put_subscription("later", "s", "{}");
-    store.commit(&batch).expect("it goes on");
-    for copy in [&first, &second] {
-        assert!(check(copy).expect("it can be read").is_whole());
-        let (_store, recovered) = open_in(copy, Fsync::Always).expect("a broker can start with it");
-        assert_eq!(Model::of(&recovered), memory.model);
-    }
-    let nothing = back_up(&folder.path().join("nowhere"), &folder.path().join("third"));
-    assert!(nothing.is_err() && !folder.path().join("third").exists());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The store against a model of it, on disks that break.
 
+mod copies;
 mod corruption;
 mod directory;
 pub(super) mod disk;

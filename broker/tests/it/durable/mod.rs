@@ -1,6 +1,7 @@
 //! Sessions that outlive their connections, over real sockets.
 
 mod bounds;
+mod copies;
 mod readers;
 mod restart;
 

@@ -56,8 +56,8 @@ pub(super) async fn check_one(data: &Path, ledger: &Mutex<Ledger>) {
         let mut ledger = lock();
         let client = &ledger.clients[idx];
         let faults = match kept(client, &socket, &frames) {
-            _ if Some(socket.ready["epoch"].as_str().unwrap_or_default()) != epoch.as_deref() => {
-                vec![format!("its session is {}", socket.ready)]
+            _ if Some(socket.ready["epoch"].as_str().unwrap_or_default()) == epoch.as_deref() => {
+                vec![format!("it goes on in the original's session: {}", socket.ready)]
             }
             Ok(kept) if kept.last < seen => {
                 vec![format!("it ends at {}, and {seen} had been delivered before", kept.last)]
