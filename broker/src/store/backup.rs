@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use redb::{ReadTransaction, ReadableTable as _};
 
-use super::disk::{FileMedium, Medium as _, sync_dir};
+use super::disk::{FileMedium, sync_dir};
 use super::error::StoreError;
 use super::format::{self, LOG, LogRow, Meta, open_database};
 use super::keys::Table;
@@ -31,6 +31,8 @@ impl fmt::Display for Backup {
     }
 }
 
+/// A copy that is not finished yet.
+pub(super) const PARTIAL: &str = "store.redb.partial";
 /// Bytes that are copied in one transaction.
 const PART_BYTES: usize = 16 << 20;
 
@@ -60,10 +62,11 @@ pub(super) fn copy(shared: &Shared, to: &Path) -> Result<Backup, StoreError> {
         return Err(StoreError::Exists { path: to.to_owned() });
     }
     make_dir(to)?;
-    let _lock = Lock::take(to)?;
-    let partial = to.join("store.redb.partial");
+    let mut lock = Lock::take(to)?;
+    let partial = to.join(PARTIAL);
     let copied = guarded(shared.path(), || write_copy(shared, &partial)).and_then(|records| {
         let bytes = finish(&partial, to).map_err(|error| StoreError::io("write", to, &error))?;
+        lock.sign();
         Ok(Backup { records, bytes })
     });
     if copied.is_err() {
@@ -91,7 +94,7 @@ fn write_copy(shared: &Shared, partial: &PathBuf) -> Result<u64, StoreError> {
     let Some(meta) = Meta::read(&txn, from)? else {
         return Err(StoreError::damaged(from, "there is nothing in it"));
     };
-    let backend = FileMedium { path: partial.clone() }.open();
+    let backend = FileMedium::new(partial.clone()).create();
     let backend = backend.map_err(|error| StoreError::io("make", partial, &error))?;
     let database = open_database(
         super::disk::Counted { inner: backend, read: Default::default(), fault: Default::default() },

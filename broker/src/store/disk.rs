@@ -2,30 +2,39 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
 /// What a store is opened on, again after each failure. The one there is is a file; tests have disks that break.
 pub(super) trait Medium: Debug + Send + Sync {
-    /// Opens it, and makes it where it is not there.
+    /// Opens what is there, and nothing else.
     fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
     /// What messages call it.
     fn path(&self) -> &Path;
     /// Whether there is room again, found out before a file is read from end to end for nothing.
     fn has_room(&self) -> io::Result<()>;
+    /// Whether what was opened is still what is found under its name: what is written elsewhere is read by nobody again.
+    fn is_in_place(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A file that only its owner can read.
 #[derive(Debug)]
 pub(super) struct FileMedium {
-    pub(super) path: PathBuf,
+    path: PathBuf,
+    /// Of the file that was opened first.
+    identity: OnceLock<Identity>,
 }
+
+/// What a file is, whatever its name: device and inode.
+type Identity = (u64, u64);
 
 /// A backend that tells how much was read, for a start reads all of it, and what went wrong: the library may tell no more than
 /// that something did before.
@@ -85,14 +94,57 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }
 
-impl Medium for FileMedium {
-    fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
-        let file = owners_file().create(true).truncate(false).open(&self.path)?;
+impl FileMedium {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, identity: OnceLock::new() }
+    }
+
+    /// Makes the file, which must not be there.
+    pub(super) fn create(&self) -> io::Result<Box<dyn StorageBackend>> {
+        self.take(owners_file().create_new(true).open(&self.path)?)
+    }
+
+    fn take(&self, file: File) -> io::Result<Box<dyn StorageBackend>> {
         // Also where the lock beside it was deleted by somebody.
         file.try_lock()?;
         self.path.parent().map_or(Ok(()), sync_dir)?;
         let backend = FileBackend::new(file).map_err(io::Error::other)?;
         Ok(Box::new(backend))
+    }
+
+    fn is_the_same(&self, found: &Metadata) -> io::Result<()> {
+        let found = identity(found);
+        if *self.identity.get_or_init(|| found) == found {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "another file was put in its place while the broker runs; put it back, or start the broker anew",
+        ))
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt as _;
+    (metadata.dev(), metadata.ino())
+}
+
+/// Where a file that is open cannot be replaced it is always the same.
+#[cfg(not(unix))]
+fn identity(_metadata: &Metadata) -> Identity {
+    (0, 0)
+}
+
+impl Medium for FileMedium {
+    fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
+        let file = owners_file().open(&self.path)?;
+        let metadata = file.metadata()?;
+        if metadata.len() == 0 {
+            // A file gets its name when it is whole, and the library would begin a new one in it.
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"));
+        }
+        self.is_the_same(&metadata)?;
+        self.take(file)
     }
 
     fn path(&self) -> &Path {
@@ -105,6 +157,17 @@ impl Medium for FileMedium {
         let tried = file.write_all(&vec![0; ROOM_BYTES]).and_then(|()| file.sync_data());
         fs::remove_file(&probe)?;
         tried
+    }
+
+    fn is_in_place(&self) -> io::Result<()> {
+        match fs::metadata(&self.path) {
+            Ok(found) => self.is_the_same(&found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(io::Error::new(
+                error.kind(),
+                "it was taken away while the broker runs; put it back, or start the broker anew",
+            )),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -23,6 +23,13 @@ pub(crate) enum StoreError {
         path.display()
     )]
     Damaged { path: PathBuf, what: String },
+    /// Something was here, and is not.
+    #[error(
+        "there is no store.redb in {}, and its {left:?} is of a broker that had one, or of a copy that was not \
+         finished: put the file or a backup of it back, or begin anew in another directory",
+        dir.display()
+    )]
+    Gone { dir: PathBuf, left: &'static str },
     /// Written by a version that keeps it otherwise.
     #[error(
         "{} has format {found}, this version reads format {known} only: use the version that wrote it",

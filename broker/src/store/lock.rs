@@ -4,19 +4,20 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
+use super::backup::PARTIAL;
 use super::disk::owners_file;
 use super::error::StoreError;
 
 /// Holds a directory until it is dropped, or the process ends in whatever way.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
 }
 
 const NAME: &str = "lock";
 
 impl Lock {
-    /// Takes a directory; the file says who has it.
+    /// Takes a directory.
     pub(super) fn take(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(NAME);
         let of = |error: io::Error| StoreError::io("lock", &path, &error);
@@ -26,12 +27,34 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(in_use(dir, &mut file)),
             Err(TryLockError::Error(error)) => return Err(of(error)),
         }
-        // What stands there helps people; the lock itself is the system's. A full disk does not keep anyone from starting.
-        let _ = file
-            .set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| write!(file, "{}", std::process::id()));
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+
+    /// Says who has the directory. Only where there is a store: that there was one is seen by it, too.
+    pub(super) fn sign(&mut self) {
+        let process = std::process::id().to_string();
+        // It helps people; the lock itself is the system's. A full disk does not keep anyone from starting. The file is not empty
+        // in between.
+        let _ = self
+            .file
+            .rewind()
+            .and_then(|()| self.file.write_all(process.as_bytes()))
+            .and_then(|()| self.file.set_len(process.len() as u64));
+    }
+
+    /// What is in a directory that is not put there before a store, or a copy of one, is. Where there is none it tells one that was
+    /// lost, or a copy that was cut off, from a first start that was.
+    pub(super) fn left_in(&self, dir: &Path) -> Result<Option<&'static str>, StoreError> {
+        let of = |error: io::Error| StoreError::io("look into", dir, &error);
+        if self.file.metadata().map_err(of)?.len() > 0 {
+            return Ok(Some(NAME));
+        }
+        for name in ["tail", "control", PARTIAL] {
+            if dir.join(name).try_exists().map_err(of)? {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
     }
 
     /// The same without making a file: `None` where nobody ever opened the directory.
@@ -43,7 +66,7 @@ impl Lock {
             Err(error) => return Err(StoreError::io("lock", &path, &error)),
         };
         match file.try_lock_shared() {
-            Ok(()) => Ok(Some(Self { _file: file })),
+            Ok(()) => Ok(Some(Self { file })),
             Err(TryLockError::WouldBlock) => Err(in_use(dir, &mut file)),
             Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &path, &error)),
         }

@@ -4,7 +4,7 @@
 //!
 //! - `store.redb`: all of it, in the format of the library `redb` 4, which checks pages when the file is opened;
 //! - `tail`, with `store.fsync = "interval"`: what was acknowledged since the last sync ([`tail`]);
-//! - `lock`: held by the one broker there may be, with its process id;
+//! - `lock`: held by the one broker there may be, with its process id once there is a `store.redb`;
 //! - `control`: a socket that a running broker takes orders on ([`control`]).
 //!
 //! `store.redb` is a log with tables behind it. A commit appends one row to table `log`, with all changes of all batches
@@ -156,13 +156,18 @@ impl Store {
         pace: Pace,
         progress: &dyn Fn(Progress),
     ) -> Result<(Self, Recovered), StoreError> {
-        let lock = Lock::take(dir)?;
-        let medium = Box::new(FileMedium { path: store_file(dir) });
+        let mut lock = Lock::take(dir)?;
+        let path = store_file(dir);
         if let Some(world) = world
-            && !medium.path.exists()
+            && !is_there(&path)?
         {
-            make(&medium.path, world)?;
+            if let Some(left) = lock.left_in(dir)? {
+                return Err(StoreError::Gone { dir: dir.to_owned(), left });
+            }
+            make(&path, world)?;
         }
+        lock.sign();
+        let medium = Box::new(FileMedium::new(path));
         let (mut store, recovered) = Self::open_medium(medium, world, Some((dir, lazily)), pace, progress)?;
         if let Some(inner) = Arc::get_mut(&mut store.inner) {
             inner.control = control::Control::start(dir, &inner.shared);
@@ -294,21 +299,29 @@ fn prepare(
     Ok((writer, requests, recovered))
 }
 
+/// Whether there is something of this name, a link to nowhere included.
+fn is_there(path: &Path) -> Result<bool, StoreError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::io("look for", path, &error)),
+    }
+}
+
 /// Makes a new file. Under its name there is a whole one or none, whenever power is lost.
 fn make(path: &Path, world: WorldName) -> Result<(), StoreError> {
-    let medium = FileMedium { path: path.with_extension("new") };
+    let new = path.with_extension("new");
     let of = |error| StoreError::io("make", path, &error);
-    match std::fs::remove_file(&medium.path) {
+    match std::fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of(error)),
         _ => {}
     }
-    let backend = Counted { inner: medium.open().map_err(of)?, read: Arc::default(), fault: Arc::default() };
-    let database = format::open_database(backend, &medium.path)?;
-    format::prepare(&database, &medium.path, Some(world))?;
+    let inner = FileMedium::new(new.clone()).create().map_err(of)?;
+    let backend = Counted { inner, read: Arc::default(), fault: Arc::default() };
+    let database = format::open_database(backend, &new)?;
+    format::prepare(&database, &new, Some(world))?;
     drop(database);
-    std::fs::rename(&medium.path, path)
-        .and_then(|()| path.parent().map_or(Ok(()), disk::sync_dir))
-        .map_err(of)
+    std::fs::rename(&new, path).and_then(|()| path.parent().map_or(Ok(()), disk::sync_dir)).map_err(of)
 }
 
 /// Opens the file and tells how far it has come meanwhile.

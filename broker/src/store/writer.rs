@@ -134,7 +134,7 @@ impl Shared {
     pub(super) fn open(&self, read: Arc<AtomicU64>) -> Result<Database, StoreError> {
         let path = self.path();
         guarded(path, || {
-            let inner = self.medium.open().map_err(|error| StoreError::io("open", path, &error))?;
+            let inner = self.medium.open().map_err(|error| StoreError::of("open", path, error))?;
             format::open_database(Counted { inner, read, fault: Arc::clone(&self.fault) }, path)
         })
     }
@@ -249,6 +249,8 @@ impl Writer {
     }
 
     fn commit(&mut self, group: &[Request]) -> Result<(), StoreError> {
+        let medium = &self.shared.medium;
+        medium.is_in_place().map_err(|error| StoreError::io("write", medium.path(), &error))?;
         let waiting = self.lazy.as_ref().map_or(0, |lazy| lazy.rows.len() as u64);
         let number = self.log.last + waiting + 1;
         // No body of these batches has a greater one.

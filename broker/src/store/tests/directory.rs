@@ -188,3 +188,85 @@ fn a_check_sees_what_was_altered() {
     let told = open_in(folder.path(), Fsync::Always).map(drop).expect_err("it is damaged");
     assert!(matches!(told, StoreError::Damaged { .. }), "{told}");
 }
+
+#[test]
+fn an_empty_file_is_not_taken_for_a_new_store() {
+    let folder = TempDir::new().expect("a folder");
+    filled(folder.path(), 6);
+    let file = folder.path().join("store.redb");
+    fs::write(&file, b"").expect("it is written");
+    let told = open_in(folder.path(), Fsync::Always).map(drop).expect_err("there is nothing in it");
+    assert!(matches!(told, StoreError::Damaged { .. }) && told.to_string().contains("empty"), "{told}");
+    assert!(!check(folder.path()).expect("it can be read").is_whole());
+    assert_eq!(fs::metadata(&file).expect("a file").len(), 0, "something was made of it");
+}
+
+#[test]
+fn a_directory_that_has_lost_its_store_is_not_taken_for_a_new_one() {
+    for fsync in [Fsync::Always, Fsync::Interval] {
+        let folder = TempDir::new().expect("a folder");
+        let refused = |left: &str| {
+            let told = open_in(folder.path(), fsync).map(drop).expect_err("it has lost its store");
+            assert!(matches!(told, StoreError::Gone { left: found, .. } if found == left), "{left}: {told}");
+            assert!(!folder.path().join("store.redb").exists(), "one was made");
+        };
+        drop(open_in(folder.path(), fsync).expect("a new store"));
+        fs::remove_file(folder.path().join("store.redb")).expect("it is there");
+        refused("lock");
+        fs::remove_file(folder.path().join("lock")).expect("it is there");
+        if fsync == Fsync::Interval {
+            refused("tail");
+            fs::remove_file(folder.path().join("tail")).expect("it is there");
+        }
+        if cfg!(unix) {
+            refused("control");
+            fs::remove_dir(folder.path().join("control")).expect("it is there");
+        }
+        // Nor is half a copy.
+        fs::write(folder.path().join("store.redb.partial"), "half of it").expect("it is written");
+        refused("store.redb.partial");
+    }
+}
+
+#[test]
+fn a_first_start_that_was_cut_off_is_done_again() {
+    let folder = TempDir::new().expect("a folder");
+    // All that is there before the file gets its name.
+    fs::write(folder.path().join("lock"), "").expect("it is written");
+    fs::write(folder.path().join("store.new"), "half of it").expect("it is written");
+    drop(open_in(folder.path(), Fsync::Interval).expect("a new store"));
+    assert_eq!(fs::read_to_string(folder.path().join("lock")).expect("text"), std::process::id().to_string());
+}
+
+/// What is written into a file without a name is lost with the process.
+#[cfg(unix)]
+#[test]
+fn nothing_is_committed_to_a_file_that_was_taken_away() {
+    for fsync in [Fsync::Always, Fsync::Interval] {
+        let folder = TempDir::new().expect("a folder");
+        let (dir, away) = (folder.path().join("data"), folder.path().join("away"));
+        let (store, _) = open_in(&dir, fsync).expect("a new store");
+        let mut memory = Memory::new(3);
+        store.commit(&memory.batch(&store)).expect("it is committed");
+        memory.committed();
+        // Who is refused asks again.
+        let batch = memory.batch(&store);
+        let refused = |why: &str| {
+            let told = store.commit(&batch).expect_err("nobody would find it").to_string();
+            assert!(told.contains(why), "{told}");
+        };
+        fs::rename(&dir, &away).expect("it is moved");
+        refused("taken away");
+        fs::create_dir(&dir).expect("a folder");
+        refused("taken away");
+        fs::copy(away.join("store.redb"), dir.join("store.redb")).expect("it is copied");
+        refused("another file");
+        fs::remove_dir_all(&dir).expect("it is there");
+        fs::rename(&away, &dir).expect("it is moved");
+        store.commit(&batch).expect("it is in its place again");
+        memory.committed();
+        drop(store);
+        let (_store, recovered) = open_in(&dir, fsync).expect("it opens again");
+        assert_eq!(Model::of(&recovered), memory.model);
+    }
+}

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod copies;
+mod directory;
 mod readers;
 mod restart;
 
