@@ -1,5 +1,6 @@
 //! A copy of a store, made from one snapshot of it while it is written to.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -12,7 +13,7 @@ use super::disk::{FileMedium, sync_dir};
 use super::error::StoreError;
 use super::format::{self, LOG, LogRow, Meta, open_database};
 use super::keys::Table;
-use super::lock::{Lock, make_dir};
+use super::lock::{self, Lock, make_dir};
 use super::records::is_whole;
 use super::recovery::{Contents, last_commit};
 use super::writer::{self, Pace, Shared, append, guarded};
@@ -47,31 +48,59 @@ pub(crate) fn back_up(dir: &Path, to: &Path) -> Result<Backup, StoreError> {
     match Store::open_dir(dir, None, None, Pace::default(), &|_| {}) {
         Ok((store, _)) => store.backup(&to),
         Err(StoreError::InUse { dir, holder }) => control::ask_for_backup(&dir, &to, &holder),
-        Err(error) => Err(error),
+        Err(error) => Err(error.no_copy(&to)),
     }
 }
 
-/// Copies what is committed now. Under its name there is a whole copy or none.
+/// Copies what is committed now. Under its name there is a whole copy or none, and where there is none the target is as it was,
+/// but for what an earlier one left there that was cut off.
 pub(super) fn copy(shared: &Shared, to: &Path) -> Result<Backup, StoreError> {
+    free(to)?;
+    let made: Vec<_> = to.ancestors().take_while(|dir| !dir.exists()).collect();
+    let copied = make_dir(to).and_then(|()| copy_into(shared, to));
+    if copied.is_err() {
+        for dir in made {
+            // One that somebody has put something into stays.
+            let _ = fs::remove_dir(dir);
+        }
+    }
+    copied.map_err(|error| error.no_copy(to))
+}
+
+/// Refuses a target in which there is anything but what a copy left there that was cut off.
+fn free(to: &Path) -> Result<(), StoreError> {
+    let is_leftover = |name: &OsStr| name == lock::NAME || name == PARTIAL;
     let is_taken = match fs::read_dir(to) {
-        Ok(mut entries) => entries.next().is_some(),
+        Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| !is_leftover(&entry.file_name()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(StoreError::io("look into", to, &error)),
     };
-    if is_taken {
-        return Err(StoreError::Exists { path: to.to_owned() });
-    }
-    make_dir(to)?;
+    if is_taken { Err(StoreError::Exists { path: to.to_owned() }) } else { Ok(()) }
+}
+
+fn copy_into(shared: &Shared, to: &Path) -> Result<Backup, StoreError> {
     let mut lock = Lock::take(to)?;
+    // Another one may have been finished meanwhile.
+    free(to)?;
     let partial = to.join(PARTIAL);
-    let copied = guarded(shared.path(), || write_copy(shared, &partial)).and_then(|records| {
-        let bytes = finish(&partial, to).map_err(|error| StoreError::io("write", to, &error))?;
-        lock.sign();
-        Ok(Backup { records, bytes })
-    });
-    if copied.is_err() {
-        // What is half there is of no use to anybody.
-        let _ = fs::remove_file(&partial);
+    let remove = |path: &Path| match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("remove", path, &error)),
+        _ => Ok(()),
+    };
+    let copied = remove(&partial)
+        .and_then(|()| guarded(shared.path(), || write_copy(shared, &partial)))
+        .and_then(|records| {
+            let bytes = finish(&partial, to).map_err(|error| StoreError::io("write", to, &error))?;
+            Ok(Backup { records, bytes })
+        });
+    match copied {
+        Ok(_) => lock.sign(),
+        Err(_) => {
+            // What is half there is of no use to anybody. What stays all the same is found out when it is opened.
+            for path in [partial, store_file(to), to.join(lock::NAME)] {
+                let _ = remove(&path);
+            }
+        }
     }
     copied
 }

@@ -142,11 +142,19 @@ mod unix {
             let mut line = serde_json::to_vec(&order)?;
             line.push(b'\n');
             stream.write_all(&line)?;
+            // While the copy is made it says nothing, however long that takes. Who is killed meanwhile says nothing at all.
             let mut answer = String::new();
-            BufReader::new(&stream).read_line(&mut answer)?;
-            Ok(serde_json::from_str(&answer)?)
+            let _ = BufReader::new(&stream).read_line(&mut answer);
+            Ok(answer)
         };
-        match ask().map_err(of)? {
+        let answer = ask().map_err(of)?;
+        if !answer.ends_with('\n') {
+            let why = format!(
+                "{holder}, which has the data, ended before it was done; what it left there is no copy"
+            );
+            return Err(StoreError::NoCopy { to: to.to_owned(), why });
+        }
+        match serde_json::from_str(&answer).map_err(|error| of(error.into()))? {
             Answer::Done { records, bytes } => Ok(Backup { records, bytes }),
             Answer::Failed { error } => Err(StoreError::Refused { why: error }),
         }

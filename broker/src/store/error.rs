@@ -46,6 +46,9 @@ pub(crate) enum StoreError {
     /// A file is not replaced.
     #[error("{} is there already and is not overwritten: name a new directory", path.display())]
     Exists { path: PathBuf },
+    /// A copy was begun and is not there.
+    #[error("no copy was made in {}: {why}", to.display())]
+    NoCopy { to: PathBuf, why: String },
     /// The broker that has the directory says no.
     #[error("the broker that has it says: {why}")]
     Refused { why: String },
@@ -64,6 +67,16 @@ impl StoreError {
 
     pub(super) fn damaged(path: &Path, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), what: what.into() }
+    }
+
+    /// Why a copy was not made. Of a broker it is true that it goes on by itself when there is room, of a copy it is not.
+    pub(super) fn no_copy(self, to: &Path) -> Self {
+        let why = if let Self::Full { path, why } = self {
+            format!("there is no room for {}: {why}", path.display())
+        } else {
+            self.to_string()
+        };
+        Self::NoCopy { to: to.to_owned(), why }
     }
 
     /// What the library says about a file.

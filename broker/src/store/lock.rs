@@ -14,7 +14,7 @@ pub(super) struct Lock {
     file: File,
 }
 
-const NAME: &str = "lock";
+pub(super) const NAME: &str = "lock";
 
 impl Lock {
     /// Takes a directory.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
@@ -11,7 +12,8 @@ use super::directory::{filled, open_in};
 use super::disk::Disk;
 use super::{Memory, Model, open};
 use crate::config::Fsync;
-use crate::store::{Batch, Store, back_up, check};
+use crate::store::lock::Lock;
+use crate::store::{Batch, Store, StoreError, back_up, check, control};
 
 /// Opens a copy as a broker does for the first time. But for the epochs of its sessions it has to be what was copied; these are
 /// returned.
@@ -103,4 +105,69 @@ fn a_copy_stays_one_until_its_epochs_are_on_disk() {
         cut_count += 1;
     }
     assert!(cut_count > 1, "nothing was written");
+}
+
+#[test]
+fn a_copy_that_fails_leaves_its_target_as_it_was() {
+    let folder = TempDir::new().expect("a folder");
+    let [dir, new, empty] = ["data", "a/new/folder", "empty"].map(|name| folder.path().join(name));
+    let memory = filled(&dir, 5);
+    fs::create_dir(&empty).expect("a folder");
+    let (store, _) = open_in(&dir, Fsync::Always).expect("it opens");
+    // Ends a copy after its first part.
+    let is_closing = &store.inner.shared.is_closing;
+    is_closing.store(true, Ordering::Relaxed);
+    for target in [&new, &empty] {
+        let told = store.backup(target).expect_err("the store closes");
+        assert!(matches!(&told, StoreError::NoCopy { to, .. } if to == target), "{told}");
+    }
+    assert!(!folder.path().join("a").exists());
+    assert_eq!(fs::read_dir(&empty).expect("it stays").count(), 0);
+    is_closing.store(false, Ordering::Relaxed);
+    for target in [&new, &empty] {
+        store.backup(target).expect("nothing is in the way");
+        serve(target, &memory);
+    }
+}
+
+#[test]
+fn what_a_copy_left_that_was_cut_off_is_in_nobodys_way() {
+    let folder = TempDir::new().expect("a folder");
+    let (dir, target) = (folder.path().join("data"), folder.path().join("target"));
+    let memory = filled(&dir, 5);
+    fs::create_dir(&target).expect("a folder");
+    fs::write(target.join("store.redb.partial"), "half of it").expect("it is written");
+    let lock = Lock::take(&target).expect("nobody has it");
+    let told = back_up(&dir, &target).expect_err("another copy is being made").to_string();
+    assert!(told.contains("in use") && target.join("store.redb.partial").exists(), "{told}");
+    drop(lock);
+    back_up(&dir, &target).expect("nobody makes that one any more");
+    serve(&target, &memory);
+    // What is not a copy's is left alone.
+    let other = folder.path().join("other");
+    fs::create_dir(&other).expect("a folder");
+    fs::write(other.join("letter"), "dear all").expect("it is written");
+    let told = back_up(&dir, &other).expect_err("there is something").to_string();
+    assert!(told.contains("not overwritten"), "{told}");
+    assert_eq!(fs::read_dir(&other).expect("a folder").count(), 1, "something was put there");
+}
+
+#[cfg(unix)]
+#[test]
+fn who_asks_a_broker_that_ends_is_told_so() {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::net::UnixListener;
+
+    let folder = TempDir::new().expect("a folder");
+    fs::create_dir(folder.path().join("control")).expect("a folder");
+    let listener = UnixListener::bind(folder.path().join("control").join("socket")).expect("a socket");
+    let broker = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().expect("somebody asks");
+        let mut order = String::new();
+        BufReader::new(stream).read_line(&mut order).expect("a line");
+    });
+    let told = control::ask_for_backup(folder.path(), Path::new("/where/to"), "process 7").map(drop);
+    let told = told.expect_err("it says nothing").to_string();
+    broker.join().expect("no panic");
+    assert!(told.contains("no copy was made in /where/to: process 7") && told.contains("ended"), "{told}");
 }

@@ -2,6 +2,7 @@
 //! was asked for, and nothing that never was.
 
 use std::collections::HashSet;
+use std::fs;
 use std::path::Path;
 use std::process::Output;
 use std::sync::Mutex;
@@ -13,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::judge::{self, Places, history, is_of_transitions};
 use super::ledger::{Client, Event, Ledger, is_durable};
+use super::power_loss::Power;
 use super::world::LAST_KIND;
 use crate::harness::{Serve, Ws, feature, run_to_end};
 
@@ -69,6 +71,30 @@ pub(super) async fn check_one(data: &Path, ledger: &Mutex<Ledger>) {
         ledger.faults.extend(faults);
     }
     program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_finds_no_room_says_so_and_leaves_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    let (data, backups) = (folder.path().join("data"), folder.path().join("backups"));
+    fs::create_dir(&backups).expect("a folder");
+    Serve::new().args(&["--data", text(&data)]).start().await.finish().await;
+    let power = Power::on(&backups);
+    let copy = backups.join("copy");
+    let back_up = || {
+        let env = power.env();
+        let env = env.each_ref().map(|(name, value)| (*name, &**value));
+        run_to_end(&["backup", "--data", text(&data), "--to", text(&copy)], &env, folder.path())
+    };
+    power.fill();
+    let output = back_up();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && told.contains("there is no room for"), "{told}");
+    assert!(!told.contains("by itself"), "{told}");
+    assert_eq!(fs::read_dir(&backups).expect("a folder").count(), 0, "something is left");
+    power.empty();
+    let output = back_up();
+    assert!(output.status.success(), "{output:?}");
 }
 
 /// A copy that is being made when its broker is killed.
