@@ -289,10 +289,11 @@ fn prepare(
     shared.next_body.store(contents.log.next_body, Ordering::Release);
     let (log, references) = (contents.log, std::mem::take(&mut contents.references));
     let (recovered, cleanup) = contents.recover(&shared.dropped);
-    if !cleanup.is_empty() {
-        tracing::warn!(path = %path.display(), "records refer to what is not there; they are removed");
+    if cleanup.dangling_count > 0 {
+        let count = cleanup.dangling_count;
+        tracing::warn!(path = %path.display(), count, "records refer to what is not there; they are removed");
     }
-    let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup, pace);
+    let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup.batch, pace);
     if let Some(lazy) = lazy {
         writer.acknowledge_before_sync(lazy);
     }

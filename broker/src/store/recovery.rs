@@ -93,6 +93,15 @@ pub(super) struct ClientContents {
     pub(super) loose: Vec<(Box<str>, Box<str>)>,
 }
 
+/// What is removed with the first commit, for nobody has it any more.
+#[derive(Debug, Default)]
+pub(super) struct Cleanup {
+    pub(super) batch: Batch,
+    /// Records among it that refer to something that is not there. Neither a kill nor a loss of power leaves such ones, for what
+    /// refers to something is committed with it or behind it, and goes with it or before; a check calls them damaged.
+    pub(super) dangling_count: u64,
+}
+
 /// What of the log is not in the tables yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LogState {
@@ -353,9 +362,11 @@ impl Contents {
         &mut self.clients[index]
     }
 
-    /// Puts handles to the bodies. What refers to a body that is not there, or to a subscription, was let go of before
-    /// the end and is removed with the next commit.
-    pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Batch) {
+    /// Puts handles to the bodies, and leaves out what refers to a body that is not there, or to a subscription.
+    ///
+    /// Of the live events of an object the newest counts. That there are older ones is nothing special: the record of one goes when
+    /// the last shard has let go of it, some time after the newer one's was put.
+    pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Cleanup) {
         let Self { clients, live, bodies, .. } = self;
         let handle = |(id, text)| {
             let stored = StoredBody::new(id, true, dropped);
@@ -363,11 +374,12 @@ impl Contents {
         };
         // Of those that nobody takes the last handle goes here.
         let bodies: HashMap<_, _> = bodies.into_iter().map(handle).collect();
-        let mut loose = Batch::default();
+        let mut cleanup = Cleanup::default();
         let mut newest: HashMap<Arc<str>, RecoveredLive> = HashMap::new();
         for live in live {
             let Some(body) = bodies.get(&live.body) else {
-                loose.remove_live(&live.object, live.sequence);
+                cleanup.batch.remove_live(&live.object, live.sequence);
+                cleanup.dangling_count += 1;
                 continue;
             };
             let found = RecoveredLive { live, body: body.clone() };
@@ -381,12 +393,12 @@ impl Contents {
                 }
                 Entry::Occupied(_) => found,
             };
-            loose.remove_live(&older.live.object, older.live.sequence);
+            cleanup.batch.remove_live(&older.live.object, older.live.sequence);
         }
         let mut live: Vec<_> = newest.into_values().collect();
         live.sort_unstable_by_key(|one| one.live.sequence);
-        let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut loose)).collect();
-        (Recovered { clients, live }, loose)
+        let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut cleanup)).collect();
+        (Recovered { clients, live }, cleanup)
     }
 }
 
@@ -396,15 +408,17 @@ impl ClientContents {
         Self { name, session: None, position: None, subscriptions, kept, loose }
     }
 
-    fn recover(self, bodies: &HashMap<BodyId, RecoveredBody>, cleanup: &mut Batch) -> RecoveredClient {
+    fn recover(self, bodies: &HashMap<BodyId, RecoveredBody>, cleanup: &mut Cleanup) -> RecoveredClient {
         let Self { name, session, position, subscriptions, kept, loose } = self;
+        cleanup.dangling_count += loose.len() as u64;
         for (subscription, object) in loose {
-            cleanup.remove_standing(&name, &subscription, &object);
+            cleanup.batch.remove_standing(&name, &subscription, &object);
         }
         let with_body = |kept: StoredMatch| match bodies.get(&kept.body) {
             Some(body) => Some(RecoveredMatch { kept, body: body.clone() }),
             None => {
-                cleanup.forget_kept(&name, kept.offset..=kept.offset);
+                cleanup.batch.forget_kept(&name, kept.offset..=kept.offset);
+                cleanup.dangling_count += 1;
                 None
             }
         };

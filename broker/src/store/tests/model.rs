@@ -1,12 +1,14 @@
 //! Random batches, and opening again at random moments.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::Rng as _;
 
 use super::disk::Disk;
 use super::{Memory, Model, Pace, THIN, open, open_at, runs};
-use crate::store::Batch;
+use crate::store::format::Meta;
+use crate::store::{Batch, Store, StoredLive, StoredStanding, recovery};
 
 #[test]
 fn what_was_committed_is_read_back() {
@@ -93,4 +95,38 @@ fn a_long_session_is_kept_but_for_what_goes() {
         store = again;
     }
     assert_eq!(memory.model.kept.len(), 485);
+}
+
+/// What a kill leaves between the newer event of an object and the end of the older one, and what none leaves.
+#[test]
+fn only_what_refers_to_nothing_dangles() {
+    let dangling = |change: &dyn Fn(&mut Memory, &Store, &mut Batch)| {
+        let disk = Disk::default();
+        let (store, _) = open(&disk).expect("a new store");
+        let (mut memory, mut batch) = (Memory::new(1), Batch::default());
+        memory.publish(&store, &mut batch, "id:1");
+        change(&mut memory, &store, &mut batch);
+        store.commit(&batch).expect("it is committed");
+        let shared = &store.inner.shared;
+        let txn = shared.snapshot().expect("it can be read");
+        let meta = Meta::read(&txn, shared.path()).expect("it can be read").expect("it is there");
+        let mut fault = |what| panic!("{what}");
+        let contents = recovery::read(&txn, &meta, shared.path(), &mut |_, _| {}, &mut fault);
+        let (recovered, cleanup) = contents.expect("it can be read").recover(&Arc::default());
+        assert_eq!(recovered.live.len(), 1);
+        (cleanup.dangling_count, cleanup.batch.is_empty())
+    };
+    assert_eq!(dangling(&|_, _, _| {}), (0, true));
+    let older = |memory: &mut Memory, _: &Store, batch: &mut Batch| {
+        let (live, _) = memory.model.live["id:1"].clone();
+        batch.put_live(&StoredLive { sequence: live.sequence + 1, ..live });
+    };
+    assert_eq!(dangling(&older), (0, false));
+    let standing = StoredStanding { sequence: 1, waits: None };
+    assert_eq!(dangling(&|_, _, batch| batch.put_standing("a", "none such", "id:1", &standing)), (1, false));
+    let without_text = |_: &mut Memory, store: &Store, batch: &mut Batch| {
+        let (object, id, body) = ("id:2".into(), "e".into(), store.new_body().id());
+        batch.put_live(&StoredLive { object, id, sequence: 9, expires_ms: 9, is_revoked: false, body });
+    };
+    assert_eq!(dangling(&without_text), (1, false));
 }

@@ -290,6 +290,7 @@ impl Run {
     }
 
     fn assert_no_faults(&self, number: usize, log: &str) {
+        assert!(!log.contains("refer to what is not there"), "NEARCAST_SEED={}: {log}", self.seed);
         let ledger = self.lock();
         if ledger.faults.is_empty() {
             return;
