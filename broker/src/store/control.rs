@@ -22,7 +22,7 @@ mod unix {
     use std::fs;
     use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
     use std::os::unix::fs::PermissionsExt as _;
-    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
     use std::path::PathBuf;
     use std::sync::atomic::Ordering;
     use std::thread::{self, JoinHandle};
@@ -60,6 +60,28 @@ mod unix {
         dir.join("control").join("socket")
     }
 
+    /// Does something with a socket's path. An address has room for some hundred bytes; a longer path is named by its folder,
+    /// opened.
+    fn reach<T>(socket: &Path, reach: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+        if SocketAddr::from_pathname(socket).is_ok() { reach(socket) } else { reach_far(socket, reach) }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn reach_far<T>(socket: &Path, reach: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+        use std::os::fd::AsRawFd as _;
+        let folder = fs::File::open(socket.parent().unwrap_or(socket))?;
+        let name = socket.file_name().unwrap_or_default();
+        reach(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn reach_far<T>(socket: &Path, _reach: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+        let bytes = socket.as_os_str().len();
+        let why =
+            format!("its path takes {bytes} bytes, more than one of a socket may here: shorten store.data");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+    }
+
     impl Control {
         /// Listens in a data directory that this process has. Without it all goes on but the backups of a running broker.
         pub(in super::super) fn start(dir: &Path, shared: &Arc<Shared>) -> Option<Self> {
@@ -73,7 +95,7 @@ mod unix {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of(error)),
                     _ => {}
                 }
-                let listener = UnixListener::bind(&socket).map_err(of)?;
+                let listener = reach(&socket, |path| UnixListener::bind(path)).map_err(of)?;
                 let for_thread = Arc::clone(shared);
                 let thread = thread::Builder::new().name("control".to_owned());
                 let thread = thread.spawn(move || listen(&listener, &for_thread)).map_err(of)?;
@@ -89,7 +111,7 @@ mod unix {
         fn drop(&mut self) {
             self.shared.is_closing.store(true, Ordering::Relaxed);
             // Wakes the thread, unless somebody took the socket away.
-            if UnixStream::connect(&self.socket).is_ok() {
+            if reach(&self.socket, |path| UnixStream::connect(path)).is_ok() {
                 let _ = self.thread.take().map(JoinHandle::join);
             }
             let _ = fs::remove_file(&self.socket);
@@ -138,7 +160,7 @@ mod unix {
         let unnamed = || of(io::Error::new(io::ErrorKind::InvalidInput, "the path of the copy is not UTF-8"));
         let order = Order { backup: to.to_str().ok_or_else(unnamed)?.to_owned() };
         let ask = || {
-            let mut stream = UnixStream::connect(&socket)?;
+            let mut stream = reach(&socket, |path| UnixStream::connect(path))?;
             let mut line = serde_json::to_vec(&order)?;
             line.push(b'\n');
             stream.write_all(&line)?;

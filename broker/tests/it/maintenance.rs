@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::harness::run_to_end;
+use crate::harness::{Serve, run_to_end};
 
 #[test]
 fn a_check_ends_with_what_it_found() {
@@ -33,4 +33,21 @@ fn a_backup_of_nothing_is_refused() {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains("nowhere"), "{told}");
     assert!(!folder.path().join("copy").exists());
+}
+
+/// The address of a socket has room for less.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_running_broker_is_backed_up_however_long_the_path_of_its_data() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("d".repeat(150));
+    let data = data.to_str().expect("UTF-8");
+    let program = Serve::new().args(&["--data", data]).start().await;
+    let back_up = || run_to_end(&["backup", "--data", data, "--to", "copy"], &[], folder.path());
+    let output = back_up();
+    assert!(output.status.success(), "{output:?}\n{}", program.log());
+    let output = run_to_end(&["check", "copy"], &[], folder.path());
+    assert!(output.status.success(), "{output:?}");
+    // It ends as fast as ever, and takes the socket along.
+    program.finish().await;
+    assert!(!folder.path().join(data).join("control/socket").exists());
 }
