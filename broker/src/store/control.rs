@@ -30,6 +30,7 @@ mod unix {
 
     use serde::{Deserialize, Serialize};
 
+    use super::super::disk::{Identity, identity};
     use super::super::{backup, lock};
     use super::{Arc, Backup, ORDER_BYTES, Path, Shared, StoreError};
 
@@ -37,6 +38,7 @@ mod unix {
     #[derive(Debug)]
     pub(in super::super) struct Control {
         socket: PathBuf,
+        identity: Identity,
         shared: Arc<Shared>,
         thread: Option<JoinHandle<()>>,
     }
@@ -96,10 +98,12 @@ mod unix {
                     _ => {}
                 }
                 let listener = reach(&socket, |path| UnixListener::bind(path)).map_err(of)?;
+                let identity = identity(&fs::metadata(&socket).map_err(of)?);
                 let for_thread = Arc::clone(shared);
                 let thread = thread::Builder::new().name("control".to_owned());
                 let thread = thread.spawn(move || listen(&listener, &for_thread)).map_err(of)?;
-                Ok(Self { socket: socket.clone(), shared: Arc::clone(shared), thread: Some(thread) })
+                let (socket, shared) = (socket.clone(), Arc::clone(shared));
+                Ok(Self { socket, identity, shared, thread: Some(thread) })
             };
             started()
                 .inspect_err(|error| tracing::warn!(%error, "no backup can be made while the broker runs"))
@@ -110,7 +114,11 @@ mod unix {
     impl Drop for Control {
         fn drop(&mut self) {
             self.shared.is_closing.store(true, Ordering::Relaxed);
-            // Wakes the thread, unless somebody took the socket away.
+            // Another broker may have another directory of this name by now.
+            if !fs::metadata(&self.socket).is_ok_and(|found| identity(&found) == self.identity) {
+                return;
+            }
+            // Wakes the thread.
             if reach(&self.socket, |path| UnixStream::connect(path)).is_ok() {
                 let _ = self.thread.take().map(JoinHandle::join);
             }

@@ -34,7 +34,7 @@ pub(super) struct FileMedium {
 }
 
 /// What a file is, whatever its name: device and inode.
-type Identity = (u64, u64);
+pub(super) type Identity = (u64, u64);
 
 /// A backend that tells how much was read, for a start reads all of it, and what went wrong: the library may tell no more than
 /// that something did before.
@@ -124,7 +124,7 @@ impl FileMedium {
 }
 
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> Identity {
+pub(super) fn identity(metadata: &Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt as _;
     (metadata.dev(), metadata.ino())
 }

@@ -270,3 +270,15 @@ fn nothing_is_committed_to_a_file_that_was_taken_away() {
         assert_eq!(Model::of(&recovered), memory.model);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_store_whose_directory_is_another_ones_ends_without_it() {
+    let folder = TempDir::new().expect("a folder");
+    let (dir, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    let (first, _) = open_in(&dir, Fsync::Always).expect("a new store");
+    fs::rename(&dir, folder.path().join("away")).expect("it is moved");
+    let (_second, _) = open_in(&dir, Fsync::Always).expect("a new store");
+    drop(first);
+    crate::store::back_up(&dir, &copy).expect("the second still listens");
+}
