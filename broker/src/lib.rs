@@ -28,7 +28,9 @@ mod server;
 mod sessions;
 mod shard;
 mod store;
+mod tls;
 
 pub use config::{Config, ConfigError};
 pub use engines::{EngineError, Engines};
 pub use server::{Data, run, run_with};
+pub use tls::{Tls, TlsError};

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Data, Engines, maintenance, open_files};
+use broker::{Config, Data, Engines, Tls, maintenance, open_files};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -48,16 +48,18 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
     // Before anything listens, for an engine that cannot be had, or data that cannot be read, ends the program.
     let engines = Engines::find(&config)?;
     let data = Data::open(&config)?;
+    let tls = Tls::read(&config.tls)?;
     open_files::raise_for(config.limits.connections);
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let address = config.address();
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-        println!("nearcast listens on http://{}", listener.local_addr()?);
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        println!("nearcast listens on {scheme}://{}", listener.local_addr()?);
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(shutdown.clone()));
-        broker::run_with(listener, config, engines, data, shutdown).await
+        broker::run_with(listener, config, engines, data, tls, shutdown).await
     })
 }
 

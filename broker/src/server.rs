@@ -8,8 +8,10 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use matcher::geo::World;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
@@ -20,6 +22,7 @@ use crate::metrics::Metrics;
 use crate::sessions::{Restored, Shared};
 use crate::shard::Shards;
 use crate::store::{Progress, Recovered, Store};
+use crate::tls::{Acceptor, Tls};
 
 /// How long the accept loop rests when the system is out of sockets.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -42,10 +45,11 @@ pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationTo
     let found = tokio::task::spawn_blocking(move || {
         let engines = Engines::find(&config)?;
         let data = Data::open(&config)?;
-        anyhow::Ok((config, engines, data))
+        let tls = Tls::read(&config.tls)?;
+        anyhow::Ok((config, engines, data, tls))
     });
-    let (config, engines, data) = found.await??;
-    run_with(listener, config, engines, data, shutdown).await
+    let (config, engines, data, tls) = found.await??;
+    run_with(listener, config, engines, data, tls, shutdown).await
 }
 
 /// What outlives the broker, as it was found at the start.
@@ -98,6 +102,7 @@ pub async fn run_with(
     config: Config,
     engines: Engines,
     data: Data,
+    tls: Option<Tls>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let faults = config.faults();
@@ -118,12 +123,17 @@ pub async fn run_with(
     tracing::info!(address = %listener.local_addr()?, shards = app.shards.count(), "listening");
 
     let upkeep = tokio::spawn(upkeep(Arc::clone(&app.metrics), app.ended.clone()));
-    accept(&listener, &app, &shutdown).await;
+    let acceptor = tls.as_ref().map(Tls::acceptor);
+    let following = tls.map(|tls| tokio::spawn(tls.follow(Arc::clone(&app.metrics), app.ended.clone())));
+    accept(&listener, &app, acceptor, &shutdown).await;
     drop(listener);
     drain(&app).await;
     app.ended.cancel();
     // A task that panicked has said so itself.
     let _ = upkeep.await;
+    if let Some(following) = following {
+        let _ = following.await;
+    }
     if app.shards.ended() {
         let joined =
             // What they give back is let go of when nobody writes any more.
@@ -143,7 +153,7 @@ async fn upkeep(metrics: Arc<Metrics>, ended: CancellationToken) {
     }
 }
 
-async fn accept(listener: &TcpListener, app: &Arc<App>, shutdown: &CancellationToken) {
+async fn accept(listener: &TcpListener, app: &Arc<App>, tls: Option<Acceptor>, shutdown: &CancellationToken) {
     let room = Arc::new(Semaphore::new(app.config.limits.connections));
     let router = http::router(app);
     let refusals = Arc::new(Semaphore::new(64));
@@ -156,18 +166,19 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, shutdown: &CancellationT
                 continue;
             }
         };
+        let tls = tls.as_ref().map(Acceptor::current);
         match Arc::clone(&room).try_acquire_owned() {
             Ok(permit) => {
                 tracing::trace!(%peer, "connected");
                 let stream = Stream::new(stream, &app.config.connection, permit, &app.metrics);
-                app.tasks.spawn(serve(stream, router.clone(), Arc::clone(app)));
+                app.tasks.spawn(secure_and_serve(stream, tls, router.clone(), Arc::clone(app)));
             }
             Err(_) => {
                 app.metrics.connections_refused.add(1);
                 let limit = app.config.limits.connections;
                 if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
                     app.tasks.spawn(async move {
-                        http::refuse_connection(stream, limit).await;
+                        http::refuse_connection(stream, tls, limit).await;
                         drop(permit);
                     });
                 }
@@ -176,8 +187,31 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, shutdown: &CancellationT
     }
 }
 
+/// Serves a connection, which may take as long for its handshake as for the head of a request.
+async fn secure_and_serve(
+    stream: Stream<TcpStream>,
+    tls: Option<TlsAcceptor>,
+    router: axum::Router,
+    app: Arc<App>,
+) {
+    let Some(tls) = tls else { return serve(stream, router, app).await };
+    let limit = Duration::from_millis(app.config.connection.head_timeout_ms);
+    let handshake = tokio::time::timeout(limit, stream.secured(tls));
+    let secured = match app.stopping.run_until_cancelled(handshake).await {
+        Some(Ok(Ok(stream))) => return serve(stream, router, app).await,
+        Some(Ok(Err(error))) => error.to_string(),
+        Some(Err(_)) => "it took too long".to_owned(),
+        None => return,
+    };
+    app.metrics.handshakes_failed.add(1);
+    tracing::debug!(error = secured, "a connection did not come to speak TLS");
+}
+
 /// Serves the requests of one connection.
-async fn serve(stream: Stream<TcpStream>, router: axum::Router, app: Arc<App>) {
+async fn serve<S>(stream: S, router: axum::Router, app: Arc<App>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let pace = Pace::new(app.config.limits.events_per_second);
     let service = TowerToHyperService::new(router);
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {

@@ -12,6 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::config;
 use crate::metrics::{Metrics, Raised};
@@ -57,6 +59,16 @@ impl Stream<TcpStream> {
             _permit: permit,
             _counted: Raised::new(metrics, |metrics| &metrics.connections),
         }
+    }
+
+    /// The same connection, secured. Its writes are still watched, outside of what TLS keeps back of them.
+    ///
+    /// # Errors
+    /// When the other side does not speak TLS 1.3, or not with us.
+    pub(crate) async fn secured(self, tls: TlsAcceptor) -> io::Result<Stream<TlsStream<TcpStream>>> {
+        let Self { inner, write_timeout, stuck, cut_off, metrics, _permit, _counted } = self;
+        let inner = tls.accept(inner).await?;
+        Ok(Stream { inner, write_timeout, stuck, cut_off, metrics, _permit, _counted })
     }
 }
 
@@ -117,8 +129,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 }
 
-/// Tells a connection too many why it is closed.
-pub(crate) async fn refuse_connection(mut stream: TcpStream, limit: usize) {
+/// Tells a connection too many why it is closed. Whoever does not take it within a second goes without.
+pub(crate) async fn refuse_connection(stream: TcpStream, tls: Option<TlsAcceptor>, limit: usize) {
+    let told = async {
+        match tls {
+            None => tell_limit(stream, limit).await,
+            Some(tls) => tell_limit(tls.accept(stream).await?, limit).await,
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
+}
+
+async fn tell_limit(mut stream: impl AsyncWrite + Unpin, limit: usize) -> io::Result<()> {
     let refusal = Refusal::Limit { what: "connections", limit: limit as u64, setting: "limits.connections" };
     let mut problem = refusal.problem();
     problem.status = 503;
@@ -128,9 +150,8 @@ pub(crate) async fn refuse_connection(mut stream: TcpStream, limit: usize) {
          connection: close\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    // Whoever does not take it within a second goes without.
-    let told = async { stream.write_all(response.as_bytes()).await.and(stream.shutdown().await) };
-    let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
+    stream.write_all(response.as_bytes()).await?;
+    stream.shutdown().await
 }
 
 /// WebSockets that can be cut off.

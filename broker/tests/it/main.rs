@@ -19,4 +19,5 @@ mod maintenance;
 mod meaning;
 mod not_yet;
 mod slow_reader;
+mod tls;
 mod visibility;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
-use super::within;
+use super::{Pair, within};
 
 /// Makes calls to one broker.
 #[derive(Clone)]
@@ -39,11 +39,15 @@ impl Http {
         Self::keeping(address, 0)
     }
 
+    /// Calls over TLS to a broker with this certificate, over connections that are kept.
+    pub(crate) fn trusting(address: SocketAddr, pair: &Pair) -> Self {
+        let tls = pair.client(rustls::DEFAULT_VERSIONS);
+        let client = builder().use_preconfigured_tls(tls).build().expect("a client");
+        Self { client, base: format!("https://{address}") }
+    }
+
     fn keeping(address: SocketAddr, connections_count: usize) -> Self {
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .pool_max_idle_per_host(connections_count);
+        let client = builder().pool_max_idle_per_host(connections_count);
         Self { client: client.build().expect("a client without TLS"), base: format!("http://{address}") }
     }
 
@@ -111,6 +115,10 @@ impl Http {
     pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.send("DELETE", path, None, "").await
     }
+}
+
+fn builder() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none())
 }
 
 async fn answer(call: &str, request: reqwest::RequestBuilder) -> reqwest::Result<Answer> {

@@ -25,7 +25,7 @@ impl Inside {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let door = Door(listener.local_addr().expect("an address"));
         let shutdown = CancellationToken::new();
-        let broker = tokio::spawn(broker::run_with(listener, config, engines, data, shutdown.clone()));
+        let broker = tokio::spawn(broker::run_with(listener, config, engines, data, None, shutdown.clone()));
         Self { door, shutdown, broker }
     }
 

@@ -7,6 +7,7 @@ mod inside;
 mod program;
 mod raw;
 mod sse;
+mod tls;
 mod ws;
 
 use std::future::Future;
@@ -21,6 +22,7 @@ pub(crate) use inside::Inside;
 pub(crate) use program::{Program, Serve, run_to_end};
 pub(crate) use raw::Raw;
 pub(crate) use sse::Sse;
+pub(crate) use tls::{Pair, connect};
 pub(crate) use ws::{Received, Ws};
 
 /// How long anything may take before a test gives up. Generous: machines are shared, and nothing here is a measurement.

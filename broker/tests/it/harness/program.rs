@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use tempfile::TempDir;
 
-use super::{Door, eventually};
+use super::{Door, Http, Pair, eventually};
 
 /// How to start `nearcast serve`; every test says only what it needs.
 pub(crate) struct Serve {
@@ -20,6 +20,7 @@ pub(crate) struct Serve {
     config: String,
     env: Vec<(String, String)>,
     files: Option<String>,
+    tls: Option<Arc<Pair>>,
 }
 
 impl Serve {
@@ -31,6 +32,7 @@ impl Serve {
             config: String::new(),
             env: Vec::new(),
             files: None,
+            tls: None,
         }
     }
 
@@ -61,6 +63,20 @@ impl Serve {
     /// Limits its open files as `ulimit` does with these arguments.
     pub(crate) fn files(mut self, limits: &str) -> Self {
         self.files = Some(limits.to_owned());
+        self
+    }
+
+    /// Has it speak TLS, with what is in `cert.pem` and `key.pem` of a folder.
+    pub(crate) fn tls(mut self, folder: &Path, pair: &Arc<Pair>) -> Self {
+        pair.write(folder);
+        let file = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
+        self.args.extend([
+            "--tls-cert".to_owned(),
+            file("cert.pem"),
+            "--tls-key".to_owned(),
+            file("key.pem"),
+        ]);
+        self.tls = Some(Arc::clone(pair));
         self
     }
 
@@ -102,7 +118,11 @@ impl Serve {
                 let lines = program.lines.lock().expect("no reader panicked");
                 program.door.0 = lines.iter().find_map(|line| address_in(line))?;
             }
-            let answer = program.http().attempt("GET", "/readyz", None, String::new()).await?;
+            let http = match &self.tls {
+                None => program.http(),
+                Some(pair) => Http::trusting(program.address(), pair),
+            };
+            let answer = http.attempt("GET", "/readyz", None, String::new()).await?;
             (answer.status == 200).then_some(Ok(()))
         })
         .await;

@@ -5,15 +5,23 @@ use std::net::SocketAddr;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-use super::{with_problem_shape, within};
+use super::{Pair, with_problem_shape, within};
+
+/// What a session goes over.
+trait Transport: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Transport for T {}
+
+type Socket = WebSocketStream<Box<dyn Transport>>;
 
 /// One session.
 pub(crate) struct Ws {
-    stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    stream: Socket,
     /// The `ready` frame that opened it.
     pub(crate) ready: Value,
     /// Frames that came while an answer was awaited.
@@ -43,29 +51,34 @@ impl Ws {
 
     async fn connect_with(address: SocketAddr, client: &str, query: &str) -> Self {
         let url = format!("ws://{address}/v1/clients/{client}/ws{query}");
-        let opened = within(&url, tokio_tungstenite::connect_async(&url)).await;
-        let (stream, _) = opened.unwrap_or_else(|fault| panic!("{url}: {fault:?}"));
+        let stream = within(&url, open(&url, TcpStream::connect(address))).await;
+        let stream = stream.unwrap_or_else(|fault| panic!("{url}: {fault:?}"));
         match Self::begin(stream, client).await {
             Ok(session) => session,
             Err((code, reason)) => panic!("{url}: closed with {code} {reason:?}"),
         }
     }
 
+    /// Opens a session over TLS with a broker that has this certificate.
+    pub(crate) async fn secured(address: SocketAddr, client: &str, pair: &Pair) -> Self {
+        let url = format!("wss://{address}/v1/clients/{client}/ws");
+        let stream = within(&url, open(&url, pair.connect(address))).await;
+        let stream = stream.unwrap_or_else(|fault| panic!("{url}: {fault:?}"));
+        Self::begin(stream, client).await.unwrap_or_else(|end| panic!("{url}: closed with {end:?}"))
+    }
+
     /// Opens a session after an offset, `<epoch>:<offset>` or nothing, with a broker that may go away; `None` where it did.
     pub(crate) async fn attempt(address: SocketAddr, client: &str, after: &str) -> Option<Self> {
         let query = if after.is_empty() { String::new() } else { format!("?resume={after}") };
         let url = format!("ws://{address}/v1/clients/{client}/ws{query}");
-        match within(&url, tokio_tungstenite::connect_async(&url)).await {
-            Ok((stream, _)) => Self::begin(stream, client).await.ok(),
+        match within(&url, open(&url, TcpStream::connect(address))).await {
+            Ok(stream) => Self::begin(stream, client).await.ok(),
             Err(Error::Http(answer)) => panic!("{url}: {}", answer.status()),
             Err(_) => None,
         }
     }
 
-    async fn begin(
-        stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
-        client: &str,
-    ) -> Result<Self, (u16, String)> {
+    async fn begin(stream: Socket, client: &str) -> Result<Self, (u16, String)> {
         let mut session = Self { stream, ready: Value::Null, early: VecDeque::new(), last_ref: 0 };
         let ready = match session.receive().await {
             Received::Frame(ready) => ready,
@@ -212,4 +225,12 @@ impl Ws {
         let frame = self.next().await;
         assert_eq!(frame["op"], "pong", "{frame}");
     }
+}
+
+async fn open<T: Transport + 'static>(
+    url: &str,
+    connected: impl Future<Output = std::io::Result<T>>,
+) -> Result<Socket, Error> {
+    let transport: Box<dyn Transport> = Box::new(connected.await?);
+    Ok(tokio_tungstenite::client_async(url, transport).await?.0)
 }
