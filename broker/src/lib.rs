@@ -32,5 +32,5 @@ mod tls;
 
 pub use config::{Config, ConfigError};
 pub use engines::{EngineError, Engines};
-pub use server::{Data, run, run_with};
+pub use server::{run, run_with};
 pub use tls::{Tls, TlsError};

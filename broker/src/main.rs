@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Data, Engines, Tls, maintenance, open_files};
+use broker::{Config, Engines, Tls, maintenance, open_files};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -45,13 +45,12 @@ fn print_config(settings: &Settings) -> anyhow::Result<()> {
 fn serve(settings: &Settings) -> anyhow::Result<()> {
     let config = Config::load(&sources(settings))?;
     log(&config)?;
-    // Before anything listens, for an engine that cannot be had, or data that cannot be read, ends the program.
+    // Before anything listens, for an engine or a certificate that cannot be had ends the program.
     let engines = Engines::find(&config)?;
-    let data = Data::open(&config)?;
     let tls = Tls::read(&config.tls)?;
     open_files::raise_for(config.limits.connections);
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let address = config.address();
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
@@ -59,8 +58,11 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
         println!("nearcast listens on {scheme}://{}", listener.local_addr()?);
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(shutdown.clone()));
-        broker::run_with(listener, config, engines, data, tls, shutdown).await
-    })
+        broker::run_with(listener, config, engines, tls, shutdown).await
+    });
+    // A stop does not wait until data is read that nobody will ask for any more.
+    runtime.shutdown_background();
+    served
 }
 
 /// The demo has a display of its own; of the log only what went wrong belongs beside it.

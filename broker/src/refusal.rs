@@ -26,6 +26,8 @@ pub(crate) enum Refusal {
     NotStored(String),
     /// The broker is about to end.
     Stopping,
+    /// It takes up what is on disk: what of that it does now, and how far it is.
+    Recovering { phase: &'static str, done: u64, of: u64 },
     /// The body came too slowly.
     TooSlow,
     /// The body ended before it was complete.
@@ -57,7 +59,14 @@ impl Refusal {
 
     /// When it makes sense to try again, in seconds.
     pub(crate) fn retry_after_s(&self) -> Option<u32> {
-        if matches!(self, Self::TooFast { .. } | Self::Overloaded | Self::Storage | Self::NotStored(_)) {
+        if matches!(
+            self,
+            Self::TooFast { .. }
+                | Self::Overloaded
+                | Self::Storage
+                | Self::NotStored(_)
+                | Self::Recovering { .. }
+        ) {
             return Some(1);
         }
         matches!(self, Self::Stopping).then_some(5)
@@ -94,6 +103,10 @@ impl Refusal {
         {
             fact("limit", Value::from(*limit));
             fact("setting", Value::from(*setting));
+        } else if let Self::Recovering { phase, done, of } = self {
+            fact("phase", Value::from(*phase));
+            fact("done", Value::from(*done));
+            fact("of", Value::from(*of));
         } else if let Self::Invalid(faults) = self {
             problem.errors.clone_from(faults);
         } else if let Self::NotYet { pointer, what } = self
@@ -116,6 +129,7 @@ impl Refusal {
             Self::Overloaded => ("overloaded", "the broker is overloaded", 503),
             Self::Storage | Self::NotStored(_) => ("storage", "not on disk", 503),
             Self::Stopping => ("stopping", "the broker is stopping", 503),
+            Self::Recovering { .. } => ("recovering", "the broker is starting", 503),
             Self::TooSlow => ("too-slow", "the request came too slowly", 408),
             Self::Interrupted => ("interrupted", "the body is not complete", 400),
             Self::MediaType { .. } => ("unsupported-media-type", "unsupported media type", 415),
@@ -149,6 +163,11 @@ impl Refusal {
                 "the disk takes nothing now: this is not on disk, and may still take effect".to_owned()
             }
             Self::Stopping => "the broker takes no more requests; ask again when it is back".to_owned(),
+            Self::Recovering { phase, done, of } => {
+                format!(
+                    "the broker takes up what is on disk ({phase}: {done} of {of}); ask again when it is ready"
+                )
+            }
             Self::MethodNotAllowed => "what is at this path cannot be asked so; Allow says how".to_owned(),
             Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
             Self::Interrupted => "the connection ended within the body".to_owned(),

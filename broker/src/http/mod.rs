@@ -41,13 +41,14 @@ use crate::ingest::subscription::SubscriptionReader;
 use crate::metrics::Metrics;
 use crate::outbox::{Bounds, Outbox};
 use crate::refusal::Refusal;
+use crate::server::{Life, Recovery};
 use crate::sessions::{KeptTotal, Shared};
 use crate::shard::Shards;
 use origin::Origins;
 
 /// What handlers share.
 pub(crate) struct App {
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     pub(crate) world: World,
     pub(crate) shards: Shards,
     pub(crate) metrics: Arc<Metrics>,
@@ -72,7 +73,14 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(config: Config, features: FeatureReader, shards: Shards, shared: Shared) -> Arc<Self> {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        features: FeatureReader,
+        shards: Shards,
+        shared: Shared,
+        life: &Life,
+    ) -> Arc<Self> {
+        let Life { tasks, stopping, ended } = life.clone();
         let Shared { metrics, kept, .. } = shared;
         let world = World::from(config.server.world);
         let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)
@@ -87,10 +95,10 @@ impl App {
             kept,
             origins: Origins::new(&config),
             sockets: Sockets::default(),
-            tasks: TaskTracker::new(),
+            tasks,
             requests: TaskTracker::new(),
-            stopping: CancellationToken::new(),
-            ended: CancellationToken::new(),
+            stopping,
+            ended,
             outbox_bounds: Bounds::new(&config.outbox),
             next_connection: AtomicU64::new(0),
             config,
@@ -136,6 +144,15 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(Arc::clone(app), guard))
         .with_state(Arc::clone(app))
+}
+
+/// What is answered before there is an [`App`].
+pub(crate) fn meanwhile(recovery: Arc<Recovery>) -> Router {
+    let refuse = move || async move { recovery.refusal() };
+    Router::new()
+        .route("/healthz", get(figures::healthz))
+        .fallback(refuse)
+        .method_not_allowed_fallback(method_not_allowed)
 }
 
 async fn not_found(request: Request) -> Refusal {

@@ -201,7 +201,7 @@ mod tests {
         let (store, _) = Store::open(&config.store, config.server.world, |_| {}).unwrap();
         let restored = Restored::default();
         let (shards, threads) = Shards::start(&config, engines, &shared, Some(&store), restored).unwrap();
-        let app = App::new(config, features, shards, shared);
+        let app = App::new(config.into(), features, shards, shared, &Default::default());
         let (outbox, client) = (app.outbox(), Arc::from("car"));
         let attach = |client, reply| {
             let outbox = Arc::clone(&outbox);

@@ -109,19 +109,20 @@ async fn a_reader_whose_writes_are_stuck_is_cut_off() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_many_are_told_so() {
-    let Secured { pair, program, http, folder: _folder } = secured("[limits]\nconnections = 2\n").await;
-    http.get("/healthz").await.expect(200);
-    let _second = Ws::secured(program.address(), "car", &pair).await;
-    let told = eventually("both places are taken", async || {
-        let mut third = pair.connect(program.address()).await.ok()?;
-        let mut told = Vec::new();
-        third.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.ok()?;
-        within("the end", third.read_to_end(&mut told)).await.ok()?;
-        let told = String::from_utf8_lossy(&told).into_owned();
+    let Secured { pair, program, folder: _folder, .. } = secured("[limits]\nconnections = 3\n").await;
+    let mut connected = Vec::new();
+    let told = eventually("all places are taken", async || {
+        let mut next = pair.connect(program.address()).await.ok()?;
+        next.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.ok()?;
+        let mut told = [0; 2_000];
+        let count = within("an answer", next.read(&mut told)).await.ok()?;
+        connected.push(next);
+        let told = String::from_utf8_lossy(&told[..count]).into_owned();
         told.contains("limits.connections").then_some(told)
     })
     .await;
     assert!(told.starts_with("HTTP/1.1 503"), "{told}");
+    assert!((2..=4).contains(&connected.len()), "{} connected", connected.len());
     program.finish().await;
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use broker::{Config, Data, Engines};
+use broker::{Config, Engines};
 use matcher_gpu::driver::Device;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -21,11 +21,10 @@ impl Inside {
     /// Starts it.
     pub(crate) async fn start(config: Config, devices: &[Device]) -> Self {
         let engines = Engines::with_devices(&config, Ok(devices)).expect("the devices have room");
-        let data = Data::open(&config).expect("the data directory is in order");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let door = Door(listener.local_addr().expect("an address"));
         let shutdown = CancellationToken::new();
-        let broker = tokio::spawn(broker::run_with(listener, config, engines, data, None, shutdown.clone()));
+        let broker = tokio::spawn(broker::run_with(listener, config, engines, None, shutdown.clone()));
         Self { door, shutdown, broker }
     }
 

@@ -89,6 +89,40 @@ impl Serve {
 
     /// Starts it and waits until it is ready, or returns how it ended instead and what it said.
     pub(crate) async fn try_start(self) -> Result<Program, (ExitStatus, String)> {
+        let tls = self.tls.clone();
+        let mut program = self.launch();
+        let ready = eventually("the broker is ready", async || {
+            if let Some(status) = program.child.try_wait().expect("the child can be asked") {
+                return Some(Err(status));
+            }
+            if program.door.0.port() == 0 {
+                program.door.0 = program.address_told()?;
+            }
+            let http = match &tls {
+                None => program.http(),
+                Some(pair) => Http::trusting(program.address(), pair),
+            };
+            let answer = http.attempt("GET", "/readyz", None, String::new()).await?;
+            (answer.status == 200).then_some(Ok(()))
+        })
+        .await;
+        match ready {
+            Ok(()) => Ok(program),
+            Err(status) => {
+                program.collectors.drain(..).for_each(|collector| collector.join().expect("no panic"));
+                Err((status, program.log()))
+            }
+        }
+    }
+
+    /// Starts it and waits until it listens, ready or not.
+    pub(crate) async fn listening(self) -> Program {
+        let mut program = self.launch();
+        program.door.0 = eventually("the broker listens", async || program.address_told()).await;
+        program
+    }
+
+    fn launch(self) -> Program {
         let folder = TempDir::new().expect("a folder for the configuration");
         let file = folder.path().join("nearcast.toml");
         std::fs::write(&file, &self.config).expect("the configuration is written");
@@ -109,30 +143,7 @@ impl Serve {
             collect(child.stderr.take().expect("stderr is a pipe"), &lines),
         ];
         let door = Door(([127, 0, 0, 1], 0).into());
-        let mut program = Program { child, lines, collectors, door, _folder: folder };
-        let ready = eventually("the broker is ready", async || {
-            if let Some(status) = program.child.try_wait().expect("the child can be asked") {
-                return Some(Err(status));
-            }
-            if program.door.0.port() == 0 {
-                let lines = program.lines.lock().expect("no reader panicked");
-                program.door.0 = lines.iter().find_map(|line| address_in(line))?;
-            }
-            let http = match &self.tls {
-                None => program.http(),
-                Some(pair) => Http::trusting(program.address(), pair),
-            };
-            let answer = http.attempt("GET", "/readyz", None, String::new()).await?;
-            (answer.status == 200).then_some(Ok(()))
-        })
-        .await;
-        match ready {
-            Ok(()) => Ok(program),
-            Err(status) => {
-                program.collectors.drain(..).for_each(|collector| collector.join().expect("no panic"));
-                Err((status, program.log()))
-            }
-        }
+        Program { child, lines, collectors, door, _folder: folder }
     }
 }
 
@@ -150,6 +161,11 @@ impl Program {
     /// All that it has printed.
     pub(crate) fn log(&self) -> String {
         self.lines.lock().expect("no reader panicked").join("\n")
+    }
+
+    /// Where it says that it listens.
+    fn address_told(&self) -> Option<SocketAddr> {
+        self.lines.lock().expect("no reader panicked").iter().find_map(|line| address_in(line))
     }
 
     /// Its resident memory, from the kernel.

@@ -3,5 +3,6 @@
 mod documents;
 mod figures;
 mod files;
+mod recovering;
 mod settings;
 mod stop;

@@ -75,6 +75,20 @@ async fn a_reader_that_does_not_read_cannot_hold_up_the_end() {
     drop((ws, sse));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_drains_is_not_ready() {
+    let mut program = Serve::new().start().await;
+    let mut asker = Raw::connect(program.address()).await;
+    asker.send(b"GET /readyz HTTP/1.1\r\nhost: x\r\n").await;
+    let mut ws = program.ws("car").await;
+    program.signal("TERM");
+    assert_eq!(ws.closed().await.0, 1001);
+    asker.send(b"\r\n").await;
+    let told = String::from_utf8(asker.rest("the answer").await).expect("text");
+    assert!(told.starts_with("HTTP/1.1 503") && told.contains("urn:nearcast:problem:stopping"), "{told}");
+    assert_eq!(program.exit_status().await.code(), Some(0), "{}", program.log());
+}
+
 /// The whole server is a function, which other programs (and the demo) may call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_runs_inside_another_program() {

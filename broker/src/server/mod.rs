@@ -1,0 +1,194 @@
+//! The whole server: accept, take up what is on disk, serve, drain.
+
+mod front;
+mod recovery;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Config;
+use crate::engines::Engines;
+use crate::http::{self, App};
+use crate::metrics::Metrics;
+use crate::sessions::{Sessions, Shared};
+use crate::tls::Tls;
+use front::Front;
+pub(crate) use recovery::Recovery;
+use recovery::TakenUp;
+
+/// How often histograms are folded.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How the life of a broker ends, in stages. A clone is the same life.
+#[derive(Clone, Default)]
+pub(crate) struct Life {
+    /// Connections.
+    pub(crate) tasks: TaskTracker,
+    /// No more requests.
+    pub(crate) stopping: CancellationToken,
+    /// Nothing goes on.
+    pub(crate) ended: CancellationToken,
+}
+
+/// Runs the broker on a listener until `shutdown` is cancelled: then it accepts no more, lets what is queued take
+/// effect, tells its readers, and returns when all is quiet or `server.shutdown_grace_ms` have passed.
+///
+/// Until what is on disk is taken up, requests are answered 503 and how far it is; without `store.data` there is nothing
+/// to wait for. Cancelled before that, it returns at once, and leaves reading to end by itself on a thread of the runtime.
+///
+/// `config.server.listen` is not looked at but for whether it is a loopback address.
+///
+/// # Errors
+/// Settings with faults, an engine or a certificate that cannot be had, data that cannot be read back, and a system
+/// without threads.
+pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
+    // Opening devices takes some tenths of a second.
+    let found = tokio::task::spawn_blocking(move || {
+        let engines = Engines::find(&config)?;
+        let tls = Tls::read(&config.tls)?;
+        anyhow::Ok((config, engines, tls))
+    });
+    let (config, engines, tls) = found.await??;
+    run_with(listener, config, engines, tls, shutdown).await
+}
+
+/// The same with engines that were made and a certificate that was read before, of the same settings.
+///
+/// # Errors
+/// Settings with faults, data that cannot be read back, and a system without threads.
+pub async fn run_with(
+    listener: TcpListener,
+    config: Config,
+    engines: Engines,
+    tls: Option<Tls>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let faults = config.faults();
+    if !faults.is_empty() {
+        return Err(crate::ConfigError { faults }.into());
+    }
+    let config = Arc::new(config);
+    let shared = Shared::new(&config, engines.count());
+    let (life, recovery) = (Life::default(), Recovery::new());
+    let acceptor = tls.as_ref().map(Tls::acceptor);
+    let front = Front::new(&config, &shared.metrics, &life, acceptor, http::meanwhile(Arc::clone(&recovery)));
+    let upkeep = tokio::spawn(upkeep(Arc::clone(&shared.metrics), life.ended.clone()));
+    let following = tls.map(|tls| tokio::spawn(tls.follow(Arc::clone(&shared.metrics), life.ended.clone())));
+    tracing::info!(address = %listener.local_addr()?, "listening");
+
+    let has_data = !config.store.data.is_empty();
+    let taking_up = tokio::task::spawn_blocking({
+        let (life, shutdown) = (life.clone(), shutdown.clone());
+        move || recovery.take_up(&config, engines, shared, &life, &shutdown)
+    });
+    let served = serve(&listener, &front, taking_up, has_data, &shutdown).await;
+    drop(listener);
+    let ended = match served {
+        Ok(Some(TakenUp { app, threads })) => {
+            drain(&app).await;
+            join(&app, threads).await
+        }
+        nothing => {
+            life.end().await;
+            nothing.map(drop)
+        }
+    };
+    life.ended.cancel();
+    // A task that panicked has said so itself.
+    let _ = upkeep.await;
+    if let Some(following) = following {
+        let _ = following.await;
+    }
+    ended?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Accepts and serves until the shutdown; gives back what has to be drained then.
+async fn serve(
+    listener: &TcpListener,
+    front: &Arc<Front>,
+    taking_up: JoinHandle<anyhow::Result<Option<TakenUp>>>,
+    has_data: bool,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Option<TakenUp>> {
+    let mut accepting = std::pin::pin!(front.accept(listener));
+    let taken_up = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => return Ok(None),
+        taken_up = taking_up => taken_up??,
+        // Where there is nothing to be read, who connects at once is not sent away.
+        never = &mut accepting, if has_data => match never {},
+    };
+    if let Some(TakenUp { app, .. }) = &taken_up {
+        let report = app.shards.report();
+        tracing::info!(engine = report.engine(), why = %report, shards = app.shards.count(), "took an engine");
+        front.open(http::router(app));
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            never = &mut accepting => match never {},
+        }
+    }
+    Ok(taken_up)
+}
+
+impl Life {
+    /// Ends connections that have nothing to wait for.
+    async fn end(&self) {
+        self.stopping.cancel();
+        self.ended.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+async fn upkeep(metrics: Arc<Metrics>, ended: CancellationToken) {
+    while ended.run_until_cancelled(tokio::time::sleep(UPKEEP_INTERVAL)).await.is_some() {
+        metrics.upkeep();
+    }
+}
+
+/// Lets requests end, queues drain and readers be told, within the time that a stop may take.
+async fn drain(app: &Arc<App>) {
+    tracing::info!("stopping");
+    let grace = app.config.shutdown_grace();
+    app.stopping.cancel();
+    let orderly = tokio::time::timeout(grace, async {
+        app.requests.close();
+        app.requests.wait().await;
+        // What was accepted is matched, and then the shards tell the readers that nothing more comes.
+        app.shards.stop().await;
+        app.tasks.close();
+        app.tasks.wait().await;
+    });
+    if orderly.await.is_err() {
+        tracing::warn!(grace_ms = grace.as_millis(), "not everything ended in time; the rest is cut off");
+        app.ended.cancel();
+        app.sockets.abort_all();
+        // Whoever still filled the queues is gone now.
+        let _ = tokio::time::timeout(Duration::from_secs(1), async {
+            app.shards.stop().await;
+            app.tasks.close();
+            app.tasks.wait().await;
+        })
+        .await;
+    }
+}
+
+/// Waits for the engines' threads, if they have come to their end.
+async fn join(app: &App, threads: Vec<std::thread::JoinHandle<Sessions>>) -> anyhow::Result<()> {
+    if app.shards.ended() {
+        // What they give back is let go of when nobody writes any more.
+        let joined = tokio::task::spawn_blocking(move || {
+            let ended: Vec<_> = threads.into_iter().map(std::thread::JoinHandle::join).collect();
+            ended.iter().all(Result::is_ok)
+        });
+        anyhow::ensure!(joined.await?, "an engine's thread panicked");
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Taking up what outlives the broker, while connections are already answered.
+
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use matcher::geo::World;
+use tokio_util::sync::CancellationToken;
+
+use super::Life;
+use crate::config::{self, Config};
+use crate::engines::Engines;
+use crate::http::App;
+use crate::ingest::feature::FeatureReader;
+use crate::refusal::Refusal;
+use crate::sessions::{Restored, Sessions, Shared};
+use crate::shard::Shards;
+use crate::store::{Phase, Progress, Recovered, Store};
+
+/// How often it is told how far opening what is on disk has come.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// What the last phase does, in the words of [`Phase::name`].
+const RESTORING: &str = "clients restored";
+
+/// How far it has come.
+pub(crate) struct Recovery {
+    /// A std mutex: held for a copy.
+    now: Mutex<Refusal>,
+}
+
+/// The broker as it goes on from there.
+pub(super) struct TakenUp {
+    pub(super) app: Arc<App>,
+    pub(super) threads: Vec<JoinHandle<Sessions>>,
+}
+
+impl Recovery {
+    pub(super) fn new() -> Arc<Self> {
+        let now = Refusal::Recovering { phase: Phase::Verifying.name(), done: 0, of: 0 };
+        Arc::new(Self { now: Mutex::new(now) })
+    }
+
+    /// What requests are answered until it is over.
+    pub(crate) fn refusal(&self) -> Refusal {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, phase: &'static str, done: u64, of: u64) {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Refusal::Recovering { phase, done, of };
+    }
+
+    /// Opens what the settings name, and goes on with all that is there; `None` where it was told to stop before that. Blocks.
+    ///
+    /// # Errors
+    /// Data that is in use by another broker, of another world or version, damaged, or cannot be read or written, and a
+    /// system without threads.
+    pub(super) fn take_up(
+        &self,
+        config: &Arc<Config>,
+        engines: Engines,
+        shared: Shared,
+        life: &Life,
+        shutdown: &CancellationToken,
+    ) -> anyhow::Result<Option<TakenUp>> {
+        let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random());
+        let (store, recovered) = if config.store.data.is_empty() {
+            tracing::info!(
+                "nothing outlives the broker, durable sessions only their connections: store.data is empty"
+            );
+            (None, Recovered::default())
+        } else {
+            let (store, recovered) = self.open(&config.store, config.server.world)?;
+            store.count_in(shared.metrics.store.clone());
+            (Some(store), recovered)
+        };
+        if shutdown.is_cancelled() {
+            return Ok(None);
+        }
+        self.note(RESTORING, 0, recovered.clients.len() as u64);
+        let restored = Restored::read(recovered, config, &features, shared.metrics.started)?;
+        let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
+        Ok(Some(TakenUp { app: App::new(Arc::clone(config), features, shards, shared, life), threads }))
+    }
+
+    fn open(&self, settings: &config::Store, world: config::WorldName) -> anyhow::Result<(Store, Recovered)> {
+        let started = Instant::now();
+        let told = Cell::new(started);
+        let (store, recovered) = Store::open(settings, world, |Progress { phase, done, of }| {
+            self.note(phase.name(), done, of);
+            if told.get().elapsed() >= TELL_EVERY {
+                told.set(Instant::now());
+                tracing::info!(done, of, "opening {}: {}", settings.data, phase.name());
+            }
+        })?;
+        tracing::info!(
+            clients = recovered.clients.len(),
+            subscriptions = recovered.clients.iter().map(|client| client.subscriptions.len()).sum::<usize>(),
+            kept_matches = recovered.clients.iter().map(|client| client.kept.len()).sum::<usize>(),
+            live_events = recovered.live.len(),
+            took_ms = started.elapsed().as_millis(),
+            "opened {}",
+            settings.data
+        );
+        Ok((store, recovered))
+    }
+}
