@@ -18,6 +18,7 @@ mod live;
 mod maintenance;
 mod meaning;
 mod not_yet;
+mod operations;
 mod slow_reader;
 mod tls;
 mod visibility;
