@@ -91,17 +91,17 @@ impl Recovery {
             self.note(phase.name(), done, of);
             if told.get().elapsed() >= TELL_EVERY {
                 told.set(Instant::now());
-                tracing::info!(done, of, "opening {}: {}", settings.data, phase.name());
+                tracing::info!(path = settings.data, phase = phase.name(), done, of, "opening the data");
             }
         })?;
         tracing::info!(
+            path = settings.data,
             clients = recovered.clients.len(),
             subscriptions = recovered.clients.iter().map(|client| client.subscriptions.len()).sum::<usize>(),
             kept_matches = recovered.clients.iter().map(|client| client.kept.len()).sum::<usize>(),
             live_events = recovered.live.len(),
             took_ms = started.elapsed().as_millis(),
-            "opened {}",
-            settings.data
+            "opened the data"
         );
         Ok((store, recovered))
     }

@@ -3,6 +3,7 @@
 mod documents;
 mod figures;
 mod files;
+mod logs;
 mod recovering;
 mod settings;
 mod stop;
