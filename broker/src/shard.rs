@@ -25,7 +25,9 @@ use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::receipt::{Receipt, Ticket};
 use crate::refusal::Refusal;
-use crate::sessions::{Answer, Attached, Disk, Health, Installed, Restored, Resume, Sessions, Shared, Told};
+use crate::sessions::{
+    Answer, Attached, Disk, Health, Installed, Rank, Restored, Resume, Sessions, Shared, Told,
+};
 use crate::store::Store;
 
 /// What a shard can be told.
@@ -84,6 +86,14 @@ pub(crate) enum Command {
     },
     /// What the engine holds.
     Footprint { reply: oneshot::Sender<Footprint> },
+    /// The clients behind a place in the order of their listing, so many at most.
+    ListClients {
+        after: Option<Rank<String>>,
+        limit: usize,
+        reply: oneshot::Sender<Vec<wire::ClientFigures>>,
+    },
+    /// End the connections of a client.
+    Disconnect { client: Arc<str>, reply: oneshot::Sender<()> },
     /// Nothing comes after this.
     Stop,
 }
@@ -350,6 +360,22 @@ impl Shards {
         Ok(sum)
     }
 
+    /// The clients of all shards behind a place in the order of their listing, so many at most, and the place behind them
+    /// if there are more.
+    pub(crate) async fn list_clients(
+        &self,
+        after: Option<Rank<String>>,
+        limit: usize,
+    ) -> Result<wire::Clients, Refusal> {
+        let list = |reply| Command::ListClients { after: after.clone(), limit: limit + 1, reply };
+        let mut clients: Vec<_> = self.ask_all(list).await?.into_iter().flatten().collect();
+        clients.sort_by_cached_key(Rank::of);
+        let is_all = clients.len() <= limit;
+        clients.truncate(limit);
+        let next = clients.last().filter(|_| !is_all).map(|last| Rank::of(last).text());
+        Ok(wire::Clients { clients, next })
+    }
+
     /// Lets everything that is queued take effect, then ends the threads.
     pub(crate) async fn stop(&self) {
         for sender in self.senders.iter() {
@@ -555,6 +581,14 @@ impl Shard {
                 drop(reply.send(sessions.explain(&client, *question)));
             }
             Command::Footprint { reply } => drop(reply.send(sessions.footprint())),
+            Command::ListClients { after, limit, reply } => {
+                drop(reply.send(sessions.list_clients(after.as_ref(), limit)));
+            }
+            Command::Disconnect { client, reply } => {
+                sessions.disconnect(&client);
+                // Whoever asked may be gone.
+                let _ = reply.send(());
+            }
         }
         ControlFlow::Continue(())
     }
@@ -585,6 +619,8 @@ fn refuse_change(command: Command) -> Option<Command> {
         | Command::Deliveries { .. }
         | Command::Explain { .. }
         | Command::Footprint { .. }
+        | Command::ListClients { .. }
+        | Command::Disconnect { .. }
         | Command::Stop) => return Some(other),
     }
     None

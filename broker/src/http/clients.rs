@@ -1,13 +1,15 @@
-//! Clients as a whole.
+//! Clients as a whole: forgotten, listed, disconnected.
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
+use axum::response::Response;
 
-use super::App;
 use super::path::ClientPath;
+use super::{App, error};
 use crate::refusal::Refusal;
+use crate::sessions::Rank;
 use crate::shard::Command;
 
 /// Forgets a client: subscriptions and position are gone, connections that read for it are closed.
@@ -23,4 +25,86 @@ pub(crate) async fn forget(
     app.refuse_when_stopping()?;
     app.shards.ask(&client, |client, reply| Command::Forget { client, reply }).await??;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Clients of a page unless `limit` says otherwise, and at most.
+const PAGE: usize = 100;
+const PAGE_MAX: usize = 1_000;
+
+/// Lists clients, those that are furthest behind first.
+///
+/// Each engine looks at all of its clients for it, and matches nothing meanwhile.
+#[utoipa::path(
+    get, path = "/v1/clients", tag = "operation",
+    params(
+        ("limit" = Option<u64>, Query, description = "How many, 1 to 1000; 100 unless said"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+    ),
+    responses(
+        (status = 200, description = "How they are connected, and how far behind", body = wire::Clients),
+        (status = 400, description = "The query is wrong", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let (limit, after) = page(query.as_deref().unwrap_or_default())?;
+    let clients = app.shards.list_clients(after, limit).await?;
+    Ok(error::json(StatusCode::OK, serde_json::to_string(&clients).unwrap_or_default()))
+}
+
+/// Reads `limit` and `after`; other parameters mean nothing.
+fn page(query: &str) -> Result<(usize, Option<Rank<String>>), Refusal> {
+    let (mut limit, mut after) = (None, None);
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let is_first = match &*name {
+            "limit" => {
+                let read = value.parse().ok().filter(|limit| (1..=PAGE_MAX).contains(limit));
+                let wrong = || Refusal::BadRequest(format!("limit must be a number from 1 to {PAGE_MAX}"));
+                limit.replace(read.ok_or_else(wrong)?).is_none()
+            }
+            "after" => {
+                let wrong = || Refusal::BadRequest("after must be `next` of the page before".to_owned());
+                after.replace(Rank::read(&value).ok_or_else(wrong)?).is_none()
+            }
+            _ => true,
+        };
+        if !is_first {
+            return Err(Refusal::BadRequest(format!("{name} is given twice")));
+        }
+    }
+    Ok((limit.unwrap_or(PAGE), after))
+}
+
+/// Ends the connections of a client; what is kept for it stays.
+#[utoipa::path(
+    delete, path = "/v1/clients/{client}/connections", tag = "operation",
+    params(("client" = String, Path, description = "The client")),
+    responses((status = 204, description = "It has none of those that it had, or had none")),
+)]
+pub(crate) async fn disconnect(
+    State(app): State<Arc<App>>,
+    ClientPath(client): ClientPath,
+) -> Result<StatusCode, Refusal> {
+    app.refuse_when_stopping()?;
+    app.shards.ask(&client, |client, reply| Command::Disconnect { client, reply }).await?;
+    tracing::info!(client = &*client, "disconnected by an operator");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_a_limit_and_a_place() {
+        assert_eq!(page(""), Ok((100, None)));
+        assert_eq!(page("limit=1000&x=1&x=2"), Ok((1_000, None)));
+        let place = Rank::read("3:4:a b");
+        assert_eq!(page("after=3%3A4%3Aa+b&limit=1"), Ok((1, place)));
+        for query in ["limit=0", "limit=1001", "limit=-1", "limit=", "limit=1&limit=1", "after=", "after=3"] {
+            assert!(matches!(page(query), Err(Refusal::BadRequest(_))), "{query}");
+        }
+    }
 }

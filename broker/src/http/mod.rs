@@ -125,6 +125,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/v1/events/{id}/deliveries", get(events::deliveries))
         .route("/v1/explain", post(explain::explain))
         .route("/v1/positions", post(positions::move_many))
+        .route("/v1/clients", get(clients::list))
+        .route("/v1/clients/{client}/connections", axum::routing::delete(clients::disconnect))
         .route("/v1/clients/{client}", axum::routing::delete(clients::forget))
         .route("/v1/clients/{client}/position", put(positions::move_one))
         .route("/v1/clients/{client}/subscriptions", get(subscriptions::list))

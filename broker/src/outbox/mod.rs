@@ -309,6 +309,22 @@ impl Outbox {
         self.cut_off_if(|state| state.oldest().is_some_and(|(_, policy)| policy == OverflowName::Disconnect))
     }
 
+    /// Ends the connection with what waits for it, and says how many deliveries those were.
+    pub(crate) fn abandon(&self, close: Close) -> u64 {
+        let mut state = self.state();
+        let lost = if state.close.is_none() { state.abandon(close) } else { 0 };
+        drop(state);
+        self.filled.notify_one();
+        self.answered.notify_one();
+        lost
+    }
+
+    /// How many deliveries wait for the writer, and the bytes of all that waits.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.deliveries_count, state.bytes)
+    }
+
     fn cut_off_if(&self, is_due: impl Fn(&State) -> bool) -> bool {
         let mut state = self.state();
         if state.close.is_some() || !is_due(&state) {

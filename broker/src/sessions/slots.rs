@@ -43,6 +43,11 @@ impl<T> Slots<T> {
         self.values.iter().flatten()
     }
 
+    /// The values with their numbers.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..).zip(&self.values).filter_map(|(id, value)| Some((id, value.as_ref()?)))
+    }
+
     pub(super) fn remove(&mut self, id: u32) -> Option<T> {
         let value = self.values.get_mut(id as usize)?.take();
         self.free.push(id);

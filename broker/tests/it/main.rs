@@ -6,6 +6,7 @@
 mod harness;
 
 mod bad_input;
+mod clients;
 mod delivery;
 mod demo;
 mod durable;

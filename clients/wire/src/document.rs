@@ -344,3 +344,39 @@ pub struct Stats {
     /// Positions taken.
     pub moves: u64,
 }
+
+/// Clients, those that are furthest behind first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Clients {
+    /// In the order of `behind`, then of `kept_matches`, most first, then of their names.
+    pub clients: Vec<ClientFigures>,
+    /// Where the next page begins, as `after`; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// How a client is connected, and how far behind it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ClientFigures {
+    /// Its name.
+    pub client: String,
+    /// WebSockets and event streams that read for it.
+    pub connections: u64,
+    /// Its subscriptions.
+    pub subscriptions: u64,
+    /// Whether its session outlives its connections.
+    pub durable: bool,
+    /// Deliveries that the connection that is furthest behind has not been given to write.
+    pub behind: u64,
+    /// Deliveries that wait for its connections.
+    pub waiting_frames: u64,
+    /// Bytes that wait for them, answers included.
+    pub waiting_bytes: u64,
+    /// Matches that are kept until it acknowledges them.
+    pub kept_matches: u64,
+    /// Milliseconds since it was last heard over a WebSocket, or since it opened a stream; absent without a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence_ms: Option<u64>,
+}

@@ -11,8 +11,8 @@ mod frame;
 mod problem;
 
 pub use document::{
-    Accepted, Activity, Area, Delivered, Deliveries, DeliveryState, Filter, Following, Moved, NamedPosition,
-    On, Overflow, Position, Rejected, Stats, Subscription,
+    Accepted, Activity, Area, ClientFigures, Clients, Delivered, Deliveries, DeliveryState, Filter,
+    Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats, Subscription,
 };
 pub use explain::{
     AreaForm, AskedEvent, AskedSubscription, Explain, ExplainedArea, ExplainedCondition, ExplainedConstraint,

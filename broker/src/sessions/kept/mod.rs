@@ -148,6 +148,10 @@ impl Kept {
         Self { matches, holes, before, acknowledged: before, bytes: 0, total, latest: None }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.matches.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.matches.is_empty()
     }

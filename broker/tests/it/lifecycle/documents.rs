@@ -15,6 +15,8 @@ const CALLS: &[(&str, &str)] = &[
     ("/v1/clients/{client}/subscriptions", "get"),
     ("/v1/clients/{client}/position", "put"),
     ("/v1/clients/{client}", "delete"),
+    ("/v1/clients", "get"),
+    ("/v1/clients/{client}/connections", "delete"),
     ("/v1/positions", "post"),
     ("/v1/clients/{client}/events", "get"),
     ("/v1/clients/{client}/ws", "get"),

@@ -1,0 +1,132 @@
+//! The clients of a shard for those who run the broker: how they are connected and how far behind. No positions.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use wire::ClientFigures;
+
+use super::{Client, Sessions};
+use crate::outbox::Close;
+
+/// A place in the order of the listing: who is furthest behind comes first, then those for whom most is kept.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank<N> {
+    behind: Reverse<u64>,
+    kept: Reverse<u64>,
+    name: N,
+}
+
+/// What its connections are told.
+const DISCONNECTED: Close = Close { code: 1008, reason: "disconnected by an operator" };
+
+impl Rank<String> {
+    /// Reads what [`text`](Self::text) wrote.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, ':');
+        let mut number = || Some(Reverse(parts.next()?.parse().ok()?));
+        Some(Self { behind: number()?, kept: number()?, name: parts.next()?.to_owned() })
+    }
+
+    pub(crate) fn of(figures: &ClientFigures) -> Self {
+        Self {
+            behind: Reverse(figures.behind),
+            kept: Reverse(figures.kept_matches),
+            name: figures.client.clone(),
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        format!("{}:{}:{}", self.behind.0, self.kept.0, self.name)
+    }
+
+    fn borrowed(&self) -> Rank<&str> {
+        Rank { behind: self.behind, kept: self.kept, name: &self.name }
+    }
+}
+
+impl Client {
+    fn rank(&self) -> Rank<&str> {
+        Rank { behind: Reverse(self.behind()), kept: Reverse(self.kept_count()), name: &self.name }
+    }
+
+    /// Of the connection that is furthest behind: deliveries that wait for it, and offsets that found no room there yet.
+    fn behind(&self) -> u64 {
+        let of_readers = self.readers.iter().map(|reader| {
+            let (frames, _) = reader.outbox.waiting();
+            let unsent = if self.durable.is_some() { self.released.saturating_sub(reader.cursor) } else { 0 };
+            frames as u64 + unsent
+        });
+        of_readers.max().unwrap_or(0)
+    }
+
+    fn kept_count(&self) -> u64 {
+        self.durable.as_ref().map_or(0, |durable| durable.kept.count() as u64)
+    }
+
+    /// Its figures, where the rank says how far behind it is: that changes all the time.
+    fn figures(&self, rank: &Rank<&str>) -> ClientFigures {
+        let waiting = self.readers.iter().map(|reader| reader.outbox.waiting());
+        let (frames, bytes) = waiting.fold((0, 0), |(frames, bytes), one| (frames + one.0, bytes + one.1));
+        let silence = self.readers.iter().map(|reader| reader.outbox.silence()).min();
+        let as_ms = |silence: Duration| u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
+        ClientFigures {
+            client: self.name.to_string(),
+            connections: self.readers.len() as u64,
+            subscriptions: self.subscriptions.len() as u64,
+            durable: self.durable.is_some(),
+            behind: rank.behind.0,
+            waiting_frames: frames as u64,
+            waiting_bytes: bytes as u64,
+            kept_matches: rank.kept.0,
+            silence_ms: silence.map(as_ms),
+        }
+    }
+}
+
+impl Sessions {
+    /// The first clients behind a place, `limit` at most, in order. Cost: a look at every client, and at each of its connections.
+    pub(crate) fn list_clients(&self, after: Option<&Rank<String>>, limit: usize) -> Vec<ClientFigures> {
+        let mut first = BinaryHeap::new();
+        for (number, client) in self.clients.numbered() {
+            let rank = client.rank();
+            if after.is_some_and(|after| rank <= after.borrowed()) {
+                continue;
+            }
+            first.push((rank, number));
+            if first.len() > limit {
+                first.pop();
+            }
+        }
+        let ranked = first.into_sorted_vec().into_iter();
+        ranked.filter_map(|(rank, number)| Some(self.clients.get(number)?.figures(&rank))).collect()
+    }
+
+    /// Ends the connections of a client, without what waits for them.
+    pub(crate) fn disconnect(&mut self, name: &str) {
+        let Some(client) = self.ids.get(name).and_then(|id| self.clients.get(*id)) else { return };
+        for reader in &client.readers {
+            let lost = reader.outbox.abandon(DISCONNECTED);
+            // Of a durable session it stays kept.
+            if client.durable.is_none() {
+                self.metrics.dropped.add(lost);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_reads_back_whatever_the_name() {
+        for name in ["car", "a:b:c", ":", "7:7:x"] {
+            let rank = Rank { behind: Reverse(3), kept: Reverse(u64::MAX), name: name.to_owned() };
+            assert_eq!(Rank::read(&rank.text()), Some(rank));
+        }
+        for text in ["", "3", "3:4", "x:4:car", "-1:4:car", ":4:car"] {
+            assert_eq!(Rank::read(text), None, "{text}");
+        }
+    }
+}
