@@ -11,6 +11,7 @@ pub mod edges;
 pub mod maintenance;
 pub mod open_files;
 
+mod auth;
 mod census;
 mod clock;
 mod cql2_json;

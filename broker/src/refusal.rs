@@ -42,6 +42,12 @@ pub(crate) enum Refusal {
     MethodNotAllowed,
     /// A web page of somewhere else asks.
     ForeignOrigin(String),
+    /// Who asks has no token, or none that counts.
+    Unauthenticated { detail: String, has_token: bool },
+    /// The token has ended.
+    TokenExpired,
+    /// The token does not permit this; one with the scope would.
+    Forbidden { detail: String, scope: Option<&'static str> },
     /// The broker broke.
     Internal(&'static str),
 }
@@ -70,6 +76,20 @@ impl Refusal {
             return Some(1);
         }
         matches!(self, Self::Stopping).then_some(5)
+    }
+
+    /// What kind of token would do, as `WWW-Authenticate` says it (RFC 6750, 3).
+    pub(crate) fn challenge(&self) -> Option<String> {
+        let error = if let Self::Unauthenticated { has_token: false, .. } = self {
+            String::new()
+        } else if matches!(self, Self::Unauthenticated { .. } | Self::TokenExpired) {
+            r#", error="invalid_token""#.to_owned()
+        } else if let Self::Forbidden { scope: Some(scope), .. } = self {
+            format!(r#", error="insufficient_scope", scope="{scope}""#)
+        } else {
+            return None;
+        };
+        Some(format!(r#"Bearer realm="nearcast"{error}"#))
     }
 
     /// The same for a document that is a part of another one, at `parent`.
@@ -139,6 +159,9 @@ impl Refusal {
             Self::ForeignOrigin(_) => {
                 ("foreign-origin", "pages of this origin may not talk to the broker", 403)
             }
+            Self::Unauthenticated { .. } => ("unauthenticated", "a token is needed", 401),
+            Self::TokenExpired => ("token-expired", "the token has expired", 401),
+            Self::Forbidden { .. } => ("forbidden", "the token does not permit this", 403),
             Self::Internal(_) => ("internal", "the broker is broken", 500),
         }
     }
@@ -176,6 +199,8 @@ impl Refusal {
             Self::ForeignOrigin(origin) => {
                 format!("{origin} is not a loopback origin and not in server.allowed_origins")
             }
+            Self::Unauthenticated { detail, .. } | Self::Forbidden { detail, .. } => detail.clone(),
+            Self::TokenExpired => "the token's time is over (claim exp)".to_owned(),
             Self::Internal(detail) => (*detail).to_owned(),
         })
     }

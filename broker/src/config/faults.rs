@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
 use matcher::condition::text::TEXT_BYTES_MAX;
 
-use super::{self as config, AuthMode, Config};
+use super::{self as config, Config};
 
 /// A hundred years, so that the end of a life is always a time that clocks know.
 pub(super) const TTL_S_MAX: u64 = 3_153_600_000;
 /// Nested deeper, JSON would be read at the cost of the stack.
 pub(super) const DEPTH_MAX: usize = 100;
+/// A day: clocks that are further apart are wrong.
+const LEEWAY_S_MAX: u64 = 86_400;
 /// An engine numbers live objects with 32 bits, and for a moment has more than may be live.
 const LIVE_EVENTS_MAX: u64 = 1_000_000_000;
 
@@ -20,17 +22,27 @@ impl Config {
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         match self.server.listen.parse::<SocketAddr>() {
-            Ok(address) if !address.ip().is_loopback() && !self.server.insecure => faults.push(format!(
-                "server.listen {address} is not a loopback address and nobody would have to say who they are: \
-                 add --insecure if that is meant"
-            )),
+            Ok(address) if !address.ip().is_loopback() && !self.server.insecure && !self.wants_tokens() => {
+                faults.push(format!(
+                    "server.listen {address} is not a loopback address and nobody would have to say who they are: \
+                     set auth.mode to jwt, or add --insecure if that is meant"
+                ));
+            }
             Ok(_) => {}
             Err(_) => faults.push(format!(
                 "server.listen {:?} is not an address with a port, such as 127.0.0.1:7070",
                 self.server.listen
             )),
         }
-        self.fault_unless_here(&mut faults);
+        match (self.wants_tokens(), self.auth.jwks.is_empty()) {
+            (true, true) => faults.push(
+                "auth.mode jwt needs auth.jwks, the file of keys that tokens are checked with".to_owned(),
+            ),
+            (false, false) => {
+                faults.push("auth.jwks is set, and auth.mode is none: nobody would need a token".to_owned())
+            }
+            (true, false) | (false, true) => {}
+        }
         if self.tls.cert.is_empty() != self.tls.key.is_empty() {
             faults.push("tls.cert and tls.key go together: one is set and the other is not".to_owned());
         }
@@ -53,17 +65,6 @@ impl Config {
             faults.push(format!("server.shards {} is more than 1024", self.server.shards));
         }
         faults
-    }
-
-    /// What the protocol has and this build has not yet.
-    fn fault_unless_here(&self, faults: &mut Vec<String>) {
-        let mut missing = |is_set: bool, key: &str, what: &str| {
-            if is_set {
-                faults.push(format!("{key} is not there yet: {what}"));
-            }
-        };
-        missing(self.auth.mode == AuthMode::Jwt, "auth.mode jwt", "this build cannot check tokens");
-        missing(!self.auth.jwks.is_empty(), "auth.jwks", "this build cannot check tokens");
     }
 
     fn fault_unless_positive(&self, faults: &mut Vec<String>) {
@@ -120,6 +121,7 @@ impl Config {
             ("limits.ttl_s", limits.ttl_s, TTL_S_MAX),
             ("limits.live_events", limits.live_events, LIVE_EVENTS_MAX),
             ("sessions.kept_s", self.sessions.kept_s, TTL_S_MAX),
+            ("auth.leeway_s", self.auth.leeway_s, LEEWAY_S_MAX),
         ];
         let high = ceilings.iter().filter(|(_, value, most)| value > most);
         faults.extend(high.map(|(key, value, most)| format!("{key} {value} is more than {most}")));

@@ -80,6 +80,9 @@ pub enum EngineName {
 pub struct Auth {
     pub mode: AuthMode,
     pub jwks: String,
+    pub issuer: String,
+    pub audience: String,
+    pub leeway_s: u64,
 }
 
 /// Key `auth.mode`.
@@ -356,6 +359,12 @@ impl Config {
             .parse::<SocketAddr>()
             .map(|address| address.ip())
             .is_ok_and(|ip: IpAddr| ip.is_loopback())
+    }
+
+    /// Whether everybody has to say who they are.
+    #[must_use]
+    pub fn wants_tokens(&self) -> bool {
+        self.auth.mode == AuthMode::Jwt
     }
 
     /// How many engine threads on the CPU: as set, or one per core. Devices need one thread for all of them.

@@ -109,6 +109,24 @@ fn beyond_loopback_nobody_is_let_in_by_accident() {
         assert!(Config::load(&sources(flags(true))).is_ok());
     }
     assert!(Config::load(&sources(vec![("server.listen", Value::from("[::1]:0"))])).is_ok());
+    let with_tokens = vec![
+        ("server.listen", Value::from("0.0.0.0:7070")),
+        ("auth.mode", Value::from("jwt")),
+        ("auth.jwks", Value::from("keys.json")),
+    ];
+    assert!(Config::load(&sources(with_tokens)).is_ok());
+}
+
+#[test]
+fn keys_and_tokens_go_together() {
+    for (toml, word) in [
+        ("[auth]\nmode = \"jwt\"\n", "auth.jwks"),
+        ("[auth]\njwks = \"keys.json\"\n", "auth.mode"),
+        ("[auth]\nmode = \"jwt\"\njwks = \"keys.json\"\nleeway_s = 86401\n", "auth.leeway_s"),
+    ] {
+        let faults = load(toml, Vec::new()).unwrap_err().faults;
+        assert!(faults.len() == 1 && faults[0].contains(word), "{toml}: {faults:?}");
+    }
 }
 
 #[test]

@@ -45,6 +45,7 @@ impl Tally {
                 | Refusal::Storage
                 | Refusal::Stopping
                 | Refusal::TooFast { .. }
+                | Refusal::TokenExpired
                 | Refusal::Internal(_)),
             ) => return Err(refusal),
             Err(_) if self.rejected.len() >= app.config.limits.rejected_listed => self.rejected_unlisted += 1,

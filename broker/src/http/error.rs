@@ -1,6 +1,6 @@
 //! The one place where refusals become responses.
 
-use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use wire::Problem;
@@ -26,6 +26,9 @@ pub(crate) fn respond(refusal: &Refusal, problem: &Problem) -> Response {
     let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
     if let Some(seconds) = refusal.retry_after_s() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if let Some(challenge) = refusal.challenge().and_then(|text| HeaderValue::try_from(text).ok()) {
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     }
     response
 }

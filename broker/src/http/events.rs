@@ -12,8 +12,9 @@ use wire::Accepted;
 
 use super::batch::{self, Tally, Work};
 use super::body::{self, Format, Parts};
-use super::path::EventPath;
+use super::path::{EventPath, Permitted};
 use super::{App, Pace, error};
+use crate::auth;
 use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
 use crate::receipt::Receipt;
@@ -53,13 +54,14 @@ const SEQUENCE: &str = concat!(
 pub(crate) async fn publish(
     State(app): State<Arc<App>>,
     Extension(pace): Extension<Pace>,
+    Permitted(permit): Permitted,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
     let receipt = app.shards.receipt();
-    let mut work = Publish { app: &app, pace: &pace, receipt: receipt.as_ref() };
+    let mut work = Publish { app: &app, pace: &pace, expires: permit.expires, receipt: receipt.as_ref() };
     let published = match Format::of(&headers)? {
         Format::Json => json(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
@@ -83,6 +85,8 @@ pub(crate) async fn publish(
 pub(crate) struct Publish<'a> {
     pub(crate) app: &'a App,
     pub(crate) pace: &'a Pace,
+    /// When the request's token ends, should that be before its body does.
+    pub(crate) expires: Option<Instant>,
     /// Of the request, where its answer waits for something.
     pub(crate) receipt: Option<&'a Arc<Receipt>>,
 }
@@ -107,7 +111,8 @@ impl Publish<'_> {
     ) -> Result<(), Refusal> {
         let app = self.app;
         let started = Instant::now();
-        let outcome = match self.pace.take().and_then(|()| parse(app)) {
+        let allowed = auth::check_time(self.expires, started).and_then(|()| self.pace.take());
+        let outcome = match allowed.and_then(|()| parse(app)) {
             Ok(published) => {
                 app.metrics.ingest.record(started.elapsed());
                 app.shards.publish(published, self.receipt).await

@@ -8,7 +8,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::body::{self, Bound};
-use super::{App, error, path};
+use super::path::{self, Permitted};
+use super::{App, error};
 use crate::ingest::explain::QuestionReader;
 use crate::refusal::Refusal;
 use crate::shard::Command;
@@ -27,6 +28,7 @@ use crate::shard::Command;
 )]
 pub(crate) async fn explain(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
@@ -34,7 +36,7 @@ pub(crate) async fn explain(
     let reader =
         QuestionReader { world: app.world, features: &app.features, subscriptions: &app.subscriptions };
     let question = Box::new(reader.parse(body::text(&body)?)?);
-    let client = path::client_name_in_document(&app, &question.client)?;
+    let client = path::client_name_in_document(&app, &permit, &question.client)?;
     let explain = |client, reply| Command::Explain { client, question, reply };
     let answer = app.shards.ask(&client, explain).await??;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&answer).unwrap_or_default()))

@@ -15,6 +15,7 @@ mod ops;
 mod origin;
 mod path;
 mod positions;
+mod routes;
 mod sse;
 mod subscriptions;
 mod woken;
@@ -27,13 +28,14 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post, put};
+use axum::routing::get;
 use matcher::geo::World;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use connection::{Pace, Sockets, Stream, refuse_connection};
 
+use crate::auth::Gate;
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
@@ -58,6 +60,7 @@ pub(crate) struct App {
     /// What is kept, over all shards.
     pub(crate) kept: Arc<KeptTotal>,
     pub(crate) origins: Origins,
+    pub(crate) gate: Arc<Gate>,
     /// WebSockets, which can be cut off.
     pub(crate) sockets: Sockets,
     /// Connections.
@@ -78,6 +81,7 @@ impl App {
         features: FeatureReader,
         shards: Shards,
         shared: Shared,
+        gate: Arc<Gate>,
         life: &Life,
     ) -> Arc<Self> {
         let Life { tasks, stopping, ended } = life.clone();
@@ -94,6 +98,7 @@ impl App {
             positions: PositionReader::new(world, &config.limits),
             kept,
             origins: Origins::new(&config),
+            gate,
             sockets: Sockets::default(),
             tasks,
             requests: TaskTracker::new(),
@@ -118,30 +123,10 @@ impl App {
 
 /// All routes.
 pub(crate) fn router(app: &Arc<App>) -> Router {
-    let subscription = put(subscriptions::put).get(subscriptions::get).delete(subscriptions::delete);
-    Router::new()
-        .route("/v1/events", post(events::publish))
-        .route("/v1/events/{id}", axum::routing::delete(events::revoke))
-        .route("/v1/events/{id}/deliveries", get(events::deliveries))
-        .route("/v1/explain", post(explain::explain))
-        .route("/v1/positions", post(positions::move_many))
-        .route("/v1/clients", get(clients::list))
-        .route("/v1/clients/{client}/connections", axum::routing::delete(clients::disconnect))
-        .route("/v1/clients/{client}", axum::routing::delete(clients::forget))
-        .route("/v1/clients/{client}/position", put(positions::move_one))
-        .route("/v1/clients/{client}/subscriptions", get(subscriptions::list))
-        .route("/v1/clients/{client}/subscriptions/{id}", subscription)
-        .route("/v1/clients/{client}/events", get(sse::stream))
-        .route("/v1/clients/{client}/ws", get(ws::upgrade))
-        .route("/v1/stats", get(figures::stats))
-        .route("/metrics", get(figures::metrics))
-        .route("/healthz", get(figures::healthz))
-        .route("/readyz", get(figures::readyz))
-        .route("/openapi.json", get(openapi::document))
-        .route("/docs", get(openapi::docs_index))
-        .route("/docs/", get(openapi::docs_page))
-        .route("/docs/{*file}", get(openapi::docs))
-        .route("/", get(figures::front_page))
+    let add = |router: Router<_>, route: routes::Route| router.route(route.path, route.guarded(app));
+    routes::all()
+        .into_iter()
+        .fold(Router::new(), add)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(Arc::clone(app), guard))

@@ -3,13 +3,17 @@
 use std::sync::{Arc, LazyLock};
 
 use axum::extract::Path;
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
 use utoipa_swagger_ui::Config;
 
 use super::error;
+use super::routes::{self, Need};
+use crate::auth::Scope;
 use crate::refusal::Refusal;
 
 #[derive(OpenApi)]
@@ -51,7 +55,50 @@ use crate::refusal::Refusal;
 )]
 struct Api;
 
-static DOCUMENT: LazyLock<String> = LazyLock::new(|| Api::openapi().to_json().unwrap_or_default());
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| api().to_json().unwrap_or_default());
+
+/// What the document calls the way of saying who one is.
+const SCHEME: &str = "token";
+
+/// The document, with what each call needs.
+fn api() -> utoipa::openapi::OpenApi {
+    let mut api = Api::openapi();
+    let token = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .bearer_format("JWT")
+        .description(Some("A JSON Web Token, where `auth.mode` is `jwt`. Its claim `sub` is the client, `scope` what it may do"))
+        .build();
+    api.components.get_or_insert_default().add_security_scheme(SCHEME, SecurityScheme::Http(token));
+    for route in routes::all() {
+        let Some(item) = api.paths.paths.get_mut(route.path) else { continue };
+        let operations = [
+            (Method::GET, &mut item.get),
+            (Method::PUT, &mut item.put),
+            (Method::POST, &mut item.post),
+            (Method::DELETE, &mut item.delete),
+        ];
+        let asked = operations.into_iter().find(|(method, _)| *method == route.method);
+        let Some(operation) = asked.and_then(|(_, operation)| operation.as_mut()) else { continue };
+        let scope = match route.need {
+            Need::Nothing => {
+                operation.security = Some(Vec::new());
+                continue;
+            }
+            Need::Scope(scope) | Need::Stream(scope) => scope,
+        };
+        let scopes = Scope::ALL.into_iter().filter(|one| *one == scope || *one == Scope::Admin);
+        operation.security = Some(scopes.map(|one| SecurityRequirement::new(SCHEME, [one.name()])).collect());
+        for (status, description) in
+            [("401", "No token that counts"), ("403", "The token does not permit it")]
+        {
+            let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+            let refused =
+                ResponseBuilder::new().description(description).content("application/problem+json", problem);
+            operation.responses.responses.insert(status.to_owned(), refused.build().into());
+        }
+    }
+    api
+}
 
 // Unless told not to, the page sends a public document's address to an outside validator.
 static PAGE: LazyLock<Arc<Config<'static>>> =
@@ -122,5 +169,33 @@ mod tests {
             assert!(document["paths"][path][method].is_object(), "{method} {path}");
         }
         assert!(document["components"]["schemas"]["Problem"].is_object());
+    }
+
+    #[test]
+    fn the_document_and_the_table_have_the_same_calls() {
+        let document: serde_json::Value = serde_json::from_str(&DOCUMENT).unwrap();
+        let paths = document["paths"].as_object().unwrap();
+        let described = paths.iter().flat_map(|(path, item)| {
+            item.as_object().unwrap().iter().map(move |(method, call)| (path.clone(), method.clone(), call))
+        });
+        let described: Vec<_> = described.collect();
+        for (path, method, call) in &described {
+            let in_table = |route: &&routes::Route| {
+                route.path == path && route.method.as_str().eq_ignore_ascii_case(method)
+            };
+            let route = routes::all()
+                .into_iter()
+                .find(|route| in_table(&route))
+                .unwrap_or_else(|| panic!("{method} {path}"));
+            assert_eq!(
+                call["security"] == serde_json::json!([]),
+                route.need == Need::Nothing,
+                "{method} {path}: {call}"
+            );
+        }
+        // Pages are not calls.
+        let pages = ["/", "/docs", "/docs/", "/docs/{*file}", "/openapi.json"];
+        let calls = routes::all().into_iter().filter(|route| !pages.contains(&route.path)).count();
+        assert_eq!(described.len(), calls);
     }
 }

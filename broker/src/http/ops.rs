@@ -8,6 +8,7 @@ use super::batch::Work as _;
 use super::body::Bound;
 use super::events::Publish;
 use super::{App, Pace, encode, positions};
+use crate::auth::{Renewable, Scope, Token};
 use crate::ingest::json::{self, Members};
 use crate::outbox::Outbox;
 use crate::receipt::Receipt;
@@ -22,6 +23,7 @@ pub(crate) struct Asker {
     pub(crate) app: Arc<App>,
     pub(crate) client: Arc<str>,
     pub(crate) outbox: Arc<Outbox>,
+    pub(crate) permit: Renewable,
     pub(crate) pace: Pace,
 }
 
@@ -66,12 +68,16 @@ impl Asker {
                 Bound::of_position(&self.app).check(text)?;
                 self.move_to(members, text.len(), reference.is_some()).await
             }
-            "\"publish\"" => self.publish(members).await,
+            "\"publish\"" => {
+                self.permit.require(Scope::Publish)?;
+                self.publish(members).await
+            }
             "\"ack\"" => self.acknowledge(members).await,
+            "\"auth\"" => self.renew(members),
             "\"ping\"" => Ok(Answer::Pong),
             _ => Err(Refusal::invalid(
                 "/op",
-                "must be \"subscribe\", \"unsubscribe\", \"move\", \"publish\", \"ack\" or \"ping\"",
+                "must be \"subscribe\", \"unsubscribe\", \"move\", \"publish\", \"ack\", \"auth\" or \"ping\"",
             )),
         }
     }
@@ -131,9 +137,21 @@ impl Asker {
     async fn publish(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
         let event = members.take("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
         let receipt = self.app.shards.receipt();
-        let mut work = Publish { app: &self.app, pace: &self.pace, receipt: receipt.as_ref() };
+        // The connection itself ends with its token.
+        let mut work = Publish { app: &self.app, pace: &self.pace, expires: None, receipt: receipt.as_ref() };
         work.element(event).await.map_err(|refusal| refusal.below("/event"))?;
         Ok(receipt.map_or(Answer::Ok, |receipt| Answer::Later { receipt, is_wanted: true }))
+    }
+
+    /// Goes on by another token.
+    fn renew(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
+        let text =
+            members.take("token").ok_or_else(|| Refusal::invalid("/token", "must be a JSON Web Token"))?;
+        let token = Token::told(json::read(text, "/token", "a text")?);
+        let permit = self.app.gate.permit(Some(token))?;
+        permit.check_client(&self.client)?;
+        self.permit.renew(&permit, Scope::Subscribe)?;
+        Ok(Answer::Ok)
     }
 
     async fn acknowledge(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
@@ -180,6 +198,7 @@ mod tests {
     use matcher::geo::World;
 
     use super::*;
+    use crate::auth::{Gate, Permit};
     use crate::config::Config;
     use crate::engines::Engines;
     use crate::ingest::feature::FeatureReader;
@@ -201,14 +220,16 @@ mod tests {
         let (store, _) = Store::open(&config.store, config.server.world, |_| {}).unwrap();
         let restored = Restored::default();
         let (shards, threads) = Shards::start(&config, engines, &shared, Some(&store), restored).unwrap();
-        let app = App::new(config.into(), features, shards, shared, &Default::default());
+        let gate = Gate::open(&config).unwrap().into();
+        let app = App::new(config.into(), features, shards, shared, gate, &Default::default());
         let (outbox, client) = (app.outbox(), Arc::from("car"));
         let attach = |client, reply| {
             let outbox = Arc::clone(&outbox);
             Command::Attach { client, outbox, resume: Resume::Ready, reply }
         };
         app.shards.ask(&client, attach).await.unwrap().unwrap();
-        let asker = Asker { app: Arc::clone(&app), client, outbox, pace: Pace::new(0) };
+        let permit = Renewable::new(Arc::new(Permit::of_everything()));
+        let asker = Asker { app: Arc::clone(&app), client, outbox, permit, pace: Pace::new(0) };
         let mut answers = Answers::new(&app, &asker.outbox);
 
         let mut expected = vec![r#"{"op":"ready""#.to_owned()];

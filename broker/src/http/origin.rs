@@ -2,7 +2,8 @@
 //!
 //! A browser lets any page send requests to loopback addresses and open WebSockets there. While nobody has to say
 //! who they are, such a page could read positions and publish. So a request with an `Origin` is carried out only for
-//! pages of this machine, of the origins in the settings, and, where the broker is open to others anyway, its own.
+//! pages of this machine, of the origins in the settings, and, where the broker is open to others anyway or wants tokens,
+//! which a page has to have been given, its own.
 
 use axum::http::header::{self, HeaderMap, HeaderValue};
 use axum::http::{StatusCode, Uri};
@@ -26,7 +27,7 @@ impl Origins {
         let listed =
             config.server.allowed_origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
         let allowed = listed.map(|origin| origin.trim_end_matches('/').to_owned()).collect();
-        Self { allowed, own: config.server.insecure }
+        Self { allowed, own: config.server.insecure || config.wants_tokens() }
     }
 
     /// The request's origin, if it has one.
@@ -61,7 +62,10 @@ impl Allowed {
     pub(crate) fn allow(self, headers: &mut HeaderMap) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.0);
         headers.append(header::VARY, HeaderValue::from_static("origin"));
-        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("retry-after"));
+        headers.insert(
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("retry-after, www-authenticate"),
+        );
     }
 
     /// Answers what a browser asks before it sends what a form could not.

@@ -6,12 +6,16 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 
 use super::App;
+use crate::auth::Permit;
 use crate::refusal::Refusal;
 
-/// The client of `/v1/clients/{client}/..`.
+/// What a request may do.
+pub(crate) struct Permitted(pub(crate) Arc<Permit>);
+
+/// The client of `/v1/clients/{client}/..`, for whom the request may act.
 pub(crate) struct ClientPath(pub(crate) Arc<str>);
 
-/// The client and the subscription of `/v1/clients/{client}/subscriptions/{id}`.
+/// The client and the subscription of `/v1/clients/{client}/subscriptions/{id}`. The request may act for the client.
 pub(crate) struct SubscriptionPath(pub(crate) Arc<str>, pub(crate) Arc<str>);
 
 /// The event of `/v1/events/{id}`.
@@ -33,10 +37,31 @@ pub(crate) fn client_name(app: &App, name: &str) -> Result<Arc<str>, Refusal> {
 }
 
 /// The same for a name that stands in a document and not in the address.
-pub(crate) fn client_name_in_document(app: &App, name: &str) -> Result<Arc<str>, Refusal> {
-    client_name(app, name).map_err(|refusal| {
+pub(crate) fn client_name_in_document(app: &App, permit: &Permit, name: &str) -> Result<Arc<str>, Refusal> {
+    let name = client_name(app, name).map_err(|refusal| {
         if let Refusal::BadRequest(detail) = refusal { Refusal::invalid("/client", detail) } else { refusal }
-    })
+    })?;
+    permit.check_client(&name)?;
+    Ok(name)
+}
+
+/// The same for a client in whose name the request asks.
+fn permitted_client(app: &App, parts: &Parts, name: &str) -> Result<Arc<str>, Refusal> {
+    let name = client_name(app, name)?;
+    permit(parts)?.check_client(&name)?;
+    Ok(name)
+}
+
+fn permit(parts: &Parts) -> Result<&Arc<Permit>, Refusal> {
+    parts.extensions.get().ok_or(Refusal::Internal("nothing has looked at the request's token"))
+}
+
+impl FromRequestParts<Arc<App>> for Permitted {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Refusal> {
+        permit(parts).map(|permit| Self(Arc::clone(permit)))
+    }
 }
 
 impl FromRequestParts<Arc<App>> for ClientPath {
@@ -45,7 +70,7 @@ impl FromRequestParts<Arc<App>> for ClientPath {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
         let Path(name) =
             Path::<String>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
-        Ok(Self(client_name(app, &name)?))
+        Ok(Self(permitted_client(app, parts, &name)?))
     }
 }
 
@@ -56,8 +81,9 @@ impl FromRequestParts<Arc<App>> for SubscriptionPath {
         let Path((client, id)) = Path::<(String, String)>::from_request_parts(parts, app)
             .await
             .map_err(|error| unreadable(&error))?;
+        let client = permitted_client(app, parts, &client)?;
         app.subscriptions.check_id(&id, "").map_err(|fault| Refusal::BadRequest(fault.detail))?;
-        Ok(Self(client_name(app, &client)?, id.into()))
+        Ok(Self(client, id.into()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Positions: of one client, or of many at once.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -10,8 +11,9 @@ use wire::Moved;
 
 use super::batch::{self, Tally, Work};
 use super::body::{self, Bound, Format, Parts};
-use super::path::{self, ClientPath};
+use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
+use crate::auth::{self, Permit};
 use crate::ingest::framing::Elements;
 use crate::ingest::position::Move;
 use crate::receipt::Receipt;
@@ -77,13 +79,14 @@ const LINES: &str = concat!(
 )]
 pub(crate) async fn move_many(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
     let receipt = app.shards.receipt();
-    let mut work = MoveMany { app: &app, receipt: receipt.as_ref() };
+    let mut work = MoveMany { app: &app, permit: &permit, receipt: receipt.as_ref() };
     let moved = match Format::of(&headers)? {
         Format::Json => array(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
@@ -127,6 +130,7 @@ async fn array(
 
 struct MoveMany<'a> {
     app: &'a App,
+    permit: &'a Permit,
     receipt: Option<&'a Arc<Receipt>>,
 }
 
@@ -135,7 +139,8 @@ impl Work for MoveMany<'_> {
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
         let (client, told) = self.app.positions.parse_named(text)?;
-        let client = path::client_name_in_document(self.app, &client)?;
+        auth::check_time(self.permit.expires, Instant::now())?;
+        let client = path::client_name_in_document(self.app, self.permit, &client)?;
         move_client(self.app, &client, told, self.receipt).await
     }
 

@@ -10,7 +10,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{self, Stream, StreamExt as _};
 
-use super::path::ClientPath;
+use super::path::{ClientPath, Permitted};
 use super::{App, encode};
 use crate::metrics::Raised;
 use crate::outbox::{Entry, Outbox};
@@ -35,6 +35,7 @@ const PART_BYTES: usize = 65_536;
 )]
 pub(crate) async fn stream(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
@@ -49,7 +50,17 @@ pub(crate) async fn stream(
     let counted = Raised::new(&app.metrics, |metrics| &metrics.event_streams);
     let hello = format!(": nearcast {}:{}\n\n", attached.epoch, attached.offset);
     let keep_alive = Duration::from_millis(app.config.connection.ping_interval_ms);
-    let reader = Reader { app, client, outbox, epoch: attached.epoch, keep_alive, _counted: counted };
+    let expires = permit.expires;
+    let reader = Reader {
+        app,
+        client,
+        outbox,
+        epoch: attached.epoch,
+        keep_alive,
+        expires,
+        has_ended: false,
+        _counted: counted,
+    };
     let hello = stream::once(async { Ok::<_, std::convert::Infallible>(Bytes::from(hello)) });
     let body = Body::from_stream(hello.chain(reader.into_stream().map(Ok)));
     let headers = [
@@ -89,26 +100,47 @@ struct Reader {
     outbox: Arc<Outbox>,
     epoch: Arc<str>,
     keep_alive: Duration,
+    /// When the token's time is over, if it has one.
+    expires: Option<Instant>,
+    /// Whether that was told.
+    has_ended: bool,
     _counted: Raised,
 }
 
 impl Reader {
     fn into_stream(self) -> impl Stream<Item = Bytes> {
-        stream::unfold(self, |reader| async move {
+        stream::unfold(self, |mut reader| async move {
             let part = reader.part().await?;
             Some((part, reader))
         })
     }
 
     /// What waits, or a comment so that everybody between sees that the stream lives. `None` at the end.
-    async fn part(&self) -> Option<Bytes> {
+    async fn part(&mut self) -> Option<Bytes> {
+        if self.has_ended {
+            return None;
+        }
         self.app.shards.refill(&self.client, &self.outbox).await;
         let mut batch = Vec::new();
-        match tokio::time::timeout(self.keep_alive, self.outbox.next_batch(&mut batch, PART_BYTES)).await {
+        let left = self.expires.map(|expires| expires.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Some(self.farewell());
+        }
+        let pause = left.map_or(self.keep_alive, |left| left.min(self.keep_alive));
+        match tokio::time::timeout(pause, self.outbox.next_batch(&mut batch, PART_BYTES)).await {
+            Err(_) if left == Some(pause) => Some(self.farewell()),
             Err(_) => Some(Bytes::from_static(b": still here\n\n")),
             Ok(Some(_)) => None,
             Ok(None) => Some(self.encode(&batch)),
         }
+    }
+
+    /// Says why the stream ends before its time.
+    fn farewell(&mut self) -> Bytes {
+        self.has_ended = true;
+        self.app.metrics.problems.add(1);
+        let problem = serde_json::to_string(&Refusal::TokenExpired.problem()).unwrap_or_default();
+        format!("event: problem\ndata: {problem}\n\n").into()
     }
 
     fn encode(&self, batch: &[Entry]) -> Bytes {

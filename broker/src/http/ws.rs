@@ -1,5 +1,6 @@
 //! WebSockets: one task each, which reads requests and writes what waits.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,10 @@ use tokio_tungstenite::tungstenite;
 
 use super::answers::Answers;
 use super::ops::Asker;
-use super::path::ClientPath;
+use super::path::{ClientPath, Permitted};
 use super::woken::Woken;
 use super::{App, Pace, encode, sse};
+use crate::auth::{Permit, Renewable, SUBPROTOCOL};
 use crate::metrics::Raised;
 use crate::outbox::Entry;
 use crate::refusal::Refusal;
@@ -26,6 +28,9 @@ use crate::shard::Command;
 
 /// How long the other side may take to answer a close.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+/// The code of the close when a token's time is over.
+const TOKEN_EXPIRED: u16 = 4401;
 
 /// Capacity of the batch that an idle connection keeps.
 const IDLE_BATCH: usize = 8;
@@ -45,6 +50,7 @@ const IDLE_BATCH: usize = 8;
 pub(crate) async fn upgrade(
     State(app): State<Arc<App>>,
     Extension(pace): Extension<Pace>,
+    Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
     RawQuery(query): RawQuery,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -55,13 +61,14 @@ pub(crate) async fn upgrade(
     let settings = &app.config.connection;
     let frame_bytes = app.config.limits.frame_bytes;
     let upgrade = upgrade
+        .protocols([SUBPROTOCOL])
         .read_buffer_size(settings.read_buffer_bytes)
         .write_buffer_size(settings.write_buffer_bytes)
         .max_message_size(frame_bytes)
         .max_frame_size(frame_bytes);
     Ok(upgrade.on_upgrade(move |socket| {
         let tasks = app.tasks.clone();
-        tasks.track_future(serve(socket, app, client, pace, resume))
+        tasks.track_future(serve(socket, app, client, permit, pace, resume))
     }))
 }
 
@@ -76,13 +83,26 @@ fn resume(query: &str) -> Result<Resume, Refusal> {
 }
 
 /// Serves a WebSocket from its first frame to its last.
-async fn serve(socket: WebSocket, app: Arc<App>, client: Arc<str>, pace: Pace, resume: Resume) {
+async fn serve(
+    socket: WebSocket,
+    app: Arc<App>,
+    client: Arc<str>,
+    permit: Arc<Permit>,
+    pace: Pace,
+    resume: Resume,
+) {
     let _counted = Raised::new(&app.metrics, |metrics| &metrics.websockets);
     let outbox = app.outbox();
     let connection = outbox.connection;
     let (handle, registration) = futures_util::future::AbortHandle::new_pair();
     app.sockets.insert(connection, handle);
-    let asker = Asker { app: Arc::clone(&app), client: Arc::clone(&client), outbox, pace };
+    let asker = Asker {
+        app: Arc::clone(&app),
+        client: Arc::clone(&client),
+        outbox,
+        permit: Renewable::new(permit),
+        pace,
+    };
     // Cut off, it has nothing more to say.
     let _ = Abortable::new(converse(socket, asker, resume), registration).await;
     app.sockets.remove(connection);
@@ -109,6 +129,7 @@ async fn converse(socket: WebSocket, asker: Asker, resume: Resume) {
                 // What waits is written first.
                 Read::Refused => writing.await.is_err(),
             },
+            never = expire(&asker) => match never {},
         }
     };
     if gone {
@@ -119,6 +140,15 @@ async fn converse(socket: WebSocket, asker: Asker, resume: Resume) {
     // Closing the connection while something is still coming could destroy what was written last.
     let answered = async { while let Some(Ok(_)) = stream.next().await {} };
     let _ = tokio::time::timeout(CLOSE_WAIT, answered).await;
+}
+
+/// Ends a connection when its permit does, unless that is renewed.
+async fn expire(asker: &Asker) -> Infallible {
+    asker.permit.ended().await;
+    asker.app.metrics.problems.add(1);
+    asker.outbox.push_answer(encode::problem(None, &Refusal::TokenExpired));
+    asker.outbox.close(TOKEN_EXPIRED, "token expired");
+    std::future::pending().await
 }
 
 /// How reading ended.

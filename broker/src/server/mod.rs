@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::auth::Gate;
 use crate::config::Config;
 use crate::engines::Engines;
 use crate::http::{self, App};
@@ -44,7 +45,7 @@ pub(crate) struct Life {
 /// `config.server.listen` is not looked at but for whether it is a loopback address.
 ///
 /// # Errors
-/// Settings with faults, an engine or a certificate that cannot be had, data that cannot be read back, and a system
+/// Settings with faults, an engine, a certificate or keys that cannot be had, data that cannot be read back, and a system
 /// without threads.
 pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
     // Opening devices takes some tenths of a second.
@@ -60,7 +61,7 @@ pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationTo
 /// The same with engines that were made and a certificate that was read before, of the same settings.
 ///
 /// # Errors
-/// Settings with faults, data that cannot be read back, and a system without threads.
+/// Settings with faults, keys or data that cannot be read, and a system without threads.
 pub async fn run_with(
     listener: TcpListener,
     config: Config,
@@ -72,19 +73,20 @@ pub async fn run_with(
     if !faults.is_empty() {
         return Err(crate::ConfigError { faults }.into());
     }
+    let gate = Arc::new(Gate::open(&config)?);
     let config = Arc::new(config);
     let shared = Shared::new(&config, engines.count());
     let (life, recovery) = (Life::default(), Recovery::new());
     let acceptor = tls.as_ref().map(Tls::acceptor);
     let front = Front::new(&config, &shared.metrics, &life, acceptor, http::meanwhile(Arc::clone(&recovery)));
-    let upkeep = tokio::spawn(upkeep(Arc::clone(&shared.metrics), life.ended.clone()));
+    let upkeep = tokio::spawn(upkeep(Arc::clone(&shared.metrics), Arc::clone(&gate), life.ended.clone()));
     let following = tls.map(|tls| tokio::spawn(tls.follow(Arc::clone(&shared.metrics), life.ended.clone())));
     tracing::info!(address = %listener.local_addr()?, "listening");
 
     let has_data = !config.store.data.is_empty();
     let taking_up = tokio::task::spawn_blocking({
         let (life, shutdown) = (life.clone(), shutdown.clone());
-        move || recovery.take_up(&config, engines, shared, &life, &shutdown)
+        move || recovery.take_up(&config, engines, shared, gate, &life, &shutdown)
     });
     let served = serve(&listener, &front, taking_up, has_data, &shutdown).await;
     drop(listener);
@@ -147,10 +149,13 @@ impl Life {
     }
 }
 
-async fn upkeep(metrics: Arc<Metrics>, ended: CancellationToken) {
-    while ended.run_until_cancelled(tokio::time::sleep(UPKEEP_INTERVAL)).await.is_some() {
-        metrics.upkeep();
-    }
+async fn upkeep(metrics: Arc<Metrics>, gate: Arc<Gate>, ended: CancellationToken) {
+    let fold = async {
+        while ended.run_until_cancelled(tokio::time::sleep(UPKEEP_INTERVAL)).await.is_some() {
+            metrics.upkeep();
+        }
+    };
+    tokio::join!(fold, gate.watch(&ended));
 }
 
 /// Lets requests end, queues drain and readers be told, within the time that a stop may take.

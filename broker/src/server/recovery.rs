@@ -9,6 +9,7 @@ use matcher::geo::World;
 use tokio_util::sync::CancellationToken;
 
 use super::Life;
+use crate::auth::Gate;
 use crate::config::{self, Config};
 use crate::engines::Engines;
 use crate::http::App;
@@ -61,6 +62,7 @@ impl Recovery {
         config: &Arc<Config>,
         engines: Engines,
         shared: Shared,
+        gate: Arc<Gate>,
         life: &Life,
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<TakenUp>> {
@@ -81,7 +83,8 @@ impl Recovery {
         self.note(RESTORING, 0, recovered.clients.len() as u64);
         let restored = Restored::read(recovered, config, &features, shared.metrics.started)?;
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
-        Ok(Some(TakenUp { app: App::new(Arc::clone(config), features, shards, shared, life), threads }))
+        let app = App::new(Arc::clone(config), features, shards, shared, gate, life);
+        Ok(Some(TakenUp { app, threads }))
     }
 
     fn open(&self, settings: &config::Store, world: config::WorldName) -> anyhow::Result<(Store, Recovered)> {

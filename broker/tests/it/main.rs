@@ -5,6 +5,7 @@
 
 mod harness;
 
+mod authorisation;
 mod bad_input;
 mod clients;
 mod delivery;

@@ -42,16 +42,3 @@ async fn what_is_not_there_yet_says_so() {
     client.assert_quiet().await;
     program.finish().await;
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn settings_that_are_not_there_yet_say_so() {
-    let folder = tempfile::TempDir::new().expect("a folder");
-    for args in [["--auth", "jwt"], ["--jwks", "keys.json"]] {
-        let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
-        all.extend(args);
-        let output = crate::harness::run_to_end(&all, &[], folder.path());
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success(), "{args:?}: {told}");
-        assert!(told.contains("not there yet"), "{args:?}: {told}");
-    }
-}

@@ -58,6 +58,14 @@ pub enum ClientFrame {
         /// The last one that was handled.
         offset: u64,
     },
+    /// Goes on by another token, of the same client, where the broker wants tokens.
+    Auth {
+        /// Comes back in the answer.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        reference: Option<Value>,
+        /// The JSON Web Token.
+        token: String,
+    },
     /// Asks for a `pong`.
     Ping,
 }
@@ -176,6 +184,7 @@ mod tests {
             r#"{"op":"subscribe","id":"s1","filters":[{"area":{"nearest":3}}],"on":["enter","exit"],"initial":true,"dwell_s":2.5,"hysteresis_m":10.0,"durable":false}"#,
             r#"{"op":"move","coordinates":[9.0,45.0]}"#,
             r#"{"op":"move","ref":1,"track":[[9.0,45.0,1700000000.5],[9.1,45.0,1700000001.0]],"accuracy_m":5.0}"#,
+            r#"{"op":"auth","ref":1,"token":"a.b.c"}"#,
             r#"{"op":"move","coordinates":[9.0,45.0],"accuracy_m":12.5,"time":"2026-03-01T07:30:00Z"}"#,
         ] {
             let frame: ClientFrame = serde_json::from_str(text).unwrap();

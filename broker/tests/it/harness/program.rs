@@ -21,6 +21,8 @@ pub(crate) struct Serve {
     env: Vec<(String, String)>,
     files: Option<String>,
     tls: Option<Arc<Pair>>,
+    /// What has to be there for as long as it runs.
+    kept: Vec<TempDir>,
 }
 
 impl Serve {
@@ -33,6 +35,7 @@ impl Serve {
             env: Vec::new(),
             files: None,
             tls: None,
+            kept: Vec::new(),
         }
     }
 
@@ -57,6 +60,12 @@ impl Serve {
     /// Adds an environment variable.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Keeps a folder, with what it was told to read there.
+    pub(crate) fn keeping(mut self, folder: TempDir) -> Self {
+        self.kept.push(folder);
         self
     }
 
@@ -122,7 +131,7 @@ impl Serve {
         program
     }
 
-    fn launch(self) -> Program {
+    fn launch(mut self) -> Program {
         let folder = TempDir::new().expect("a folder for the configuration");
         let file = folder.path().join("nearcast.toml");
         std::fs::write(&file, &self.config).expect("the configuration is written");
@@ -143,7 +152,8 @@ impl Serve {
             collect(child.stderr.take().expect("stderr is a pipe"), &lines),
         ];
         let door = Door(([127, 0, 0, 1], 0).into());
-        Program { child, lines, collectors, door, _folder: folder }
+        self.kept.push(folder);
+        Program { child, lines, collectors, door, _folders: self.kept }
     }
 }
 
@@ -154,7 +164,7 @@ pub(crate) struct Program {
     /// Read what it prints, until it ends.
     collectors: Vec<JoinHandle<()>>,
     door: Door,
-    _folder: TempDir,
+    _folders: Vec<TempDir>,
 }
 
 impl Program {

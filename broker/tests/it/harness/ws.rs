@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::Request;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::{Pair, with_problem_shape, within};
@@ -51,7 +53,7 @@ impl Ws {
 
     async fn connect_with(address: SocketAddr, client: &str, query: &str) -> Self {
         let url = format!("ws://{address}/v1/clients/{client}/ws{query}");
-        let stream = within(&url, open(&url, TcpStream::connect(address))).await;
+        let stream = within(&url, open(url.as_str(), TcpStream::connect(address))).await;
         let stream = stream.unwrap_or_else(|fault| panic!("{url}: {fault:?}"));
         match Self::begin(stream, client).await {
             Ok(session) => session,
@@ -62,16 +64,26 @@ impl Ws {
     /// Opens a session over TLS with a broker that has this certificate.
     pub(crate) async fn secured(address: SocketAddr, client: &str, pair: &Pair) -> Self {
         let url = format!("wss://{address}/v1/clients/{client}/ws");
-        let stream = within(&url, open(&url, pair.connect(address))).await;
+        let stream = within(&url, open(url.as_str(), pair.connect(address))).await;
         let stream = stream.unwrap_or_else(|fault| panic!("{url}: {fault:?}"));
         Self::begin(stream, client).await.unwrap_or_else(|end| panic!("{url}: closed with {end:?}"))
+    }
+
+    /// Opens a session by any request for one, with a token for example; the answer's status where it is refused.
+    pub(crate) async fn open(request: Request<()>, client: &str) -> Result<Self, u16> {
+        let authority = request.uri().authority().expect("a whole address").to_string();
+        match within("a socket opens or not", open(request, TcpStream::connect(authority))).await {
+            Ok(stream) => Ok(Self::begin(stream, client).await.expect("it is not closed at once")),
+            Err(Error::Http(answer)) => Err(answer.status().as_u16()),
+            Err(fault) => panic!("{fault:?}"),
+        }
     }
 
     /// Opens a session after an offset, `<epoch>:<offset>` or nothing, with a broker that may go away; `None` where it did.
     pub(crate) async fn attempt(address: SocketAddr, client: &str, after: &str) -> Option<Self> {
         let query = if after.is_empty() { String::new() } else { format!("?resume={after}") };
         let url = format!("ws://{address}/v1/clients/{client}/ws{query}");
-        match within(&url, open(&url, TcpStream::connect(address))).await {
+        match within(&url, open(url.as_str(), TcpStream::connect(address))).await {
             Ok(stream) => Self::begin(stream, client).await.ok(),
             Err(Error::Http(answer)) => panic!("{url}: {}", answer.status()),
             Err(_) => None,
@@ -228,9 +240,9 @@ impl Ws {
 }
 
 async fn open<T: Transport + 'static>(
-    url: &str,
+    request: impl IntoClientRequest + Unpin,
     connected: impl Future<Output = std::io::Result<T>>,
 ) -> Result<Socket, Error> {
     let transport: Box<dyn Transport> = Box::new(connected.await?);
-    Ok(tokio_tungstenite::client_async(url, transport).await?.0)
+    Ok(tokio_tungstenite::client_async(request, transport).await?.0)
 }

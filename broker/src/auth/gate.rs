@@ -1,0 +1,248 @@
+//! From a token to what it permits.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use jsonwebtoken::errors::{Error, ErrorKind};
+use jsonwebtoken::{Validation, decode, decode_header};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::keys::{self, Keys};
+use super::{Permit, Scopes, Token};
+use crate::config::{AuthMode, Config};
+use crate::refusal::Refusal;
+
+/// The most bytes of a token. Those that are sent in a header have a few hundred.
+const TOKEN_BYTES_MAX: usize = 16_384;
+/// How often the file of keys is looked at.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+/// A token that lasts longer ends after so long, ten years: a time that clocks know.
+const LIFE_MAX_S: f64 = 315_360_000.0;
+
+/// Lets requests in.
+pub(crate) enum Gate {
+    /// Everybody, to everything.
+    Open(Arc<Permit>),
+    /// Who has a token.
+    Tokens(Box<Checker>),
+}
+
+/// What tokens are checked with.
+pub(crate) struct Checker {
+    path: PathBuf,
+    /// The file as it was read last.
+    text: Vec<u8>,
+    /// Held for a look or an exchange.
+    keys: RwLock<Arc<Keys>>,
+    leeway_s: u64,
+    issuer: Option<String>,
+    audience: Option<String>,
+    client_name_bytes: usize,
+}
+
+impl Gate {
+    /// As the settings say. Reads the file of keys, and blocks for that.
+    ///
+    /// # Errors
+    /// When there is no key that can be used.
+    pub(crate) fn open(config: &Config) -> anyhow::Result<Self> {
+        let settings = &config.auth;
+        if settings.mode == AuthMode::None {
+            return Ok(Self::Open(Arc::new(Permit::of_everything())));
+        }
+        let path = PathBuf::from(&settings.jwks);
+        let context = || format!("the keys in {} (auth.jwks)", settings.jwks);
+        let text = keys::read_file(&path).map_err(keys::KeysError::from).with_context(context)?;
+        let keys = Keys::parse(&text).with_context(context)?;
+        let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let checker = Checker {
+            path,
+            text,
+            keys: RwLock::new(Arc::new(keys)),
+            leeway_s: settings.leeway_s,
+            issuer: some(&settings.issuer),
+            audience: some(&settings.audience),
+            client_name_bytes: config.limits.client_name_bytes,
+        };
+        checker.tell();
+        if !config.on_loopback() && config.tls.cert.is_empty() {
+            tracing::warn!(
+                "tokens and everything else can be read on their way: the broker listens beyond loopback without TLS, \
+                 which is right only behind a proxy that speaks it"
+            );
+        }
+        Ok(Self::Tokens(Box::new(checker)))
+    }
+
+    /// What a token permits, or nothing that could be one.
+    pub(crate) fn permit(&self, token: Option<Token<'_>>) -> Result<Arc<Permit>, Refusal> {
+        match (self, token) {
+            (Self::Open(permit), _) => Ok(Arc::clone(permit)),
+            (Self::Tokens(checker), Some(token)) => checker.check(&token.0).map(Arc::new),
+            (Self::Tokens(_), None) => Err(Refusal::Unauthenticated {
+                detail: "this needs a token: Authorization: Bearer and a JSON Web Token".to_owned(),
+                has_token: false,
+            }),
+        }
+    }
+
+    /// Whether requests need tokens, for which they are then searched.
+    pub(crate) fn wants_tokens(&self) -> bool {
+        matches!(self, Self::Tokens(_))
+    }
+
+    /// Reads the keys again whenever their file has changed, until the broker ends.
+    pub(crate) async fn watch(&self, ended: &CancellationToken) {
+        let Self::Tokens(checker) = self else { return };
+        let mut last = Ok(checker.text.clone());
+        while ended.run_until_cancelled(tokio::time::sleep(WATCH_INTERVAL)).await.is_some() {
+            let path = checker.path.clone();
+            let read = tokio::task::spawn_blocking(move || keys::read_file(&path)).await;
+            let Ok(read) = read else { continue };
+            let read = read.map_err(|error| error.to_string());
+            if read != last {
+                checker.take(&read);
+                last = read;
+            }
+        }
+    }
+}
+
+impl Checker {
+    /// Goes on with the keys of a text, or with those that there are.
+    fn take(&self, read: &Result<Vec<u8>, String>) {
+        let parsed = match read {
+            Ok(text) => Keys::parse(text).map_err(|error| error.to_string()),
+            Err(error) => Err(format!("cannot be read: {error}")),
+        };
+        match parsed {
+            Ok(keys) => {
+                *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+                self.tell();
+            }
+            Err(error) => {
+                tracing::error!(
+                    "{} {error}; tokens are checked with the keys of before",
+                    self.path.display()
+                );
+            }
+        }
+    }
+
+    fn keys(&self) -> Arc<Keys> {
+        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells in the log what there is to check tokens with.
+    fn tell(&self) {
+        let (keys, path) = (self.keys(), self.path.display());
+        tracing::info!(keys = keys.count(), "tokens are checked with the keys in {path}");
+        for unused in &keys.unused {
+            tracing::warn!("{path}: a key is not used: {unused}");
+        }
+        if keys.have_secrets() && keys::is_open_to_others(&self.path) {
+            tracing::warn!(
+                "{path} has secrets, and everybody on this machine can read it: chmod 640 or less"
+            );
+        }
+    }
+
+    fn check(&self, token: &str) -> Result<Permit, Refusal> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(invalid(format!("a token has at most {TOKEN_BYTES_MAX} bytes")));
+        }
+        let header = decode_header(token).map_err(refused)?;
+        if header.crit.is_some() {
+            return Err(invalid("the token's header has crit, of which nothing is understood here"));
+        }
+        let keys = self.keys();
+        let key = keys.find(&header).ok_or_else(|| {
+            invalid("no key, or more than one, fits the token's header (alg, kid): of which one it is has to be clear")
+        })?;
+        let mut validation = Validation::new(key.algorithm);
+        validation.leeway = self.leeway_s;
+        validation.validate_nbf = true;
+        validation.required_spec_claims.insert("exp".to_owned());
+        if let Some(issuer) = &self.issuer {
+            validation.set_issuer(&[issuer]);
+            validation.required_spec_claims.insert("iss".to_owned());
+        }
+        if let Some(audience) = &self.audience {
+            validation.set_audience(&[audience]);
+            validation.required_spec_claims.insert("aud".to_owned());
+        }
+        let claims =
+            decode::<Map<String, Value>>(token, &key.verifying, &validation).map_err(refused)?.claims;
+        self.permit(&claims)
+    }
+
+    /// What claims permit that count.
+    fn permit(&self, claims: &Map<String, Value>) -> Result<Permit, Refusal> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "a day at most")]
+        let leeway_s = self.leeway_s as f64;
+        let time = |name: &str| match claims.get(name) {
+            None => Ok(None),
+            Some(value) => {
+                value.as_f64().map(Some).ok_or_else(|| invalid(format!("the claim {name} must be a number")))
+            }
+        };
+        if time("iat")?.is_some_and(|issued| issued > now + leeway_s) {
+            return Err(invalid("the token was issued in the future (claim iat)"));
+        }
+        let lasts_s = time("exp")?.unwrap_or(0.0) + leeway_s - now;
+        let expires = Instant::now() + Duration::from_secs_f64(lasts_s.clamp(0.0, LIFE_MAX_S));
+        let client = text(claims, "sub")?;
+        if let Some(name) = client
+            && (name.is_empty() || name.len() > self.client_name_bytes || name.chars().any(char::is_control))
+        {
+            let limit = self.client_name_bytes;
+            return Err(invalid(format!(
+                "the claim sub names a client: 1 to {limit} bytes (limits.client_name_bytes) without control characters"
+            )));
+        }
+        for name in ["tenant", "nearcast"] {
+            if claims.contains_key(name) {
+                return Err(invalid(format!(
+                    "the claim {name} is not there yet, and what it says would not be kept to"
+                )));
+            }
+        }
+        let scopes = Scopes::read(text(claims, "scope")?.unwrap_or_default());
+        Ok(Permit { client: client.map(Arc::from), scopes, expires: Some(expires) })
+    }
+}
+
+fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, Refusal> {
+    let not_text = || invalid(format!("the claim {name} must be a text"));
+    claims.get(name).map(|value| value.as_str().ok_or_else(not_text)).transpose()
+}
+
+fn invalid(detail: impl Into<String>) -> Refusal {
+    Refusal::Unauthenticated { detail: detail.into(), has_token: true }
+}
+
+/// What is told of a token that does not count.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "of whatever else is wrong there is nothing to tell but that"
+)]
+fn refused(error: Error) -> Refusal {
+    match error.into_kind() {
+        ErrorKind::ExpiredSignature => Refusal::TokenExpired,
+        ErrorKind::ImmatureSignature => invalid("the token is not valid yet (claim nbf)"),
+        ErrorKind::InvalidSignature => invalid("the token's signature is wrong"),
+        ErrorKind::MissingRequiredClaim(claim) => {
+            invalid(format!("the token lacks the claim {claim}, or it is malformed"))
+        }
+        ErrorKind::InvalidClaimFormat(claim) => invalid(format!("the claim {claim} is malformed")),
+        ErrorKind::InvalidIssuer => invalid("the token's issuer (claim iss) is not auth.issuer"),
+        ErrorKind::InvalidAudience => {
+            invalid("the token is for somebody else: its claim aud is not auth.audience")
+        }
+        _ => invalid("this is not a JSON Web Token that is signed with HS256, RS256 or EdDSA"),
+    }
+}

@@ -1,0 +1,249 @@
+//! The keys that tokens are checked with: a JWK Set (RFC 7517) in a file.
+
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey, Header};
+use serde_json::value::RawValue;
+
+/// The most bytes of a file of keys.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// The fewest bytes of an HS256 secret (RFC 7518, 3.2).
+const SECRET_BYTES_MIN: usize = 32;
+/// The fewest bits of an RS256 modulus (RFC 7518, 3.3).
+const MODULUS_BITS_MIN: usize = 2_048;
+
+/// A key and the only algorithm that it is for: what a token says of its algorithm chooses among keys and decides nothing else.
+pub(super) struct Key {
+    id: Option<String>,
+    pub(super) algorithm: Algorithm,
+    pub(super) verifying: DecodingKey,
+}
+
+/// The keys of a file.
+pub(super) struct Keys {
+    keys: Vec<Key>,
+    /// Which of the file's are not used, and why.
+    pub(super) unused: Vec<String>,
+}
+
+/// Why a file has no keys. Says nothing of what is in it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeysError {
+    /// It cannot be read, or is too large.
+    #[error("cannot be read")]
+    Unreadable(#[from] io::Error),
+    /// It is something else.
+    #[error("is not a JWK Set, a JSON object with an array \"keys\" (line {line} column {column})")]
+    NotKeys {
+        /// Of what is wrong, from 1.
+        line: usize,
+        /// Of what is wrong, from 1.
+        column: usize,
+    },
+    /// None of its keys can be used.
+    #[error("has no key that can be used{}", listed(.unused))]
+    NoKey {
+        /// Why, key by key.
+        unused: Vec<String>,
+    },
+}
+
+fn listed(unused: &[String]) -> String {
+    unused.iter().map(|reason| format!("; {reason}")).collect()
+}
+
+impl Keys {
+    /// Reads a file's text.
+    pub(super) fn parse(text: &[u8]) -> Result<Self, KeysError> {
+        #[derive(serde::Deserialize)]
+        struct Set<'a> {
+            #[serde(borrow)]
+            keys: Vec<&'a RawValue>,
+        }
+        // What serde says of a fault may quote a secret.
+        let not_keys =
+            |error: serde_json::Error| KeysError::NotKeys { line: error.line(), column: error.column() };
+        let set: Set<'_> = serde_json::from_slice(text).map_err(not_keys)?;
+        let (mut keys, mut unused) = (Vec::new(), Vec::new());
+        for (index, text) in set.keys.iter().enumerate() {
+            let jwk = serde_json::from_str::<Jwk>(text.get());
+            let id = jwk.as_ref().ok().and_then(|jwk| jwk.common.key_id.clone());
+            match jwk.map_err(|_| "it is not a JSON Web Key").and_then(|jwk| Key::new(&jwk)) {
+                Ok(key) => keys.push(key),
+                Err(why) => {
+                    let name = id
+                        .map_or_else(|| format!("/keys/{index}"), |id| format!("/keys/{index} (kid {id:?})"));
+                    unused.push(format!("{name}: {why}"));
+                }
+            }
+        }
+        if keys.is_empty() { Err(KeysError::NoKey { unused }) } else { Ok(Self { keys, unused }) }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether one of them is a secret.
+    pub(super) fn have_secrets(&self) -> bool {
+        self.keys.iter().any(|key| key.algorithm == Algorithm::HS256)
+    }
+
+    /// The key that a token's header asks for, if exactly one fits.
+    pub(super) fn find(&self, header: &Header) -> Option<&Key> {
+        let fits = |key: &&Key| {
+            key.algorithm == header.alg && header.kid.as_ref().is_none_or(|kid| key.id.as_ref() == Some(kid))
+        };
+        let mut fitting = self.keys.iter().filter(fits);
+        fitting.next().filter(|_| fitting.next().is_none())
+    }
+}
+
+impl Key {
+    /// Reads a key, or says why it is of no use.
+    fn new(jwk: &Jwk) -> Result<Self, &'static str> {
+        let common = &jwk.common;
+        if common.public_key_use.as_ref().is_some_and(|purpose| *purpose != PublicKeyUse::Signature) {
+            return Err("its use is not sig");
+        }
+        if common.key_operations.as_ref().is_some_and(|all| !all.contains(&KeyOperations::Verify)) {
+            return Err("its key_ops have no verify");
+        }
+        let (algorithm, named) = match &jwk.algorithm {
+            AlgorithmParameters::OctetKey(_) => (Algorithm::HS256, KeyAlgorithm::HS256),
+            AlgorithmParameters::RSA(_) => (Algorithm::RS256, KeyAlgorithm::RS256),
+            AlgorithmParameters::OctetKeyPair(pair) if pair.curve == EllipticCurve::Ed25519 => {
+                (Algorithm::EdDSA, KeyAlgorithm::EdDSA)
+            }
+            AlgorithmParameters::EllipticCurve(_)
+            | AlgorithmParameters::OctetKeyPair(_)
+            | AlgorithmParameters::Other(_)
+            | _ => return Err("its kty or crv is none of oct, RSA and OKP with Ed25519"),
+        };
+        if common.key_algorithm.is_some_and(|alg| alg != named) {
+            return Err("its alg is none of HS256, RS256 and EdDSA, or not one of its kty");
+        }
+        let verifying = DecodingKey::from_jwk(jwk).map_err(|_| "its parameters are not base64url")?;
+        if let AlgorithmParameters::RSA(parameters) = &jwk.algorithm
+            && parameters.n.len() * 6 < MODULUS_BITS_MIN
+        {
+            return Err("its modulus has fewer than 2048 bits");
+        }
+        if algorithm == Algorithm::HS256
+            && verifying.try_get_as_bytes().is_ok_and(|secret| secret.len() < SECRET_BYTES_MIN)
+        {
+            return Err("its secret has fewer than 32 bytes");
+        }
+        if algorithm == Algorithm::EdDSA && verifying.try_get_as_bytes().is_ok_and(|point| point.len() != 32)
+        {
+            return Err("its x has not 32 bytes");
+        }
+        Ok(Self { id: common.key_id.clone(), algorithm, verifying })
+    }
+}
+
+/// Reads a file of keys. Blocks.
+pub(super) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}
+
+/// Whether others than the file's owner and its group can read it.
+pub(super) fn is_open_to_others(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA";
+    const POINT: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+
+    fn unused(key: &str) -> String {
+        match Keys::parse(format!(r#"{{"keys":[{key}]}}"#).as_bytes()) {
+            Err(KeysError::NoKey { unused }) => unused.join("\n"),
+            Err(error) => panic!("{key}: {error}"),
+            Ok(_) => panic!("{key} can be used"),
+        }
+    }
+
+    fn header(alg: Algorithm, kid: Option<&str>) -> Header {
+        Header { kid: kid.map(str::to_owned), ..Header::new(alg) }
+    }
+
+    #[test]
+    fn keys_of_other_kinds_and_weak_ones_are_not_used() {
+        let rsa =
+            |n: usize, rest: &str| format!(r#"{{"kty":"RSA","e":"AQAB","n":"{}"{rest}}}"#, "x".repeat(n));
+        for (key, why) in [
+            (format!(r#"{{"kty":"oct","k":"{}"}}"#, &SECRET[..40]), "fewer than 32 bytes"),
+            (format!(r#"{{"kty":"oct","k":"{SECRET}","alg":"RS256"}}"#), "alg"),
+            (format!(r#"{{"kty":"oct","k":"{SECRET}","alg":"HS512"}}"#), "alg"),
+            (format!(r#"{{"kty":"oct","k":"{SECRET}","use":"enc"}}"#), "use"),
+            (format!(r#"{{"kty":"oct","k":"{SECRET}","key_ops":["sign"]}}"#), "key_ops"),
+            (r#"{"kty":"oct","k":"***"}"#.to_owned(), "base64url"),
+            (rsa(172, ""), "2048 bits"),
+            (rsa(342, r#","alg":"HS256""#), "alg"),
+            (rsa(342, r#","alg":"PS256""#), "alg"),
+            (format!(r#"{{"kty":"OKP","crv":"P-256","x":"{POINT}"}}"#), "crv"),
+            (format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{}"}}"#, &POINT[..20]), "32 bytes"),
+            (format!(r#"{{"kty":"EC","crv":"P-256","x":"{POINT}","y":"{POINT}","kid":"e"}}"#), "kid \"e\""),
+            (r#"{"kty":"AKP"}"#.to_owned(), "kty"),
+            ("5".to_owned(), "JSON Web Key"),
+        ] {
+            let told = unused(&key);
+            assert!(told.contains(why) && !told.contains(&SECRET[..8]), "{key}: {told}");
+        }
+        let both = format!(r#"{{"keys":[5,{{"kty":"oct","k":"{SECRET}"}}]}}"#);
+        let keys = Keys::parse(both.as_bytes()).unwrap();
+        assert_eq!((keys.count(), keys.unused.len(), keys.have_secrets()), (1, 1, true));
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_not_quoted() {
+        for text in ["", "{}", r#"{"keys":"hidden"}"#, "hidden", "[]", r#"{"keys":[}"#] {
+            let error = Keys::parse(text.as_bytes()).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains("JWK Set") && !error.contains("hidden"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn exactly_one_key_has_to_fit() {
+        let key = |kid: &str| format!(r#"{{"kty":"oct","k":"{SECRET}"{kid}}}"#);
+        let pair = format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{POINT}","kid":"a"}}"#);
+        let text = format!(r#"{{"keys":[{},{},{pair}]}}"#, key(r#","kid":"a""#), key(r#","kid":"b""#));
+        let keys = Keys::parse(text.as_bytes()).unwrap();
+        let found =
+            |alg, kid| keys.find(&header(alg, kid)).map(|key| (key.id.clone().unwrap(), key.algorithm));
+        let (hs, ed) = (Algorithm::HS256, Algorithm::EdDSA);
+        assert_eq!(found(hs, Some("a")), Some(("a".to_owned(), hs)));
+        assert_eq!(found(ed, Some("a")), Some(("a".to_owned(), ed)));
+        assert_eq!(found(ed, None), Some(("a".to_owned(), ed)));
+        for (alg, kid) in [
+            (hs, None),
+            (hs, Some("c")),
+            (ed, Some("b")),
+            (Algorithm::RS256, Some("a")),
+            (Algorithm::HS512, None),
+        ] {
+            assert_eq!(found(alg, kid), None, "{alg:?} {kid:?}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Who may do what: tokens, the keys that they are checked with, and what they permit.
+//!
+//! A request is let in by its token alone (`gate`), which becomes a [`Permit`]: whom it is of, what it may do, and for how long.
+//! Where `auth.mode` is `none` everybody has the same permit, of everything and for good.
+
+mod gate;
+mod keys;
+mod permit;
+mod renewable;
+mod source;
+
+pub(crate) use gate::Gate;
+pub(crate) use permit::{Permit, Scope, Scopes, check_time};
+pub(crate) use renewable::Renewable;
+pub(crate) use source::{SUBPROTOCOL, Token, Whereabouts};

@@ -1,0 +1,137 @@
+//! What a request may do.
+
+use std::ops::BitOr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::refusal::Refusal;
+
+/// A kind of things that a token lets its holder do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Publish events, and end live ones.
+    Publish = 1,
+    /// Be a client: move, subscribe, read.
+    Subscribe = 2,
+    /// All that, in the name of any client, and see what became of events.
+    Admin = 4,
+}
+
+impl Scope {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Publish, Self::Subscribe, Self::Admin];
+
+    /// As the claim `scope` has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Publish => "publish",
+            Self::Subscribe => "subscribe",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// A set of scopes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scopes(pub(super) u8);
+
+impl Scopes {
+    /// Reads the claim `scope`: names with spaces between. Those of other services mean nothing here.
+    pub(super) fn read(claim: &str) -> Self {
+        let named = |scope: &Scope| claim.split(' ').any(|name| name == scope.name());
+        Scope::ALL.into_iter().filter(named).fold(Self::default(), BitOr::bitor)
+    }
+
+    /// Whether it lets its holder do what a scope stands for.
+    pub(crate) const fn allows(self, scope: Scope) -> bool {
+        self.0 & (scope as u8 | Scope::Admin as u8) != 0
+    }
+
+    /// Refuses who lacks a scope.
+    pub(crate) fn require(self, scope: Scope) -> Result<(), Refusal> {
+        if self.allows(scope) {
+            return Ok(());
+        }
+        let name = scope.name();
+        Err(Refusal::Forbidden {
+            detail: format!("this needs a token with the scope {name}"),
+            scope: Some(name),
+        })
+    }
+}
+
+impl BitOr<Scope> for Scopes {
+    type Output = Self;
+
+    fn bitor(self, scope: Scope) -> Self {
+        Self(self.0 | scope as u8)
+    }
+}
+
+/// What a request may do, whoever sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Permit {
+    /// Whom it is of. Who only publishes need not be anybody.
+    pub(crate) client: Option<Arc<str>>,
+    pub(crate) scopes: Scopes,
+    /// When it ends, if it does.
+    pub(crate) expires: Option<Instant>,
+}
+
+impl Permit {
+    /// Of everything, for good.
+    pub(crate) fn of_everything() -> Self {
+        Self { client: None, scopes: Scopes::default() | Scope::Admin, expires: None }
+    }
+
+    /// Refuses to act for anybody else than whom it is of. What is refused is the same whether there is such a client or not.
+    pub(crate) fn check_client(&self, name: &str) -> Result<(), Refusal> {
+        if self.scopes.allows(Scope::Admin) || self.client.as_deref() == Some(name) {
+            return Ok(());
+        }
+        let whose = match &self.client {
+            Some(client) => format!("this token is client {client}'s (claim sub)"),
+            None => "this token is no client's: it has no claim sub".to_owned(),
+        };
+        let detail = format!("{whose}; to act for another one needs the scope admin");
+        Err(Refusal::Forbidden { detail, scope: Some(Scope::Admin.name()) })
+    }
+}
+
+/// Refuses what comes when the permit that it began with has ended.
+pub(crate) fn check_time(expires: Option<Instant>, now: Instant) -> Result<(), Refusal> {
+    if expires.is_some_and(|expires| expires <= now) { Err(Refusal::TokenExpired) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_names_with_spaces_between() {
+        let allowed = |claim: &str| Scope::ALL.map(|scope| Scopes::read(claim).allows(scope));
+        assert_eq!(allowed(""), [false, false, false]);
+        assert_eq!(allowed("openid publish profile"), [true, false, false]);
+        assert_eq!(allowed("subscribe"), [false, true, false]);
+        assert_eq!(allowed("subscribe publish"), [true, true, false]);
+        assert_eq!(allowed("admin"), [true, true, true]);
+        for claim in ["Publish", "publisher", "publish,subscribe", "pub lish", "publish\tsubscribe"] {
+            assert_eq!(Scopes::read(claim), Scopes::default(), "{claim}");
+        }
+    }
+
+    #[test]
+    fn one_acts_for_oneself() {
+        let of = |client: Option<&str>, claim| Permit {
+            client: client.map(Arc::from),
+            scopes: Scopes::read(claim),
+            expires: None,
+        };
+        assert!(of(Some("ann"), "subscribe").check_client("ann").is_ok());
+        for (client, name) in [(Some("ann"), "bob"), (None, "bob"), (None, ""), (Some("ann"), "ANN")] {
+            let refused = of(client, "publish subscribe").check_client(name);
+            assert!(matches!(refused, Err(Refusal::Forbidden { .. })), "{client:?} {name}");
+            assert!(of(client, "admin").check_client(name).is_ok());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Where a request has its token.
+
+use std::borrow::Cow;
+
+use axum::http::Uri;
+use axum::http::header::{AUTHORIZATION, HeaderMap, SEC_WEBSOCKET_PROTOCOL};
+
+use crate::refusal::Refusal;
+
+/// The subprotocol that frames are, where a client asks for one.
+pub(crate) const SUBPROTOCOL: &str = "nearcast";
+/// What a subprotocol begins with that is a token.
+const SUBPROTOCOL_TOKEN: &str = "nearcast.bearer.";
+/// The parameter of the query that is a token (RFC 6750, 2.3).
+const PARAMETER: &str = "access_token";
+
+/// Where a token may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// In the header `Authorization`.
+    Header,
+    /// Or in the address, or among the subprotocols: what a browser opens for good has no headers of the page's own.
+    HeaderOrAddress,
+}
+
+/// A token as it came. It is a secret: never logged, never shown.
+pub(crate) struct Token<'a>(pub(super) Cow<'a, str>);
+
+impl<'a> Token<'a> {
+    /// That of a frame.
+    pub(crate) fn told(text: String) -> Self {
+        Self(text.into())
+    }
+
+    /// That of a request, if it has one. Who tells two means one of them wrongly, and which one cannot be known.
+    pub(crate) fn of(
+        headers: &'a HeaderMap,
+        uri: &'a Uri,
+        whereabouts: Whereabouts,
+    ) -> Result<Option<Self>, Refusal> {
+        let mut found = Vec::new();
+        for value in headers.get_all(AUTHORIZATION) {
+            let bearer = value.to_str().ok().and_then(bearer);
+            found.push(Cow::Borrowed(bearer.ok_or_else(|| Refusal::Unauthenticated {
+                detail: "Authorization must be Bearer and a token".to_owned(),
+                has_token: true,
+            })?));
+        }
+        if whereabouts == Whereabouts::HeaderOrAddress {
+            let query = uri.query().unwrap_or_default().as_bytes();
+            let told = form_urlencoded::parse(query).filter(|(name, _)| name == PARAMETER);
+            found.extend(told.map(|(_, token)| token));
+            let protocols = headers.get_all(SEC_WEBSOCKET_PROTOCOL).into_iter();
+            let protocols =
+                protocols.filter_map(|value| value.to_str().ok()).flat_map(|list| list.split(','));
+            found.extend(
+                protocols.filter_map(|one| one.trim().strip_prefix(SUBPROTOCOL_TOKEN)).map(Cow::Borrowed),
+            );
+        }
+        let token = found.pop();
+        if found.is_empty() {
+            return Ok(token.map(Self));
+        }
+        Err(Refusal::BadRequest("a request has one token, and this one more".to_owned()))
+    }
+}
+
+/// The token of `Bearer <token>`.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_matches(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+
+    use super::*;
+
+    /// What is found of a request in the address of which is a query, and with headers.
+    fn find(
+        query: &str,
+        headers: &[(&str, &str)],
+        whereabouts: Whereabouts,
+    ) -> Result<Option<String>, Refusal> {
+        let mut request = Request::get(format!("/v1/clients/c/ws{query}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        Token::of(&parts.headers, &parts.uri, whereabouts)
+            .map(|token| token.map(|Token(text)| text.into_owned()))
+    }
+
+    #[test]
+    fn it_is_in_a_header_and_for_streams_in_the_address_too() {
+        use Whereabouts::{Header, HeaderOrAddress};
+        let token = || Ok(Some("a.b-_.c".to_owned()));
+        let protocols = [("sec-websocket-protocol", "nearcast, nearcast.bearer.a.b-_.c")];
+        for header in ["Bearer a.b-_.c", "bearer a.b-_.c", "BEARER  a.b-_.c "] {
+            assert_eq!(find("", &[("authorization", header)], Header), token());
+            assert_eq!(find("?resume=a:1", &[("authorization", header)], HeaderOrAddress), token());
+        }
+        assert_eq!(find("?resume=a:1&access_token=a.b-_.c", &[], HeaderOrAddress), token());
+        assert_eq!(find("?access_token=a%2Eb-_.c", &[], HeaderOrAddress), token());
+        assert_eq!(find("", &protocols, HeaderOrAddress), token());
+        assert_eq!(find("?access_token=a.b-_.c", &protocols, Header), Ok(None));
+        assert_eq!(
+            find("?access=a.b-_.c", &[("sec-websocket-protocol", "nearcast")], HeaderOrAddress),
+            Ok(None)
+        );
+    }
+
+    #[test]
+    fn two_are_too_many_and_other_schemes_are_none() {
+        let header = ("authorization", "Bearer a");
+        for (query, headers) in [
+            ("?access_token=a", &[header][..]),
+            ("", &[header, header]),
+            ("?access_token=a&access_token=a", &[]),
+        ] {
+            let found = find(query, headers, Whereabouts::HeaderOrAddress);
+            assert!(matches!(found, Err(Refusal::BadRequest(_))), "{query} {headers:?}");
+        }
+        for value in ["Basic YTpi", "Bearer", "a.b.c"] {
+            let found = find("", &[("authorization", value)], Whereabouts::Header);
+            assert!(matches!(found, Err(Refusal::Unauthenticated { has_token: true, .. })), "{value}");
+        }
+    }
+}

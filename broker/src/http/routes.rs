@@ -1,0 +1,114 @@
+//! The one table of routes, and what each request has to show. The router is made from it, and so is what the API's document says
+//! of tokens.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+
+use super::{App, clients, events, explain, figures, openapi, positions, sse, subscriptions, ws};
+use crate::auth::{Scope, Token, Whereabouts};
+
+/// What a request has to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Nothing: it tells and changes nothing of anybody's.
+    Nothing,
+    /// A token with this scope.
+    Scope(Scope),
+    /// The same for what a browser opens for good.
+    Stream(Scope),
+}
+
+/// A path and a method.
+pub(crate) struct Route {
+    pub(crate) path: &'static str,
+    pub(crate) method: Method,
+    pub(crate) need: Need,
+    handler: MethodRouter<Arc<App>>,
+}
+
+impl Route {
+    fn new<H, T>(path: &'static str, method: Method, need: Need, handler: H) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: 'static,
+    {
+        let filter = MethodFilter::try_from(method.clone()).expect("a method of HTTP's own");
+        Self { path, method, need, handler: on(filter, handler) }
+    }
+
+    /// Its handler behind what looks at tokens. Without that a handler for clients or permits refuses everybody.
+    pub(crate) fn guarded(self, app: &Arc<App>) -> MethodRouter<Arc<App>> {
+        let (scope, whereabouts) = match self.need {
+            Need::Nothing => return self.handler,
+            Need::Scope(scope) => (scope, Whereabouts::Header),
+            Need::Stream(scope) => (scope, Whereabouts::HeaderOrAddress),
+        };
+        let state = (Arc::clone(app), scope, whereabouts);
+        self.handler.route_layer(middleware::from_fn_with_state(state, admit))
+    }
+}
+
+/// All routes.
+pub(crate) fn all() -> Vec<Route> {
+    use Need::Nothing;
+    const PUBLISH: Need = Need::Scope(Scope::Publish);
+    const SUBSCRIBE: Need = Need::Scope(Scope::Subscribe);
+    const STREAM: Need = Need::Stream(Scope::Subscribe);
+    const ADMIN: Need = Need::Scope(Scope::Admin);
+    const SUBSCRIPTION: &str = "/v1/clients/{client}/subscriptions/{id}";
+    let (get, put, post, delete) = (Method::GET, Method::PUT, Method::POST, Method::DELETE);
+    vec![
+        Route::new("/v1/events", post.clone(), PUBLISH, events::publish),
+        Route::new("/v1/events/{id}", delete.clone(), PUBLISH, events::revoke),
+        Route::new("/v1/events/{id}/deliveries", get.clone(), ADMIN, events::deliveries),
+        Route::new("/v1/explain", post.clone(), SUBSCRIBE, explain::explain),
+        Route::new("/v1/positions", post, SUBSCRIBE, positions::move_many),
+        Route::new("/v1/clients", get.clone(), ADMIN, clients::list),
+        Route::new("/v1/clients/{client}", delete.clone(), SUBSCRIBE, clients::forget),
+        Route::new("/v1/clients/{client}/connections", delete.clone(), ADMIN, clients::disconnect),
+        Route::new("/v1/clients/{client}/position", put.clone(), SUBSCRIBE, positions::move_one),
+        Route::new("/v1/clients/{client}/subscriptions", get.clone(), SUBSCRIBE, subscriptions::list),
+        Route::new(SUBSCRIPTION, put, SUBSCRIBE, subscriptions::put),
+        Route::new(SUBSCRIPTION, get.clone(), SUBSCRIBE, subscriptions::get),
+        Route::new(SUBSCRIPTION, delete, SUBSCRIBE, subscriptions::delete),
+        Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream),
+        Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade),
+        Route::new("/v1/stats", get.clone(), ADMIN, figures::stats),
+        Route::new("/metrics", get.clone(), ADMIN, figures::metrics),
+        Route::new("/healthz", get.clone(), Nothing, figures::healthz),
+        Route::new("/readyz", get.clone(), Nothing, figures::readyz),
+        Route::new("/openapi.json", get.clone(), Nothing, openapi::document),
+        Route::new("/docs", get.clone(), Nothing, openapi::docs_index),
+        Route::new("/docs/", get.clone(), Nothing, openapi::docs_page),
+        Route::new("/docs/{*file}", get.clone(), Nothing, openapi::docs),
+        Route::new("/", get, Nothing, figures::front_page),
+    ]
+}
+
+/// Lets a request in whose token has the scope that it needs, with its permit for the handler.
+async fn admit(
+    State(state): State<(Arc<App>, Scope, Whereabouts)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let (app, scope, whereabouts) = state;
+    let token = if app.gate.wants_tokens() {
+        Token::of(request.headers(), request.uri(), whereabouts)
+    } else {
+        Ok(None)
+    };
+    let permit = token.and_then(|token| app.gate.permit(token));
+    match permit.and_then(|permit| permit.scopes.require(scope).map(|()| permit)) {
+        Ok(permit) => {
+            request.extensions_mut().insert(permit);
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
