@@ -40,6 +40,8 @@ pub(crate) enum Refusal {
     NotFound(String),
     /// There is such a thing, but it cannot be asked this.
     MethodNotAllowed,
+    /// Another version of the WebSocket protocol is asked for.
+    WebSocketVersion,
     /// A web page of somewhere else asks.
     ForeignOrigin(String),
     /// Who asks has no token, or none that counts.
@@ -156,6 +158,7 @@ impl Refusal {
             Self::BadRequest(_) => ("bad-request", "bad request", 400),
             Self::NotFound(_) => ("not-found", "not found", 404),
             Self::MethodNotAllowed => ("method-not-allowed", "method not allowed", 405),
+            Self::WebSocketVersion => ("websocket-version", "another version of the WebSocket protocol", 426),
             Self::ForeignOrigin(_) => {
                 ("foreign-origin", "pages of this origin may not talk to the broker", 403)
             }
@@ -192,6 +195,7 @@ impl Refusal {
                 )
             }
             Self::MethodNotAllowed => "what is at this path cannot be asked so; Allow says how".to_owned(),
+            Self::WebSocketVersion => "Sec-WebSocket-Version must be 13".to_owned(),
             Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
             Self::Interrupted => "the connection ended within the body".to_owned(),
             Self::MediaType { found } => format!("{found} is not understood here"),

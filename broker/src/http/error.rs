@@ -1,6 +1,8 @@
 //! The one place where refusals become responses.
 
-use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{
+    CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE,
+};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use wire::Problem;
@@ -29,6 +31,11 @@ pub(crate) fn respond(refusal: &Refusal, problem: &Problem) -> Response {
     }
     if let Some(challenge) = refusal.challenge().and_then(|text| HeaderValue::try_from(text).ok()) {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
+    if matches!(refusal, Refusal::WebSocketVersion) {
+        // RFC 6455, 4.4, and RFC 9110, 15.5.22.
+        let told = [(SEC_WEBSOCKET_VERSION, "13"), (UPGRADE, "websocket"), (CONNECTION, "upgrade")];
+        response.headers_mut().extend(told.map(|(name, value)| (name, HeaderValue::from_static(value))));
     }
     response
 }

@@ -10,6 +10,7 @@ mod error;
 mod events;
 mod explain;
 mod figures;
+mod handshake;
 mod openapi;
 mod ops;
 mod origin;

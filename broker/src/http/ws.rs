@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Extension;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use futures_util::future::Abortable;
@@ -15,6 +14,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use tokio_tungstenite::tungstenite;
 
 use super::answers::Answers;
+use super::handshake::Handshake;
 use super::ops::Asker;
 use super::path::{ClientPath, Permitted};
 use super::woken::Woken;
@@ -53,10 +53,10 @@ pub(crate) async fn upgrade(
     Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
     RawQuery(query): RawQuery,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    handshake: Result<Handshake, Refusal>,
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
-    let upgrade = upgrade.map_err(|error| Refusal::BadRequest(error.body_text()))?;
+    let Handshake(upgrade) = handshake?;
     let resume = resume(query.as_deref().unwrap_or_default())?;
     let settings = &app.config.connection;
     let frame_bytes = app.config.limits.frame_bytes;

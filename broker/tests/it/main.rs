@@ -24,3 +24,4 @@ mod operations;
 mod slow_reader;
 mod tls;
 mod visibility;
+mod websocket;

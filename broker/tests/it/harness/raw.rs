@@ -16,6 +16,8 @@ impl Raw {
     /// Opens it.
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         let stream = within("a connection", TcpStream::connect(address)).await.expect("the broker listens");
+        // What is sent in pieces comes in pieces.
+        stream.set_nodelay(true).expect("a TCP connection");
         Self { stream }
     }
 
@@ -43,6 +45,13 @@ impl Raw {
         })
         .await;
         String::from_utf8_lossy(&head).into_owned()
+    }
+
+    /// The next bytes, so many; `None` when the connection ends before.
+    pub(crate) async fn bytes(&mut self, count: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; count];
+        within("bytes", self.stream.read_exact(&mut bytes)).await.ok()?;
+        Some(bytes)
     }
 
     /// All until the peer closes.
