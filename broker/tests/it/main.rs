@@ -15,6 +15,7 @@ mod durable_faults;
 #[cfg(feature = "gpu")]
 mod engines;
 mod exactness;
+mod hostile;
 mod lifecycle;
 mod live;
 mod maintenance;

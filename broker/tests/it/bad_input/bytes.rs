@@ -1,7 +1,6 @@
 //! What is no HTTP, or stops being it half-way.
 
-use super::Witness;
-use crate::harness::{Program, Raw, Serve};
+use crate::harness::{Program, Raw, Serve, Witness};
 
 /// Short patience, so that the tests need little.
 const IMPATIENT: &str = "[connection]\nhead_timeout_ms = 300\nbody_timeout_ms = 300\n";

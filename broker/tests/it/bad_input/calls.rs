@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Witness, nested_arrays};
-use crate::harness::Serve;
+use super::nested_arrays;
+use crate::harness::{Serve, Witness};
 
 const EVENTS: &str = "/v1/events";
 const POSITION: &str = "/v1/clients/car/position";

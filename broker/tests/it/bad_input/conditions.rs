@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Witness, nested_arrays, with_condition};
-use crate::harness::Serve;
+use super::{nested_arrays, with_condition};
+use crate::harness::{Serve, Witness};
 
 const PATH: &str = "/v1/clients/car/subscriptions/s";
 

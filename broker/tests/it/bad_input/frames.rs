@@ -5,8 +5,8 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
-use super::{Witness, nested_arrays};
-use crate::harness::{Program, Received, Serve, Ws, eventually, with_problem_shape};
+use super::nested_arrays;
+use crate::harness::{Program, Received, Serve, Witness, Ws, eventually, with_problem_shape};
 
 /// Texts that are answered by a problem; the session lives on.
 fn texts() -> Vec<(&'static str, String, Value)> {

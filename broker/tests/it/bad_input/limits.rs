@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Witness;
-use crate::harness::{Http, Serve, feature, with_problem_shape};
+use crate::harness::{Http, Serve, Witness, feature, with_problem_shape};
 
 const SMALL: &str = r"
 [limits]

@@ -8,6 +8,7 @@ mod program;
 mod raw;
 mod sse;
 mod tls;
+mod witness;
 mod ws;
 
 use std::future::Future;
@@ -23,6 +24,7 @@ pub(crate) use program::{Program, Serve, run_to_end};
 pub(crate) use raw::Raw;
 pub(crate) use sse::Sse;
 pub(crate) use tls::{Pair, connect};
+pub(crate) use witness::Witness;
 pub(crate) use ws::{Received, Ws};
 
 /// How long anything may take before a test gives up. Generous: machines are shared, and nothing here is a measurement.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::within;
 
@@ -18,6 +18,15 @@ impl Raw {
         let stream = within("a connection", TcpStream::connect(address)).await.expect("the broker listens");
         // What is sent in pieces comes in pieces.
         stream.set_nodelay(true).expect("a TCP connection");
+        Self { stream }
+    }
+
+    /// Opens one that takes in as little as can be before it is read.
+    pub(crate) async fn deaf(address: SocketAddr) -> Self {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
+        let socket = socket.expect("a socket");
+        socket.set_recv_buffer_size(1).expect("the kernel takes its least for it");
+        let stream = within("a connection", socket.connect(address)).await.expect("the broker listens");
         Self { stream }
     }
 
