@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help demo test gpu-test check bench bench-all micro soak ptx
+.PHONY: help demo test api-test gpu-test check bench bench-all micro soak ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -14,6 +14,11 @@ demo: ## Start a broker and replay real taxis against it; ARGS="--for 20s --spee
 
 test: ## Run every test
 	$(CARGO) test --workspace --locked
+	$(MAKE) api-test
+
+api-test: ## Hold answers against the OpenAPI document; needs python3, and the network once
+	$(CARGO) build --locked --package broker --bin nearcast
+	broker/tests/openapi/run target/debug/nearcast target/openapi
 
 # A run under a sanitizer is small. racecheck, which watches what a block shares, would take minutes for the random worlds.
 SANITIZERS := memcheck racecheck initcheck synccheck

@@ -21,7 +21,7 @@ pub(crate) async fn healthz() -> &'static str {
 /// Whether requests are carried out.
 #[utoipa::path(
     get, path = "/readyz", tag = "operation",
-    responses((status = 200, description = "They are", body = String), (status = 503, description = "The broker is starting, stopping or broken, or the disk takes nothing", body = wire::Problem)),
+    responses((status = 200, description = "They are", body = String), (status = 503, description = "The broker is starting, stopping or broken, or the disk takes nothing", body = wire::Problem, content_type = "application/problem+json")),
 )]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Refusal> {
     app.refuse_when_stopping()?;

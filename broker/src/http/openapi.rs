@@ -6,9 +6,9 @@ use axum::extract::Path;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
+use utoipa::openapi::{self, ContentBuilder, Ref, ResponseBuilder};
+use utoipa::{Modify, OpenApi};
 use utoipa_swagger_ui::Config;
 
 use super::error;
@@ -45,6 +45,7 @@ use crate::refusal::Refusal;
         super::figures::readyz,
     ),
     components(schemas(wire::ClientFrame, wire::ServerFrame)),
+    modifiers(&Refusals),
     tags(
         (name = "events", description = "Publishing"),
         (name = "subscriptions", description = "What a client wants"),
@@ -55,13 +56,37 @@ use crate::refusal::Refusal;
 )]
 struct Api;
 
+/// What any call may answer, besides what it says itself: names in paths, origins and stops are looked at before it is asked.
+struct Refusals;
+
+impl Modify for Refusals {
+    fn modify(&self, api: &mut openapi::OpenApi) {
+        for item in api.paths.paths.values_mut() {
+            let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+            for operation in operations.into_iter().flatten() {
+                let responses = &mut operation.responses.responses;
+                let mut add = |status: &str, description| {
+                    responses.entry(status.to_owned()).or_insert_with(|| refusal(description).into());
+                };
+                add("4XX", "Not answered");
+                add("503", "The broker is overloaded, starting or stopping, or its disk takes nothing");
+            }
+        }
+    }
+}
+
+fn refusal(description: &str) -> openapi::Response {
+    let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+    ResponseBuilder::new().description(description).content("application/problem+json", problem).build()
+}
+
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| api().to_json().unwrap_or_default());
 
 /// What the document calls the way of saying who one is.
 const SCHEME: &str = "token";
 
 /// The document, with what each call needs.
-fn api() -> utoipa::openapi::OpenApi {
+fn api() -> openapi::OpenApi {
     let mut api = Api::openapi();
     let token = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
@@ -91,10 +116,7 @@ fn api() -> utoipa::openapi::OpenApi {
         for (status, description) in
             [("401", "No token that counts"), ("403", "The token does not permit it")]
         {
-            let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
-            let refused =
-                ResponseBuilder::new().description(description).content("application/problem+json", problem);
-            operation.responses.responses.insert(status.to_owned(), refused.build().into());
+            operation.responses.responses.insert(status.to_owned(), refusal(description).into());
         }
     }
     api
