@@ -28,7 +28,7 @@ impl EventReader {
     /// # Errors
     /// What a publisher would be answered.
     pub fn read(&self, text: &str) -> Result<AcceptedEvent, Box<Problem>> {
-        self.0.parse(text).map(AcceptedEvent).map_err(|refusal| Box::new(refusal.problem()))
+        self.0.parse(None, text).map(AcceptedEvent).map_err(|refusal| Box::new(refusal.problem()))
     }
 }
 

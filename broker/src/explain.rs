@@ -5,6 +5,8 @@ use matcher::event::{Scalar, Value};
 use matcher::explain::{AreaPart, ConstraintPart, FilterPart, Form, ReachPart};
 use matcher::live::{Account, FilterAccount, Membership};
 
+use crate::tenant;
+
 /// The most characters of a text that are shown.
 const CHARACTERS_MAX: usize = 200;
 /// The most elements of an array that are shown.
@@ -49,12 +51,13 @@ fn reach(part: &ReachPart) -> wire::ExplainedReach {
 }
 
 fn filter(part: &FilterPart, beside: &FilterAccount) -> wire::ExplainedFilter {
+    let shown = part.condition.constraints.iter().filter(|part| part.attribute != tenant::ATTRIBUTE);
     wire::ExplainedFilter {
         matched: beside.matched,
         area: area(&part.area, beside),
         condition: wire::ExplainedCondition {
             truth: truth(part.condition.truth),
-            constraints: part.condition.constraints.iter().map(constraint).collect(),
+            constraints: shown.map(constraint).collect(),
         },
     }
 }

@@ -29,6 +29,7 @@ mod server;
 mod sessions;
 mod shard;
 mod store;
+mod tenant;
 mod tls;
 
 pub use config::{Config, ConfigError};

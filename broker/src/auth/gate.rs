@@ -17,6 +17,8 @@ use crate::refusal::Refusal;
 
 /// The most bytes of a token. Those that are sent in a header have a few hundred.
 const TOKEN_BYTES_MAX: usize = 16_384;
+/// The most bytes of a tenant's name.
+const TENANT_BYTES_MAX: usize = 128;
 /// How often the file of keys is looked at.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// A token that lasts longer ends after so long, ten years: a time that clocks know.
@@ -204,15 +206,24 @@ impl Checker {
                 "the claim sub names a client: 1 to {limit} bytes (limits.client_name_bytes) without control characters"
             )));
         }
-        for name in ["tenant", "nearcast"] {
-            if claims.contains_key(name) {
-                return Err(invalid(format!(
-                    "the claim {name} is not there yet, and what it says would not be kept to"
-                )));
-            }
+        let tenant = text(claims, "tenant")?.unwrap_or_default();
+        if tenant.len() > TENANT_BYTES_MAX || tenant.chars().any(char::is_control) {
+            return Err(invalid(format!(
+                "the claim tenant is a name of at most {TENANT_BYTES_MAX} bytes without control characters"
+            )));
+        }
+        if claims.contains_key("nearcast") {
+            return Err(invalid(
+                "the claim nearcast is not there yet, and what it says would not be kept to",
+            ));
         }
         let scopes = Scopes::read(text(claims, "scope")?.unwrap_or_default());
-        Ok(Permit { client: client.map(Arc::from), scopes, expires: Some(expires) })
+        Ok(Permit {
+            tenant: Some(tenant.into()),
+            client: client.map(Arc::from),
+            scopes,
+            expires: Some(expires),
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::refusal::Refusal;
+use crate::tenant;
 
 /// A kind of things that a token lets its holder do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,9 @@ impl BitOr<Scope> for Scopes {
 /// What a request may do, whoever sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permit {
+    /// Whose clients and events it is about: the tenant's name, empty for the one that has none; `None` where nobody has to say
+    /// who they are.
+    pub(crate) tenant: Option<Arc<str>>,
     /// Whom it is of. Who only publishes need not be anybody.
     pub(crate) client: Option<Arc<str>>,
     pub(crate) scopes: Scopes,
@@ -81,7 +85,22 @@ pub(crate) struct Permit {
 impl Permit {
     /// Of everything, for good.
     pub(crate) fn of_everything() -> Self {
-        Self { client: None, scopes: Scopes::default() | Scope::Admin, expires: None }
+        Self { tenant: None, client: None, scopes: Scopes::default() | Scope::Admin, expires: None }
+    }
+
+    /// A name of the tenant's as the broker knows it.
+    pub(crate) fn inside(&self, name: &str) -> Arc<str> {
+        tenant::inside(self.tenant.as_deref().unwrap_or_default(), name).into()
+    }
+
+    /// Refuses what is about all tenants together to who is of one.
+    pub(crate) fn check_operator(&self) -> Result<(), Refusal> {
+        if self.tenant.as_deref().unwrap_or_default().is_empty() {
+            return Ok(());
+        }
+        let detail =
+            "this is about all tenants together, and needs a token without the claim tenant".to_owned();
+        Err(Refusal::Forbidden { detail, scope: None })
     }
 
     /// Refuses to act for anybody else than whom it is of. What is refused is the same whether there is such a client or not.
@@ -123,6 +142,7 @@ mod tests {
     #[test]
     fn one_acts_for_oneself() {
         let of = |client: Option<&str>, claim| Permit {
+            tenant: None,
             client: client.map(Arc::from),
             scopes: Scopes::read(claim),
             expires: None,

@@ -26,6 +26,11 @@ impl Renewable {
         Self { first: permit, scopes, expires }
     }
 
+    /// Whose clients and events it is about, as [`Permit::tenant`].
+    pub(crate) fn tenant(&self) -> Option<&str> {
+        self.first.tenant.as_deref()
+    }
+
     /// Refuses who lacks a scope.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Refusal> {
         Scopes(self.scopes.load(Ordering::Relaxed)).require(scope)
@@ -33,7 +38,7 @@ impl Renewable {
 
     /// Goes on by another permit, which has to be the same one's and let it be here.
     pub(crate) fn renew(&self, permit: &Permit, scope: Scope) -> Result<(), Refusal> {
-        if permit.client != self.first.client {
+        if (&permit.tenant, &permit.client) != (&self.first.tenant, &self.first.client) {
             let detail = "this token is not of whom the connection was opened for".to_owned();
             return Err(Refusal::Forbidden { detail, scope: None });
         }
@@ -70,6 +75,7 @@ mod tests {
 
     fn permit(client: &str, scope: Scope, lasts: Duration) -> Permit {
         Permit {
+            tenant: None,
             client: Some(client.into()),
             scopes: Scopes::default() | scope,
             expires: Some(Instant::now() + lasts),

@@ -11,6 +11,7 @@ use super::{App, error};
 use crate::refusal::Refusal;
 use crate::sessions::Rank;
 use crate::shard::Command;
+use crate::tenant;
 
 /// Forgets a client: subscriptions and position are gone, connections that read for it are closed.
 #[utoipa::path(
@@ -89,7 +90,8 @@ pub(crate) async fn disconnect(
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
     app.shards.ask(&client, |client, reply| Command::Disconnect { client, reply }).await?;
-    tracing::info!(client = &*client, "disconnected by an operator");
+    let (tenant, client) = tenant::split(&client);
+    tracing::info!(tenant, client, "disconnected by an operator");
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -19,6 +19,7 @@ use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
 use crate::receipt::Receipt;
 use crate::refusal::Refusal;
+use crate::tenant;
 
 /// Two events, an event a line.
 const LINES: &str = concat!(
@@ -61,7 +62,13 @@ pub(crate) async fn publish(
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
     let receipt = app.shards.receipt();
-    let mut work = Publish { app: &app, pace: &pace, expires: permit.expires, receipt: receipt.as_ref() };
+    let mut work = Publish {
+        app: &app,
+        pace: &pace,
+        tenant: permit.tenant.as_deref(),
+        expires: permit.expires,
+        receipt: receipt.as_ref(),
+    };
     let published = match Format::of(&headers)? {
         Format::Json => json(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
@@ -85,6 +92,8 @@ pub(crate) async fn publish(
 pub(crate) struct Publish<'a> {
     pub(crate) app: &'a App,
     pub(crate) pace: &'a Pace,
+    /// Whose the events are.
+    pub(crate) tenant: Option<&'a str>,
     /// When the request's token ends, should that be before its body does.
     pub(crate) expires: Option<Instant>,
     /// Of the request, where its answer waits for something.
@@ -95,7 +104,7 @@ impl Work for Publish<'_> {
     const DONE: &'static str = "accepted";
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
-        self.event(|app| app.features.parse(text)).await
+        self.event(|app| app.features.parse(self.tenant, text)).await
     }
 
     fn too_large(&self) -> Refusal {
@@ -147,7 +156,8 @@ async fn json(
     match members.get("type") {
         Some("\"FeatureCollection\"") => collection(app, head, None, work, tally).await,
         _ => {
-            work.event(|app| app.features.parse_members(text, members)).await?;
+            let tenant = work.tenant;
+            work.event(|app| app.features.parse_members(tenant, text, members)).await?;
             tally.done += 1;
             Ok(())
         }
@@ -191,7 +201,7 @@ pub(crate) async fn revoke(
     if app.shards.revoke(&id).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        Err(Refusal::NotFound(format!("no event {id} is live")))
+        Err(Refusal::NotFound(format!("no event {} is live", tenant::outside(&id))))
     }
 }
 
@@ -211,7 +221,7 @@ pub(crate) async fn deliveries(
     let Some(deliveries) = app.shards.deliveries(&id).await? else {
         let detail = match app.config.sessions.recent_events {
             0 => "nothing is remembered of deliveries (sessions.recent_events is 0)".to_owned(),
-            _ => format!("nothing is known of an event {id} (sessions.recent_events)"),
+            _ => format!("nothing is known of an event {} (sessions.recent_events)", tenant::outside(&id)),
         };
         return Err(Refusal::NotFound(detail));
     };

@@ -33,8 +33,9 @@ pub(crate) async fn explain(
     body: Body,
 ) -> Result<Response, Refusal> {
     let body = body::document(&app, &headers, body, Bound::of_question(&app)).await?;
-    let reader =
-        QuestionReader { world: app.world, features: &app.features, subscriptions: &app.subscriptions };
+    let tenant = permit.tenant.as_deref();
+    let (features, subscriptions) = (&app.features, &app.subscriptions);
+    let reader = QuestionReader { world: app.world, tenant, features, subscriptions };
     let question = Box::new(reader.parse(body::text(&body)?)?);
     let client = path::client_name_in_document(&app, &permit, &question.client)?;
     let explain = |client, reply| Command::Explain { client, question, reply };

@@ -110,6 +110,7 @@ fn api() -> openapi::OpenApi {
                 continue;
             }
             Need::Scope(scope) | Need::Stream(scope) => scope,
+            Need::Operator => Scope::Admin,
         };
         let scopes = Scope::ALL.into_iter().filter(|one| *one == scope || *one == Scope::Admin);
         operation.security = Some(scopes.map(|one| SecurityRequirement::new(SCHEME, [one.name()])).collect());

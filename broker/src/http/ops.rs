@@ -14,6 +14,7 @@ use crate::outbox::Outbox;
 use crate::receipt::Receipt;
 use crate::refusal::Refusal;
 use crate::shard::Command;
+use crate::tenant;
 
 /// Bytes of a `ref`.
 const REFERENCE_BYTES: usize = 256;
@@ -91,7 +92,8 @@ impl Asker {
         answers: &mut Answers,
     ) -> Result<Answer, Refusal> {
         let id = self.id(&mut members)?;
-        let subscription = Box::new(self.app.subscriptions.parse_members(&id, members)?);
+        let prepared = self.app.subscriptions.parse_members(&id, members)?;
+        let subscription = Box::new(prepared.of_tenant(self.permit.tenant()));
         answers.all().await;
         let owner = Some(Arc::clone(&self.outbox));
         let answer = Some(encode::ok(reference).into());
@@ -138,7 +140,8 @@ impl Asker {
         let event = members.take("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
         let receipt = self.app.shards.receipt();
         // The connection itself ends with its token.
-        let mut work = Publish { app: &self.app, pace: &self.pace, expires: None, receipt: receipt.as_ref() };
+        let (app, pace, tenant) = (&*self.app, &self.pace, self.permit.tenant());
+        let mut work = Publish { app, pace, tenant, expires: None, receipt: receipt.as_ref() };
         work.element(event).await.map_err(|refusal| refusal.below("/event"))?;
         Ok(receipt.map_or(Answer::Ok, |receipt| Answer::Later { receipt, is_wanted: true }))
     }
@@ -149,7 +152,7 @@ impl Asker {
             members.take("token").ok_or_else(|| Refusal::invalid("/token", "must be a JSON Web Token"))?;
         let token = Token::told(json::read(text, "/token", "a text")?);
         let permit = self.app.gate.permit(Some(token))?;
-        permit.check_client(&self.client)?;
+        permit.check_client(tenant::outside(&self.client))?;
         self.permit.renew(&permit, Scope::Subscribe)?;
         Ok(Answer::Ok)
     }

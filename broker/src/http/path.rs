@@ -18,11 +18,11 @@ pub(crate) struct ClientPath(pub(crate) Arc<str>);
 /// The client and the subscription of `/v1/clients/{client}/subscriptions/{id}`. The request may act for the client.
 pub(crate) struct SubscriptionPath(pub(crate) Arc<str>, pub(crate) Arc<str>);
 
-/// The event of `/v1/events/{id}`.
+/// The event of `/v1/events/{id}`, one of the request's tenant.
 pub(crate) struct EventPath(pub(crate) Arc<str>);
 
 /// Checks a client's name: 1 to `limits.client_name_bytes` bytes without control characters.
-pub(crate) fn client_name(app: &App, name: &str) -> Result<Arc<str>, Refusal> {
+fn check_client_name(app: &App, name: &str) -> Result<(), Refusal> {
     let limit = app.config.limits.client_name_bytes;
     if name.is_empty() || name.len() > limit {
         return Err(Refusal::BadRequest(format!(
@@ -33,23 +33,24 @@ pub(crate) fn client_name(app: &App, name: &str) -> Result<Arc<str>, Refusal> {
     if name.chars().any(char::is_control) {
         return Err(Refusal::BadRequest("a client's name has no control characters".to_owned()));
     }
-    Ok(name.into())
+    Ok(())
 }
 
-/// The same for a name that stands in a document and not in the address.
+/// The client that a document names, for whom the request may act.
 pub(crate) fn client_name_in_document(app: &App, permit: &Permit, name: &str) -> Result<Arc<str>, Refusal> {
-    let name = client_name(app, name).map_err(|refusal| {
+    check_client_name(app, name).map_err(|refusal| {
         if let Refusal::BadRequest(detail) = refusal { Refusal::invalid("/client", detail) } else { refusal }
     })?;
-    permit.check_client(&name)?;
-    Ok(name)
+    permit.check_client(name)?;
+    Ok(permit.inside(name))
 }
 
-/// The same for a client in whose name the request asks.
+/// The client that a path names, for whom the request may act.
 fn permitted_client(app: &App, parts: &Parts, name: &str) -> Result<Arc<str>, Refusal> {
-    let name = client_name(app, name)?;
-    permit(parts)?.check_client(&name)?;
-    Ok(name)
+    check_client_name(app, name)?;
+    let permit = permit(parts)?;
+    permit.check_client(name)?;
+    Ok(permit.inside(name))
 }
 
 fn permit(parts: &Parts) -> Result<&Arc<Permit>, Refusal> {
@@ -93,7 +94,7 @@ impl FromRequestParts<Arc<App>> for EventPath {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
         let Path(id) =
             Path::<String>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
-        Ok(Self(id.into()))
+        Ok(Self(permit(parts)?.inside(&id)))
     }
 }
 

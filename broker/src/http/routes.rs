@@ -22,6 +22,8 @@ pub(crate) enum Need {
     Scope(Scope),
     /// The same for what a browser opens for good.
     Stream(Scope),
+    /// A token with the scope `admin` and without a tenant: it is about all of them together.
+    Operator,
 }
 
 /// A path and a method.
@@ -47,9 +49,10 @@ impl Route {
         let (scope, whereabouts) = match self.need {
             Need::Nothing => return self.handler,
             Need::Scope(scope) => (scope, Whereabouts::Header),
+            Need::Operator => (Scope::Admin, Whereabouts::Header),
             Need::Stream(scope) => (scope, Whereabouts::HeaderOrAddress),
         };
-        let state = (Arc::clone(app), scope, whereabouts);
+        let state = (Arc::clone(app), self.need, scope, whereabouts);
         self.handler.route_layer(middleware::from_fn_with_state(state, admit))
     }
 }
@@ -69,7 +72,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/v1/events/{id}/deliveries", get.clone(), ADMIN, events::deliveries),
         Route::new("/v1/explain", post.clone(), SUBSCRIBE, explain::explain),
         Route::new("/v1/positions", post, SUBSCRIBE, positions::move_many),
-        Route::new("/v1/clients", get.clone(), ADMIN, clients::list),
+        Route::new("/v1/clients", get.clone(), Need::Operator, clients::list),
         Route::new("/v1/clients/{client}", delete.clone(), SUBSCRIBE, clients::forget),
         Route::new("/v1/clients/{client}/connections", delete.clone(), ADMIN, clients::disconnect),
         Route::new("/v1/clients/{client}/position", put.clone(), SUBSCRIBE, positions::move_one),
@@ -79,8 +82,8 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new(SUBSCRIPTION, delete, SUBSCRIBE, subscriptions::delete),
         Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream),
         Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade),
-        Route::new("/v1/stats", get.clone(), ADMIN, figures::stats),
-        Route::new("/metrics", get.clone(), ADMIN, figures::metrics),
+        Route::new("/v1/stats", get.clone(), Need::Operator, figures::stats),
+        Route::new("/metrics", get.clone(), Need::Operator, figures::metrics),
         Route::new("/healthz", get.clone(), Nothing, figures::healthz),
         Route::new("/readyz", get.clone(), Nothing, figures::readyz),
         Route::new("/openapi.json", get.clone(), Nothing, openapi::document),
@@ -93,18 +96,25 @@ pub(crate) fn all() -> Vec<Route> {
 
 /// Lets a request in whose token has the scope that it needs, with its permit for the handler.
 async fn admit(
-    State(state): State<(Arc<App>, Scope, Whereabouts)>,
+    State(state): State<(Arc<App>, Need, Scope, Whereabouts)>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let (app, scope, whereabouts) = state;
+    let (app, need, scope, whereabouts) = state;
     let token = if app.gate.wants_tokens() {
         Token::of(request.headers(), request.uri(), whereabouts)
     } else {
         Ok(None)
     };
     let permit = token.and_then(|token| app.gate.permit(token));
-    match permit.and_then(|permit| permit.scopes.require(scope).map(|()| permit)) {
+    let permitted = permit.and_then(|permit| {
+        permit.scopes.require(scope)?;
+        if need == Need::Operator {
+            permit.check_operator()?;
+        }
+        Ok(permit)
+    });
+    match permitted {
         Ok(permit) => {
             request.extensions_mut().insert(permit);
             next.run(request).await

@@ -8,10 +8,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::body::{self, Bound};
-use super::path::{ClientPath, SubscriptionPath};
+use super::path::{ClientPath, Permitted, SubscriptionPath};
 use super::{App, error};
 use crate::refusal::Refusal;
 use crate::shard::Command;
+use crate::tenant;
 
 /// Makes or replaces a subscription.
 #[utoipa::path(
@@ -27,13 +28,15 @@ use crate::shard::Command;
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     SubscriptionPath(client, id): SubscriptionPath,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let body = body::document(&app, &headers, body, Bound::of_subscription(&app)).await?;
-    let subscription = Box::new(app.subscriptions.parse(&id, body::text(&body)?)?);
+    let prepared = app.subscriptions.parse(&id, body::text(&body)?)?;
+    let subscription = Box::new(prepared.of_tenant(permit.tenant.as_deref()));
     let install = |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
     let installed = app.shards.ask(&client, install).await??;
     let status = if installed.replaced { StatusCode::OK } else { StatusCode::CREATED };
@@ -94,5 +97,6 @@ pub(crate) async fn delete(
 }
 
 fn none(client: &str, id: &str) -> Refusal {
+    let client = tenant::outside(client);
     Refusal::NotFound(format!("client {client} has no subscription {id}"))
 }

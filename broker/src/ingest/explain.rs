@@ -10,6 +10,7 @@ use super::json::{self, Members};
 use super::position;
 use super::subscription::{Prepared, SubscriptionReader, below};
 use crate::refusal::Refusal;
+use crate::tenant;
 
 /// A checked question.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub(crate) enum AskedSubscription {
 /// An event that is there, or one that is not.
 #[derive(Debug)]
 pub(crate) enum AskedEvent {
-    /// A live one, by its id.
+    /// A live one, by its id as the broker knows it.
     Live(Arc<str>),
     Told {
         /// The Feature's own id, where it has one.
@@ -48,6 +49,8 @@ pub(crate) enum AskedEvent {
 /// Reads questions.
 pub(crate) struct QuestionReader<'a> {
     pub(crate) world: World,
+    /// Whose events and subscriptions they are.
+    pub(crate) tenant: Option<&'a str>,
     pub(crate) features: &'a FeatureReader,
     pub(crate) subscriptions: &'a SubscriptionReader,
 }
@@ -86,14 +89,15 @@ impl QuestionReader<'_> {
         };
         // The document needs a name, which nobody will see where it has none.
         let prepared = self.subscriptions.parse(id.as_deref().unwrap_or("explained"), text)?;
-        Ok(AskedSubscription::Told { id, prepared: Box::new(prepared) })
+        Ok(AskedSubscription::Told { id, prepared: Box::new(prepared.of_tenant(self.tenant)) })
     }
 
     fn event(&self, text: &str) -> Result<AskedEvent, Refusal> {
         if let Some(id) = named(text)? {
-            return Ok(AskedEvent::Live(id));
+            let id = tenant::inside(self.tenant.unwrap_or_default(), &id);
+            return Ok(AskedEvent::Live(id.into()));
         }
-        let rehearsed = self.features.rehearse(text)?;
+        let rehearsed = self.features.rehearse(self.tenant, text)?;
         let id = Members::parse(text)?
             .get("id")
             .map(|id| json::read(id, "/id", "a text or a number"))
@@ -143,7 +147,7 @@ mod tests {
         let (world, limits) = (World::Geodetic, Config::default().limits);
         let features = FeatureReader::new(world, &limits, 7);
         let subscriptions = SubscriptionReader::new(world, limits, OverflowName::DropOldest);
-        QuestionReader { world, features: &features, subscriptions: &subscriptions }.parse(text)
+        QuestionReader { world, tenant: None, features: &features, subscriptions: &subscriptions }.parse(text)
     }
 
     #[test]

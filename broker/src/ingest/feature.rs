@@ -19,6 +19,7 @@ use crate::clock;
 use crate::config::Limits;
 use crate::refusal::Refusal;
 use crate::store::StoredBody;
+use crate::tenant;
 
 pub(crate) use super::life::{Live, RehearsedLife};
 
@@ -142,19 +143,24 @@ impl FeatureReader {
         Refusal::TooLarge { what: "an event", limit: self.event_bytes as u64, setting: "limits.event_bytes" }
     }
 
-    /// Reads one Feature.
-    pub(crate) fn parse(&self, text: &str) -> Result<Published, Refusal> {
+    /// Reads one Feature of a tenant; `None` where there are none.
+    pub(crate) fn parse(&self, tenant: Option<&str>, text: &str) -> Result<Published, Refusal> {
         if text.len() > self.event_bytes {
             return Err(self.too_large());
         }
-        self.parse_members(text, Members::parse(text)?)
+        self.parse_members(tenant, text, Members::parse(text)?)
     }
 
     /// Reads a Feature whose members have been told apart already.
-    pub(crate) fn parse_members(&self, text: &str, mut members: Members<'_>) -> Result<Published, Refusal> {
+    pub(crate) fn parse_members(
+        &self,
+        tenant: Option<&str>,
+        text: &str,
+        mut members: Members<'_>,
+    ) -> Result<Published, Refusal> {
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
-        let Read { event, life, id, has_time } = self.read(&mut members)?;
+        let Read { event, life, id, has_time } = self.read(tenant, &mut members)?;
         let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
         let object = match (&life, &id) {
             (Some(Life { key: Some(key), .. }), _) => ObjectHash::new(Some(key), ""),
@@ -162,18 +168,21 @@ impl FeatureReader {
             (_, Id::Made(id)) => ObjectHash::new(None, &id.to_string()),
         };
         // Last of what can fail, so that nothing that is refused takes a place.
-        let live = life.map(|life| self.lives.begin(life, id.to_string())).transpose()?;
+        let live = life
+            .map(|life| self.lives.begin(life, tenant.unwrap_or_default(), &id.to_string()))
+            .transpose()?;
         let body = Body::new(complete(text, &id, has_time), clock::now(), object);
         Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.
-    pub(crate) fn rehearse(&self, text: &str) -> Result<Rehearsed, Refusal> {
+    pub(crate) fn rehearse(&self, tenant: Option<&str>, text: &str) -> Result<Rehearsed, Refusal> {
         if text.len() > self.event_bytes {
             return Err(self.too_large());
         }
-        let Read { event, life, id, .. } = self.read(&mut Members::parse(text)?)?;
-        Ok(Rehearsed { event, life: life.map(|life| life.rehearse(id.as_deref())) })
+        let Read { event, life, id, .. } = self.read(tenant, &mut Members::parse(text)?)?;
+        let life = life.map(|life| life.rehearse(tenant.unwrap_or_default(), id.as_deref()));
+        Ok(Rehearsed { event, life })
     }
 
     /// The life of an event that was published before this broker began.
@@ -181,7 +190,7 @@ impl FeatureReader {
         self.lives.resume(object, id, sequence, expires)
     }
 
-    fn read<'a>(&self, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
+    fn read<'a>(&self, tenant: Option<&str>, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
         refuse_what_is_not_there_yet(members)?;
         let mut faults = Vec::new();
         check_kind(members, &mut faults);
@@ -206,7 +215,15 @@ impl FeatureReader {
         let (Some(position), true) = (position, faults.is_empty()) else {
             return Err(Refusal::Invalid(faults));
         };
-        Ok(Read { event: Event { position, attributes, reach }, life, id, has_time })
+        let mut event = Event { position, attributes, reach };
+        if let Some(tenant) = tenant {
+            if event.attributes.iter().any(|attribute| attribute.name.as_str() == tenant::ATTRIBUTE) {
+                let detail = format!("the attribute {:?} is the broker's own", tenant::ATTRIBUTE);
+                return Err(Refusal::invalid("/properties", detail));
+            }
+            tenant::mark(&mut event, tenant);
+        }
+        Ok(Read { event, life, id, has_time })
     }
 
     fn made_id(&self) -> MadeId {
@@ -391,7 +408,7 @@ mod tests {
     use crate::config::Config;
 
     fn parse(text: &str) -> Result<Published, Refusal> {
-        FeatureReader::new(World::Geodetic, &Config::default().limits, 7).parse(text)
+        FeatureReader::new(World::Geodetic, &Config::default().limits, 7).parse(None, text)
     }
 
     #[track_caller]

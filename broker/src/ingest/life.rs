@@ -13,13 +13,14 @@ use crate::config::Limits;
 use crate::live_census::{LiveCensus, LivePlace};
 use crate::refusal::Refusal;
 use crate::sessions::LiveRecord;
+use crate::tenant;
 
 /// The life of an event, which begins when it arrives.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// What it is about: `key:` and its key, or `id:` and its id where it has none.
+    /// What it is about, within its tenant: `key:` and its key, or `id:` and its id where it has none.
     pub(crate) object: Arc<str>,
-    /// Its id: a text as it reads, the digits of a number, or the one that this broker made.
+    /// Its id, within its tenant: a text as it reads, the digits of a number, or the one that this broker made.
     pub(crate) id: Arc<str>,
     /// Of two events of one object, that with the greater number is the newer.
     pub(crate) sequence: u64,
@@ -48,19 +49,23 @@ pub(crate) struct RehearsedLife {
 }
 
 /// What an event is about.
-fn object(key: Option<&str>, id: &str) -> String {
-    match key {
+fn object(tenant: &str, key: Option<&str>, id: &str) -> String {
+    let object = match key {
         Some(key) => format!("key:{key}"),
         None => format!("id:{id}"),
-    }
+    };
+    if tenant.is_empty() { object } else { tenant::inside(tenant, &object).into_owned() }
 }
 
 impl Life<'_> {
     /// The life of an event that is not going to be published, and that may have no id.
-    pub(super) fn rehearse(self, id: Option<&str>) -> RehearsedLife {
+    pub(super) fn rehearse(self, tenant: &str, id: Option<&str>) -> RehearsedLife {
         let Self { ttl, key } = self;
         let is_known = key.is_some() || id.is_some();
-        RehearsedLife { ttl, object: is_known.then(|| object(key.as_deref(), id.unwrap_or_default())) }
+        RehearsedLife {
+            ttl,
+            object: is_known.then(|| object(tenant, key.as_deref(), id.unwrap_or_default())),
+        }
     }
 }
 
@@ -106,13 +111,13 @@ impl LifeReader {
     }
 
     /// Begins a life, for which the object needs a place.
-    pub(super) fn begin(&self, life: Life<'_>, id: String) -> Result<Live, Refusal> {
+    pub(super) fn begin(&self, life: Life<'_>, tenant: &str, id: &str) -> Result<Live, Refusal> {
         let Life { ttl, key } = life;
-        let object = object(key.as_deref(), &id);
+        let object = object(tenant, key.as_deref(), id);
         let place = self.census.place(&object)?;
         Ok(Live {
             object: Arc::clone(place.object()),
-            id: id.into(),
+            id: tenant::inside(tenant, id).into(),
             sequence: self.next_sequence.fetch_add(1, Ordering::Relaxed),
             expires: clock::now() + ttl,
             record: OnceLock::new(),
@@ -174,7 +179,7 @@ mod tests {
             let text = format!(
                 r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[9.1,45.4]}}{members}}}"#
             );
-            self.0.parse(&text).map(|published| published.live)
+            self.0.parse(None, &text).map(|published| published.live)
         }
 
         #[track_caller]

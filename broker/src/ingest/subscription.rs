@@ -17,6 +17,7 @@ use super::value;
 use crate::config::{Limits, OverflowName};
 use crate::cql2_json;
 use crate::refusal::Refusal;
+use crate::tenant;
 
 /// A checked subscription.
 #[derive(Debug)]
@@ -38,6 +39,16 @@ pub(crate) struct Prepared {
     /// The document as it was sent, where it is to be kept on disk: [`SubscriptionReader::parse`] makes the same of it.
     /// (Of the normalised form it may not: that can be too long to be sent.)
     pub(crate) source: Option<Box<str>>,
+}
+
+impl Prepared {
+    /// The same for events of a tenant alone; of everybody where there are none. What is told of it does not change.
+    pub(crate) fn of_tenant(mut self, tenant: Option<&str>) -> Self {
+        if let Some(tenant) = tenant {
+            tenant::confine(&mut self.filters, tenant);
+        }
+        self
+    }
 }
 
 /// Reads subscriptions.

@@ -48,7 +48,7 @@ impl Broker {
     fn publish(&mut self, x: f64, members: &str, committed: &[usize]) {
         let text =
             format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
-        let published = Arc::new(self.running.features.parse(&text).unwrap());
+        let published = Arc::new(self.running.features.parse(None, &text).unwrap());
         for shard in &mut self.running.shards {
             shard.match_batch(&[&published.event]).unwrap();
             shard.deliver(0, &published);

@@ -12,6 +12,7 @@ use crate::ingest::feature::Body;
 use crate::ingest::json::{self, Members};
 use crate::outbox::{Names, Transition};
 use crate::recipient::Recipient;
+use crate::tenant;
 
 /// A delivery, as it was dealt.
 #[derive(Debug)]
@@ -214,8 +215,18 @@ impl Log {
     /// The entries of events of an id that are not live, the newest first. Every body is looked into: this is asked by
     /// people.
     fn recent_entries<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Entry> {
+        let (tenant, id) = tenant::split(id);
         let entries = self.recent.iter().rev().filter_map(|number| self.entries.get(*number));
-        entries.filter(move |entry| is_named(&entry.body.text, id))
+        entries.filter(move |entry| entry.is_of(tenant) && is_named(&entry.body.text, id))
+    }
+}
+
+impl Entry {
+    /// Whether it is a tenant's: an event goes to clients of its own tenant alone, so that any of them tells. One of which no
+    /// delivery could be kept is nobody's.
+    fn is_of(&self, tenant: &str) -> bool {
+        let of = |dealt: &Dealt| tenant::split(&dealt.recipient.client).0 == tenant;
+        self.dealt.first().map_or(tenant.is_empty(), of)
     }
 }
 
@@ -266,7 +277,7 @@ impl Sessions {
         let name =
             |name: &Arc<str>| json::read_text(name).map(std::borrow::Cow::into_owned).unwrap_or_default();
         wire::Delivered {
-            client: dealt.recipient.client.to_string(),
+            client: tenant::outside(&dealt.recipient.client).to_owned(),
             subscriptions: names.iter().map(name).collect(),
             offset: dealt.offset,
             cause: encode::wire_cause(dealt.cause),
@@ -304,7 +315,8 @@ impl Told {
     pub(crate) fn joined(id: &str, told: Vec<Self>) -> Option<wire::Deliveries> {
         let forgotten = told.iter().filter_map(|one| one.forgotten).max();
         let mut is_known = false;
-        let mut joined = wire::Deliveries { id: id.to_owned(), deliveries: Vec::new(), omitted: 0 };
+        let mut joined =
+            wire::Deliveries { id: tenant::outside(id).to_owned(), deliveries: Vec::new(), omitted: 0 };
         for one in told {
             is_known |= one.is_live;
             for event in one.events {

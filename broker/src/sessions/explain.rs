@@ -13,6 +13,7 @@ use crate::ingest::feature::{Rehearsed, RehearsedLife};
 use crate::ingest::json::{self, Members};
 use crate::ingest::subscription::Prepared;
 use crate::refusal::Refusal;
+use crate::tenant;
 
 impl Sessions {
     /// Answers a question about a client.
@@ -23,7 +24,9 @@ impl Sessions {
         let (subscription, watch) = match question.subscription {
             AskedSubscription::Held(held) => {
                 let watch = id.and_then(|id| self.watch(id, &held));
-                let none = || Refusal::NotFound(format!("client {name} has no subscription {held}"));
+                let none = || {
+                    Refusal::NotFound(format!("client {} has no subscription {held}", tenant::outside(name)))
+                };
                 (Some(held.to_string()), watch.ok_or_else(none)?)
             }
             AskedSubscription::Told { id, prepared } => {
@@ -39,7 +42,7 @@ impl Sessions {
             Interest::Events => false,
             Interest::Transitions(_) => true,
         };
-        let client = name.to_string();
+        let client = tenant::outside(name).to_owned();
         Ok(explain::answer(&account, Circumstances { client, subscription, position, event, transitions }))
     }
 
@@ -82,7 +85,7 @@ impl Sessions {
         id: &str,
     ) -> Result<(Account, wire::ExplainedEvent), Refusal> {
         let Some(found) = self.tracker.account_of_live(watch, fix, id) else {
-            return Err(Refusal::NotFound(format!("no event {id} is live")));
+            return Err(Refusal::NotFound(format!("no event {} is live", tenant::outside(id))));
         };
         // As it was published: a text or a number.
         let own_id = Members::parse(&found.payload.body.text)?

@@ -8,6 +8,7 @@ use wire::ClientFigures;
 
 use super::{Client, Sessions};
 use crate::outbox::Close;
+use crate::tenant;
 
 /// A place in the order of the listing: who is furthest behind comes first, then those for whom most is kept.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +33,7 @@ impl Rank<String> {
         Self {
             behind: Reverse(figures.behind),
             kept: Reverse(figures.kept_matches),
-            name: figures.client.clone(),
+            name: tenant::inside(figures.tenant.as_deref().unwrap_or_default(), &figures.client).into_owned(),
         }
     }
 
@@ -70,8 +71,10 @@ impl Client {
         let (frames, bytes) = waiting.fold((0, 0), |(frames, bytes), one| (frames + one.0, bytes + one.1));
         let silence = self.readers.iter().map(|reader| reader.outbox.silence()).min();
         let as_ms = |silence: Duration| u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
+        let (tenant, client) = tenant::split(&self.name);
         ClientFigures {
-            client: self.name.to_string(),
+            client: client.to_owned(),
+            tenant: Some(tenant.to_owned()).filter(|tenant| !tenant.is_empty()),
             connections: self.readers.len() as u64,
             subscriptions: self.subscriptions.len() as u64,
             durable: self.durable.is_some(),

@@ -20,6 +20,7 @@ use crate::store::{
     BodyId, Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession,
     StoredStanding,
 };
+use crate::tenant;
 
 /// What was found on disk, read and checked.
 #[derive(Default)]
@@ -95,17 +96,20 @@ impl Restored {
             let left_ms = one.live.expires_ms.saturating_sub(now_ms);
             let is_over = one.live.is_revoked || left_ms == 0;
             let expires = if !is_over { clock::now() + Duration::from_millis(left_ms) } else { started };
-            let rehearsed = lenient.rehearse(&body.text).map_err(|refusal| RestoreError {
+            let mut rehearsed = lenient.rehearse(None, &body.text).map_err(|refusal| RestoreError {
                 what: format!("the live event {}", one.live.id),
                 why: refusal.problem().detail.unwrap_or_default(),
             })?;
+            if let Some(tenant) = tenant_of(config, &one.live.object) {
+                tenant::mark(&mut rehearsed.event, tenant);
+            }
             let life = features.resume_life(&one.live.object, one.live.id, one.live.sequence, expires);
             let published = Published { event: Arc::new(rehearsed.event), body, live: Some(life) };
             Ok(RestoredLive { published: Arc::new(published), is_revoked: one.live.is_revoked })
         });
         let live = live.collect::<Result<_, RestoreError>>()?;
         let clients = recovered.clients.into_iter();
-        let clients = clients.map(|client| RestoredClient::read(client, world, &reader, &mut bodies));
+        let clients = clients.map(|client| RestoredClient::read(client, config, &reader, &mut bodies));
         Ok(Self { clients: clients.collect::<Result<_, _>>()?, live })
     }
 }
@@ -113,18 +117,19 @@ impl Restored {
 impl RestoredClient {
     fn read(
         client: RecoveredClient,
-        world: World,
+        config: &Config,
         reader: &SubscriptionReader,
         bodies: &mut HashMap<BodyId, Arc<Body>>,
     ) -> Result<Self, RestoreError> {
         let RecoveredClient { name, session, position, subscriptions, kept } = client;
+        let world = World::from(config.server.world);
         let position = position.map(|stored| fix_of(world, &stored, &name)).transpose()?;
         let subscriptions = subscriptions.into_iter().map(|one| {
             let prepared = reader.parse(&one.id, &one.text).map_err(|refusal| RestoreError {
                 what: format!("the subscription {} of client {name}", one.id),
                 why: refusal.problem().detail.unwrap_or_default(),
             })?;
-            Ok((prepared, one.standings))
+            Ok((prepared.of_tenant(tenant_of(config, &name)), one.standings))
         });
         let subscriptions = subscriptions.collect::<Result<_, RestoreError>>()?;
         let kept = kept.into_iter().map(|one| {
@@ -133,6 +138,12 @@ impl RestoredClient {
         });
         Ok(Self { name: Arc::clone(&name), session, position, subscriptions, kept: kept.collect() })
     }
+}
+
+/// Whose a client or an object is; `None` where that is nobody's and none have to say who they are.
+fn tenant_of<'a>(config: &Config, name: &'a str) -> Option<&'a str> {
+    let (tenant, _) = tenant::split(name);
+    (config.wants_tokens() || !tenant.is_empty()).then_some(tenant)
 }
 
 fn body_of(bodies: &mut HashMap<BodyId, Arc<Body>>, id: BodyId, found: &RecoveredBody) -> Arc<Body> {

@@ -9,6 +9,7 @@ use crate::ingest::subscription::quoted;
 use crate::metrics::Metrics;
 use crate::outbox::{Delivery, Entry, Gap, Offered, Outbox, Reason};
 use crate::refusal::Refusal;
+use crate::tenant;
 
 /// A connection that reads for a client.
 pub(super) struct Reader {
@@ -162,7 +163,7 @@ impl Sessions {
         };
         let attached = Attached { epoch: Arc::clone(&client.epoch), offset: start };
         if greets {
-            let (client, epoch) = (quoted(name), &client.epoch);
+            let (client, epoch) = (quoted(tenant::outside(name)), &client.epoch);
             outbox.push_answer(format!(
                 r#"{{"op":"ready","client":{client},"epoch":"{epoch}","offset":{start}}}"#
             ));

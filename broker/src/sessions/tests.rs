@@ -92,7 +92,7 @@ impl Bench {
     fn publish_there(&mut self, x: f64, members: &str) {
         let text =
             format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
-        let published = self.features.parse(&text).unwrap();
+        let published = self.features.parse(None, &text).unwrap();
         self.sessions.match_batch(&[&published.event]).unwrap();
         self.sessions.deliver(0, &Arc::new(published));
         self.sessions.wake_readers();

@@ -1,5 +1,5 @@
 //! Tables and the keys in them: a client's name, 0x00, what is the client's; numbers big-endian, so that keys are in the
-//! order of what they name. Names have no control characters, so that no name is the beginning of another's key.
+//! order of what they name. Names, a tenant's beside a client's included, have no 0x00, so that no name is the beginning of another's key.
 
 use redb::TableDefinition;
 

@@ -362,6 +362,9 @@ pub struct Clients {
 pub struct ClientFigures {
     /// Its name.
     pub client: String,
+    /// Its tenant; absent where that has no name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// WebSockets and event streams that read for it.
     pub connections: u64,
     /// Its subscriptions.

@@ -11,7 +11,7 @@ pub(crate) mod write;
 mod tests;
 
 pub use error::ConditionError;
-use expression::Expression;
+use expression::{Constraint, Expression};
 use normal::{Normal, TooLarge};
 
 /// A condition: the expression as it was written, and its disjunctive normal form.
@@ -21,6 +21,12 @@ use normal::{Normal, TooLarge};
 pub struct Condition {
     expression: Expression,
     normal: Normal,
+}
+
+impl Default for Condition {
+    fn default() -> Self {
+        Self::always()
+    }
 }
 
 impl Condition {
@@ -49,6 +55,17 @@ impl Condition {
     pub fn new(expression: Expression) -> Result<Self, TooLarge> {
         let normal = Normal::of(&expression)?;
         Ok(Self { expression, normal })
+    }
+
+    /// The same with one constraint more, which everything has to satisfy that satisfies it. It does not count towards
+    /// [`normal::CONSTRAINTS_MAX`].
+    #[must_use]
+    pub fn and(self, constraint: Constraint) -> Self {
+        let normal = self.normal.and(&constraint);
+        Self {
+            expression: Expression::And(vec![self.expression, Expression::Constraint(constraint)]),
+            normal,
+        }
     }
 
     /// The expression as it was written.

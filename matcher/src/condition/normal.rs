@@ -72,6 +72,14 @@ impl Normal {
         Ok(Self { conjunctions: multiply_out(expression, false) })
     }
 
+    /// The same with one constraint more in each conjunction.
+    pub(super) fn and(mut self, constraint: &Constraint) -> Self {
+        for conjunction in &mut self.conjunctions {
+            conjunction.push(Literal { constraint: constraint.clone(), negated: false });
+        }
+        self
+    }
+
     /// The conjunctions.
     #[must_use]
     pub fn conjunctions(&self) -> &[Vec<Literal>] {

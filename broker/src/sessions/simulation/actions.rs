@@ -60,7 +60,7 @@ impl Simulation {
         let number = self.number();
         let event = Arc::new(self.choices.event(number));
         let text = event.text();
-        let published = match self.broker().features.parse(&text) {
+        let published = match self.broker().features.parse(None, &text) {
             Ok(published) => published,
             Err(refusal) => return Err(format!("{text}: {refusal:?}")),
         };

@@ -5,6 +5,7 @@ mod frames;
 mod keys;
 mod matrix;
 mod streams;
+mod tenants;
 mod tokens;
 
 use std::path::PathBuf;

@@ -197,7 +197,9 @@ pub(crate) fn bad(claims: &Value) -> Vec<(String, String, &'static str)> {
         ("for somebody else", with(json!({"aud": "another service"}))),
         ("for two others", with(json!({"aud": ["one", "two"]}))),
         ("confined", with(json!({"nearcast": {"where": "a = 1"}}))),
-        ("of a tenant", with(json!({"tenant": "acme"}))),
+        ("tenant a number", with(json!({"tenant": 5}))),
+        ("tenant with a control character", with(json!({"tenant": "a\u{1}b"}))),
+        ("tenant too long", with(json!({"tenant": "a".repeat(129)}))),
     ] {
         add(name, ISSUER.sign(&claims), unauthenticated);
     }

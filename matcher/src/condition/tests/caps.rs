@@ -88,3 +88,24 @@ fn expressions_made_by_hand_have_the_same_caps() {
     );
     assert_eq!(Condition::always().normal().to_string(), "TRUE");
 }
+
+#[test]
+fn a_constraint_more_is_asked_by_each_conjunction_and_not_counted() {
+    let more = Condition::parse("b = 7").unwrap();
+    let Expression::Constraint(constraint) = more.expression() else { panic!("{more:?}") };
+    for (text, sizes) in [
+        (repeated("a = 1", 32, " AND "), vec![33]),
+        (repeated("a = 1", 64, " OR "), vec![2; 64]),
+        ("TRUE".to_owned(), vec![1]),
+        ("FALSE".to_owned(), vec![]),
+    ] {
+        let condition = Condition::parse(&text).unwrap().and(constraint.clone());
+        let found: Vec<_> = condition.normal().conjunctions().iter().map(Vec::len).collect();
+        assert_eq!(found, sizes, "{text}");
+        let both = Expression::And(vec![
+            Condition::parse(&text).unwrap().expression().clone(),
+            more.expression().clone(),
+        ]);
+        assert_eq!(*condition.expression(), both, "{text}");
+    }
+}
