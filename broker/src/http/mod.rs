@@ -44,7 +44,7 @@ use crate::ingest::subscription::SubscriptionReader;
 use crate::metrics::Metrics;
 use crate::outbox::{Bounds, Outbox};
 use crate::refusal::Refusal;
-use crate::server::{Life, Recovery};
+use crate::server::{Ending, Recovery};
 use crate::sessions::{KeptTotal, Shared};
 use crate::shard::Shards;
 use origin::Origins;
@@ -83,9 +83,9 @@ impl App {
         shards: Shards,
         shared: Shared,
         gate: Arc<Gate>,
-        life: &Life,
+        ending: &Ending,
     ) -> Arc<Self> {
-        let Life { tasks, stopping, ended } = life.clone();
+        let Ending { tasks, stopping, ended } = ending.clone();
         let Shared { metrics, kept, .. } = shared;
         let world = World::from(config.server.world);
         let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use super::Life;
+use super::Ending;
 use crate::config::Config;
 use crate::http::{self, Pace, Stream};
 use crate::metrics::Metrics;
@@ -25,10 +25,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections beyond `limits.connections` that are told so at once.
 const REFUSALS_MAX: usize = 64;
 
+/// Connections, from the first that is accepted, and what answers their requests.
 pub(super) struct Front {
     config: Arc<Config>,
     metrics: Arc<Metrics>,
-    life: Life,
+    ending: Ending,
     tls: Option<Acceptor>,
     /// Answers requests until there is something to serve.
     meanwhile: Router,
@@ -39,14 +40,14 @@ impl Front {
     pub(super) fn new(
         config: &Arc<Config>,
         metrics: &Arc<Metrics>,
-        life: &Life,
+        ending: &Ending,
         tls: Option<Acceptor>,
         meanwhile: Router,
     ) -> Arc<Self> {
         Arc::new(Self {
             config: Arc::clone(config),
             metrics: Arc::clone(metrics),
-            life: life.clone(),
+            ending: ending.clone(),
             tls,
             meanwhile,
             router: OnceLock::new(),
@@ -76,13 +77,13 @@ impl Front {
                 Ok(permit) => {
                     tracing::trace!(%peer, "connected");
                     let stream = Stream::new(stream, &self.config.connection, permit, &self.metrics);
-                    self.life.tasks.spawn(Arc::clone(self).secure_and_serve(stream, tls));
+                    self.ending.tasks.spawn(Arc::clone(self).secure_and_serve(stream, tls));
                 }
                 Err(_) => {
                     self.metrics.connections_refused.add(1);
                     let limit = self.config.limits.connections;
                     if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
-                        self.life.tasks.spawn(async move {
+                        self.ending.tasks.spawn(async move {
                             http::refuse_connection(stream, tls, limit).await;
                             drop(permit);
                         });
@@ -97,7 +98,7 @@ impl Front {
         let Some(tls) = tls else { return self.serve(stream).await };
         let limit = Duration::from_millis(self.config.connection.head_timeout_ms);
         let handshake = tokio::time::timeout(limit, stream.secured(tls));
-        let error = match self.life.stopping.run_until_cancelled(handshake).await {
+        let error = match self.ending.stopping.run_until_cancelled(handshake).await {
             Some(Ok(Ok(stream))) => return self.serve(stream).await,
             Some(Ok(Err(error))) => error.to_string(),
             Some(Err(_)) => "it took too long (connection.head_timeout_ms)".to_owned(),
@@ -126,11 +127,11 @@ impl Front {
         let mut connection = std::pin::pin!(connection);
         let served = tokio::select! {
             served = connection.as_mut() => served,
-            () = self.life.stopping.cancelled() => {
+            () = self.ending.stopping.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 tokio::select! {
                     served = connection.as_mut() => served,
-                    () = self.life.ended.cancelled() => Ok(()),
+                    () = self.ending.ended.cancelled() => Ok(()),
                 }
             }
         };

@@ -25,9 +25,9 @@ use recovery::TakenUp;
 /// How often histograms are folded.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How the life of a broker ends, in stages. A clone is the same life.
+/// How a broker ends, in stages. A clone is another handle to the same.
 #[derive(Clone, Default)]
-pub(crate) struct Life {
+pub(crate) struct Ending {
     /// Connections.
     pub(crate) tasks: TaskTracker,
     /// No more requests.
@@ -76,17 +76,19 @@ pub async fn run_with(
     let gate = Arc::new(Gate::open(&config)?);
     let config = Arc::new(config);
     let shared = Shared::new(&config, engines.count());
-    let (life, recovery) = (Life::default(), Recovery::new());
+    let (ending, recovery) = (Ending::default(), Recovery::new());
     let acceptor = tls.as_ref().map(Tls::acceptor);
-    let front = Front::new(&config, &shared.metrics, &life, acceptor, http::meanwhile(Arc::clone(&recovery)));
-    let upkeep = tokio::spawn(upkeep(Arc::clone(&shared.metrics), Arc::clone(&gate), life.ended.clone()));
-    let following = tls.map(|tls| tokio::spawn(tls.follow(Arc::clone(&shared.metrics), life.ended.clone())));
+    let front =
+        Front::new(&config, &shared.metrics, &ending, acceptor, http::meanwhile(Arc::clone(&recovery)));
+    let upkeep = tokio::spawn(upkeep(Arc::clone(&shared.metrics), Arc::clone(&gate), ending.ended.clone()));
+    let following =
+        tls.map(|tls| tokio::spawn(tls.follow(Arc::clone(&shared.metrics), ending.ended.clone())));
     tracing::info!(address = %listener.local_addr()?, "listening");
 
     let has_data = !config.store.data.is_empty();
     let taking_up = tokio::task::spawn_blocking({
-        let (life, shutdown) = (life.clone(), shutdown.clone());
-        move || recovery.take_up(&config, engines, shared, gate, &life, &shutdown)
+        let (ending, shutdown) = (ending.clone(), shutdown.clone());
+        move || recovery.take_up(&config, engines, shared, gate, &ending, &shutdown)
     });
     let served = serve(&listener, &front, taking_up, has_data, &shutdown).await;
     drop(listener);
@@ -96,11 +98,11 @@ pub async fn run_with(
             join(&app, threads).await
         }
         nothing => {
-            life.end().await;
+            ending.at_once().await;
             nothing.map(drop)
         }
     };
-    life.ended.cancel();
+    ending.ended.cancel();
     // A task that panicked has said so itself.
     let _ = upkeep.await;
     if let Some(following) = following {
@@ -139,9 +141,9 @@ async fn serve(
     Ok(taken_up)
 }
 
-impl Life {
+impl Ending {
     /// Ends connections that have nothing to wait for.
-    async fn end(&self) {
+    async fn at_once(&self) {
         self.stopping.cancel();
         self.ended.cancel();
         self.tasks.close();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use matcher::geo::World;
 use tokio_util::sync::CancellationToken;
 
-use super::Life;
+use super::Ending;
 use crate::auth::Gate;
 use crate::config::{self, Config};
 use crate::engines::Engines;
@@ -63,7 +63,7 @@ impl Recovery {
         engines: Engines,
         shared: Shared,
         gate: Arc<Gate>,
-        life: &Life,
+        ending: &Ending,
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<TakenUp>> {
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random());
@@ -83,7 +83,7 @@ impl Recovery {
         self.note(RESTORING, 0, recovered.clients.len() as u64);
         let restored = Restored::read(recovered, config, &features, shared.metrics.started)?;
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
-        let app = App::new(Arc::clone(config), features, shards, shared, gate, life);
+        let app = App::new(Arc::clone(config), features, shards, shared, gate, ending);
         Ok(Some(TakenUp { app, threads }))
     }
 
