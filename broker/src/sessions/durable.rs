@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::kept::{Kept, KeptMatch};
 use super::ledger::Waiting;
-use super::resume::pull;
+use super::resume::{cut_off_behind, pull};
 use super::{Client, Sessions};
 use crate::clock;
 use crate::outbox::{Delivery, Entry, Offered, Reason};
@@ -89,6 +89,9 @@ impl Sessions {
 
     /// Deals a delivery out in a durable session, whose next offset it has.
     pub(super) fn deliver_durable(&mut self, id: u32, delivery: Delivery, is_kept: bool) {
+        if is_kept {
+            self.make_room(id, KeptMatch::bytes_of(&delivery));
+        }
         let Some(client) = self.clients.get_mut(id) else { return };
         let Some(durable) = &mut client.durable else { return };
         let (offset, has_disk) = (delivery.offset, self.ledger.has_disk());
@@ -105,9 +108,10 @@ impl Sessions {
             if !has_disk {
                 durable.gone.clear();
             }
-            if keeping.is_kept
-                && let Some(body) = self.ledger.body(&delivery.body, self.unix_ms)
-            {
+            if !keeping.is_kept {
+                // Lost for who is not there.
+                passing = Some(Entry::Delivery(delivery));
+            } else if let Some(body) = self.ledger.body(&delivery.body, self.unix_ms) {
                 let kept = StoredMatch {
                     offset,
                     subscriptions: delivery.subscriptions.clone(),
@@ -121,9 +125,7 @@ impl Sessions {
                 }
             }
             if keeping.cuts_off {
-                for reader in client.readers.iter().filter(|reader| reader.is_behind) {
-                    self.metrics.overflowed.add(reader.outbox.cut_off().into());
-                }
+                cut_off_behind(&client.readers, &self.metrics);
             }
             if !durable.is_dated
                 && let Some(oldest) = durable.kept.oldest_ms()

@@ -251,6 +251,58 @@ async fn who_asks_for_it_is_cut_off_when_it_stops_reading_and_not_while_it_catch
 }
 
 #[tokio::test]
+async fn where_all_room_is_taken_who_has_most_gives_way() {
+    let disk = FaultyDisk::new();
+    let mut bench = Bench::with(Some(Box::new(disk.clone())), |config| {
+        config.sessions.kept_bytes = 2_000;
+        config.sessions.kept_total_bytes = 2_000;
+    });
+    for (client, x) in [("away", 0.0), ("seldom", 1_000.0), ("here", 2_000.0)] {
+        bench.install_document(client, "s1", DURABLE, None).unwrap();
+        bench.move_to(client, x);
+    }
+    let here = bench.attach("here", 1, Resume::Fresh);
+    let publish_at = |bench: &mut Bench, x: f64, count: usize| {
+        (0..count).for_each(|_| bench.publish_at(x));
+        bench.sessions.commit_and_release();
+    };
+    publish_at(&mut bench, 0.0, 100);
+    let total = Arc::clone(&bench.sessions.kept_total);
+    let full = total.matches();
+    assert!((5..30).contains(&full), "{full}");
+    publish_at(&mut bench, 1_000.0, 2);
+    publish_at(&mut bench, 2_000.0, 2);
+    assert_eq!(total.matches(), full);
+    assert_eq!(waiting(&here).await, ["1 \"s1\"", "2 \"s1\""]);
+    let seldom = bench.attach("seldom", 2, Resume::Fresh);
+    assert_eq!(waiting(&seldom).await, ["1 \"s1\"", "2 \"s1\""]);
+    let away = bench.attach("away", 3, Resume::Fresh);
+    let told = waiting(&away).await;
+    assert_eq!(told[0], format!("gap 1-{} overflow", 104 - full));
+    assert_eq!(told.len() as u64, full - 3);
+    // It is so on disk as well.
+    drop(bench);
+    let recovered = disk.recovered();
+    let mut kept: Vec<_> =
+        recovered.clients.iter().map(|client| (&*client.name, client.kept.len() as u64)).collect();
+    kept.sort_unstable();
+    assert_eq!(kept, [("away", full - 4), ("here", 2), ("seldom", 2)]);
+}
+
+#[tokio::test]
+async fn what_finds_no_room_is_for_those_who_are_there_and_costs_nothing_else() {
+    let (mut bench, _disk) = with_disk();
+    subscribed(&mut bench);
+    let here = bench.attach("a", 1, Resume::Fresh);
+    publish(&mut bench, 1);
+    bench.sessions.kept_bounds.bytes = 1;
+    publish(&mut bench, 1);
+    assert_eq!(waiting(&here).await, ["1 \"s1\"", "2 \"s1\""]);
+    let late = bench.attach("a", 2, Resume::Fresh);
+    assert_eq!(waiting(&late).await, ["1 \"s1\"", "gap 2-2 overflow"]);
+}
+
+#[tokio::test]
 async fn what_is_not_durable_is_for_those_who_are_there() {
     let (mut bench, _disk) = with_disk();
     subscribed(&mut bench);

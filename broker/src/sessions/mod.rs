@@ -11,6 +11,7 @@ mod listing;
 mod live;
 mod recovery;
 mod resume;
+mod room;
 mod slots;
 
 use std::cmp::Reverse;
@@ -45,6 +46,7 @@ pub(crate) use listing::Rank;
 pub(crate) use recovery::Restored;
 use recovery::Unfinished;
 use resume::Reader;
+use room::Heaviest;
 use slots::Slots;
 
 /// The clients of one shard and the engine that matches for them. Owned by the shard's thread; nobody locks it.
@@ -76,6 +78,8 @@ pub(crate) struct Sessions {
     kept_total: Arc<KeptTotal>,
     /// When the oldest kept match of each session will have been kept for long enough.
     dates: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// Who gives way where all room is taken.
+    heaviest: Heaviest,
     /// The same as `now`, in Unix milliseconds.
     unix_ms: u64,
     /// What waits for the disk.
@@ -244,6 +248,7 @@ impl Sessions {
             },
             kept_total: kept,
             dates: BinaryHeap::new(),
+            heaviest: Heaviest::default(),
             unix_ms: clock::unix_ms(),
             writes_live: is_first && disk.is_some(),
             unfinished: Unfinished::default(),

@@ -61,6 +61,13 @@ impl Reader {
     }
 }
 
+/// Cuts off readers that have not taken everything yet.
+pub(super) fn cut_off_behind(readers: &[Reader], metrics: &Metrics) {
+    for reader in readers.iter().filter(|reader| reader.is_behind) {
+        metrics.overflowed.add(reader.outbox.cut_off().into());
+    }
+}
+
 /// Gives a reader what comes next in a durable session, up to `last`, as far as its outbox has room. `is_late` is for one that
 /// catches up with what it could have had before: it has not failed to read.
 pub(super) fn pull(

@@ -12,7 +12,7 @@ pub(crate) enum StoreError {
     #[error("{} is in use by {holder}: one broker at a time", dir.display())]
     InUse { dir: PathBuf, holder: String },
     /// The disk, or what this user may take of it, is full. What was asked for may be asked again when there is room.
-    #[error("there is no room for {}: {why}; make room and it goes on by itself", path.display())]
+    #[error("there is no room for {}: {why}", path.display())]
     Full { path: PathBuf, why: String },
     /// The system refused. What was asked for may be asked again.
     #[error("cannot {what} {}: {why}", path.display())]
@@ -69,14 +69,9 @@ impl StoreError {
         Self::Damaged { path: path.to_owned(), what: what.into() }
     }
 
-    /// Why a copy was not made. Of a broker it is true that it goes on by itself when there is room, of a copy it is not.
+    /// Why a copy was not made.
     pub(super) fn no_copy(self, to: &Path) -> Self {
-        let why = if let Self::Full { path, why } = self {
-            format!("there is no room for {}: {why}", path.display())
-        } else {
-            self.to_string()
-        };
-        Self::NoCopy { to: to.to_owned(), why }
+        Self::NoCopy { to: to.to_owned(), why: self.to_string() }
     }
 
     /// What the library says about a file.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::config::OverflowName;
 use crate::outbox::{Delivery, Gap, Reason, Subject};
@@ -26,6 +26,8 @@ pub(crate) struct KeptTotal {
     bytes: AtomicU64,
     /// What the sessions took that were taken up again at the start.
     restored_bytes: AtomicU64,
+    /// Whether it was full, and has not been a tenth empty since.
+    is_full: AtomicBool,
 }
 
 /// The matches of one session that are not acknowledged yet, and what has become of the offsets between them.
@@ -93,7 +95,7 @@ const MATCH_BYTES: usize = 128;
 impl KeptTotal {
     pub(crate) fn new(limit: u64) -> Arc<Self> {
         let [matches, bytes, restored_bytes] = [0; 3].map(AtomicU64::new);
-        Arc::new(Self { limit, matches, bytes, restored_bytes })
+        Arc::new(Self { limit, matches, bytes, restored_bytes, is_full: AtomicBool::new(false) })
     }
 
     /// How many matches are kept.
@@ -104,6 +106,21 @@ impl KeptTotal {
     /// What they take. A text that several clients share counts for each of them.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is room for so many bytes.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.has_room_without(0, bytes)
+    }
+
+    /// The same, were some bytes given back before.
+    fn has_room_without(&self, given_back: usize, bytes: usize) -> bool {
+        (self.bytes() + bytes as u64).saturating_sub(given_back as u64) <= self.limit
+    }
+
+    /// Whether it had room the last time that somebody asked this. Told once each time that it becomes full.
+    pub(super) fn is_full_anew(&self) -> bool {
+        !self.is_full.swap(true, Ordering::Relaxed)
     }
 
     /// Takes room for one more, if there is any.
@@ -131,13 +148,21 @@ impl KeptTotal {
 
     fn give_back(&self, matches: u64, bytes: u64) {
         self.matches.fetch_sub(matches, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if before - bytes < self.limit / 10 * 9 && self.is_full.load(Ordering::Relaxed) {
+            self.is_full.store(false, Ordering::Relaxed);
+        }
     }
 }
 
 impl KeptMatch {
     fn bytes(&self) -> usize {
-        MATCH_BYTES + self.delivery.bytes()
+        Self::bytes_of(&self.delivery)
+    }
+
+    /// What one takes that is kept of a delivery.
+    pub(super) fn bytes_of(delivery: &Delivery) -> usize {
+        MATCH_BYTES + delivery.bytes()
     }
 }
 
@@ -154,6 +179,16 @@ impl Kept {
 
     pub(super) fn is_empty(&self) -> bool {
         self.matches.is_empty()
+    }
+
+    /// What the matches take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether one more of so many bytes costs one of its own, whatever others have.
+    pub(super) fn is_at_bound(&self, bytes: usize, bounds: &KeptBounds) -> bool {
+        self.matches.len() >= bounds.frames || self.bytes + bytes > bounds.bytes
     }
 
     /// Up to where the client has it.
@@ -192,18 +227,19 @@ impl Kept {
             .unwrap_or_else(|| self.matches.partition_point(|kept| kept.delivery.offset <= offset))
     }
 
-    /// Keeps the next match. What has to go for it is appended to `gone`.
+    /// Keeps the next match. What has to go for it is appended to `gone`; for one that finds no room even so nothing goes.
     pub(super) fn push(&mut self, new: KeptMatch, bounds: &KeptBounds, gone: &mut Vec<u64>) -> Keeping {
         let bytes = new.bytes();
         let mut keeping = Keeping::default();
+        if bytes > bounds.bytes || !self.total.has_room_without(self.bytes, bytes) {
+            self.skip(new.delivery.offset, Reason::Overflow);
+            return keeping;
+        }
         let is_latest = new.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::KeepLatest;
         if is_latest {
             self.latest.get_or_insert_default().supersede(&new.delivery);
         }
-        while self.matches.len() >= bounds.frames
-            || self.bytes + bytes > bounds.bytes
-            || !self.total.take(bytes as u64)
-        {
+        while self.is_at_bound(bytes, bounds) || !self.total.take(bytes as u64) {
             let Some(cuts_off) = self.lose_one(bounds, gone) else {
                 self.skip(new.delivery.offset, Reason::Overflow);
                 return keeping;
@@ -221,7 +257,7 @@ impl Kept {
 
     /// Loses a match by the policy. Says whether it would rather have had readers that are behind cut off; `None` where
     /// there is none to lose.
-    fn lose_one(&mut self, bounds: &KeptBounds, gone: &mut Vec<u64>) -> Option<bool> {
+    pub(super) fn lose_one(&mut self, bounds: &KeptBounds, gone: &mut Vec<u64>) -> Option<bool> {
         let oldest = self.matches.front()?;
         let superseded = self.latest.as_ref().and_then(|latest| latest.superseded.first().copied());
         let index = superseded.and_then(|offset| self.index_of(offset));

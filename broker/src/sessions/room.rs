@@ -1,0 +1,88 @@
+//! Room for what is kept, once all that there may be over all clients is taken: who has most gives way.
+//!
+//! So clients that are away for good cannot take the room of those that come and go.
+
+use std::collections::BinaryHeap;
+
+use super::resume::cut_off_behind;
+use super::{Durable, Sessions};
+
+/// The clients of a shard by what is kept for them, as it was when this was made.
+#[derive(Default)]
+pub(super) struct Heaviest {
+    by_bytes: BinaryHeap<(usize, u32)>,
+    /// Losses until it is made anew: who has come or grown since is not in it.
+    losses_left: usize,
+}
+
+/// Losses for which a few clients are good enough.
+const LOSSES_MIN: usize = 64;
+
+impl Sessions {
+    /// Makes room for a match of a client, at the cost of those of this shard for whom more is kept. Where nobody is like that
+    /// it is left to the client's own oldest matches.
+    ///
+    /// Cost: a look at a counter while there is room; then O(log clients) a loss, amortised.
+    pub(super) fn make_room(&mut self, id: u32, bytes: usize) {
+        if self.kept_total.has_room(bytes) {
+            return;
+        }
+        let durable = self.clients.get(id).and_then(|client| client.durable.as_ref());
+        if durable.is_none_or(|durable| durable.kept.is_at_bound(bytes, &self.kept_bounds)) {
+            return;
+        }
+        if self.kept_total.is_full_anew() {
+            tracing::warn!(
+                "all that may be kept over all clients is taken (sessions.kept_total_bytes): those for whom most is kept lose their \
+                 oldest matches"
+            );
+        }
+        let own = self.kept_bytes(id);
+        while !self.kept_total.has_room(bytes)
+            && let Some(heaviest) = self.heaviest()
+            && self.kept_bytes(heaviest) > own
+        {
+            self.give_way(heaviest);
+        }
+    }
+
+    fn kept_bytes(&self, id: u32) -> usize {
+        let durable = self.clients.get(id).and_then(|client| client.durable.as_ref());
+        durable.map_or(0, |durable| durable.kept.bytes())
+    }
+
+    fn heaviest(&mut self) -> Option<u32> {
+        if self.heaviest.losses_left == 0 {
+            let bytes = |id: u32| (self.kept_bytes(id), id);
+            let by_bytes: BinaryHeap<_> = self.ids.values().map(|id| bytes(*id)).collect();
+            self.heaviest = Heaviest { losses_left: by_bytes.len().max(LOSSES_MIN), by_bytes };
+        }
+        self.heaviest.losses_left -= 1;
+        loop {
+            let (before, id) = *self.heaviest.by_bytes.peek()?;
+            let bytes = self.kept_bytes(id);
+            if bytes >= before {
+                return Some(id);
+            }
+            self.heaviest.by_bytes.pop();
+            self.heaviest.by_bytes.push((bytes, id));
+        }
+    }
+
+    /// A client loses a match for another's.
+    fn give_way(&mut self, id: u32) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(durable) = &mut client.durable else { return };
+        let Durable { kept, gone, .. } = &mut **durable;
+        let Some(cuts_off) = kept.lose_one(&self.kept_bounds, gone) else { return };
+        self.metrics.dropped.add(1);
+        if !self.ledger.has_disk() {
+            gone.clear();
+        }
+        if cuts_off {
+            cut_off_behind(&client.readers, &self.metrics);
+        }
+        self.session_changed(id, false);
+        self.settle(id);
+    }
+}
