@@ -11,6 +11,7 @@ mod events;
 mod explain;
 mod figures;
 mod handshake;
+mod linger;
 mod openapi;
 mod ops;
 mod origin;
@@ -163,7 +164,7 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
         return origin.preflight(request.headers());
     }
     let token = app.requests.token();
-    let mut response = next.run(request).await;
+    let mut response = next.run(linger::to_its_end(request)).await;
     drop(token);
     if response.status().is_client_error() || response.status().is_server_error() {
         app.metrics.problems.add(1);
