@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::harness::{Program, Raw, eventually};
 
 /// What a program may grow by whatever it does: pages that its allocator keeps, and what threads and tables take once.
-const SLACK_BYTES: u64 = 24 << 20;
+const SLACK_BYTES: u64 = 48 << 20;
 
 /// How many probes have to come through while harm is done.
 const PROBES_COUNT: u32 = 20;
