@@ -3,32 +3,29 @@
 //! Commands come through one queue, so the order in which they were put there is the order of their effect: what
 //! was acknowledged after it was queued is seen by every event that is published afterwards.
 
+mod worker;
+
 use std::hash::BuildHasher;
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use matcher::engine::Footprint;
-use matcher::event::Event;
 use matcher::live::Fix;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::census::{Census, Place};
-use crate::clock;
-use crate::config::{self, Queue};
+use crate::config;
 use crate::engines::{Engines, Made, Report};
 use crate::ingest::explain::Question;
 use crate::ingest::feature::Published;
 use crate::ingest::position::{Move, Track};
 use crate::ingest::subscription::Prepared;
-use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::receipt::{Receipt, Ticket};
 use crate::refusal::Refusal;
-use crate::sessions::{
-    Answer, Attached, Disk, Health, Installed, Rank, Restored, Resume, Sessions, Shared, Told,
-};
+use crate::sessions::{Attached, Disk, Health, Installed, Rank, Restored, Resume, Sessions, Shared, Told};
 use crate::store::Store;
+pub(crate) use worker::Shard;
 
 /// What a shard can be told.
 pub(crate) enum Command {
@@ -172,9 +169,8 @@ impl Shards {
             has_store |= disk.is_some();
             let mut sessions = Sessions::new(engine, config, shared, disk, index == 0);
             sessions.restore(std::mem::take(&mut dealt[index]), &restored.live);
-            let (metrics, queue) = (Arc::clone(&shared.metrics), config.queue.clone());
-            let events = Vec::new();
-            made.push((Shard { sessions, metrics, report: report.clone(), queue, events }, receiver));
+            let shard = Shard::new(sessions, &shared.metrics, report.clone(), config.queue.clone());
+            made.push((shard, receiver));
             senders.push(sender);
             reports.push(report);
         }
@@ -410,218 +406,4 @@ async fn room(sender: &mpsc::Sender<Command>, wait: Duration) -> Result<mpsc::Pe
         Ok(Err(_)) => Err(Refusal::Stopping),
         Err(_) => Err(Refusal::Overloaded),
     }
-}
-
-/// A shard, as its thread owns it.
-pub(crate) struct Shard {
-    pub(crate) sessions: Sessions,
-    metrics: Arc<Metrics>,
-    /// Tells whether the engine uses a device: it may give that up.
-    report: Report,
-    queue: Queue,
-    /// Events that came in a row; kept for its memory.
-    events: Vec<(Arc<Published>, Option<Ticket>)>,
-}
-
-impl Shard {
-    /// Takes whatever waits, up to a bound: a lone command does not wait for company. What happens by itself happens
-    /// before whatever came after its time.
-    async fn run(mut self, mut receiver: mpsc::Receiver<Command>) -> Sessions {
-        let mut commands = Vec::new();
-        loop {
-            let batch = self.queue.batch_of(self.report.has_device(), self.sessions.has_disk());
-            let received = receiver.recv_many(&mut commands, batch);
-            let received = match self.sessions.next_deadline() {
-                Some(deadline) => tokio::time::timeout_at(deadline.into(), received).await.ok(),
-                None => Some(received.await),
-            };
-            if received == Some(0) {
-                self.sessions.advance();
-                self.sessions.commit_rest();
-                return self.sessions;
-            }
-            if self.step(&mut commands).is_break() {
-                return self.sessions;
-            }
-        }
-    }
-
-    /// One step: what has happened by itself since the last one, a run of commands, and the commit of both. Says whether
-    /// the last command was among them.
-    pub(crate) fn step(&mut self, commands: &mut Vec<Command>) -> ControlFlow<()> {
-        self.sessions.advance();
-        let mut events = std::mem::take(&mut self.events);
-        for command in commands.drain(..) {
-            if let Command::Match { event, ticket } = command {
-                events.push((event, ticket));
-                continue;
-            }
-            self.match_run(&mut events);
-            self.apply(command)?;
-            self.sessions.commit_when_full();
-        }
-        self.match_run(&mut events);
-        self.events = events;
-        self.sessions.commit_and_release();
-        ControlFlow::Continue(())
-    }
-
-    /// Matches events that came in a row.
-    fn match_run(&mut self, events: &mut Vec<(Arc<Published>, Option<Ticket>)>) {
-        let Some((oldest, _)) = events.first() else { return };
-        self.sessions.begin();
-        let started = clock::now();
-        self.metrics.queue_wait.record(started.duration_since(oldest.body.received));
-        let batch: Vec<&Event> = events.iter().map(|(published, _)| &*published.event).collect();
-        let outcome = match self.sessions.match_batch(&batch) {
-            Ok(()) => {
-                for (index, (published, _)) in events.iter().enumerate() {
-                    self.sessions.deliver(index, published);
-                    self.sessions.commit_when_full();
-                }
-                self.sessions.wake_readers();
-                Ok(())
-            }
-            // Engines on the CPU never fail, and those on a device have one of these to go on with.
-            Err(error) => {
-                tracing::error!(%error, events = events.len(), "events could not be matched");
-                Err(Refusal::Internal("events could not be matched"))
-            }
-        };
-        self.metrics.match_batch.record(clock::now().duration_since(started));
-        #[expect(clippy::cast_precision_loss, reason = "a batch has 65,536 events at most")]
-        self.metrics.batch_events.record(events.len() as f64);
-        for ticket in events.drain(..).filter_map(|(_, ticket)| ticket) {
-            match &outcome {
-                Ok(()) => self.sessions.answer(Answer::Ticket(ticket)),
-                Err(refusal) => ticket.settle(Err(refusal.clone())),
-            }
-        }
-    }
-
-    /// Carries a command out; says whether it was the last. Who asked may be gone by now: then nobody needs the
-    /// reply.
-    fn apply(&mut self, command: Command) -> ControlFlow<()> {
-        let sessions = &mut self.sessions;
-        sessions.begin();
-        let command = if sessions.refuses_changes() {
-            match refuse_change(command) {
-                Some(command) => command,
-                None => return ControlFlow::Continue(()),
-            }
-        } else {
-            command
-        };
-        match command {
-            Command::Match { event, ticket } => self.match_run(&mut vec![(event, ticket)]),
-            Command::Stop => {
-                // What was queued behind is refused: its senders see the channel closed.
-                sessions.commit_rest();
-                sessions.say_goodbye();
-                return ControlFlow::Break(());
-            }
-            Command::Move { client, fix, track, place, ticket } => {
-                let moved = sessions.move_client(&client, fix, track.as_deref(), Some(place));
-                match (ticket, moved) {
-                    (Some(ticket), Ok(())) => sessions.answer(Answer::Ticket(ticket)),
-                    (Some(ticket), Err(refusal)) => ticket.settle(Err(refusal)),
-                    (None, Ok(())) => {}
-                    // It was answered already, which is what the place is for.
-                    (None, Err(refusal)) => tracing::error!(?refusal, "a move could not be carried out"),
-                }
-            }
-            Command::MoveIfRoom { client, fix, track, reply } => {
-                match sessions.move_client(&client, fix, track.as_deref(), None) {
-                    Ok(()) => sessions.answer(Answer::Moved(reply)),
-                    Err(refusal) => drop(reply.send(Err(refusal))),
-                }
-            }
-            Command::Install { client, subscription, owner, answer, reply } => {
-                let owner_connection = owner.as_ref().map(|outbox| outbox.connection);
-                match sessions.install(&client, *subscription, owner_connection) {
-                    // An answer over HTTP is on its way before whatever the subscription brings.
-                    Ok(installed) => sessions.answer(Answer::Installed {
-                        owner: owner.zip(answer),
-                        reply,
-                        installed: Box::new(installed),
-                    }),
-                    Err(refusal) => drop(reply.send(Err(refusal))),
-                }
-                sessions.tell_changes();
-            }
-            Command::Remove { client, id, reply } => {
-                let done = sessions.remove(&client, &id);
-                sessions.answer(Answer::Done(reply, done));
-            }
-            Command::Get { client, id, reply } => drop(reply.send(sessions.document(&client, &id))),
-            Command::List { client, reply } => drop(reply.send(sessions.documents(&client))),
-            Command::Attach { client, outbox, resume, reply } => {
-                let connection = outbox.connection;
-                let attached = sessions.attach(&client, outbox, resume);
-                if let Err(Ok(_)) = reply.send(attached) {
-                    // The connection went away while it waited.
-                    sessions.detach(&client, connection);
-                }
-            }
-            Command::Ack { client, offset, reply } => {
-                drop(reply.send(sessions.acknowledge(&client, offset)));
-            }
-            Command::Refill { client, connection } => sessions.refill(&client, connection),
-            Command::Detach { client, connection } => sessions.detach(&client, connection),
-            Command::Forget { client, reply } => {
-                let done = sessions.forget(&client);
-                sessions.answer(Answer::Done(reply, done));
-            }
-            Command::Revoke { id, reply } => {
-                let done = sessions.revoke(&id);
-                sessions.answer(Answer::Done(reply, done));
-            }
-            Command::Deliveries { id, reply } => drop(reply.send(sessions.deliveries(&id))),
-            Command::Explain { client, question, reply } => {
-                drop(reply.send(sessions.explain(&client, *question)));
-            }
-            Command::Footprint { reply } => drop(reply.send(sessions.footprint())),
-            Command::ListClients { after, limit, reply } => {
-                drop(reply.send(sessions.list_clients(after.as_ref(), limit)));
-            }
-            Command::Disconnect { client, reply } => {
-                sessions.disconnect(&client);
-                // Whoever asked may be gone.
-                let _ = reply.send(());
-            }
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Refuses what would have to be on disk; gives everything else back. Events, and the ends of live ones, that were on their way
-/// are taken by all shards or by none: by now it is all, and who waits for them is told that they are not on disk.
-fn refuse_change(command: Command) -> Option<Command> {
-    match command {
-        Command::Move { ticket, .. } => {
-            if let Some(ticket) = ticket {
-                ticket.settle(Err(Refusal::Storage));
-            }
-        }
-        Command::MoveIfRoom { reply, .. } => drop(reply.send(Err(Refusal::Storage))),
-        Command::Install { reply, .. } => drop(reply.send(Err(Refusal::Storage))),
-        Command::Remove { reply, .. } | Command::Forget { reply, .. } => {
-            drop(reply.send(Err(Refusal::Storage)))
-        }
-        other @ (Command::Match { .. }
-        | Command::Revoke { .. }
-        | Command::Get { .. }
-        | Command::List { .. }
-        | Command::Attach { .. }
-        | Command::Ack { .. }
-        | Command::Refill { .. }
-        | Command::Detach { .. }
-        | Command::Deliveries { .. }
-        | Command::Explain { .. }
-        | Command::Footprint { .. }
-        | Command::ListClients { .. }
-        | Command::Disconnect { .. }
-        | Command::Stop) => return Some(other),
-    }
-    None
 }
