@@ -11,6 +11,7 @@ pub mod edges;
 pub mod maintenance;
 pub mod open_files;
 
+mod admission;
 mod auth;
 mod census;
 mod clock;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
+use crate::admission::Admission;
 use crate::clock;
 use crate::engines::Report;
 use crate::outbox::Reason;
@@ -19,6 +20,11 @@ pub(crate) struct Metrics {
     pub(crate) started: Instant,
     pub(crate) events: Tally,
     pub(crate) events_rejected: Tally,
+    pub(crate) alarms: Tally,
+    pub(crate) refused_load: Tally,
+    pub(crate) refused_rate: Tally,
+    admission_wait: Gauge,
+    runtime_lag: Gauge,
     pub(crate) matches: Tally,
     pub(crate) deliveries: Tally,
     pub(crate) unread: Tally,
@@ -151,6 +157,7 @@ impl Metrics {
             .build_recorder();
         let names = Names(&recorder);
         let dropped = "Deliveries lost, by cause.";
+        let refused = "Events and moves that were not admitted, by cause: more load than can be done in time, or a rate.";
         let cut_off = "Connections that the broker ended, by cause.";
         let queue = "Commands that wait for an engine.";
         let depth =
@@ -160,6 +167,19 @@ impl Metrics {
             started: clock::now(),
             events: names.tally("nearcast_events_total", "Events accepted.", &[]),
             events_rejected: names.tally("nearcast_events_rejected_total", "Events refused.", &[]),
+            alarms: names.tally("nearcast_alarms_total", "Alarms among the accepted events.", &[]),
+            refused_load: names.tally("nearcast_admission_refused_total", refused, &[("cause", "load")]),
+            refused_rate: names.tally("nearcast_admission_refused_total", refused, &[("cause", "rate")]),
+            admission_wait: names.gauge(
+                "nearcast_admission_wait_seconds",
+                "How long an event that comes now waits for an engine, by estimate.",
+                NO_LABELS,
+            ),
+            runtime_lag: names.gauge(
+                "nearcast_runtime_lag_seconds",
+                "How much later than due a task gets its turn.",
+                NO_LABELS,
+            ),
             matches: names.tally("nearcast_matches_total", "Pairs of event and subscription.", &[]),
             deliveries: names.tally("nearcast_deliveries_total", "Pairs of event and client.", &[]),
             unread: names.tally("nearcast_drops_total", dropped, &[("cause", "no-reader")]),
@@ -253,6 +273,12 @@ impl Metrics {
     pub(crate) fn show_live_objects(&self, count: usize) {
         #[expect(clippy::cast_precision_loss, reason = "there are a billion at most")]
         self.live_objects.set(count as f64);
+    }
+
+    /// Takes over what the admission goes by.
+    pub(crate) fn show_admission(&self, admission: &Admission) {
+        self.admission_wait.set(admission.wait().as_secs_f64());
+        self.runtime_lag.set(admission.lag().as_secs_f64());
     }
 
     /// Takes over how much is kept.

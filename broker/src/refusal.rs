@@ -10,15 +10,15 @@ pub(crate) enum Refusal {
     Malformed { detail: String, line: usize, column: usize },
     /// JSON, but not the document that was asked for.
     Invalid(Vec<Fault>),
-    /// The protocol has it and this build has not.
-    NotYet { pointer: String, what: &'static str },
     /// More bytes than a setting allows.
     TooLarge { what: &'static str, limit: u64, setting: &'static str },
     /// More things than a setting allows.
     Limit { what: &'static str, limit: u64, setting: &'static str },
-    /// Faster than a setting allows.
+    /// Events faster than a setting allows.
     TooFast { limit: u64, setting: &'static str },
-    /// The engines did not keep up for as long as a sender may be held back.
+    /// Moves faster than a setting allows.
+    TooManyMoves { limit: u64, setting: &'static str },
+    /// It could not be done in time.
     Overloaded,
     /// It is not on disk, since that took nothing.
     Storage,
@@ -60,16 +60,12 @@ impl Refusal {
         Self::Invalid(vec![Fault { pointer: pointer.into(), detail: detail.into() }])
     }
 
-    /// `member` of the document at `pointer` is not there yet.
-    pub(crate) fn not_yet(pointer: impl Into<String>, what: &'static str) -> Self {
-        Self::NotYet { pointer: pointer.into(), what }
-    }
-
     /// When it makes sense to try again, in seconds.
     pub(crate) fn retry_after_s(&self) -> Option<u32> {
         if matches!(
             self,
             Self::TooFast { .. }
+                | Self::TooManyMoves { .. }
                 | Self::Overloaded
                 | Self::Storage
                 | Self::NotStored(_)
@@ -98,8 +94,6 @@ impl Refusal {
     pub(crate) fn below(mut self, parent: &str) -> Self {
         if let Self::Invalid(faults) = &mut self {
             faults.iter_mut().for_each(|fault| fault.pointer.insert_str(0, parent));
-        } else if let Self::NotYet { pointer, .. } = &mut self {
-            pointer.insert_str(0, parent);
         }
         self
     }
@@ -121,7 +115,8 @@ impl Refusal {
             fact("column", Value::from(*column));
         } else if let Self::TooLarge { limit, setting, .. }
         | Self::Limit { limit, setting, .. }
-        | Self::TooFast { limit, setting } = self
+        | Self::TooFast { limit, setting }
+        | Self::TooManyMoves { limit, setting } = self
         {
             fact("limit", Value::from(*limit));
             fact("setting", Value::from(*setting));
@@ -131,11 +126,6 @@ impl Refusal {
             fact("of", Value::from(*of));
         } else if let Self::Invalid(faults) = self {
             problem.errors.clone_from(faults);
-        } else if let Self::NotYet { pointer, what } = self
-            && !pointer.is_empty()
-        {
-            problem.errors =
-                vec![Fault { pointer: pointer.clone(), detail: format!("{what} is not there yet") }];
         }
         problem
     }
@@ -144,11 +134,11 @@ impl Refusal {
         match self {
             Self::Malformed { .. } => ("malformed-json", "malformed JSON", 400),
             Self::Invalid(_) => ("invalid-document", "the document is not valid", 400),
-            Self::NotYet { .. } => ("not-implemented", "not implemented yet", 501),
             Self::TooLarge { .. } => ("too-large", "too large", 413),
             Self::Limit { .. } => ("limit-reached", "a limit is reached", 409),
             Self::TooFast { .. } => ("too-many-events", "too many events", 429),
-            Self::Overloaded => ("overloaded", "the broker is overloaded", 503),
+            Self::TooManyMoves { .. } => ("too-many-moves", "too many moves", 429),
+            Self::Overloaded => ("overloaded", "the broker is overloaded", 429),
             Self::Storage | Self::NotStored(_) => ("storage", "not on disk", 503),
             Self::Stopping => ("stopping", "the broker is stopping", 503),
             Self::Recovering { .. } => ("recovering", "the broker is starting", 503),
@@ -178,13 +168,15 @@ impl Refusal {
                 [one] => format!("{}: {}", one.pointer, one.detail),
                 [one, rest @ ..] => format!("{}: {} (and {} more)", one.pointer, one.detail, rest.len()),
             },
-            Self::NotYet { what, .. } => format!("{what} is not there yet"),
             Self::TooLarge { what, limit, setting } => {
                 format!("{what} may have at most {limit} bytes ({setting})")
             }
             Self::Limit { what, limit, setting } => format!("at most {limit} {what} ({setting})"),
             Self::TooFast { limit, setting } => format!("at most {limit} events per second ({setting})"),
-            Self::Overloaded => "the engines do not keep up".to_owned(),
+            Self::TooManyMoves { limit, setting } => format!("at most {limit} moves per second ({setting})"),
+            Self::Overloaded => {
+                "the broker has more to do than it can in time, and nothing was done of this".to_owned()
+            }
             Self::Storage => {
                 "the disk takes nothing now: this is not on disk, and may still take effect".to_owned()
             }

@@ -16,11 +16,13 @@ pub(crate) enum Scope {
     Subscribe = 2,
     /// All that, in the name of any client, and see what became of events.
     Admin = 4,
+    /// Publish alarms, for which the others wait.
+    Alarm = 8,
 }
 
 impl Scope {
     /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Publish, Self::Subscribe, Self::Admin];
+    pub(crate) const ALL: [Self; 4] = [Self::Publish, Self::Subscribe, Self::Admin, Self::Alarm];
 
     /// As the claim `scope` has it.
     pub(crate) const fn name(self) -> &'static str {
@@ -28,6 +30,7 @@ impl Scope {
             Self::Publish => "publish",
             Self::Subscribe => "subscribe",
             Self::Admin => "admin",
+            Self::Alarm => "alarm",
         }
     }
 }
@@ -129,11 +132,12 @@ mod tests {
     #[test]
     fn scopes_are_names_with_spaces_between() {
         let allowed = |claim: &str| Scope::ALL.map(|scope| Scopes::read(claim).allows(scope));
-        assert_eq!(allowed(""), [false, false, false]);
-        assert_eq!(allowed("openid publish profile"), [true, false, false]);
-        assert_eq!(allowed("subscribe"), [false, true, false]);
-        assert_eq!(allowed("subscribe publish"), [true, true, false]);
-        assert_eq!(allowed("admin"), [true, true, true]);
+        assert_eq!(allowed(""), [false, false, false, false]);
+        assert_eq!(allowed("openid publish profile"), [true, false, false, false]);
+        assert_eq!(allowed("subscribe"), [false, true, false, false]);
+        assert_eq!(allowed("subscribe publish"), [true, true, false, false]);
+        assert_eq!(allowed("alarm publish"), [true, false, false, true]);
+        assert_eq!(allowed("admin"), [true, true, true, true]);
         for claim in ["Publish", "publisher", "publish,subscribe", "pub lish", "publish\tsubscribe"] {
             assert_eq!(Scopes::read(claim), Scopes::default(), "{claim}");
         }

@@ -31,9 +31,14 @@ impl Renewable {
         self.first.tenant.as_deref()
     }
 
+    /// The scopes as they are now.
+    pub(crate) fn scopes(&self) -> Scopes {
+        Scopes(self.scopes.load(Ordering::Relaxed))
+    }
+
     /// Refuses who lacks a scope.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Refusal> {
-        Scopes(self.scopes.load(Ordering::Relaxed)).require(scope)
+        self.scopes().require(scope)
     }
 
     /// Goes on by another permit, which has to be the same one's and let it be here.

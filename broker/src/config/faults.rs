@@ -101,6 +101,7 @@ impl Config {
             ("sessions.kept_s", self.sessions.kept_s),
             ("sessions.kept_total_bytes", self.sessions.kept_total_bytes as u64),
             ("queue.commands", self.queue.commands as u64),
+            ("admission.delay_ms", self.admission.delay_ms),
             ("outbox.frames", self.outbox.frames as u64),
             ("outbox.bytes", self.outbox.bytes as u64),
             ("outbox.answers", self.outbox.answers as u64),

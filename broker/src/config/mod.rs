@@ -28,6 +28,8 @@ pub struct Config {
     pub limits: Limits,
     pub sessions: Sessions,
     pub queue: Queue,
+    pub admission: Admission,
+    pub quotas: Quotas,
     pub outbox: Outbox,
     pub connection: Connection,
     pub log: Log,
@@ -156,6 +158,7 @@ pub struct Limits {
     pub connections: usize,
     pub readers_per_client: usize,
     pub events_per_second: u32,
+    pub moves_per_second: u32,
     pub rejected_listed: usize,
     pub problems_in_a_row: u32,
 }
@@ -214,6 +217,23 @@ const BATCH_ON_CPU: usize = 512;
 const BATCH_ON_DISK: usize = 2_048;
 /// Commands that an engine on a device takes at once at most, unless set.
 const BATCH_ON_DEVICE: usize = 65_536;
+
+/// Section `admission`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Admission {
+    pub delay_ms: u64,
+}
+
+/// Section `quotas`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Quotas {
+    pub tenant_events_per_second: u32,
+    pub tenant_moves_per_second: u32,
+}
 
 /// Section `outbox`.
 #[derive(Clone, Debug, Deserialize)]

@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::AbortHandle;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
@@ -175,49 +175,5 @@ impl Sockets {
         for handle in self.handles.lock().unwrap_or_else(PoisonError::into_inner).values() {
             handle.abort();
         }
-    }
-}
-
-/// How fast one connection may publish. One second's worth may come at once.
-#[derive(Clone)]
-pub(crate) struct Pace {
-    per_second: u32,
-    /// Events left, and when that was so. A std mutex: held for a subtraction.
-    bucket: Option<Arc<Mutex<(f64, Instant)>>>,
-}
-
-impl Pace {
-    pub(crate) fn new(per_second: u32) -> Self {
-        let bucket = (per_second > 0).then(|| Arc::new(Mutex::new((f64::from(per_second), Instant::now()))));
-        Self { per_second, bucket }
-    }
-
-    /// Takes one event.
-    pub(crate) fn take(&self) -> Result<(), Refusal> {
-        let Some(bucket) = &self.bucket else { return Ok(()) };
-        let most = f64::from(self.per_second);
-        let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let left = (bucket.0 + now.duration_since(bucket.1).as_secs_f64() * most).min(most);
-        let taken = left >= 1.0;
-        *bucket = (if taken { left - 1.0 } else { left }, now);
-        if taken {
-            return Ok(());
-        }
-        Err(Refusal::TooFast { limit: self.per_second.into(), setting: "limits.events_per_second" })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_second_s_worth_may_come_at_once_and_no_more() {
-        let pace = Pace::new(2);
-        assert!(pace.take().is_ok() && pace.take().is_ok());
-        assert!(matches!(pace.take(), Err(Refusal::TooFast { limit: 2, .. })));
-        let unlimited = Pace::new(0);
-        assert!((0..1_000).all(|_| unlimited.take().is_ok()));
     }
 }

@@ -13,8 +13,10 @@ use wire::Accepted;
 use super::batch::{self, Tally, Work};
 use super::body::{self, Format, Parts};
 use super::path::{EventPath, Permitted};
-use super::{App, Pace, error};
-use crate::auth;
+use super::{App, error};
+use crate::admission::{Flow, Pass, Publisher};
+use crate::auth::{self, Scope, Scopes};
+use crate::ingest::feature::{Published, may_be_alarm};
 use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
 use crate::receipt::Receipt;
@@ -47,14 +49,13 @@ const SEQUENCE: &str = concat!(
     responses(
         (status = 202, description = "Matched against every subscription that was acknowledged before", body = Accepted),
         (status = "4XX", description = "Not accepted", body = wire::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "Faster than limits.events_per_second", body = wire::Problem, content_type = "application/problem+json"),
-        (status = 501, description = "Asks for what is not there yet", body = wire::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "The broker is overloaded or stopping, or its disk takes nothing", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Faster than limits.events_per_second or the tenant's quota, or more than the broker can do in time", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The broker is starting or stopping, or its disk takes nothing", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn publish(
     State(app): State<Arc<App>>,
-    Extension(pace): Extension<Pace>,
+    Extension(flow): Extension<Arc<Flow>>,
     Permitted(permit): Permitted,
     headers: HeaderMap,
     body: Body,
@@ -64,9 +65,11 @@ pub(crate) async fn publish(
     let receipt = app.shards.receipt();
     let mut work = Publish {
         app: &app,
-        pace: &pace,
+        publisher: &app.admission.publisher(&permit, &flow),
         tenant: permit.tenant.as_deref(),
+        scopes: permit.scopes,
         expires: permit.expires,
+        is_batch: true,
         receipt: receipt.as_ref(),
     };
     let published = match Format::of(&headers)? {
@@ -91,11 +94,14 @@ pub(crate) async fn publish(
 /// Publishing of events, whichever way they come.
 pub(crate) struct Publish<'a> {
     pub(crate) app: &'a App,
-    pub(crate) pace: &'a Pace,
+    pub(crate) publisher: &'a Publisher,
     /// Whose the events are.
     pub(crate) tenant: Option<&'a str>,
+    pub(crate) scopes: Scopes,
     /// When the request's token ends, should that be before its body does.
     pub(crate) expires: Option<Instant>,
+    /// Whether others come behind it in the same request, so that it can be held back.
+    pub(crate) is_batch: bool,
     /// Of the request, where its answer waits for something.
     pub(crate) receipt: Option<&'a Arc<Receipt>>,
 }
@@ -104,7 +110,7 @@ impl Work for Publish<'_> {
     const DONE: &'static str = "accepted";
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
-        self.event(|app| app.features.parse(self.tenant, text)).await
+        self.event(text, |app| app.features.parse(self.tenant, text)).await
     }
 
     fn too_large(&self) -> Refusal {
@@ -116,15 +122,16 @@ impl Work for Publish<'_> {
 impl Publish<'_> {
     async fn event(
         &self,
-        parse: impl FnOnce(&App) -> Result<crate::ingest::feature::Published, Refusal>,
+        text: &str,
+        parse: impl FnOnce(&App) -> Result<Published, Refusal>,
     ) -> Result<(), Refusal> {
         let app = self.app;
-        let started = Instant::now();
-        let allowed = auth::check_time(self.expires, started).and_then(|()| self.pace.take());
-        let outcome = match allowed.and_then(|()| parse(app)) {
-            Ok(published) => {
-                app.metrics.ingest.record(started.elapsed());
-                app.shards.publish(published, self.receipt).await
+        let outcome = match self.admit(text, parse).await {
+            Ok((published, pass)) => {
+                let is_alarm = published.body.is_alarm;
+                let outcome = app.admission.publish(published, pass, self.receipt).await;
+                app.metrics.alarms.add(u64::from(is_alarm && outcome.is_ok()));
+                outcome
             }
             Err(refusal) => Err(refusal),
         };
@@ -133,6 +140,40 @@ impl Publish<'_> {
             Err(_) => app.metrics.events_rejected.add(1),
         }
         outcome
+    }
+
+    /// Reads an event that may be published. One that cannot be an alarm is not read before it is known that it is admitted.
+    async fn admit(
+        &self,
+        text: &str,
+        parse: impl FnOnce(&App) -> Result<Published, Refusal>,
+    ) -> Result<(Published, Option<Arc<Pass>>), Refusal> {
+        let started = Instant::now();
+        auth::check_time(self.expires, started)?;
+        let is_ordinary = !(self.scopes.allows(Scope::Alarm) && may_be_alarm(text));
+        let mut pass = None;
+        if is_ordinary {
+            pass = self.admit_ordinary(started).await?;
+        }
+        let parsing = Instant::now();
+        let published = parse(self.app)?;
+        self.app.metrics.ingest.record(parsing.elapsed());
+        if published.body.is_alarm {
+            self.scopes.require(Scope::Alarm)?;
+            pass = Some(self.app.admission.alarm(self.publisher, started));
+        } else if !is_ordinary {
+            pass = self.admit_ordinary(started).await?;
+        }
+        Ok((published, pass))
+    }
+
+    async fn admit_ordinary(&self, now: Instant) -> Result<Option<Arc<Pass>>, Refusal> {
+        let admission = &self.app.admission;
+        if self.is_batch {
+            admission.event_of_batch(self.publisher).await
+        } else {
+            admission.event(self.publisher, now)
+        }
     }
 }
 
@@ -157,7 +198,8 @@ async fn json(
         Some("\"FeatureCollection\"") => collection(app, head, None, work, tally).await,
         _ => {
             let tenant = work.tenant;
-            work.event(|app| app.features.parse_members(tenant, text, members)).await?;
+            work.is_batch = false;
+            work.event(text, |app| app.features.parse_members(tenant, text, members)).await?;
             tally.done += 1;
             Ok(())
         }

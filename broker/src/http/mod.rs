@@ -35,8 +35,9 @@ use matcher::geo::World;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use connection::{Pace, Sockets, Stream, refuse_connection};
+pub(crate) use connection::{Sockets, Stream, refuse_connection};
 
+use crate::admission::Admission;
 use crate::auth::Gate;
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
@@ -55,6 +56,7 @@ pub(crate) struct App {
     pub(crate) config: Arc<Config>,
     pub(crate) world: World,
     pub(crate) shards: Shards,
+    pub(crate) admission: Admission,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) features: FeatureReader,
     pub(crate) subscriptions: SubscriptionReader,
@@ -93,6 +95,7 @@ impl App {
             .with_store(shards.has_store());
         Arc::new(Self {
             world,
+            admission: Admission::new(&config, shards.clone(), Arc::clone(&metrics)),
             shards,
             metrics,
             features,

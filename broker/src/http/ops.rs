@@ -7,7 +7,8 @@ use super::answers::Answers;
 use super::batch::Work as _;
 use super::body::Bound;
 use super::events::Publish;
-use super::{App, Pace, encode, positions};
+use super::{App, encode, positions};
+use crate::admission::Publisher;
 use crate::auth::{Renewable, Scope, Token};
 use crate::ingest::json::{self, Members};
 use crate::outbox::Outbox;
@@ -25,7 +26,7 @@ pub(crate) struct Asker {
     pub(crate) client: Arc<str>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) permit: Renewable,
-    pub(crate) pace: Pace,
+    pub(crate) publisher: Publisher,
 }
 
 impl Asker {
@@ -40,7 +41,8 @@ impl Asker {
             Err(refusal) => {
                 self.app.metrics.problems.add(1);
                 answers.push(encode::problem(reference, &refusal));
-                return false;
+                // That there is too much to do is no fault of the frame.
+                return refusal == Refusal::Overloaded;
             }
         }
         true
@@ -140,8 +142,15 @@ impl Asker {
         let event = members.take("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
         let receipt = self.app.shards.receipt();
         // The connection itself ends with its token.
-        let (app, pace, tenant) = (&*self.app, &self.pace, self.permit.tenant());
-        let mut work = Publish { app, pace, tenant, expires: None, receipt: receipt.as_ref() };
+        let mut work = Publish {
+            app: &self.app,
+            publisher: &self.publisher,
+            tenant: self.permit.tenant(),
+            scopes: self.permit.scopes(),
+            expires: None,
+            is_batch: false,
+            receipt: receipt.as_ref(),
+        };
         work.element(event).await.map_err(|refusal| refusal.below("/event"))?;
         Ok(receipt.map_or(Answer::Ok, |receipt| Answer::Later { receipt, is_wanted: true }))
     }
@@ -232,7 +241,9 @@ mod tests {
         };
         app.shards.ask(&client, attach).await.unwrap().unwrap();
         let permit = Renewable::new(Arc::new(Permit::of_everything()));
-        let asker = Asker { app: Arc::clone(&app), client, outbox, permit, pace: Pace::new(0) };
+        let flow = crate::admission::flow_of_connection(&app.config);
+        let publisher = app.admission.publisher(&Permit::of_everything(), &flow);
+        let asker = Asker { app: Arc::clone(&app), client, outbox, permit, publisher };
         let mut answers = Answers::new(&app, &asker.outbox);
 
         let mut expected = vec![r#"{"op":"ready""#.to_owned()];

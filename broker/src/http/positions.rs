@@ -54,6 +54,7 @@ pub(crate) async fn move_client(
     told: Move,
     receipt: Option<&Arc<Receipt>>,
 ) -> Result<(), Refusal> {
+    app.admission.client_move(client, Instant::now())?;
     app.shards.move_client(client, told, receipt).await?;
     app.metrics.moves.add(1);
     Ok(())

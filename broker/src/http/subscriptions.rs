@@ -23,7 +23,6 @@ use crate::tenant;
         (status = 201, description = "Made; the normalised form", body = wire::Subscription),
         (status = 200, description = "Replaced; the normalised form", body = wire::Subscription),
         (status = "4XX", description = "Not made", body = wire::Problem, content_type = "application/problem+json"),
-        (status = 501, description = "Asks for what is not there yet", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn put(

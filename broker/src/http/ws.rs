@@ -18,7 +18,8 @@ use super::handshake::Handshake;
 use super::ops::Asker;
 use super::path::{ClientPath, Permitted};
 use super::woken::Woken;
-use super::{App, Pace, encode, sse};
+use super::{App, encode, sse};
+use crate::admission::{Flow, Publisher};
 use crate::auth::{Permit, Renewable, SUBPROTOCOL};
 use crate::metrics::Raised;
 use crate::outbox::Entry;
@@ -49,7 +50,7 @@ const IDLE_BATCH: usize = 8;
 )]
 pub(crate) async fn upgrade(
     State(app): State<Arc<App>>,
-    Extension(pace): Extension<Pace>,
+    Extension(flow): Extension<Arc<Flow>>,
     Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
     RawQuery(query): RawQuery,
@@ -66,9 +67,10 @@ pub(crate) async fn upgrade(
         .write_buffer_size(settings.write_buffer_bytes)
         .max_message_size(frame_bytes)
         .max_frame_size(frame_bytes);
+    let publisher = app.admission.publisher(&permit, &flow);
     Ok(upgrade.on_upgrade(move |socket| {
         let tasks = app.tasks.clone();
-        tasks.track_future(serve(socket, app, client, permit, pace, resume))
+        tasks.track_future(serve(socket, app, client, permit, publisher, resume))
     }))
 }
 
@@ -88,7 +90,7 @@ async fn serve(
     app: Arc<App>,
     client: Arc<str>,
     permit: Arc<Permit>,
-    pace: Pace,
+    publisher: Publisher,
     resume: Resume,
 ) {
     let _counted = Raised::new(&app.metrics, |metrics| &metrics.websockets);
@@ -101,7 +103,7 @@ async fn serve(
         client: Arc::clone(&client),
         outbox,
         permit: Renewable::new(permit),
-        pace,
+        publisher,
     };
     // Cut off, it has nothing more to say.
     let _ = Abortable::new(converse(socket, asker, resume), registration).await;

@@ -43,20 +43,23 @@ pub(crate) struct Body {
     pub(crate) received: Instant,
     /// What it is about.
     pub(crate) object: ObjectHash,
+    /// Whether it goes before others (`"priority": "alarm"`).
+    pub(crate) is_alarm: bool,
     /// Its record on disk, once there is a need for one, which is there for as long as the body is.
     pub(crate) stored: OnceLock<Arc<StoredBody>>,
 }
 
 impl Body {
     pub(crate) fn new(text: Box<str>, received: Instant, object: ObjectHash) -> Self {
-        Self { text, received, object, stored: OnceLock::new() }
+        Self { text, received, object, is_alarm: false, stored: OnceLock::new() }
     }
 
     /// One that was read back from disk.
     pub(crate) fn read_back(text: Box<str>, stored: Arc<StoredBody>) -> Self {
         // What was published is a Feature.
         let object = ObjectHash::of_feature(&text).unwrap_or_default();
-        Self { stored: OnceLock::from(stored), ..Self::new(text, clock::now(), object) }
+        let is_alarm = Members::parse(&text).is_ok_and(|members| members.get("priority") == Some(ALARM));
+        Self { is_alarm, stored: OnceLock::from(stored), ..Self::new(text, clock::now(), object) }
     }
 }
 
@@ -97,7 +100,11 @@ struct Read<'a> {
     life: Option<Life<'a>>,
     id: Option<Cow<'a, str>>,
     has_time: bool,
+    is_alarm: bool,
 }
+
+/// What an alarm has for its `priority`.
+const ALARM: &str = "\"alarm\"";
 
 /// Reads Features.
 pub(crate) struct FeatureReader {
@@ -160,7 +167,7 @@ impl FeatureReader {
     ) -> Result<Published, Refusal> {
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
-        let Read { event, life, id, has_time } = self.read(tenant, &mut members)?;
+        let Read { event, life, id, has_time, is_alarm } = self.read(tenant, &mut members)?;
         let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
         let object = match (&life, &id) {
             (Some(Life { key: Some(key), .. }), _) => ObjectHash::new(Some(key), ""),
@@ -171,7 +178,7 @@ impl FeatureReader {
         let live = life
             .map(|life| self.lives.begin(life, tenant.unwrap_or_default(), &id.to_string()))
             .transpose()?;
-        let body = Body::new(complete(text, &id, has_time), clock::now(), object);
+        let body = Body { is_alarm, ..Body::new(complete(text, &id, has_time), clock::now(), object) };
         Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
     }
 
@@ -191,9 +198,9 @@ impl FeatureReader {
     }
 
     fn read<'a>(&self, tenant: Option<&str>, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
-        refuse_what_is_not_there_yet(members)?;
         let mut faults = Vec::new();
         check_kind(members, &mut faults);
+        let is_alarm = is_alarm(members, &mut faults);
         let position = self.geometry(members, &mut faults);
         let reach = self.reach(members, &mut faults);
         let life = self.lives.read(members, &mut faults);
@@ -223,7 +230,7 @@ impl FeatureReader {
             }
             tenant::mark(&mut event, tenant);
         }
-        Ok(Read { event, life, id, has_time })
+        Ok(Read { event, life, id, has_time, is_alarm })
     }
 
     fn made_id(&self) -> MadeId {
@@ -336,12 +343,20 @@ fn complete(text: &str, id: &Id<'_>, has_time: bool) -> Box<str> {
     body.into_boxed_str()
 }
 
-/// Members that the protocol has and this build has not: told by name, so that nobody waits for their effect.
-fn refuse_what_is_not_there_yet(members: &Members<'_>) -> Result<(), Refusal> {
-    match members.get("priority") {
-        None | Some("\"normal\"") => Ok(()),
-        Some("\"alarm\"") => Err(Refusal::not_yet("/priority", "priority alarm")),
-        Some(_) => Err(Refusal::invalid("/priority", "must be \"normal\" or \"alarm\"")),
+/// Whether a text can be an alarm's. That most are not is seen without taking them apart.
+pub(crate) fn may_be_alarm(text: &str) -> bool {
+    text.contains(ALARM)
+}
+
+fn is_alarm(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> bool {
+    match members.take("priority") {
+        None | Some("\"normal\"") => false,
+        Some(ALARM) => true,
+        Some(_) => {
+            let detail = "must be \"normal\" or \"alarm\"".to_owned();
+            faults.push(Fault { pointer: "/priority".to_owned(), detail });
+            false
+        }
     }
 }
 
@@ -353,7 +368,6 @@ fn check_kind(members: &mut Members<'_>, faults: &mut Vec<Fault>) {
     if !members.take("type").is_some_and(is_feature) {
         faults.push(Fault { pointer: "/type".to_owned(), detail: "must be \"Feature\"".to_owned() });
     }
-    members.take("priority");
 }
 
 /// The id, where there is one; GeoJSON has texts and numbers.
@@ -465,11 +479,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_yet_is_told_by_name() {
-        let Err(Refusal::NotYet { pointer, .. }) = parse(&feature(r#","priority":"alarm""#)) else {
-            panic!("a priority that nothing comes of")
-        };
-        assert_eq!(pointer, "/priority");
+    fn an_alarm_says_so_and_may_be_told_from_the_text() {
+        for (members, is_alarm) in [
+            (r#","priority":"alarm""#, true),
+            (r#","priority" : "alarm","ttl_s":5"#, true),
+            (r#","priority":"normal""#, false),
+            (r#","properties":{"priority":"alarm"}"#, false),
+            ("", false),
+        ] {
+            let text = feature(members);
+            let body = parse(&text).unwrap().body;
+            assert_eq!(body.is_alarm, is_alarm, "{text}");
+            assert!(may_be_alarm(&text) || !is_alarm, "{text}");
+        }
     }
 
     #[test]

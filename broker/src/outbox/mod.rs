@@ -253,7 +253,8 @@ impl Outbox {
         self.state().waits(offset)
     }
 
-    /// Puts a delivery in; at the bound the policy decides what is lost.
+    /// Puts a delivery in, an alarm before others that wait; at the bound the policy decides what is lost. Offsets are told in
+    /// the order of writing: those of the overtaken ones move up by one.
     pub(crate) fn push_delivery(&self, delivery: Delivery) -> Pushed {
         let mut state = self.state();
         if state.close.is_some() {
@@ -270,7 +271,7 @@ impl Outbox {
                 return Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps), cut_off: true };
             }
         }
-        state.push(Entry::Delivery(delivery));
+        state.push_by_priority(delivery);
         Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps), cut_off: false }
     }
 

@@ -60,8 +60,23 @@ impl Queue {
 
     /// Puts an entry at the end.
     pub(super) fn push(&mut self, entry: Entry) -> Spot {
-        let node = Node { entry: Some(entry), before: self.last, after: None };
-        let spot = match self.free.pop() {
+        let spot = self.put(Node { entry: Some(entry), before: self.last, after: None });
+        self.link(self.last, Some(spot));
+        self.last = Some(spot);
+        spot
+    }
+
+    /// Puts an entry before another.
+    pub(super) fn insert_before(&mut self, next: Spot, entry: Entry) -> Spot {
+        let before = self.before(next);
+        let spot = self.put(Node { entry: Some(entry), before, after: Some(next) });
+        self.link(before, Some(spot));
+        self.nodes[next].before = Some(spot);
+        spot
+    }
+
+    fn put(&mut self, node: Node) -> Spot {
+        match self.free.pop() {
             Some(spot) => {
                 self.nodes[spot] = node;
                 spot
@@ -70,10 +85,7 @@ impl Queue {
                 self.nodes.push(node);
                 self.nodes.len() - 1
             }
-        };
-        self.link(self.last, Some(spot));
-        self.last = Some(spot);
-        spot
+        }
     }
 
     /// Takes an entry out.

@@ -20,7 +20,14 @@ pub(super) struct State {
     latest: HashMap<Subject, (u64, Spot), foldhash::fast::RandomState>,
     /// Those before them, by offset.
     superseded: BTreeMap<u64, Spot>,
-    /// Whether a delivery may have been lost that was not the oldest.
+    /// Where the next alarm goes: before the first of those entries at the end that it overtakes, if there are any.
+    overtaken: Option<Spot>,
+    /// Whether an alarm has overtaken others, for as long as anything waits: entries are then told by their place, not by the
+    /// numbers they have.
+    is_reordered: bool,
+    /// The last offset that the writer was told, while entries are out of their order.
+    told: u64,
+    /// Whether a delivery may have been lost that was not the oldest, or is out of its order.
     has_holes: bool,
     /// Whether there is more for the reader than had room, and nobody has asked for it yet.
     pub(super) is_behind: bool,
@@ -50,6 +57,9 @@ impl State {
             bytes: 0,
             latest: HashMap::default(),
             superseded: BTreeMap::new(),
+            overtaken: None,
+            is_reordered: false,
+            told: 0,
             has_holes: false,
             is_behind: false,
             close: None,
@@ -74,8 +84,22 @@ impl State {
         let last = self.queue.iter_back().find_map(offset_of);
         let is_between =
             first.is_some_and(|first| first <= offset) && last.is_some_and(|last| offset <= last);
-        is_between
+        (is_between || self.is_reordered)
             && (!self.has_holes || self.queue.iter_back().any(|entry| offset_of(entry) == Some(offset)))
+    }
+
+    /// Puts a delivery at the end, or, of an alarm, before the deliveries and losses that wait there, but behind everything
+    /// else.
+    pub(super) fn push_by_priority(&mut self, delivery: Delivery) {
+        if let (true, Some(overtaken)) = (delivery.body.is_alarm, self.overtaken) {
+            self.reorder();
+            let entry = Entry::Delivery(delivery);
+            self.bytes += entry.bytes();
+            self.deliveries_count += 1;
+            self.queue.insert_before(overtaken, entry);
+        } else {
+            self.push(Entry::Delivery(delivery));
+        }
     }
 
     /// Puts an entry at the end. A gap that goes on where the last one ended becomes one with it, so that they are never
@@ -101,18 +125,60 @@ impl State {
             }
             Entry::Gap(_) => None,
         };
+        let can_be_overtaken = match &entry {
+            Entry::Answer(_) => false,
+            Entry::Delivery(delivery) => !delivery.body.is_alarm,
+            Entry::Gap(gap) => gap.is_loss(),
+        };
         let spot = self.queue.push(entry);
+        self.overtaken = if can_be_overtaken { self.overtaken.or(Some(spot)) } else { None };
         if let Some((subject, offset)) = subject {
             self.latest.insert(subject, (offset, spot));
         }
+    }
+
+    /// Entries are about to be out of their order: from here on offsets are counted as they are told. Whatever waits follows
+    /// upon each other without a hole, so that the numbers are the same, dealt out anew.
+    fn reorder(&mut self) {
+        self.has_holes = true;
+        if !std::mem::replace(&mut self.is_reordered, true)
+            && let Some(first) = self.queue.iter().find_map(first_offset_of)
+        {
+            self.told = first - 1;
+        }
+    }
+
+    /// The offsets that an entry is told with.
+    fn renumber(&mut self, entry: &mut Entry) {
+        match entry {
+            Entry::Answer(_) => {}
+            Entry::Delivery(delivery) => {
+                self.told += 1;
+                delivery.offset = self.told;
+            }
+            Entry::Gap(gap) => {
+                let from = self.told + 1;
+                self.told += gap.count();
+                *gap = Gap { from, to: self.told, ..*gap };
+            }
+        }
+    }
+
+    /// Takes an entry out.
+    fn remove(&mut self, spot: Spot) -> Option<Entry> {
+        if self.overtaken == Some(spot) {
+            self.overtaken = self.queue.after(spot);
+        }
+        self.queue.remove(spot)
     }
 
     fn policy(&self, delivery: &Delivery) -> OverflowName {
         delivery.overflow.unwrap_or(self.overflow)
     }
 
+    /// An alarm is not lost for a newer one.
     fn keeps_latest(&self, delivery: &Delivery) -> bool {
-        self.policy(delivery) == OverflowName::KeepLatest
+        !delivery.body.is_alarm && self.policy(delivery) == OverflowName::KeepLatest
     }
 
     /// Takes note that a delivery comes: an earlier one of its subject gives way before others do.
@@ -140,14 +206,17 @@ impl State {
         true
     }
 
-    /// Where the oldest delivery is, and what it wants at the bound.
+    /// Where the oldest delivery is, and what it wants at the bound. An alarm is the oldest only among alarms.
     pub(super) fn oldest(&self) -> Option<(Spot, OverflowName)> {
         let spots = std::iter::successors(self.queue.first(), |spot| self.queue.after(*spot));
-        let mut entries = spots.filter_map(|spot| Some((spot, self.queue.get(spot)?)));
-        entries.find_map(|(spot, entry)| match entry {
-            Entry::Delivery(delivery) => Some((spot, self.policy(delivery))),
+        let mut deliveries = spots.filter_map(|spot| match self.queue.get(spot)? {
+            Entry::Delivery(delivery) => Some((spot, delivery)),
             Entry::Answer(_) | Entry::Gap(_) => None,
-        })
+        });
+        let first = deliveries.next()?;
+        let ordinary = std::iter::once(first).chain(deliveries).find(|(_, delivery)| !delivery.body.is_alarm);
+        let (spot, delivery) = ordinary.unwrap_or(first);
+        Some((spot, self.policy(delivery)))
     }
 
     /// Puts a gap in the place of a delivery, which becomes one with those around it: there are never more of them than
@@ -164,7 +233,7 @@ impl State {
         match self.gap_beside(spot, Queue::before) {
             Some((before, told)) if told.to + 1 == gap.from => {
                 gap = told.joined(gap);
-                self.queue.remove(spot);
+                self.remove(spot);
                 place = before;
             }
             _ => self.bytes += ENTRY_BYTES,
@@ -173,7 +242,7 @@ impl State {
             && gap.to + 1 == told.from
         {
             gap = gap.joined(told);
-            self.queue.remove(after);
+            self.remove(after);
             self.bytes -= ENTRY_BYTES;
         }
         self.queue.replace(place, Entry::Gap(gap));
@@ -243,11 +312,17 @@ impl State {
                 }
                 Entry::Gap(_) => {}
             }
-            batch.extend(self.queue.remove(spot));
+            if let Some(mut entry) = self.remove(spot) {
+                if self.is_reordered {
+                    self.renumber(&mut entry);
+                }
+                batch.push(entry);
+            }
         }
         self.bytes -= bytes_taken;
         if self.queue.is_empty() {
             self.has_holes = false;
+            self.is_reordered = false;
             // A burst leaves a large queue behind, which an idle connection need not keep.
             if self.queue.capacity() > IDLE_ENTRIES {
                 self.queue = Queue::new();
@@ -280,5 +355,14 @@ fn offset_of(entry: &Entry) -> Option<u64> {
     match entry {
         Entry::Delivery(delivery) => Some(delivery.offset),
         Entry::Answer(_) | Entry::Gap(_) => None,
+    }
+}
+
+/// The first offset that an entry tells of.
+fn first_offset_of(entry: &Entry) -> Option<u64> {
+    match entry {
+        Entry::Delivery(delivery) => Some(delivery.offset),
+        Entry::Gap(gap) => Some(gap.from),
+        Entry::Answer(_) => None,
     }
 }

@@ -25,7 +25,14 @@ fn delivery_of(offset: u64, object: &str) -> Delivery {
     }
 }
 
-/// What waits, in short: offsets, `from-to` for gaps and `a` for answers.
+/// A delivery of an alarm.
+fn alarm(offset: u64) -> Delivery {
+    let delivery = delivery(offset);
+    let body = Body { is_alarm: true, ..Body::new("{}".into(), Instant::now(), delivery.body.object) };
+    Delivery { body: Arc::new(body), ..delivery }
+}
+
+/// What waits, in short: offsets, with `!` for alarms, `from-to` for gaps and `a` for answers.
 async fn drain(outbox: &Outbox) -> Vec<String> {
     let mut shown = Vec::new();
     let mut batch = Vec::new();
@@ -34,6 +41,7 @@ async fn drain(outbox: &Outbox) -> Vec<String> {
         for entry in batch.drain(..) {
             shown.push(match entry {
                 Entry::Answer(_) => "a".to_owned(),
+                Entry::Delivery(delivery) if delivery.body.is_alarm => format!("{}!", delivery.offset),
                 Entry::Delivery(delivery) => delivery.offset.to_string(),
                 Entry::Gap(gap) => format!("{}-{}", gap.from, gap.to),
             });
@@ -376,4 +384,128 @@ async fn what_is_offered_is_never_lost_and_asked_for_again() {
     assert!(outbox.cut_off() && !outbox.cut_off());
     assert!(!taken(&outbox, 5));
     assert_eq!(outbox.next_batch(&mut Vec::new(), 1).await, Some(TOO_SLOW));
+}
+
+#[tokio::test]
+async fn alarms_overtake_and_offsets_are_told_in_the_order_of_writing() {
+    let outbox = Outbox::new(1, Bounds { frames: 100, ..DROP });
+    outbox.push_answer("{}");
+    for offset in 5..=7 {
+        outbox.push_delivery(delivery(offset));
+    }
+    outbox.push_delivery(alarm(8));
+    outbox.push_delivery(delivery(9));
+    outbox.push_delivery(alarm(10));
+    assert!((5..=10).all(|offset| outbox.waits(offset)) && !outbox.waits(11) && !outbox.waits(4));
+    let mut batch = Vec::new();
+    outbox.next_batch(&mut batch, 2 * ENTRY_BYTES + 40).await;
+    assert!(
+        matches!(&batch[..], [Entry::Answer(_), Entry::Delivery(Delivery { offset: 5, .. })]),
+        "{batch:?}"
+    );
+    assert!(!outbox.waits(8) && outbox.waits(5), "it is the alarm that was taken");
+    // Answers are overtaken by nobody, and neither is what stands before them.
+    outbox.push_answer("{}");
+    outbox.push_delivery(delivery(11));
+    outbox.push_delivery(alarm(12));
+    assert_eq!(drain(&outbox).await, ["6!", "7", "8", "9", "10", "a", "11!", "12"]);
+    outbox.push_delivery(delivery(13));
+    outbox.push_delivery(alarm(14));
+    assert_eq!(drain(&outbox).await, ["13!", "14"]);
+}
+
+#[tokio::test]
+async fn alarms_are_lost_last() {
+    let outbox = Outbox::new(1, DROP);
+    for offset in 1..=3 {
+        outbox.push_delivery(delivery(offset));
+    }
+    // Those that it overtakes are lost for it, and told behind it.
+    assert_eq!(outbox.push_delivery(alarm(4)).dropped, 1);
+    assert_eq!(outbox.push_delivery(alarm(5)).dropped, 1);
+    assert_eq!(outbox.push_delivery(delivery(6)).dropped, 1);
+    assert_eq!(drain(&outbox).await, ["1!", "2!", "3-5", "6"]);
+    for offset in 7..=11 {
+        outbox.push_delivery(alarm(offset));
+    }
+    assert_eq!(drain(&outbox).await, ["7-8", "9!", "10!", "11!"]);
+}
+
+/// Whatever comes and is lost, the offsets that are told have no holes, and what was not lost is told.
+#[tokio::test]
+async fn offsets_that_are_told_have_no_holes() {
+    use rand::rngs::StdRng;
+    use rand::{Rng as _, SeedableRng as _};
+    for seed in 0..300 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let outbox = Outbox::new(1, Bounds { frames: random.random_range(1..12), ..DROP });
+        let (mut offset, mut told, mut lost, mut told_lost, mut alarms, mut told_alarms) = (0, 0, 0, 0, 0, 0);
+        let mut batch = Vec::new();
+        for _ in 0..200 {
+            match random.random_range(0..10) {
+                0 => outbox.push_answer("{}"),
+                1 => {
+                    offset += 1;
+                    outbox.push_gap(Gap { from: offset, to: offset, reason: Reason::Members });
+                    lost += 1;
+                }
+                2 | 3 => {
+                    let count = random.random_range(1..400);
+                    if !outbox.state().is_empty() {
+                        outbox.next_batch(&mut batch, count).await;
+                    }
+                }
+                _ => {
+                    offset += 1;
+                    let overflow = random.random_bool(0.3).then_some(OverflowName::KeepLatest);
+                    let is_alarm = random.random_bool(0.2);
+                    let delivery = if is_alarm {
+                        alarm(offset)
+                    } else {
+                        delivery_of(offset, ["a", "b", "c"][random.random_range(0..3)])
+                    };
+                    lost += outbox.push_delivery(Delivery { overflow, ..delivery }).dropped;
+                    alarms += u64::from(is_alarm);
+                }
+            }
+            if random.random_bool(0.02) && !outbox.state().is_empty() {
+                outbox.next_batch(&mut batch, usize::MAX).await;
+            }
+            for entry in batch.drain(..) {
+                let (from, to) = match entry {
+                    Entry::Answer(_) => continue,
+                    Entry::Delivery(delivery) => {
+                        told_alarms += u64::from(delivery.body.is_alarm);
+                        (delivery.offset, delivery.offset)
+                    }
+                    Entry::Gap(gap) => {
+                        told_lost += gap.count();
+                        (gap.from, gap.to)
+                    }
+                };
+                assert_eq!(from, told + 1, "seed {seed}");
+                told = to;
+            }
+        }
+        if !outbox.state().is_empty() {
+            outbox.next_batch(&mut batch, usize::MAX).await;
+        }
+        for entry in batch {
+            match entry {
+                Entry::Answer(_) => {}
+                Entry::Delivery(delivery) => {
+                    assert_eq!(delivery.offset, told + 1, "seed {seed}");
+                    told_alarms += u64::from(delivery.body.is_alarm);
+                    told += 1;
+                }
+                Entry::Gap(gap) => {
+                    assert_eq!(gap.from, told + 1, "seed {seed}");
+                    told_lost += gap.count();
+                    told = gap.to;
+                }
+            }
+        }
+        assert_eq!((told, told_lost), (offset, lost), "seed {seed}");
+        assert!(told_alarms <= alarms);
+    }
 }

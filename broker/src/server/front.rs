@@ -14,8 +14,9 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use super::Ending;
+use crate::admission;
 use crate::config::Config;
-use crate::http::{self, Pace, Stream};
+use crate::http::{self, Stream};
 use crate::metrics::Metrics;
 use crate::tls::Acceptor;
 
@@ -113,9 +114,9 @@ impl Front {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let pace = Pace::new(self.config.limits.events_per_second);
+        let flow = admission::flow_of_connection(&self.config);
         let service = hyper::service::service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
-            request.extensions_mut().insert(pace.clone());
+            request.extensions_mut().insert(Arc::clone(&flow));
             let router = self.router.get().unwrap_or(&self.meanwhile).clone();
             hyper::service::Service::call(&TowerToHyperService::new(router), request)
         });

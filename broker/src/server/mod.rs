@@ -136,6 +136,7 @@ async fn serve(
         tokio::select! {
             () = shutdown.cancelled() => {}
             never = &mut accepting => match never {},
+            never = app.admission.watch_lag() => match never {},
         }
     }
     Ok(taken_up)

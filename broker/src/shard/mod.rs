@@ -3,16 +3,18 @@
 //! Commands come through one queue, so the order in which they were put there is the order of their effect: what
 //! was acknowledged after it was queued is seen by every event that is published afterwards.
 
+mod load;
 mod worker;
 
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use matcher::engine::Footprint;
 use matcher::live::Fix;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::admission::Pass;
 use crate::census::{Census, Place};
 use crate::config;
 use crate::engines::{Engines, Made, Report};
@@ -25,12 +27,13 @@ use crate::receipt::{Receipt, Ticket};
 use crate::refusal::Refusal;
 use crate::sessions::{Attached, Disk, Health, Installed, Rank, Restored, Resume, Sessions, Shared, Told};
 use crate::store::Store;
+use load::Load;
 pub(crate) use worker::Shard;
 
 /// What a shard can be told.
 pub(crate) enum Command {
     /// Match an event and deal it out. The ticket is settled when it is safe; there is none where nobody waits.
-    Match { event: Arc<Published>, ticket: Option<Ticket> },
+    Match { event: Arc<Published>, pass: Option<Arc<Pass>>, ticket: Option<Ticket> },
     /// A client is there now, and came by its track. Should it be new, it has a place already.
     Move { client: Arc<str>, fix: Fix, track: Option<Track>, place: Place, ticket: Option<Ticket> },
     /// The same for a client that needs a place should it be new.
@@ -100,6 +103,8 @@ pub(crate) enum Command {
 pub(crate) struct Shards {
     /// One queue per shard, the only way to change or ask its engine. A full queue holds its senders back.
     senders: Arc<[mpsc::Sender<Command>]>,
+    /// What each has to do.
+    loads: Arc<[Arc<Load>]>,
     /// How long a sender is held back before it is refused.
     wait: Duration,
     /// Whether what is answered has to be on disk.
@@ -161,6 +166,7 @@ impl Shards {
         }
         let mut senders = Vec::new();
         let mut made = Vec::new();
+        let mut loads = Vec::new();
         let mut reports = Vec::new();
         let mut has_store = false;
         for (index, Made { engine, report }) in engines.into_made().enumerate() {
@@ -169,16 +175,24 @@ impl Shards {
             has_store |= disk.is_some();
             let mut sessions = Sessions::new(engine, config, shared, disk, index == 0);
             sessions.restore(std::mem::take(&mut dealt[index]), &restored.live);
-            let shard = Shard::new(sessions, &shared.metrics, report.clone(), config.queue.clone());
+            let load = Arc::new(Load::new(shared.metrics.started));
+            let shard = Shard::new(
+                sessions,
+                &shared.metrics,
+                report.clone(),
+                config.queue.clone(),
+                Arc::clone(&load),
+            );
             made.push((shard, receiver));
+            loads.push(load);
             senders.push(sender);
             reports.push(report);
         }
         let wait = Duration::from_millis(config.queue.wait_ms);
-        let (senders, reports) = (senders.into(), reports.into());
+        let (senders, loads, reports) = (senders.into(), loads.into(), reports.into());
         let (census, health) = (Arc::clone(&shared.census), Arc::clone(&shared.health));
         let order = Arc::default();
-        (Self { senders, wait, has_store, order, census, health, reports, hash }, made)
+        (Self { senders, loads, wait, has_store, order, census, health, reports, hash }, made)
     }
 
     /// Whether what is answered has to be on disk.
@@ -213,6 +227,17 @@ impl Shards {
         self.senders.iter().map(|sender| sender.max_capacity() - sender.capacity())
     }
 
+    /// How long a command that comes now waits for the slowest of them.
+    pub(crate) fn wait(&self, now: Instant) -> Duration {
+        let waits = self.depths().zip(&*self.loads).map(|(queued, load)| load.wait(queued, now));
+        waits.max().unwrap_or_default()
+    }
+
+    /// What an event takes in the slowest of them.
+    pub(crate) fn cost_of_one(&self) -> Duration {
+        self.loads.iter().map(|load| load.cost(1)).max().unwrap_or_default()
+    }
+
     /// Whether all of them run.
     pub(crate) fn alive(&self) -> bool {
         self.senders.iter().all(|sender| !sender.is_closed())
@@ -228,17 +253,21 @@ impl Shards {
     }
 
     /// Puts an event into every queue, or into none: room is found everywhere first. Every shard then has something to
-    /// settle of the receipt, where there is one.
+    /// settle of the receipt, where there is one. The pass is dropped when the last of them has dealt the event out.
     pub(crate) async fn publish(
         &self,
         event: Published,
+        pass: Option<Arc<Pass>>,
         receipt: Option<&Arc<Receipt>>,
     ) -> Result<(), Refusal> {
         self.health.check()?;
         let event = Arc::new(event);
+        let is_alarm = event.body.is_alarm;
         let ticket = || receipt.map(Receipt::ticket);
         if let [only] = &*self.senders {
-            room(only, self.wait).await?.send(Command::Match { event, ticket: ticket() });
+            let room = room(only, self.wait).await?;
+            self.loads[0].coming(is_alarm);
+            room.send(Command::Match { event, pass, ticket: ticket() });
             return Ok(());
         }
         let mut permits = Vec::with_capacity(self.senders.len());
@@ -246,8 +275,9 @@ impl Shards {
             permits.push(room(sender, self.wait).await?);
         }
         let _order = event.live.is_some().then(|| self.order());
-        for permit in permits {
-            permit.send(Command::Match { event: Arc::clone(&event), ticket: ticket() });
+        for (permit, load) in permits.into_iter().zip(&*self.loads) {
+            load.coming(is_alarm);
+            permit.send(Command::Match { event: Arc::clone(&event), pass: pass.clone(), ticket: ticket() });
         }
         Ok(())
     }

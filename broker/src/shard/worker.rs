@@ -2,11 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use matcher::event::Event;
 use tokio::sync::mpsc;
 
 use super::Command;
+use super::load::Load;
+use crate::admission::Pass;
 use crate::clock;
 use crate::config::Queue;
 use crate::engines::Report;
@@ -23,13 +26,27 @@ pub(crate) struct Shard {
     /// Tells whether the engine uses a device: it may give that up.
     report: Report,
     queue: Queue,
+    load: Arc<Load>,
     /// Events that came in a row; kept for its memory.
-    events: Vec<(Arc<Published>, Option<Ticket>)>,
+    events: Vec<Matching>,
+}
+
+/// An event to match. It is under way as long as its pass is there.
+struct Matching {
+    published: Arc<Published>,
+    _pass: Option<Arc<Pass>>,
+    ticket: Option<Ticket>,
 }
 
 impl Shard {
-    pub(super) fn new(sessions: Sessions, metrics: &Arc<Metrics>, report: Report, queue: Queue) -> Self {
-        Self { sessions, metrics: Arc::clone(metrics), report, queue, events: Vec::new() }
+    pub(super) fn new(
+        sessions: Sessions,
+        metrics: &Arc<Metrics>,
+        report: Report,
+        queue: Queue,
+        load: Arc<Load>,
+    ) -> Self {
+        Self { sessions, metrics: Arc::clone(metrics), report, queue, load, events: Vec::new() }
     }
 
     /// Takes whatever waits, up to a bound: a lone command does not wait for company. What happens by itself happens
@@ -37,7 +54,7 @@ impl Shard {
     pub(super) async fn run(mut self, mut receiver: mpsc::Receiver<Command>) -> Sessions {
         let mut commands = Vec::new();
         loop {
-            let batch = self.queue.batch_of(self.report.has_device(), self.sessions.has_disk());
+            let batch = self.batch();
             let received = receiver.recv_many(&mut commands, batch);
             let received = match self.sessions.next_deadline() {
                 Some(deadline) => tokio::time::timeout_at(deadline.into(), received).await.ok(),
@@ -48,8 +65,27 @@ impl Shard {
                 self.sessions.commit_rest();
                 return self.sessions;
             }
+            self.take_alarms(&mut commands, &mut receiver);
             if self.step(&mut commands).is_break() {
                 return self.sessions;
+            }
+        }
+    }
+
+    /// How many commands are taken at once.
+    fn batch(&self) -> usize {
+        self.queue.batch_of(self.report.has_device(), self.sessions.has_disk())
+    }
+
+    /// Takes more than a batch where an alarm waits behind it, which would otherwise wait for what it overtakes.
+    fn take_alarms(&self, commands: &mut Vec<Command>, receiver: &mut mpsc::Receiver<Command>) {
+        let mut seen = 0;
+        while self.load.took(alarms_in(&commands[seen..])) && commands.len() < self.queue.commands {
+            seen = commands.len();
+            match receiver.try_recv() {
+                Ok(command) => commands.push(command),
+                // It is about to come.
+                Err(_) => return,
             }
         }
     }
@@ -57,11 +93,13 @@ impl Shard {
     /// One step: what has happened by itself since the last one, a run of commands, and the commit of both. Says whether
     /// the last command was among them.
     pub(crate) fn step(&mut self, commands: &mut Vec<Command>) -> ControlFlow<()> {
+        let started = clock::now();
+        self.load.begin(commands.len(), oldest_of(commands).unwrap_or(started));
         self.sessions.advance();
         let mut events = std::mem::take(&mut self.events);
         for command in commands.drain(..) {
-            if let Command::Match { event, ticket } = command {
-                events.push((event, ticket));
+            if let Command::Match { event, pass, ticket } = command {
+                events.push(Matching { published: event, _pass: pass, ticket });
                 continue;
             }
             self.match_run(&mut events);
@@ -70,21 +108,36 @@ impl Shard {
         }
         self.match_run(&mut events);
         self.events = events;
+        let worked = clock::now();
         self.sessions.commit_and_release();
+        self.load.end(worked.duration_since(started), clock::now().duration_since(worked));
         ControlFlow::Continue(())
     }
 
-    /// Matches events that came in a row.
-    fn match_run(&mut self, events: &mut Vec<(Arc<Published>, Option<Ticket>)>) {
-        let Some((oldest, _)) = events.first() else { return };
+    /// Matches events that came in a row, alarms first: who gets one has it before the others are looked at.
+    fn match_run(&mut self, events: &mut Vec<Matching>) {
+        let alarms = put_alarms_first(events);
+        if alarms > 0 && alarms < events.len() {
+            self.match_events(&mut events.drain(..alarms).collect());
+            self.sessions.commit_and_release();
+        }
+        let batch = self.batch();
+        while events.len() > batch {
+            self.match_events(&mut events.drain(..batch).collect());
+        }
+        self.match_events(events);
+    }
+
+    fn match_events(&mut self, events: &mut Vec<Matching>) {
+        let Some(oldest) = events.first() else { return };
         self.sessions.begin();
         let started = clock::now();
-        self.metrics.queue_wait.record(started.duration_since(oldest.body.received));
-        let batch: Vec<&Event> = events.iter().map(|(published, _)| &*published.event).collect();
+        self.metrics.queue_wait.record(started.duration_since(oldest.published.body.received));
+        let batch: Vec<&Event> = events.iter().map(|matching| &*matching.published.event).collect();
         let outcome = match self.sessions.match_batch(&batch) {
             Ok(()) => {
-                for (index, (published, _)) in events.iter().enumerate() {
-                    self.sessions.deliver(index, published);
+                for (index, matching) in events.iter().enumerate() {
+                    self.sessions.deliver(index, &matching.published);
                     self.sessions.commit_when_full();
                 }
                 self.sessions.wake_readers();
@@ -99,7 +152,7 @@ impl Shard {
         self.metrics.match_batch.record(clock::now().duration_since(started));
         #[expect(clippy::cast_precision_loss, reason = "a batch has 65,536 events at most")]
         self.metrics.batch_events.record(events.len() as f64);
-        for ticket in events.drain(..).filter_map(|(_, ticket)| ticket) {
+        for ticket in events.drain(..).filter_map(|matching| matching.ticket) {
             match &outcome {
                 Ok(()) => self.sessions.answer(Answer::Ticket(ticket)),
                 Err(refusal) => ticket.settle(Err(refusal.clone())),
@@ -121,7 +174,9 @@ impl Shard {
             command
         };
         match command {
-            Command::Match { event, ticket } => self.match_run(&mut vec![(event, ticket)]),
+            Command::Match { event, pass, ticket } => {
+                self.match_run(&mut vec![Matching { published: event, _pass: pass, ticket }]);
+            }
             Command::Stop => {
                 // What was queued behind is refused: its senders see the channel closed.
                 sessions.commit_rest();
@@ -232,4 +287,34 @@ fn refuse_change(command: Command) -> Option<Command> {
         | Command::Stop) => return Some(other),
     }
     None
+}
+
+fn alarms_in(commands: &[Command]) -> usize {
+    let is_alarm =
+        |command: &&Command| matches!(command, Command::Match { event, .. } if event.body.is_alarm);
+    commands.iter().filter(is_alarm).count()
+}
+
+/// When the first event among commands was read.
+fn oldest_of(commands: &[Command]) -> Option<Instant> {
+    commands.iter().find_map(|command| match command {
+        Command::Match { event, .. } => Some(event.body.received),
+        _ => None,
+    })
+}
+
+/// Lets alarms overtake the other events of a run, and says how many do. Among themselves they keep their order; behind an event
+/// of its own object an alarm stays, for of two the later one counts.
+fn put_alarms_first(events: &mut [Matching]) -> usize {
+    let mut first = 0;
+    for index in 0..events.len() {
+        let body = &events[index].published.body;
+        let overtakes = body.is_alarm
+            && events[first..index].iter().all(|before| before.published.body.object != body.object);
+        if overtakes {
+            events[first..=index].rotate_right(1);
+            first += 1;
+        }
+    }
+    first
 }

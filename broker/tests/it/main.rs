@@ -5,6 +5,7 @@
 
 mod harness;
 
+mod admission;
 mod authorisation;
 mod bad_input;
 mod clients;
@@ -20,7 +21,6 @@ mod lifecycle;
 mod live;
 mod maintenance;
 mod meaning;
-mod not_yet;
 mod operations;
 mod slow_reader;
 mod tls;

@@ -74,7 +74,7 @@ impl Simulation {
         let shards = self.broker().shards.clone();
         let future = Box::pin(async move {
             let receipt: Option<Arc<Receipt>> = shards.receipt();
-            shards.publish(published, receipt.as_ref()).await?;
+            shards.publish(published, None, receipt.as_ref()).await?;
             if let Some(receipt) = receipt {
                 receipt.settled().await?;
             }

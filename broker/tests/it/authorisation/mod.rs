@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use crate::harness::Serve;
+pub(crate) use frames::open;
 use tokens::Issuer;
+pub(crate) use tokens::{ISSUER, claims};
 
 /// A broker that wants tokens, with the keys of an issuer in a file, and more for its configuration, beginning with what
 /// belongs to the section `auth`; and that file.

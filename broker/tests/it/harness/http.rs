@@ -91,6 +91,19 @@ impl Http {
         (call, request)
     }
 
+    /// `POST` of a text with a token.
+    pub(crate) async fn post_as(
+        &self,
+        token: &str,
+        path: &str,
+        content_type: &str,
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
+        let (call, request) = self.request("POST", path, Some(content_type), body);
+        let answered = within(&call, answer(&call, request.bearer_auth(token))).await;
+        answered.unwrap_or_else(|fault| panic!("{call}: {fault:?}"))
+    }
+
     /// `GET`.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, None, "").await

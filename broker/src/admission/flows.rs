@@ -1,0 +1,149 @@
+//! Who publishes and moves: what of theirs is under way, and how fast they may.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::bucket::Bucket;
+
+/// The requests of one client, one connection or one tenant.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// Its events on their way to the engines, counted while there is a need.
+    under_way: AtomicUsize,
+    pub(super) events: Bucket,
+    pub(super) moves: Bucket,
+}
+
+/// Events and moves that one flow may have in a second; 0 for any number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rates {
+    pub(super) events: u32,
+    pub(super) moves: u32,
+}
+
+/// The flows that have a name.
+#[derive(Debug)]
+pub(super) struct Flows {
+    rates: Rates,
+    /// A std mutex: held for a look, and now and then for one at all of them.
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    by_name: HashMap<Arc<str>, Arc<Flow>, foldhash::fast::RandomState>,
+    /// How many there may be before those are let go of that a new one could stand for.
+    many: usize,
+}
+
+/// Flows that are kept whether they are needed or not.
+const FEW: usize = 1_024;
+
+/// Whose an event is that is being published.
+#[derive(Clone, Debug)]
+pub(crate) struct Publisher {
+    /// The client where it has said who it is, else its connection.
+    pub(super) own: Arc<Flow>,
+    pub(super) tenant: Option<Arc<Flow>>,
+}
+
+/// Counts an event as under way until the last shard has dealt it out.
+#[derive(Debug)]
+pub(crate) struct Pass(Publisher);
+
+impl Flow {
+    pub(super) fn new(rates: Rates) -> Arc<Self> {
+        let now = Instant::now();
+        let (events, moves) = (Bucket::new(rates.events, now), Bucket::new(rates.moves, now));
+        Arc::new(Self { under_way: AtomicUsize::new(0), events, moves })
+    }
+
+    pub(super) fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
+    }
+}
+
+impl Flows {
+    pub(super) fn new(rates: Rates) -> Self {
+        Self { rates, known: Mutex::default() }
+    }
+
+    /// The flow of a name.
+    pub(super) fn of(&self, name: &str) -> Arc<Flow> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(flow) = known.by_name.get(name) {
+            return Arc::clone(flow);
+        }
+        if known.by_name.len() >= known.many.max(FEW) {
+            let now = Instant::now();
+            let is_needed = |flow: &Arc<Flow>| {
+                Arc::strong_count(flow) > 1 || !flow.events.is_full(now) || !flow.moves.is_full(now)
+            };
+            known.by_name.retain(|_, flow| is_needed(flow));
+            // So the look at all of them costs each new one as much as a few looks at one.
+            known.many = known.by_name.len() * 2;
+        }
+        let flow = Flow::new(self.rates);
+        known.by_name.insert(name.into(), Arc::clone(&flow));
+        flow
+    }
+}
+
+impl Pass {
+    pub(super) fn new(publisher: &Publisher) -> Arc<Self> {
+        for flow in publisher.flows() {
+            flow.under_way.fetch_add(1, Ordering::Relaxed);
+        }
+        Arc::new(Self(publisher.clone()))
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        for flow in self.0.flows() {
+            flow.under_way.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Publisher {
+    pub(super) fn flows(&self) -> impl Iterator<Item = &Arc<Flow>> {
+        std::iter::once(&self.own).chain(&self.tenant)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_flow_as_long_as_that_tells_anything() {
+        let flows = Flows::new(Rates { events: 1, moves: 0 });
+        let now = Instant::now();
+        let (held, spent) = (flows.of("held"), flows.of("spent"));
+        assert!(spent.events.take(now));
+        let spent = Arc::downgrade(&spent);
+        for index in 0..3 * FEW {
+            flows.of(&index.to_string());
+        }
+        assert!(Arc::ptr_eq(&held, &flows.of("held")));
+        assert!(!flows.of("spent").events.take(now), "it would begin anew");
+        assert!(spent.upgrade().is_some());
+        assert!(flows.known.lock().unwrap().by_name.len() <= 2 * FEW);
+    }
+
+    #[test]
+    fn an_event_is_under_way_until_the_last_has_dealt_it_out() {
+        let flows = Flows::new(Rates::default());
+        let publisher = Publisher { own: flows.of("a"), tenant: Some(flows.of("b")) };
+        let pass = Pass::new(&publisher);
+        let other = Arc::clone(&pass);
+        let counts = || [publisher.own.under_way(), publisher.tenant.as_ref().unwrap().under_way()];
+        drop(pass);
+        assert_eq!(counts(), [1, 1]);
+        drop(other);
+        assert_eq!(counts(), [0, 0]);
+    }
+}

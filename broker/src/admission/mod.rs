@@ -1,0 +1,302 @@
+//! Admission: the one place that decides whether an event is taken, before there is work for it.
+//!
+//! An accepted event is to be matched and dealt out within `admission.delay_ms`. What comes is held against how long it would
+//! have to wait: behind what the engines have to do (`shard/load.rs`), and for a thread that is free. Beyond it, it is refused.
+//! What is left of that time is shared: who has much under way already is refused first, and who has nothing last, by tenants
+//! and within a tenant by publishers (dynamic thresholds: Choudhury and Hahne, 1998). Alarms are never refused here; an engine's
+//! queue that stays full is all that keeps them out. A controller that holds a latency would take the place of
+//! [`Admission::allowance`].
+
+mod bucket;
+mod flows;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::auth::Permit;
+use crate::config::Config;
+use crate::ingest::feature::Published;
+use crate::metrics::Metrics;
+use crate::receipt::Receipt;
+use crate::refusal::Refusal;
+use crate::shard::Shards;
+use crate::tenant;
+pub(crate) use flows::{Flow, Pass, Publisher};
+use flows::{Flows, Rates};
+
+/// Decides what is taken.
+pub(crate) struct Admission {
+    shards: Shards,
+    metrics: Arc<Metrics>,
+    /// How long what is accepted may take.
+    delay: Duration,
+    /// How long a batch is held back before it is refused.
+    patience: Duration,
+    own_rates: Rates,
+    tenant_rates: Rates,
+    clients: Flows,
+    tenants: Flows,
+    /// How much later than due a task gets its turn, in nanoseconds.
+    lag_ns: AtomicU64,
+}
+
+/// What an event may find on its way.
+struct Allowance {
+    /// Within which it is to be dealt out, from now.
+    left: Duration,
+    /// What an event that is under way takes of it.
+    event: Duration,
+}
+
+/// How often the lag is measured, and over how many measurements it is a mean.
+const LAG_INTERVAL: Duration = Duration::from_millis(50);
+const LAG_MEASUREMENTS: u64 = 8;
+
+/// How often a batch that is held back asks again.
+const BATCH_INTERVAL: Duration = Duration::from_millis(2);
+
+/// A batch is held back where it would take more than one part in so many of the delay: its sender can wait, and leaves the rest to
+/// those who cannot.
+const BATCH_PART: u32 = 4;
+
+/// One flow may have so many times as much under way as is left for others.
+const SHARE: u32 = 4;
+
+/// Below one part in so many of the delay nobody is in anybody's way, and nothing is counted.
+const QUIET_PART: u32 = 16;
+
+impl Admission {
+    pub(crate) fn new(config: &Config, shards: Shards, metrics: Arc<Metrics>) -> Self {
+        let own_rates = own_rates(config);
+        let quotas = &config.quotas;
+        let tenant_rates =
+            Rates { events: quotas.tenant_events_per_second, moves: quotas.tenant_moves_per_second };
+        Self {
+            shards,
+            metrics,
+            delay: Duration::from_millis(config.admission.delay_ms),
+            patience: Duration::from_millis(config.queue.wait_ms),
+            own_rates,
+            tenant_rates,
+            clients: Flows::new(own_rates),
+            tenants: Flows::new(tenant_rates),
+            lag_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Who publishes with a permit over a connection.
+    pub(crate) fn publisher(&self, permit: &Permit, connection: &Arc<Flow>) -> Publisher {
+        let tenant = permit.tenant.as_deref().map(|tenant| self.tenants.of(tenant));
+        let own = permit.client.as_deref().map(|client| self.clients.of(&permit.inside(client)));
+        Publisher { own: own.unwrap_or_else(|| Arc::clone(connection)), tenant }
+    }
+
+    /// Takes an event, or refuses it. What comes back goes with the event until it is dealt out.
+    pub(crate) fn event(&self, publisher: &Publisher, now: Instant) -> Result<Option<Arc<Pass>>, Refusal> {
+        self.check_rates(publisher, now)?;
+        self.room(publisher, self.delay, now).map_err(|refusal| self.refused(refusal))
+    }
+
+    /// The same for one of a batch, which is held back for as long as a sender may be.
+    pub(crate) async fn event_of_batch(&self, publisher: &Publisher) -> Result<Option<Arc<Pass>>, Refusal> {
+        let started = Instant::now();
+        self.check_rates(publisher, started)?;
+        let mut now = started;
+        loop {
+            match self.room(publisher, self.delay / BATCH_PART, now) {
+                Err(_) if now - started < self.patience => tokio::time::sleep(BATCH_INTERVAL).await,
+                decided => return decided.map_err(|refusal| self.refused(refusal)),
+            }
+            now = Instant::now();
+        }
+    }
+
+    /// Takes an alarm. It counts, and is not refused.
+    pub(crate) fn alarm(&self, publisher: &Publisher, now: Instant) -> Arc<Pass> {
+        publisher.flows().for_each(|flow| flow.events.take_anyhow(now));
+        Pass::new(publisher)
+    }
+
+    /// Puts an event that was taken before the engines. A queue that stays full refuses it even so.
+    pub(crate) async fn publish(
+        &self,
+        event: Published,
+        pass: Option<Arc<Pass>>,
+        receipt: Option<&Arc<Receipt>>,
+    ) -> Result<(), Refusal> {
+        let published = self.shards.publish(event, pass, receipt).await;
+        published.map_err(|refusal| self.refused(refusal))
+    }
+
+    /// Takes a move of a client, by its name inside, or refuses it.
+    pub(crate) fn client_move(&self, client: &str, now: Instant) -> Result<(), Refusal> {
+        let mut fast = None;
+        if self.tenant_rates.moves > 0 && !self.tenants.of(tenant::split(client).0).moves.take(now) {
+            fast = Some((self.tenant_rates.moves, "quotas.tenant_moves_per_second"));
+        } else if self.own_rates.moves > 0 && !self.clients.of(client).moves.take(now) {
+            fast = Some((self.own_rates.moves, "limits.moves_per_second"));
+        }
+        let Some((limit, setting)) = fast else { return Ok(()) };
+        Err(self.refused(Refusal::TooManyMoves { limit: limit.into(), setting }))
+    }
+
+    fn check_rates(&self, publisher: &Publisher, now: Instant) -> Result<(), Refusal> {
+        let Publisher { own, tenant } = publisher;
+        let fast = if !own.events.take(now) {
+            Some((self.own_rates.events, "limits.events_per_second"))
+        } else if tenant.as_ref().is_some_and(|tenant| !tenant.events.take(now)) {
+            Some((self.tenant_rates.events, "quotas.tenant_events_per_second"))
+        } else {
+            None
+        };
+        let Some((limit, setting)) = fast else { return Ok(()) };
+        Err(self.refused(Refusal::TooFast { limit: limit.into(), setting }))
+    }
+
+    fn room(
+        &self,
+        publisher: &Publisher,
+        delay: Duration,
+        now: Instant,
+    ) -> Result<Option<Arc<Pass>>, Refusal> {
+        let allowance = self.allowance(delay, now);
+        if allowance.left > delay - delay / QUIET_PART {
+            Ok(None)
+        } else if allowance.has_room(publisher) {
+            Ok(Some(Pass::new(publisher)))
+        } else {
+            Err(Refusal::Overloaded)
+        }
+    }
+
+    /// What there is left of a delay, where all that has been taken is done first.
+    fn allowance(&self, delay: Duration, now: Instant) -> Allowance {
+        let wait = self.shards.wait(now) + self.lag();
+        Allowance { left: delay.saturating_sub(wait), event: self.shards.cost_of_one() }
+    }
+
+    /// Counts what is refused here.
+    fn refused(&self, refusal: Refusal) -> Refusal {
+        if refusal == Refusal::Overloaded {
+            self.metrics.refused_load.add(1);
+        } else if matches!(refusal, Refusal::TooFast { .. } | Refusal::TooManyMoves { .. }) {
+            self.metrics.refused_rate.add(1);
+        }
+        refusal
+    }
+
+    /// How long an event that is taken now waits for an engine.
+    pub(crate) fn wait(&self) -> Duration {
+        self.shards.wait(Instant::now())
+    }
+
+    /// How much later than due a task gets its turn.
+    pub(crate) fn lag(&self) -> Duration {
+        Duration::from_nanos(self.lag_ns.load(Ordering::Relaxed))
+    }
+
+    /// Measures the lag for as long as it is polled.
+    pub(crate) async fn watch_lag(&self) -> Infallible {
+        loop {
+            let due = tokio::time::Instant::now() + LAG_INTERVAL;
+            tokio::time::sleep_until(due).await;
+            // The clock that wakes sleepers goes by milliseconds.
+            let late = due.elapsed().saturating_sub(Duration::from_millis(1));
+            let before = self.lag_ns.load(Ordering::Relaxed);
+            let late = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX / LAG_MEASUREMENTS);
+            let mean = (before * (LAG_MEASUREMENTS - 1) + late) / LAG_MEASUREMENTS;
+            self.lag_ns.store(mean, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Allowance {
+    /// Whether another event of a publisher fits in, beside what others may have.
+    fn has_room(&self, publisher: &Publisher) -> bool {
+        let taken = |flow: &Flow| self.event * u32::try_from(flow.under_way()).unwrap_or(u32::MAX);
+        // What is left for a tenant's publishers is what is left for all and not the tenant's yet.
+        let of_tenant = publisher.tenant.as_deref().map_or(Duration::ZERO, taken);
+        let left_to_tenant = (self.left * SHARE).checked_sub(of_tenant);
+        !self.left.is_zero() && left_to_tenant.is_some_and(|left| taken(&publisher.own) < left)
+    }
+}
+
+/// The flow of a connection, for whoever does not say who publishes.
+pub(crate) fn flow_of_connection(config: &Config) -> Arc<Flow> {
+    Flow::new(own_rates(config))
+}
+
+fn own_rates(config: &Config) -> Rates {
+    Rates { events: config.limits.events_per_second, moves: config.limits.moves_per_second }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    const EVENT: Duration = Duration::from_millis(1);
+    const DELAY: Duration = Duration::from_millis(500);
+
+    /// Lets publishers offer so many events each for every event that is dealt out, and says how many of each were taken and
+    /// how many waited at most.
+    fn offer(publishers: &[(&Publisher, usize)]) -> (Vec<usize>, usize) {
+        let (mut queue, mut taken, mut longest) = (VecDeque::new(), vec![0; publishers.len()], 0);
+        for step in 0..20_000 {
+            // Nobody is always the first.
+            for turn in 0..publishers.len() {
+                let index = (step + turn) % publishers.len();
+                let (publisher, offers) = publishers[index];
+                for _ in 0..offers {
+                    let waiting = EVENT * u32::try_from(queue.len()).unwrap();
+                    let allowance = Allowance { left: DELAY.saturating_sub(waiting), event: EVENT };
+                    if allowance.has_room(publisher) {
+                        queue.push_back(Pass::new(publisher));
+                        taken[index] += 1;
+                    }
+                }
+            }
+            longest = longest.max(queue.len());
+            queue.pop_front();
+        }
+        (taken, longest)
+    }
+
+    #[track_caller]
+    fn assert_alike(taken: &[usize]) {
+        let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
+        assert!(most * 10 <= least * 11, "{taken:?}");
+    }
+
+    #[test]
+    fn who_asks_for_more_gets_no_more() {
+        let flows = Flows::new(Rates::default());
+        let alone = |name: &str| Publisher { own: flows.of(name), tenant: None };
+        let [modest, greedy, greedier] = ["a", "b", "c"].map(alone);
+        let (taken, longest) = offer(&[(&modest, 1), (&greedy, 3), (&greedier, 30)]);
+        assert_alike(&taken);
+        assert!(taken.iter().sum::<usize>() >= 20_000 && longest <= 500, "{taken:?} {longest}");
+        // Nothing is kept free for nobody.
+        let (_, longest) = offer(&[(&greedy, 3)]);
+        assert!((390..=400).contains(&longest), "{longest}");
+    }
+
+    #[test]
+    fn tenants_share_first_and_their_publishers_then() {
+        let flows = Flows::new(Rates::default());
+        let tenants = Flows::new(Rates::default());
+        let of =
+            |tenant: &str, name: &str| Publisher { own: flows.of(name), tenant: Some(tenants.of(tenant)) };
+        let many: Vec<_> = (0..10).map(|index| of("many", &index.to_string())).collect();
+        let few = of("few", "one");
+        let offers: Vec<_> = many.iter().map(|publisher| (publisher, 2)).chain([(&few, 2)]).collect();
+        let (taken, _) = offer(&offers);
+        let (of_many, of_few) = taken.split_at(10);
+        assert_alike(of_many);
+        // Who is alone in a tenant gets less than half, for room is kept for a second publisher, but many times the others'.
+        assert!(of_few[0] > 4 * of_many[0], "{taken:?}");
+    }
+}

@@ -1,0 +1,164 @@
+//! How much a shard has to do, and how long that will take.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a shard tells of its work while it is at it. Written by the shard alone; nobody waits for it.
+#[derive(Debug)]
+pub(crate) struct Load {
+    started: Instant,
+    /// Commands that were taken out of the queue and are not done.
+    in_hand: AtomicUsize,
+    /// When the oldest event of these was read, or they were taken; nanoseconds from `started`, and 0 while there is nothing
+    /// to do.
+    oldest_ns: AtomicU64,
+    /// Alarms that were put into the queue and not taken out yet.
+    alarms: AtomicUsize,
+    /// What a command takes, in picoseconds: a mean in which each counts for a 64th of what came before it.
+    command_ps: AtomicU64,
+    /// What the commit behind a step takes, in nanoseconds: a mean in which each counts for an eighth.
+    commit_ns: AtomicU64,
+}
+
+/// Commands over which the mean cost of one is taken.
+const COMMANDS: f64 = 64.0;
+/// The same of commits.
+const COMMITS: u64 = 8;
+/// A step in which commands took more than so many times the mean counts as this: a thread that was not let run for a while
+/// says nothing of what comes next.
+const JUMP: f64 = 8.0;
+/// Less no command takes, in picoseconds.
+const LEAST_PS: f64 = 100_000.0;
+
+impl Load {
+    pub(super) fn new(started: Instant) -> Self {
+        Self {
+            started,
+            in_hand: AtomicUsize::new(0),
+            oldest_ns: AtomicU64::new(0),
+            alarms: AtomicUsize::new(0),
+            command_ps: AtomicU64::new(0),
+            commit_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// An event is about to be put into the queue.
+    pub(super) fn coming(&self, is_alarm: bool) {
+        if is_alarm {
+            self.alarms.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// So many alarms were taken out of the queue. Says whether there are others.
+    pub(super) fn took(&self, alarms: usize) -> bool {
+        self.alarms.fetch_sub(alarms, Ordering::Relaxed) > alarms
+    }
+
+    /// A step begins: so many commands were taken, of which the oldest event was read then.
+    pub(super) fn begin(&self, commands: usize, oldest: Instant) {
+        self.in_hand.store(commands, Ordering::Relaxed);
+        let oldest = oldest.saturating_duration_since(self.started);
+        self.oldest_ns.store(nanoseconds(oldest).max(1), Ordering::Relaxed);
+    }
+
+    /// The step has ended, and took so long with and without its commit.
+    pub(super) fn end(&self, work: Duration, commit: Duration) {
+        let commands = self.in_hand.swap(0, Ordering::Relaxed);
+        self.oldest_ns.store(0, Ordering::Relaxed);
+        let before_ns = self.commit_ns.load(Ordering::Relaxed);
+        let after_ns = (before_ns * (COMMITS - 1) + nanoseconds(commit)) / COMMITS;
+        self.commit_ns.store(after_ns, Ordering::Relaxed);
+        if commands == 0 {
+            return;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a queue holds some thousand commands")]
+        let count = commands as f64;
+        #[expect(clippy::cast_precision_loss, reason = "2^53 picoseconds are two hours")]
+        let before = self.command_ps.load(Ordering::Relaxed) as f64;
+        let one = (work.as_secs_f64() * 1e12 / count).clamp(LEAST_PS, JUMP * before.max(LEAST_PS));
+        let kept = (1.0 - 1.0 / COMMANDS).powf(count);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of times")]
+        let after = (before * kept + one * (1.0 - kept)) as u64;
+        self.command_ps.store(after, Ordering::Relaxed);
+    }
+
+    /// How long a command waits that comes now, behind so many in the queue: as long as these are going to take, or as long
+    /// as the oldest that is at hand has waited, should that be longer.
+    pub(super) fn wait(&self, queued: usize, now: Instant) -> Duration {
+        let in_hand = self.in_hand.load(Ordering::Relaxed);
+        if queued + in_hand == 0 {
+            return Duration::ZERO;
+        }
+        let coming = Duration::from_nanos(self.commit_ns.load(Ordering::Relaxed))
+            .saturating_add(self.cost(queued + in_hand));
+        let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
+        let waited = if oldest_ns == 0 {
+            Duration::ZERO
+        } else {
+            now.saturating_duration_since(self.started + Duration::from_nanos(oldest_ns))
+        };
+        coming.max(waited)
+    }
+
+    /// What so many commands are going to take.
+    pub(super) fn cost(&self, commands: usize) -> Duration {
+        let command_ps = self.command_ps.load(Ordering::Relaxed);
+        Duration::from_nanos(command_ps.saturating_mul(commands as u64) / 1_000)
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    /// Steps of so many commands each, of which each takes so long.
+    fn work(load: &Load, steps: usize, commands: usize, each: Duration) {
+        for _ in 0..steps {
+            load.begin(commands, load.started);
+            load.end(each * u32::try_from(commands).unwrap(), Duration::ZERO);
+        }
+    }
+
+    #[track_caller]
+    fn assert_about(found: Duration, expected: Duration) {
+        let is_about = found > expected * 9 / 10 && found < expected * 11 / 10;
+        assert!(is_about, "{found:?} is not about {expected:?}");
+    }
+
+    #[test]
+    fn a_command_waits_for_those_before_it() {
+        let start = Instant::now();
+        let load = Load::new(start);
+        assert_eq!(load.wait(0, start), Duration::ZERO);
+        work(&load, 2_000, 1, us(20));
+        assert_about(load.wait(1_000, start), us(20_000));
+        work(&load, 1, 2_000, us(5));
+        assert_about(load.wait(1_000, start), us(5_000));
+        load.begin(1_000, start);
+        assert_about(load.wait(1_000, start), us(10_000));
+        // Whatever is expected: what is at hand has waited longer.
+        assert_about(load.wait(0, start + us(70_000)), us(70_000));
+        load.end(us(5_000), us(80_000));
+        assert_eq!(load.wait(0, start + us(70_000)), Duration::ZERO);
+        assert_about(load.wait(1, start), us(10_005));
+    }
+
+    #[test]
+    fn a_thread_that_was_held_up_once_says_nothing_of_what_comes() {
+        let load = Load::new(Instant::now());
+        work(&load, 2_000, 1, us(10));
+        work(&load, 1, 1, us(500_000));
+        assert!(load.cost(1_000) < us(12_000), "{:?}", load.cost(1_000));
+        // For good, it does.
+        work(&load, 500, 1, us(500_000));
+        assert!(load.cost(1) > us(400_000), "{:?}", load.cost(1));
+    }
+}
