@@ -9,5 +9,6 @@ pub mod fences;
 pub mod gpu;
 pub mod live;
 pub mod micro;
+pub mod overload;
 pub mod paper;
 pub mod workload_args;

@@ -55,6 +55,7 @@ impl AcceptedEvent {
             body: Arc::clone(&self.0.body),
             overflow: None,
             is_late: false,
+            is_ahead: false,
         }))
     }
 }

@@ -77,6 +77,12 @@ impl Load {
         &self.broker
     }
 
+    /// The broker, whose subscribers are gone then.
+    #[must_use]
+    pub fn into_broker(self) -> Broker {
+        self.broker
+    }
+
     /// Who is where.
     #[must_use]
     pub fn scenario(&self) -> &Scenario {

@@ -97,7 +97,8 @@ async fn read(mut socket: Socket, subscriber: usize, tally: Arc<Tally>, kept: Ke
 
 /// The number that is the id of a delivery's event. The frame is not parsed as a whole, which would cost the
 /// bench more than the broker; attributes of these events have no `id`.
-fn event_id(frame: &str) -> Option<u64> {
+#[must_use]
+pub fn event_id(frame: &str) -> Option<u64> {
     let (_, after) = frame.strip_prefix(r#"{"op":"event","#)?.split_once(r#""id":"#)?;
     let digits = after.find(|byte: char| !byte.is_ascii_digit())?;
     after[..digits].parse().ok()

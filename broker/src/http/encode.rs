@@ -9,7 +9,9 @@ use crate::refusal::Refusal;
 /// What a delivery begins with, before its offset.
 const BEFORE_OFFSET: &str = r#"{"op":"event","offset":"#;
 /// What stands between its offset and the names of its subscriptions.
-const BEFORE_NAMES: &str = r#","subscriptions":["#;
+const fn before_names(is_ahead: bool) -> &'static str {
+    if is_ahead { r#","ahead":true,"subscriptions":["# } else { r#","subscriptions":["# }
+}
 /// What stands between those and the cause. After the event's body a delivery is closed.
 const BEFORE_CAUSE: &str = r#"],"cause":""#;
 
@@ -91,17 +93,18 @@ fn delivery_bytes(delivery: &Delivery) -> usize {
     let names = delivery.subscriptions.as_slice();
     let names_bytes = names.iter().map(|name| name.len()).sum::<usize>() + names.len().saturating_sub(1);
     let offset_bytes = delivery.offset.checked_ilog10().map_or(1, |log| log as usize + 1);
-    let fixed_bytes = BEFORE_OFFSET.len() + BEFORE_NAMES.len() + BEFORE_CAUSE.len() + 1;
+    let before_names_bytes = before_names(delivery.is_ahead).len();
+    let fixed_bytes = BEFORE_OFFSET.len() + before_names_bytes + BEFORE_CAUSE.len() + 1;
     let cause_bytes = cause_text(delivery.cause).len() + before_body(delivery.transition).len();
     fixed_bytes + cause_bytes + offset_bytes + names_bytes + delivery.body.text.len()
 }
 
 fn push_delivery(text: &mut String, delivery: &Delivery) {
-    let Delivery { offset, subscriptions, cause, transition, body, .. } = delivery;
+    let Delivery { offset, subscriptions, cause, transition, body, is_ahead, .. } = delivery;
     // Once for each delivery: the formatting machinery was a tenth of the broker's time here.
     text.push_str(BEFORE_OFFSET);
     text.push_str(itoa::Buffer::new().format(*offset));
-    text.push_str(BEFORE_NAMES);
+    text.push_str(before_names(*is_ahead));
     for (index, name) in subscriptions.as_slice().iter().enumerate() {
         if index > 0 {
             text.push(',');
@@ -163,6 +166,7 @@ mod tests {
             body: Arc::new(body),
             overflow: None,
             is_late: false,
+            is_ahead: false,
         })
     }
 

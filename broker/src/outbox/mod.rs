@@ -70,6 +70,8 @@ pub(crate) struct Delivery {
     pub(crate) overflow: Option<OverflowName>,
     /// Whether it was kept and comes later than it could have.
     pub(crate) is_late: bool,
+    /// Whether it comes before its turn, and is told with the offset that the connection has come to. A gap takes its turn.
+    pub(crate) is_ahead: bool,
 }
 
 /// What becomes of an object in a subscription.
@@ -99,6 +101,8 @@ pub(crate) struct Gap {
 /// Why deliveries were lost. Of two the greater is the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
+    /// It is an alarm that the connection was told before its turn.
+    Ahead,
     /// The client has said that it has them.
     Acknowledged,
     /// They were of subscriptions that are not durable, and came while nobody took them.
@@ -144,6 +148,9 @@ pub(crate) struct Pushed {
 
 const TOO_SLOW: Close = Close { code: 1013, reason: "overflow: the connection did not keep up" };
 
+/// One part in so many of what may wait is for alarms that come before their turn.
+const ALARMS_PART: usize = 8;
+
 /// What an entry takes besides its text.
 const ENTRY_BYTES: usize = 96;
 
@@ -167,12 +174,20 @@ impl Bounds {
 
 impl Reason {
     /// All of them.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Acknowledged, Self::NotDurable, Self::Members, Self::Age, Self::Overflow, Self::Epoch];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Ahead,
+        Self::Acknowledged,
+        Self::NotDurable,
+        Self::Members,
+        Self::Age,
+        Self::Overflow,
+        Self::Epoch,
+    ];
 
     /// The protocol's word.
     pub(crate) const fn text(self) -> &'static str {
         match self {
+            Self::Ahead => "ahead",
             Self::Acknowledged => "acknowledged",
             Self::NotDurable => "not-durable",
             Self::Members => "members",
@@ -290,6 +305,30 @@ impl Outbox {
         }
         state.push(entry);
         Offered::Taken { sleeps: std::mem::take(&mut state.sleeps) }
+    }
+
+    /// Puts an alarm that is kept elsewhere as well before what waits, if there is any. It may take room beyond the bounds, of
+    /// which alarms have a part of their own. Says whether it waits, before its turn.
+    pub(crate) fn offer_ahead(&self, delivery: &Delivery, is_behind: bool) -> bool {
+        let mut state = self.state();
+        let frames = (self.bounds.frames / ALARMS_PART).max(1);
+        let bytes = self.bounds.bytes + self.bounds.bytes / ALARMS_PART;
+        let is_due = (is_behind || state.deliveries_count > 0) && state.close.is_none();
+        if !is_due || state.ahead_count >= frames || state.bytes + ENTRY_BYTES + delivery.bytes() > bytes {
+            return false;
+        }
+        state.push_by_priority(Delivery { is_ahead: true, ..delivery.clone() });
+        let sleeps = std::mem::take(&mut state.sleeps);
+        drop(state);
+        if sleeps {
+            self.wake();
+        }
+        true
+    }
+
+    /// Notes from which offset on the connection is told.
+    pub(crate) fn start_after(&self, offset: u64) {
+        self.state().told = offset;
     }
 
     /// Whether the writer should ask for more now: there is more, and half of the room is free. Says so once.

@@ -15,6 +15,8 @@ pub(super) struct State {
     overflow: OverflowName,
     pub(super) deliveries_count: usize,
     pub(super) answers_count: usize,
+    /// Deliveries that come before their turn.
+    pub(super) ahead_count: usize,
     pub(super) bytes: usize,
     /// Of deliveries with `keep-latest`, the last of each subject, by offset.
     latest: HashMap<Subject, (u64, Spot), foldhash::fast::RandomState>,
@@ -22,11 +24,11 @@ pub(super) struct State {
     superseded: BTreeMap<u64, Spot>,
     /// Where the next alarm goes: before the first of those entries at the end that it overtakes, if there are any.
     overtaken: Option<Spot>,
-    /// Whether an alarm has overtaken others, for as long as anything waits: entries are then told by their place, not by the
-    /// numbers they have.
+    /// Whether an alarm has taken the turn of others, for as long as anything waits: entries are then told by their place, not
+    /// by the numbers they have.
     is_reordered: bool,
-    /// The last offset that the writer was told, while entries are out of their order.
-    told: u64,
+    /// The last offset that the writer was told.
+    pub(super) told: u64,
     /// Whether a delivery may have been lost that was not the oldest, or is out of its order.
     has_holes: bool,
     /// Whether there is more for the reader than had room, and nobody has asked for it yet.
@@ -54,6 +56,7 @@ impl State {
             overflow,
             deliveries_count: 0,
             answers_count: 0,
+            ahead_count: 0,
             bytes: 0,
             latest: HashMap::default(),
             superseded: BTreeMap::new(),
@@ -84,15 +87,21 @@ impl State {
         let last = self.queue.iter_back().find_map(offset_of);
         let is_between =
             first.is_some_and(|first| first <= offset) && last.is_some_and(|last| offset <= last);
-        (is_between || self.is_reordered)
+        (is_between || self.is_reordered || self.ahead_count > 0)
             && (!self.has_holes || self.queue.iter_back().any(|entry| offset_of(entry) == Some(offset)))
     }
 
     /// Puts a delivery at the end, or, of an alarm, before the deliveries and losses that wait there, but behind everything
     /// else.
     pub(super) fn push_by_priority(&mut self, delivery: Delivery) {
+        if delivery.is_ahead {
+            self.has_holes = true;
+            self.ahead_count += 1;
+        }
         if let (true, Some(overtaken)) = (delivery.body.is_alarm, self.overtaken) {
-            self.reorder();
+            if !delivery.is_ahead {
+                self.reorder();
+            }
             let entry = Entry::Delivery(delivery);
             self.bytes += entry.bytes();
             self.deliveries_count += 1;
@@ -128,7 +137,7 @@ impl State {
         let can_be_overtaken = match &entry {
             Entry::Answer(_) => false,
             Entry::Delivery(delivery) => !delivery.body.is_alarm,
-            Entry::Gap(gap) => gap.is_loss(),
+            Entry::Gap(gap) => gap.reason != Reason::Epoch,
         };
         let spot = self.queue.push(entry);
         self.overtaken = if can_be_overtaken { self.overtaken.or(Some(spot)) } else { None };
@@ -149,17 +158,24 @@ impl State {
     }
 
     /// The offsets that an entry is told with.
-    fn renumber(&mut self, entry: &mut Entry) {
+    fn number(&mut self, entry: &mut Entry) {
         match entry {
             Entry::Answer(_) => {}
-            Entry::Delivery(delivery) => {
-                self.told += 1;
+            Entry::Delivery(delivery) if delivery.is_ahead => {
+                self.ahead_count -= 1;
                 delivery.offset = self.told;
             }
+            Entry::Delivery(delivery) => {
+                if self.is_reordered {
+                    delivery.offset = self.told + 1;
+                }
+                self.told = delivery.offset;
+            }
             Entry::Gap(gap) => {
-                let from = self.told + 1;
-                self.told += gap.count();
-                *gap = Gap { from, to: self.told, ..*gap };
+                if self.is_reordered {
+                    *gap = Gap { from: self.told + 1, to: self.told + gap.count(), ..*gap };
+                }
+                self.told = gap.to;
             }
         }
     }
@@ -313,9 +329,7 @@ impl State {
                 Entry::Gap(_) => {}
             }
             if let Some(mut entry) = self.remove(spot) {
-                if self.is_reordered {
-                    self.renumber(&mut entry);
-                }
+                self.number(&mut entry);
                 batch.push(entry);
             }
         }
@@ -340,9 +354,9 @@ impl Subject {
 }
 
 impl Gap {
-    /// Whether it tells of deliveries that were lost one by one, and not of how a session begins.
+    /// Whether it tells of deliveries that were lost one by one, and not of how a session begins, or of what has come already.
     fn is_loss(&self) -> bool {
-        self.reason != Reason::Epoch
+        !matches!(self.reason, Reason::Epoch | Reason::Ahead)
     }
 
     /// The gap of both, of which `after` follows.

@@ -22,6 +22,7 @@ fn delivery_of(offset: u64, object: &str) -> Delivery {
         body,
         overflow: None,
         is_late: false,
+        is_ahead: false,
     }
 }
 

@@ -103,6 +103,7 @@ impl Sessions {
             body: Arc::clone(occurrence.body),
             overflow,
             is_late: false,
+            is_ahead: false,
         };
         let offset = client.offset;
         if client.durable.is_some() {

@@ -169,11 +169,14 @@ impl Sessions {
     pub(super) fn release_kept(&mut self, id: u32, offset: u64) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.released = offset;
+        let Client { durable: Some(durable), readers, .. } = client else { return };
+        if let Some(alarm) = durable.kept.alarm(offset) {
+            readers.iter_mut().for_each(|reader| reader.push_ahead(alarm));
+        }
         // There is more behind it that is released now.
         if offset < client.offset {
             return;
         }
-        let Client { durable: Some(durable), readers, .. } = client else { return };
         for reader in readers.iter_mut().filter(|reader| !reader.is_behind) {
             pull(reader, durable, offset, false, &self.metrics, &mut self.sleepers);
         }
@@ -204,6 +207,12 @@ impl Sessions {
                         pull(reader, durable, offset - 1, false, &self.metrics, &mut self.sleepers);
                     }
                     if reader.is_behind {
+                        // It is lost in its turn: before it, it is not.
+                        if let Entry::Delivery(alarm) = &entry
+                            && alarm.body.is_alarm
+                        {
+                            reader.outbox.offer_ahead(alarm, true);
+                        }
                         continue;
                     }
                     match reader.outbox.offer(entry.clone()) {

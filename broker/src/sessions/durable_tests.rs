@@ -190,6 +190,61 @@ async fn a_slow_reader_loses_nothing_that_is_kept() {
     assert_eq!(waiting(&slow).await, ["31 \"s1\""]);
 }
 
+const ALARM: &str = r#","priority":"alarm""#;
+
+#[tokio::test]
+async fn an_alarm_comes_before_its_turn_and_its_turn_is_told() {
+    for (mut bench, disk) in [(with_disk().0, true), (Bench::with(None, |_| {}), false)] {
+        bench.bounds = Bounds::of(8, 1_000_000);
+        subscribed(&mut bench);
+        let slow = bench.attach("a", 1, Resume::Fresh);
+        // Nothing comes first: it is in its turn.
+        bench.publish_with(ALARM);
+        bench.sessions.commit_and_release();
+        assert_eq!(waiting(&slow).await, ["1 \"s1\""], "disk: {disk}");
+        publish(&mut bench, 10);
+        bench.publish_with(ALARM);
+        bench.sessions.commit_and_release();
+        // At most one of eight may wait so.
+        bench.publish_with(ALARM);
+        publish(&mut bench, 1);
+        let in_turn =
+            |offsets: std::ops::RangeInclusive<u64>| offsets.map(|offset| format!("{offset} \"s1\""));
+        let expected: Vec<_> = std::iter::once("1 ahead".to_owned()).chain(in_turn(2..=9)).collect();
+        assert_eq!(waiting(&slow).await, expected);
+        // It is not acknowledged with what comes before it.
+        bench.sessions.acknowledge("a", 9).unwrap();
+        assert!(slow.wants_more());
+        bench.sessions.refill("a", 1);
+        let mut expected: Vec<_> = in_turn(10..=11).collect();
+        expected.extend(["gap 12-12 ahead".to_owned()]);
+        expected.extend(in_turn(13..=14));
+        assert_eq!(waiting(&slow).await, expected);
+        bench.sessions.detach("a", 1);
+        // Who comes back gets it first again, if it was not acknowledged.
+        for resume in [Resume::Ready, Resume::ReadyAfter { epoch: epoch(&bench), offset: 9 }] {
+            let back = bench.attach("a", 2, resume);
+            let told = waiting(&back).await;
+            assert_eq!(told[1..4], ["9 ahead", "10 \"s1\"", "11 \"s1\""]);
+            assert_eq!(told[4..], ["gap 12-12 ahead", "13 \"s1\"", "14 \"s1\""]);
+            bench.sessions.detach("a", 2);
+        }
+        bench.sessions.acknowledge("a", 12).unwrap();
+        assert_eq!(waiting(&bench.attach("a", 3, Resume::Fresh)).await, ["13 \"s1\"", "14 \"s1\""]);
+    }
+}
+
+#[tokio::test]
+async fn alarms_are_kept_longest() {
+    let (mut bench, _disk) = with_disk();
+    bench.sessions.kept_bounds.frames = 3;
+    subscribed(&mut bench);
+    bench.publish_with(ALARM);
+    publish(&mut bench, 5);
+    let told = waiting(&bench.attach("a", 1, Resume::Fresh)).await;
+    assert_eq!(told, ["1 \"s1\"", "gap 2-4 overflow", "5 \"s1\"", "6 \"s1\""]);
+}
+
 #[tokio::test]
 async fn at_the_bound_readers_that_are_behind_are_told_or_cut_off() {
     let disconnect = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true,"overflow":"disconnect"}"#;

@@ -330,6 +330,7 @@ impl Sessions {
                 body,
                 overflow,
                 is_late: true,
+                is_ahead: false,
             };
             kept.restore(KeptMatch { delivery, at_ms: stored.at_ms }, &self.kept_bounds);
         }

@@ -1,5 +1,6 @@
 //! Readers: where each of them is in its client's session, how one begins, and how it goes on.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::durable::Durable;
@@ -18,6 +19,8 @@ pub(super) struct Reader {
     pub(super) cursor: u64,
     /// Of a durable session: whether there is more for it than its outbox has room for. It asks when it has.
     pub(super) is_behind: bool,
+    /// Of a durable session: the alarms behind its cursor that it was given before their turn.
+    pub(super) ahead: BTreeSet<u64>,
 }
 
 impl Reader {
@@ -46,6 +49,14 @@ impl Reader {
     pub(super) fn overflow(&mut self, metrics: &Metrics) {
         metrics.overflowed.add(self.outbox.cut_off_if_asked().into());
         self.fall_behind(metrics);
+    }
+
+    /// Gives it an alarm before its turn, if anything else comes first.
+    pub(super) fn push_ahead(&mut self, alarm: &Delivery) {
+        let is_behind = self.is_behind || self.cursor + 1 < alarm.offset;
+        if self.cursor < alarm.offset && self.outbox.offer_ahead(alarm, is_behind) {
+            self.ahead.insert(alarm.offset);
+        }
     }
 
     fn fall_behind(&mut self, metrics: &Metrics) {
@@ -81,6 +92,9 @@ pub(super) fn pull(
     let mut sleeps = false;
     while let Some(next) = durable.kept.next(reader.cursor, last) {
         let (to, entry) = match next {
+            Next::Match(Delivery { offset, .. }) if reader.ahead.contains(offset) => {
+                (*offset, Entry::Gap(Gap { from: *offset, to: *offset, reason: Reason::Ahead }))
+            }
             Next::Match(delivery) => {
                 (delivery.offset, Entry::Delivery(Delivery { is_late, ..delivery.clone() }))
             }
@@ -99,6 +113,7 @@ pub(super) fn pull(
             Offered::Taken { sleeps: one } => {
                 sleeps |= one;
                 reader.cursor = to;
+                reader.ahead.remove(&to);
                 if let Some((reason, count)) = told {
                     metrics.gaps.of(reason).add(count);
                 }
@@ -175,7 +190,8 @@ impl Sessions {
                 r#"{{"op":"ready","client":{client},"epoch":"{epoch}","offset":{start}}}"#
             ));
         }
-        let mut reader = Reader { outbox, cursor: start, is_behind: false };
+        outbox.start_after(start);
+        let mut reader = Reader { outbox, cursor: start, is_behind: false, ahead: BTreeSet::new() };
         if let Some(gap) = gap {
             reader.push(Entry::Gap(gap), &self.metrics, &mut self.sleepers);
         }
@@ -188,6 +204,9 @@ impl Sessions {
                 has_acknowledged = offset > durable.kept.acknowledged();
                 durable.handed = durable.handed.max(offset);
                 durable.kept.acknowledge(offset);
+            }
+            for alarm in durable.kept.alarms(start, last) {
+                reader.push_ahead(alarm);
             }
             pull(&mut reader, durable, last, true, &self.metrics, &mut self.sleepers);
         }

@@ -112,6 +112,7 @@ pub(super) async fn waiting(outbox: &Outbox) -> Vec<String> {
     let shown = batch.into_iter().map(|entry| match entry {
         Entry::Answer(text) => text.split(',').next().unwrap_or_default().to_owned(),
         Entry::Gap(gap) => format!("gap {}-{} {}", gap.from, gap.to, gap.reason.text()),
+        Entry::Delivery(Delivery { offset, is_ahead: true, .. }) => format!("{offset} ahead"),
         Entry::Delivery(Delivery { offset, subscriptions: Names::One(name), .. }) => {
             format!("{offset} {name}")
         }

@@ -102,6 +102,10 @@ pub enum ServerFrame {
     Event {
         /// Its number in the session.
         offset: u64,
+        /// Whether it is an alarm before its turn: its number is then that of the delivery before it, and a gap of reason `ahead`
+        /// stands where its turn is.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ahead: bool,
         /// The client's subscriptions that the event satisfies, or that it entered or left.
         subscriptions: Vec<String>,
         /// What brought it.
@@ -160,6 +164,12 @@ pub enum Transition {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GapReason {
+    /// Nothing was lost: the alarm in this place was told before its turn.
+    Ahead,
+    /// The client has said that it has them.
+    Acknowledged,
+    /// They were kept for as long as they may be.
+    Age,
     /// The connection did not keep up.
     Overflow,
     /// Nobody read, and the session keeps nothing.

@@ -235,7 +235,7 @@ impl Kept {
             self.skip(new.delivery.offset, Reason::Overflow);
             return keeping;
         }
-        let is_latest = new.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::KeepLatest;
+        let is_latest = keeps_latest(&new.delivery, bounds);
         if is_latest {
             self.latest.get_or_insert_default().supersede(&new.delivery);
         }
@@ -258,12 +258,14 @@ impl Kept {
     /// Loses a match by the policy. Says whether it would rather have had readers that are behind cut off; `None` where
     /// there is none to lose.
     pub(super) fn lose_one(&mut self, bounds: &KeptBounds, gone: &mut Vec<u64>) -> Option<bool> {
-        let oldest = self.matches.front()?;
+        // An alarm goes only where there is nothing else.
+        let first = self.matches.iter().position(|kept| !kept.delivery.body.is_alarm).unwrap_or(0);
+        let oldest = self.matches.get(first)?;
         let superseded = self.latest.as_ref().and_then(|latest| latest.superseded.first().copied());
         let index = superseded.and_then(|offset| self.index_of(offset));
         let cuts_off = index.is_none()
             && oldest.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::Disconnect;
-        gone.push(self.lose(index.unwrap_or(0), Reason::Overflow));
+        gone.push(self.lose(index.unwrap_or(first), Reason::Overflow));
         Some(cuts_off)
     }
 
@@ -273,7 +275,7 @@ impl Kept {
         let bytes = kept.bytes();
         self.total.take_again(bytes as u64);
         self.bytes += bytes;
-        if kept.delivery.overflow.unwrap_or(bounds.overflow) == OverflowName::KeepLatest {
+        if keeps_latest(&kept.delivery, bounds) {
             let latest = self.latest.get_or_insert_default();
             latest.supersede(&kept.delivery);
             latest.add(&kept.delivery);
@@ -363,6 +365,18 @@ impl Kept {
         }
     }
 
+    /// The alarm at an offset, if there is one.
+    pub(super) fn alarm(&self, offset: u64) -> Option<&Delivery> {
+        let kept = self.matches.get(self.index_after(offset - 1))?;
+        (kept.delivery.offset == offset && kept.delivery.body.is_alarm).then_some(&kept.delivery)
+    }
+
+    /// The alarms after an offset, up to the last that may be seen. Looks at all that is kept.
+    pub(super) fn alarms(&self, after: u64, last: u64) -> impl Iterator<Item = &Delivery> {
+        let matches = self.matches.range(self.index_after(after)..).map(|kept| &kept.delivery);
+        matches.take_while(move |one| one.offset <= last).filter(|one| one.body.is_alarm)
+    }
+
     /// The last offset that was lost although it should have been kept; 0 where there is none.
     pub(super) fn last_loss(&self) -> u64 {
         let is_loss = |hole: &&Hole| matches!(hole.reason, Reason::Overflow | Reason::Age);
@@ -421,6 +435,12 @@ impl Kept {
         }
         self.holes = joined;
     }
+}
+
+/// Whether a newer delivery of its subject is worth more than it. An alarm is not lost for a newer one.
+fn keeps_latest(delivery: &Delivery, bounds: &KeptBounds) -> bool {
+    let policy = delivery.overflow.unwrap_or(bounds.overflow);
+    policy == OverflowName::KeepLatest && !delivery.body.is_alarm
 }
 
 impl Latest {

@@ -43,6 +43,7 @@ impl Bench {
             )),
             overflow,
             is_late: false,
+            is_ahead: false,
         };
         self.kept.push(KeptMatch { delivery, at_ms }, &self.bounds, &mut self.gone)
     }

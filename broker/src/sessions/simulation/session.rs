@@ -183,7 +183,7 @@ impl Session {
             }
             Reason::Overflow if !self.durable || offset <= self.before => true,
             Reason::Age | Reason::Overflow => lost == Some(reason),
-            Reason::Members | Reason::Epoch => false,
+            Reason::Ahead | Reason::Members | Reason::Epoch => false,
         }
     }
 

@@ -121,3 +121,38 @@ async fn they_need_a_scope_of_their_own() {
     socket.ok(json!({"op": "publish", "event": alarm("e")})).await;
     program.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_back_to_a_durable_session_gets_them_first() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let data = folder.path().join("data").to_str().expect("a plain path").to_owned();
+    let serve = || Serve::new().args(&["--data", &data, "--shards", "1"]);
+    let program = serve().start().await;
+    let http = program.http();
+    let everything = json!({"filters": [{}], "durable": true});
+    http.put("/v1/clients/phone/subscriptions/everything", &everything).await.expect(201);
+    let ordinary = |idx| feature(&format!("e{idx}"), [9.0, 45.0], json!({}));
+    publish(&http, &(1..=20).map(ordinary).collect::<Vec<_>>()).await;
+    publish(&http, &[alarm("alarm")]).await;
+    publish(&http, &[ordinary(22)]).await;
+    program.kill();
+
+    let program = serve().start().await;
+    let mut phone = program.ws("phone").await;
+    let frame = phone.event().await;
+    assert_eq!((&frame["event"]["id"], &frame["ahead"]), (&json!("alarm"), &json!(true)));
+    assert_eq!(frame["offset"], 0, "to go on from here loses nothing");
+    // To acknowledge it is to acknowledge what came in its turn before it.
+    phone.send(&json!({"op": "ack", "offset": frame["offset"]})).await;
+    for offset in 1..=20 {
+        let frame = phone.event().await;
+        assert_eq!((&frame["offset"], &frame["ahead"]), (&json!(offset), &Value::Null), "{frame}");
+    }
+    let gap = json!({"op": "gap", "from": 21, "to": 21, "count": 1, "reason": "ahead"});
+    assert_eq!(phone.next().await, gap);
+    assert_eq!(phone.event().await["offset"], 22);
+    let mut stream = program.sse("phone").await;
+    let message = stream.next().await;
+    assert_eq!((message.frame()["ahead"].as_bool(), message.epoch_and_offset().1), (Some(true), 0));
+    program.finish().await;
+}
