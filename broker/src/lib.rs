@@ -30,6 +30,7 @@ mod server;
 mod sessions;
 mod shard;
 mod store;
+mod telemetry;
 mod tenant;
 mod tls;
 

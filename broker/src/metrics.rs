@@ -51,6 +51,9 @@ pub(crate) struct Metrics {
     pub(crate) gaps: Gaps,
     pub(crate) store_failures: Tally,
     pub(crate) store: Figures,
+    pub(crate) spans_exported: Tally,
+    pub(crate) spans_unqueued: Tally,
+    pub(crate) spans_refused: Tally,
     live_objects: Gauge,
     pub(crate) queue_depths: Vec<Gauge>,
     pub(crate) ingest: Histogram,
@@ -159,6 +162,7 @@ impl Metrics {
         let dropped = "Deliveries lost, by cause.";
         let refused = "Events and moves that were not admitted, by cause: more load than can be done in time, or a rate.";
         let cut_off = "Connections that the broker ended, by cause.";
+        let spans_lost = "Spans that the collector did not get, by cause.";
         let queue = "Commands that wait for an engine.";
         let depth =
             |shard: usize| names.gauge("nearcast_queue_depth", queue, &[("shard", shard.to_string())]);
@@ -243,6 +247,13 @@ impl Metrics {
                 ),
                 log_bytes: names.gauge("nearcast_store_log_bytes", "What those take on disk.", NO_LABELS),
             },
+            spans_exported: names.tally(
+                "nearcast_spans_exported_total",
+                "Spans that the collector took.",
+                &[],
+            ),
+            spans_unqueued: names.tally("nearcast_spans_lost_total", spans_lost, &[("cause", "queue")]),
+            spans_refused: names.tally("nearcast_spans_lost_total", spans_lost, &[("cause", "collector")]),
             live_objects: names.gauge("nearcast_live_objects", "Live objects.", NO_LABELS),
             queue_depths: (0..shards_count).map(depth).collect(),
             ingest: names.seconds("nearcast_ingest_seconds", "Reading and checking an event."),

@@ -130,6 +130,11 @@ impl Refusal {
         problem
     }
 
+    /// What programs know it by.
+    pub(crate) fn code(&self) -> &'static str {
+        self.kind().0
+    }
+
     fn kind(&self) -> (&'static str, &'static str, u16) {
         match self {
             Self::Malformed { .. } => ("malformed-json", "malformed JSON", 400),

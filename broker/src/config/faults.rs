@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use axum::http::Uri;
+use axum::http::uri::Scheme;
 use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
 use matcher::condition::text::TEXT_BYTES_MAX;
 
@@ -45,6 +47,18 @@ impl Config {
         }
         if self.tls.cert.is_empty() != self.tls.key.is_empty() {
             faults.push("tls.cert and tls.key go together: one is set and the other is not".to_owned());
+        }
+        let config::Telemetry { otlp_endpoint, sample, .. } = &self.telemetry;
+        if !otlp_endpoint.is_empty() && !is_collector(otlp_endpoint) {
+            // Not shown: somebody may have put a secret into it.
+            faults.push(
+                "telemetry.otlp_endpoint is not an address such as http://127.0.0.1:4318: http, host, and where it is not 80 \
+                 a port; https is for a collector beside the broker to speak, secrets are for OTEL_EXPORTER_OTLP_HEADERS"
+                    .to_owned(),
+            );
+        }
+        if !(0.0..=1.0).contains(sample) {
+            faults.push(format!("telemetry.sample {sample} is not from 0.0 to 1.0"));
         }
         self.fault_unless_positive(&mut faults);
         if self.connection.silence_timeout_ms <= self.connection.ping_interval_ms {
@@ -127,4 +141,12 @@ impl Config {
         let high = ceilings.iter().filter(|(_, value, most)| value > most);
         faults.extend(high.map(|(key, value, most)| format!("{key} {value} is more than {most}")));
     }
+}
+
+/// Whether it names a host that is spoken to over HTTP, and nothing that a request would not have.
+fn is_collector(endpoint: &str) -> bool {
+    endpoint.parse::<Uri>().is_ok_and(|uri| {
+        let is_named = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+        uri.scheme() == Some(&Scheme::HTTP) && is_named && uri.query().is_none()
+    })
 }

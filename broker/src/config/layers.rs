@@ -1,7 +1,7 @@
 //! Layers of settings: the defaults, a file, the environment and flags, later ones over earlier ones.
 
 use figment::providers::{Format, Toml};
-use figment::value::{Dict, Map, Tag, Value};
+use figment::value::{Dict, Map, Num, Tag, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
 use super::{ConfigError, DEFAULT_TOML, Sources};
@@ -99,6 +99,7 @@ fn literal(value: &Value) -> Option<String> {
         // JSON's texts are TOML's basic strings.
         Value::String(_, text) => serde_json::to_string(text).ok(),
         Value::Bool(_, truth) => Some(truth.to_string()),
+        Value::Num(_, Num::F64(number)) => Some(format!("{number:?}")),
         Value::Num(..) => natural(value).map(|number| number.to_string()),
         Value::Char(..) | Value::Empty(..) | Value::Dict(..) | Value::Array(..) => None,
     }
@@ -129,6 +130,7 @@ fn compare(figment: &Figment, known: &Dict, given: &Dict, path: &str, faults: &m
                 let right = match default {
                     Value::String(..) => matches!(value, Value::String(..)),
                     Value::Bool(..) => matches!(value, Value::Bool(..)),
+                    Value::Num(_, Num::F64(_)) => matches!(value, Value::Num(..)),
                     Value::Num(..) => natural(value).is_some(),
                     Value::Dict(..) => false,
                     Value::Char(..) | Value::Empty(..) | Value::Array(..) => true,
@@ -137,6 +139,7 @@ fn compare(figment: &Figment, known: &Dict, given: &Dict, path: &str, faults: &m
                     let kind = match default {
                         Value::String(..) => "a text",
                         Value::Bool(..) => "true or false",
+                        Value::Num(_, Num::F64(_)) => "a number",
                         Value::Num(..) => "a whole number, 0 or more",
                         Value::Dict(..) => "a section",
                         Value::Char(..) | Value::Empty(..) | Value::Array(..) => "something else",

@@ -32,6 +32,7 @@ pub struct Config {
     pub quotas: Quotas,
     pub outbox: Outbox,
     pub connection: Connection,
+    pub telemetry: Telemetry,
     pub log: Log,
 }
 
@@ -270,6 +271,16 @@ pub struct Connection {
     pub silence_timeout_ms: u64,
     pub read_buffer_bytes: usize,
     pub write_buffer_bytes: usize,
+}
+
+/// Section `telemetry`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Telemetry {
+    pub otlp_endpoint: String,
+    pub sample: f64,
+    pub service_name: String,
 }
 
 /// Section `log`.

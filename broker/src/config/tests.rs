@@ -130,6 +130,35 @@ fn keys_and_tokens_go_together() {
 }
 
 #[test]
+fn a_collector_is_spoken_to_over_http_and_samples_are_a_share() {
+    let faults =
+        |toml: &str| load(&format!("[telemetry]\n{toml}\n"), Vec::new()).map_err(|error| error.faults);
+    for endpoint in ["http://127.0.0.1:4318", "http://collector/otlp/", "http://[::1]:4318", ""] {
+        faults(&format!("otlp_endpoint = {endpoint:?}")).unwrap();
+    }
+    for endpoint in
+        ["localhost:4318", "https://a:1", "http://", "http://user:secret@a:1", "http://a:1?key=secret"]
+    {
+        let told = faults(&format!("otlp_endpoint = {endpoint:?}")).unwrap_err();
+        assert!(told.len() == 1 && told[0].contains("telemetry.otlp_endpoint"), "{endpoint}: {told:?}");
+        assert!(!told[0].contains("secret@") && !told[0].contains("key="), "{told:?}");
+    }
+    for (sample, is_right) in [
+        ("0", true),
+        ("1.0", true),
+        ("0.25", true),
+        ("1.5", false),
+        ("-0.1", false),
+        ("nan", false),
+        ("\"1\"", false),
+    ] {
+        assert_eq!(faults(&format!("sample = {sample}")).is_ok(), is_right, "{sample}");
+    }
+    let shown = explain(&sources(vec![("telemetry.sample", Value::from(0.5))])).unwrap();
+    assert_eq!(load(&shown, Vec::new()).unwrap().telemetry.sample, 0.5);
+}
+
+#[test]
 fn what_is_shown_can_be_read_again() {
     let flags = vec![("server.shards", Value::from(7_u64)), ("server.engine", Value::from("scan"))];
     let shown = explain(&sources(flags)).unwrap();

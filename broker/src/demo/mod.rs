@@ -284,7 +284,12 @@ impl Stage<'_> {
         let mut feature = wire::Feature::at([lon, lat], properties);
         feature.id = Some(number.into());
         let sent_at = Instant::now();
-        let publish = |reference| wire::ClientFrame::Publish { reference, event: Box::new(feature) };
+        let publish = |reference| wire::ClientFrame::Publish {
+            reference,
+            traceparent: None,
+            tracestate: None,
+            event: Box::new(feature),
+        };
         let answer = self.clients.publisher.ask(publish).await?;
         let event = Event::at(position)
             .with("taxi_id", f64::from(taxi_id))

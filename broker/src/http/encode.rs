@@ -45,14 +45,17 @@ pub(crate) const fn wire_transition(transition: Transition) -> wire::Transition 
     }
 }
 
-/// What stands between the cause and the event's body.
-const fn before_body(transition: Option<Transition>) -> &'static str {
+/// What stands between the cause and what is told of the event's trace.
+const fn after_cause(transition: Option<Transition>) -> &'static str {
     match transition {
-        None => r#"","event":"#,
-        Some(Transition::Enter) => r#"","transition":"enter","event":"#,
-        Some(Transition::Exit) => r#"","transition":"exit","event":"#,
+        None => r#"","#,
+        Some(Transition::Enter) => r#"","transition":"enter","#,
+        Some(Transition::Exit) => r#"","transition":"exit","#,
     }
 }
+
+/// What stands between that and the event's body.
+const BEFORE_BODY: &str = r#""event":"#;
 
 /// An entry as a WebSocket frame.
 pub(crate) fn frame(entry: Entry) -> String {
@@ -94,9 +97,10 @@ fn delivery_bytes(delivery: &Delivery) -> usize {
     let names_bytes = names.iter().map(|name| name.len()).sum::<usize>() + names.len().saturating_sub(1);
     let offset_bytes = delivery.offset.checked_ilog10().map_or(1, |log| log as usize + 1);
     let before_names_bytes = before_names(delivery.is_ahead).len();
-    let fixed_bytes = BEFORE_OFFSET.len() + before_names_bytes + BEFORE_CAUSE.len() + 1;
-    let cause_bytes = cause_text(delivery.cause).len() + before_body(delivery.transition).len();
-    fixed_bytes + cause_bytes + offset_bytes + names_bytes + delivery.body.text.len()
+    let fixed_bytes = BEFORE_OFFSET.len() + before_names_bytes + BEFORE_CAUSE.len() + BEFORE_BODY.len() + 1;
+    let cause_bytes = cause_text(delivery.cause).len() + after_cause(delivery.transition).len();
+    let body_bytes = delivery.body.trace_members().len() + delivery.body.text.len();
+    fixed_bytes + cause_bytes + offset_bytes + names_bytes + body_bytes
 }
 
 fn push_delivery(text: &mut String, delivery: &Delivery) {
@@ -113,7 +117,9 @@ fn push_delivery(text: &mut String, delivery: &Delivery) {
     }
     text.push_str(BEFORE_CAUSE);
     text.push_str(cause_text(*cause));
-    text.push_str(before_body(*transition));
+    text.push_str(after_cause(*transition));
+    text.push_str(body.trace_members());
+    text.push_str(BEFORE_BODY);
     text.push_str(&body.text);
     text.push('}');
 }
@@ -149,7 +155,9 @@ mod tests {
 
     use super::*;
     use crate::ingest::feature::Body;
+    use crate::ingest::json::Members;
     use crate::outbox::{Names, Reason};
+    use crate::telemetry::{Telemetry, TraceContext};
 
     fn delivery(names: &[&str]) -> Entry {
         let body = Body::new(r#"{"type":"Feature"}"#.into(), Instant::now(), Default::default());
@@ -224,6 +232,32 @@ mod tests {
                 }
             }
         }
+        let Entry::Delivery(delivery) = delivery(&["\"s1\""]) else { panic!("a delivery") };
+        let delivery = Delivery { body: Arc::new(traced(r#"{"type":"Feature"}"#)), ..delivery };
+        let bytes = delivery_bytes(&delivery);
+        assert_eq!(frame(Entry::Delivery(delivery)).len(), bytes);
+    }
+
+    /// A body of an event that came with a trace.
+    fn traced(text: &str) -> Body {
+        let told = r#"{"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","tracestate":"a=\""}"#;
+        let context = TraceContext::of_frame(&mut Members::parse(told).unwrap());
+        let body = Body::new(text.into(), Instant::now(), Default::default());
+        Body { carried: Telemetry::carried(None, context.as_ref()), ..body }
+    }
+
+    #[test]
+    fn the_trace_of_an_event_stands_before_it() {
+        let Entry::Delivery(delivery) = delivery(&["\"s1\""]) else { panic!("a delivery") };
+        let feature = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]}}"#;
+        let delivery = Delivery { body: Arc::new(traced(feature)), ..delivery };
+        let text = frame(Entry::Delivery(delivery));
+        let wire::ServerFrame::Event { traceparent, tracestate, .. } = serde_json::from_str(&text).unwrap()
+        else {
+            panic!("{text}")
+        };
+        assert_eq!(traceparent.as_deref(), Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+        assert_eq!(tracestate.as_deref(), Some("a=\""));
     }
 
     #[test]

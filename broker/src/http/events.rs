@@ -21,6 +21,7 @@ use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
 use crate::receipt::Receipt;
 use crate::refusal::Refusal;
+use crate::telemetry::{Telemetry, TraceContext};
 use crate::tenant;
 
 /// Two events, an event a line.
@@ -40,6 +41,10 @@ const SEQUENCE: &str = concat!(
 /// Publishes one event or many.
 #[utoipa::path(
     post, path = "/v1/events", tag = "events",
+    params(
+        ("traceparent" = Option<String>, Header, description = "W3C Trace Context: each event that is published goes on with this trace"),
+        ("tracestate" = Option<String>, Header, description = "What belongs to it"),
+    ),
     request_body(content(
         (wire::Feature = "application/geo+json"),
         (wire::Feature = "application/json"),
@@ -63,6 +68,7 @@ pub(crate) async fn publish(
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
     let receipt = app.shards.receipt();
+    let context = TraceContext::of_headers(&headers);
     let mut work = Publish {
         app: &app,
         publisher: &app.admission.publisher(&permit, &flow),
@@ -71,6 +77,8 @@ pub(crate) async fn publish(
         expires: permit.expires,
         is_batch: true,
         receipt: receipt.as_ref(),
+        context: context.as_ref(),
+        over: "http",
     };
     let published = match Format::of(&headers)? {
         Format::Json => json(&app, &headers, body, &mut work, &mut tally).await,
@@ -104,6 +112,10 @@ pub(crate) struct Publish<'a> {
     pub(crate) is_batch: bool,
     /// Of the request, where its answer waits for something.
     pub(crate) receipt: Option<&'a Arc<Receipt>>,
+    /// The trace that the request belongs to.
+    pub(crate) context: Option<&'a TraceContext>,
+    /// What it came over.
+    pub(crate) over: &'static str,
 }
 
 impl Work for Publish<'_> {
@@ -126,8 +138,12 @@ impl Publish<'_> {
         parse: impl FnOnce(&App) -> Result<Published, Refusal>,
     ) -> Result<(), Refusal> {
         let app = self.app;
-        let outcome = match self.admit(text, parse).await {
-            Ok((published, pass)) => {
+        let started = Instant::now();
+        let carried = Telemetry::carried(app.telemetry.as_ref(), self.context);
+        let trace = carried.as_ref().and_then(|carried| carried.trace().cloned());
+        let outcome = match self.admit(started, text, parse).await {
+            Ok((mut published, pass)) => {
+                published.carry(carried);
                 let is_alarm = published.body.is_alarm;
                 let outcome = app.admission.publish(published, pass, self.receipt).await;
                 app.metrics.alarms.add(u64::from(is_alarm && outcome.is_ok()));
@@ -139,16 +155,19 @@ impl Publish<'_> {
             Ok(()) => app.metrics.events.add(1),
             Err(_) => app.metrics.events_rejected.add(1),
         }
+        if let Some(trace) = trace {
+            trace.published(started, self.over, &outcome);
+        }
         outcome
     }
 
     /// Reads an event that may be published. One that cannot be an alarm is not read before it is known that it is admitted.
     async fn admit(
         &self,
+        started: Instant,
         text: &str,
         parse: impl FnOnce(&App) -> Result<Published, Refusal>,
     ) -> Result<(Published, Option<Arc<Pass>>), Refusal> {
-        let started = Instant::now();
         auth::check_time(self.expires, started)?;
         let is_ordinary = !(self.scopes.allows(Scope::Alarm) && may_be_alarm(text));
         let mut pass = None;

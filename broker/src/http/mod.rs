@@ -49,6 +49,7 @@ use crate::refusal::Refusal;
 use crate::server::{Ending, Recovery};
 use crate::sessions::{KeptTotal, Shared};
 use crate::shard::Shards;
+use crate::telemetry::Telemetry;
 use origin::Origins;
 
 /// What handlers share.
@@ -58,6 +59,8 @@ pub(crate) struct App {
     pub(crate) shards: Shards,
     pub(crate) admission: Admission,
     pub(crate) metrics: Arc<Metrics>,
+    /// Where events are traced.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) features: FeatureReader,
     pub(crate) subscriptions: SubscriptionReader,
     pub(crate) positions: PositionReader,
@@ -89,7 +92,7 @@ impl App {
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
-        let Shared { metrics, kept, .. } = shared;
+        let Shared { metrics, kept, telemetry, .. } = shared;
         let world = World::from(config.server.world);
         let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)
             .with_store(shards.has_store());
@@ -98,6 +101,7 @@ impl App {
             admission: Admission::new(&config, shards.clone(), Arc::clone(&metrics)),
             shards,
             metrics,
+            telemetry,
             features,
             subscriptions,
             positions: PositionReader::new(world, &config.limits),

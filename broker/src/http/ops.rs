@@ -15,6 +15,7 @@ use crate::outbox::Outbox;
 use crate::receipt::Receipt;
 use crate::refusal::Refusal;
 use crate::shard::Command;
+use crate::telemetry::TraceContext;
 use crate::tenant;
 
 /// Bytes of a `ref`.
@@ -142,6 +143,7 @@ impl Asker {
         let event = members.take("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
         let receipt = self.app.shards.receipt();
         // The connection itself ends with its token.
+        let context = TraceContext::of_frame(&mut members);
         let mut work = Publish {
             app: &self.app,
             publisher: &self.publisher,
@@ -150,6 +152,8 @@ impl Asker {
             expires: None,
             is_batch: false,
             receipt: receipt.as_ref(),
+            context: context.as_ref(),
+            over: "websocket",
         };
         work.element(event).await.map_err(|refusal| refusal.below("/event"))?;
         Ok(receipt.map_or(Answer::Ok, |receipt| Answer::Later { receipt, is_wanted: true }))

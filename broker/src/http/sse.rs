@@ -17,6 +17,7 @@ use crate::outbox::{Entry, Outbox};
 use crate::refusal::Refusal;
 use crate::sessions::Resume;
 use crate::shard::Command;
+use crate::telemetry::Writing;
 
 /// Bytes of events that are handed to the connection at once.
 const PART_BYTES: usize = 65_536;
@@ -144,10 +145,12 @@ impl Reader {
     }
 
     fn encode(&self, batch: &[Entry]) -> Bytes {
+        let writing = Writing::of(self.app.telemetry.as_ref(), batch);
         let mut text = String::new();
         for entry in batch {
             encode::push_server_sent(&mut text, &self.epoch, entry);
         }
+        writing.done(&self.app.shards, &self.client, "event-stream");
         let metrics = &self.app.metrics;
         metrics.frames_sent.add(batch.len() as u64);
         if let Some(Entry::Delivery(oldest)) = batch.first()

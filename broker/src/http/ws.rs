@@ -26,6 +26,7 @@ use crate::outbox::Entry;
 use crate::refusal::Refusal;
 use crate::sessions::Resume;
 use crate::shard::Command;
+use crate::telemetry::Writing;
 
 /// How long the other side may take to answer a close.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
@@ -258,7 +259,7 @@ async fn write(sink: &mut SplitSink<WebSocket, Message>, asker: &Asker) -> Resul
         app.shards.refill(client, outbox).await;
         tokio::select! {
             close = outbox.next_batch(&mut batch, settings.write_buffer_bytes) => match close {
-                None => write_batch(sink, app, &mut batch).await?,
+                None => write_batch(sink, asker, &mut batch).await?,
                 Some(close) => {
                     let frame = CloseFrame { code: close.code, reason: close.reason.into() };
                     return sink.send(Message::Close(Some(frame))).await;
@@ -279,10 +280,11 @@ async fn write(sink: &mut SplitSink<WebSocket, Message>, asker: &Asker) -> Resul
 
 async fn write_batch(
     sink: &mut SplitSink<WebSocket, Message>,
-    app: &App,
+    Asker { app, client, .. }: &Asker,
     batch: &mut Vec<Entry>,
 ) -> Result<(), axum::Error> {
     let started = Instant::now();
+    let writing = Writing::of(app.telemetry.as_ref(), batch);
     let count = batch.len() as u64;
     let oldest = batch.iter().find_map(|entry| match entry {
         Entry::Delivery(delivery) => delivery.fresh_since(),
@@ -292,6 +294,7 @@ async fn write_batch(
         sink.feed(Message::Text(encode::frame(entry).into())).await?;
     }
     sink.flush().await?;
+    writing.done(&app.shards, client, "websocket");
     batch.shrink_to(IDLE_BATCH);
     app.metrics.frames_sent.add(count);
     app.metrics.write.record(started.elapsed());

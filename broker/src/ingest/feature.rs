@@ -19,6 +19,7 @@ use crate::clock;
 use crate::config::Limits;
 use crate::refusal::Refusal;
 use crate::store::StoredBody;
+use crate::telemetry::{Carried, Trace};
 use crate::tenant;
 
 pub(crate) use super::life::{Live, RehearsedLife};
@@ -47,11 +48,34 @@ pub(crate) struct Body {
     pub(crate) is_alarm: bool,
     /// Its record on disk, once there is a need for one, which is there for as long as the body is.
     pub(crate) stored: OnceLock<Arc<StoredBody>>,
+    /// What it tells of its trace, which does not outlive the broker.
+    pub(crate) carried: Option<Box<Carried>>,
+}
+
+impl Published {
+    /// Gives it what it is to carry, as long as nobody else has it.
+    pub(crate) fn carry(&mut self, carried: Option<Box<Carried>>) {
+        if carried.is_some()
+            && let Some(body) = Arc::get_mut(&mut self.body)
+        {
+            body.carried = carried;
+        }
+    }
 }
 
 impl Body {
     pub(crate) fn new(text: Box<str>, received: Instant, object: ObjectHash) -> Self {
-        Self { text, received, object, is_alarm: false, stored: OnceLock::new() }
+        Self { text, received, object, is_alarm: false, stored: OnceLock::new(), carried: None }
+    }
+
+    /// Members that stand before the event in a frame, each with a comma behind it.
+    pub(crate) fn trace_members(&self) -> &str {
+        self.carried.as_ref().map_or("", |carried| &carried.members)
+    }
+
+    /// Where spans are recorded of it.
+    pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
+        self.carried.as_ref()?.trace()
     }
 
     /// One that was read back from disk.

@@ -236,7 +236,7 @@ impl Delivery {
     /// What its texts take.
     pub(crate) fn bytes(&self) -> usize {
         let names: usize = self.subscriptions.as_slice().iter().map(|name| name.len() + 1).sum();
-        self.body.text.len() + names
+        self.body.text.len() + self.body.trace_members().len() + names
     }
 }
 

@@ -4,7 +4,7 @@ mod front;
 mod recovery;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -17,6 +17,7 @@ use crate::engines::Engines;
 use crate::http::{self, App};
 use crate::metrics::Metrics;
 use crate::sessions::{Sessions, Shared};
+use crate::telemetry::Telemetry;
 use crate::tls::Tls;
 use front::Front;
 pub(crate) use recovery::Recovery;
@@ -75,7 +76,11 @@ pub async fn run_with(
     }
     let gate = Arc::new(Gate::open(&config)?);
     let config = Arc::new(config);
-    let shared = Shared::new(&config, engines.count());
+    let mut shared = Shared::new(&config, engines.count());
+    let telemetry = Telemetry::start(&config.telemetry, engines.count(), &shared.metrics)?;
+    let (telemetry, export) = telemetry.unzip();
+    shared.telemetry = telemetry;
+    let grace = config.shutdown_grace();
     let (ending, recovery) = (Ending::default(), Recovery::new());
     let acceptor = tls.as_ref().map(Tls::acceptor);
     let front =
@@ -92,6 +97,7 @@ pub async fn run_with(
     });
     let served = serve(&listener, &front, taking_up, has_data, &shutdown).await;
     drop(listener);
+    let deadline = Instant::now() + grace;
     let ended = match served {
         Ok(Some(TakenUp { app, threads })) => {
             drain(&app).await;
@@ -107,6 +113,9 @@ pub async fn run_with(
     let _ = upkeep.await;
     if let Some(following) = following {
         let _ = following.await;
+    }
+    if let Some(export) = export {
+        export.finish(deadline).await;
     }
     ended?;
     tracing::info!("stopped");

@@ -34,6 +34,11 @@ impl Sessions {
         Ok(())
     }
 
+    /// How many subscriptions the `index`-th event of the batch satisfies.
+    pub(crate) fn matches_count(&self, index: usize) -> usize {
+        self.rows.row(index).len()
+    }
+
     /// Deals the `index`-th event of the batch out: once to each client, with all subscriptions that it satisfies.
     pub(crate) fn deliver(&mut self, index: usize, published: &Arc<Published>) {
         if let Some(live) = &published.live {

@@ -34,6 +34,7 @@ use crate::outbox::Outbox;
 use crate::recipient::Recipient;
 use crate::refusal::Refusal;
 use crate::store::StoredSession;
+use crate::telemetry::Telemetry;
 use activity::{Activity, Happened};
 use deliveries::Log;
 pub(crate) use deliveries::Told;
@@ -103,6 +104,8 @@ pub(crate) struct Shared {
     pub(crate) kept: Arc<KeptTotal>,
     pub(crate) health: Arc<Health>,
     pub(crate) dropped_lives: Arc<DroppedLives>,
+    /// Where events are traced.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
 }
 
 impl Shared {
@@ -113,6 +116,7 @@ impl Shared {
             kept: KeptTotal::new(config.sessions.kept_total_bytes as u64),
             health: Arc::default(),
             dropped_lives: Arc::default(),
+            telemetry: None,
         }
     }
 }
@@ -216,7 +220,7 @@ impl Sessions {
         disk: Option<Box<dyn Disk>>,
         is_first: bool,
     ) -> Self {
-        let Shared { census, metrics, kept, health, dropped_lives } = shared.clone();
+        let Shared { census, metrics, kept, health, dropped_lives, .. } = shared.clone();
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
         let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();

@@ -182,6 +182,7 @@ impl Shards {
                 report.clone(),
                 config.queue.clone(),
                 Arc::clone(&load),
+                shared.telemetry.is_some().then_some(index),
             );
             made.push((shard, receiver));
             loads.push(load);
@@ -249,7 +250,12 @@ impl Shards {
     }
 
     fn of(&self, client: &str) -> &mpsc::Sender<Command> {
-        &self.senders[index_of(&self.hash, client, self.senders.len())]
+        &self.senders[self.index_of(client)]
+    }
+
+    /// The number of the shard of a client.
+    pub(crate) fn index_of(&self, client: &str) -> usize {
+        index_of(&self.hash, client, self.senders.len())
     }
 
     /// Puts an event into every queue, or into none: room is found everywhere first. Every shard then has something to

@@ -18,6 +18,7 @@ use crate::metrics::Metrics;
 use crate::receipt::Ticket;
 use crate::refusal::Refusal;
 use crate::sessions::{Answer, Sessions};
+use crate::telemetry;
 
 /// A shard, as its thread owns it.
 pub(crate) struct Shard {
@@ -27,6 +28,8 @@ pub(crate) struct Shard {
     report: Report,
     queue: Queue,
     load: Arc<Load>,
+    /// Its number, where events are traced.
+    traced_as: Option<usize>,
     /// Events that came in a row; kept for its memory.
     events: Vec<Matching>,
 }
@@ -45,8 +48,9 @@ impl Shard {
         report: Report,
         queue: Queue,
         load: Arc<Load>,
+        traced_as: Option<usize>,
     ) -> Self {
-        Self { sessions, metrics: Arc::clone(metrics), report, queue, load, events: Vec::new() }
+        Self { sessions, metrics: Arc::clone(metrics), report, queue, load, traced_as, events: Vec::new() }
     }
 
     /// Takes whatever waits, up to a bound: a lone command does not wait for company. What happens by itself happens
@@ -134,7 +138,13 @@ impl Shard {
         let started = clock::now();
         self.metrics.queue_wait.record(started.duration_since(oldest.published.body.received));
         let batch: Vec<&Event> = events.iter().map(|matching| &*matching.published.event).collect();
-        let outcome = match self.sessions.match_batch(&batch) {
+        let matched = self.sessions.match_batch(&batch);
+        if let Some(shard) = self.traced_as {
+            let bodies = events.iter().map(|matching| &*matching.published.body);
+            let count = |index| matched.is_ok().then(|| self.sessions.matches_count(index));
+            telemetry::matched(shard, started, bodies, count);
+        }
+        let outcome = match matched {
             Ok(()) => {
                 for (index, matching) in events.iter().enumerate() {
                     self.sessions.deliver(index, &matching.published);

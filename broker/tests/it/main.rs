@@ -24,5 +24,6 @@ mod meaning;
 mod operations;
 mod slow_reader;
 mod tls;
+mod traces;
 mod visibility;
 mod websocket;

@@ -50,6 +50,12 @@ pub enum ClientFrame {
         /// Comes back in the answer.
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
         reference: Option<Value>,
+        /// The trace that it belongs to, as W3C Trace Context writes it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        traceparent: Option<String>,
+        /// What belongs to that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tracestate: Option<String>,
         /// The event.
         event: Box<Feature>,
     },
@@ -113,6 +119,12 @@ pub enum ServerFrame {
         /// What became of the event's object there; absent where the subscriptions are told of events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         transition: Option<Transition>,
+        /// The trace that the event belongs to, where it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        traceparent: Option<String>,
+        /// What belongs to that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tracestate: Option<String>,
         /// The event; of an exit, the last one that was inside.
         event: Box<Feature>,
     },
@@ -194,6 +206,7 @@ mod tests {
             r#"{"op":"subscribe","id":"s1","filters":[{"area":{"nearest":3}}],"on":["enter","exit"],"initial":true,"dwell_s":2.5,"hysteresis_m":10.0,"durable":false}"#,
             r#"{"op":"move","coordinates":[9.0,45.0]}"#,
             r#"{"op":"move","ref":1,"track":[[9.0,45.0,1700000000.5],[9.1,45.0,1700000001.0]],"accuracy_m":5.0}"#,
+            r#"{"op":"publish","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","tracestate":"a=1","event":{"type":"Feature","geometry":{"type":"Point","coordinates":[9.0,45.0]},"properties":null}}"#,
             r#"{"op":"auth","ref":1,"token":"a.b.c"}"#,
             r#"{"op":"move","coordinates":[9.0,45.0],"accuracy_m":12.5,"time":"2026-03-01T07:30:00Z"}"#,
         ] {
@@ -210,6 +223,10 @@ mod tests {
             ("", None),
             (r#""transition":"enter","#, Some(Transition::Enter)),
             (r#""transition":"exit","#, Some(Transition::Exit)),
+            (
+                r#""traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","tracestate":"a=1","#,
+                None,
+            ),
         ] {
             let text = format!(
                 r#"{{"op":"event","offset":1,"subscriptions":["s1"],"cause":"moved",{members}"event":{feature}}}"#

@@ -59,7 +59,20 @@ impl Http {
         content_type: Option<&str>,
         body: impl Into<reqwest::Body>,
     ) -> Answer {
+        self.send_with(method, path, content_type, &[], body).await
+    }
+
+    /// The same with headers.
+    pub(crate) async fn send_with(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: Option<&str>,
+        headers: &[(&str, &str)],
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
         let (call, request) = self.request(method, path, content_type, body);
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         within(&call, answer(&call, request)).await.unwrap_or_else(|fault| panic!("{call}: {fault:?}"))
     }
 

@@ -1,5 +1,6 @@
 //! What the tests know of a broker: a program to start, sockets to talk to it, and patience with a deadline.
 
+mod collector;
 mod door;
 mod http;
 #[cfg(feature = "gpu")]
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+pub(crate) use collector::{Collector, Taken, attribute, hex};
 pub(crate) use door::Door;
 pub(crate) use http::{Answer, Http, with_problem_shape};
 #[cfg(feature = "gpu")]
