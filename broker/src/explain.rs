@@ -19,6 +19,8 @@ pub(crate) struct Circumstances {
     pub(crate) subscription: Option<String>,
     /// The position that was used.
     pub(crate) position: Option<wire::ExplainedPosition>,
+    /// Whether there is one that is not shown.
+    pub(crate) position_withheld: bool,
     pub(crate) event: wire::ExplainedEvent,
     /// Whether the subscription is told of transitions.
     pub(crate) transitions: bool,
@@ -26,13 +28,15 @@ pub(crate) struct Circumstances {
 
 /// The answer.
 pub(crate) fn answer(account: &Account, circumstances: Circumstances) -> wire::Explanation {
-    let Circumstances { client, subscription, position, event, transitions } = circumstances;
+    let Circumstances { client, subscription, position, position_withheld, event, transitions } =
+        circumstances;
     let filters = account.parts.filters.iter().zip(&account.filters);
     wire::Explanation {
         matched: account.matched,
         client,
         subscription,
         position,
+        position_withheld,
         event,
         reach: account.parts.reach.as_ref().map(reach),
         filters: filters.map(|(part, beside)| filter(part, beside)).collect(),
@@ -172,6 +176,7 @@ mod tests {
                 accuracy_m: None,
                 age_s: Some(2.5),
             }),
+            position_withheld: false,
             event: wire::ExplainedEvent { id: Some("e".into()), live: true, expires_in_s: Some(60.0) },
             transitions: false,
         };

@@ -23,6 +23,7 @@ mod ingest;
 mod live_census;
 mod metrics;
 mod outbox;
+mod privacy;
 mod receipt;
 mod recipient;
 mod refusal;

@@ -15,6 +15,8 @@ pub(super) const TTL_S_MAX: u64 = 3_153_600_000;
 pub(super) const DEPTH_MAX: usize = 100;
 /// A day: clocks that are further apart are wrong.
 const LEEWAY_S_MAX: u64 = 86_400;
+/// Cells of a grid that are so large fit often enough around the globe to be cells.
+const ROUND_M_MAX: u64 = 1_000_000;
 /// An engine numbers live objects with 32 bits, and for a moment has more than may be live.
 const LIVE_EVENTS_MAX: u64 = 1_000_000_000;
 
@@ -136,6 +138,7 @@ impl Config {
             ("limits.ttl_s", limits.ttl_s, TTL_S_MAX),
             ("limits.live_events", limits.live_events, LIVE_EVENTS_MAX),
             ("sessions.kept_s", self.sessions.kept_s, TTL_S_MAX),
+            ("privacy.round_m", self.privacy.round_m.into(), ROUND_M_MAX),
             ("auth.leeway_s", self.auth.leeway_s, LEEWAY_S_MAX),
         ];
         let high = ceilings.iter().filter(|(_, value, most)| value > most);

@@ -32,6 +32,7 @@ pub struct Config {
     pub quotas: Quotas,
     pub outbox: Outbox,
     pub connection: Connection,
+    pub privacy: Privacy,
     pub telemetry: Telemetry,
     pub log: Log,
 }
@@ -271,6 +272,14 @@ pub struct Connection {
     pub silence_timeout_ms: u64,
     pub read_buffer_bytes: usize,
     pub write_buffer_bytes: usize,
+}
+
+/// Section `privacy`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Privacy {
+    pub round_m: u32,
 }
 
 /// Section `telemetry`.

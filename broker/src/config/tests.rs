@@ -85,6 +85,8 @@ fn all_faults_are_told_at_once() {
         [limits]\ntrack_points = 0\ntrack_bytes = 0\n";
     let faults = load(toml, Vec::new()).unwrap_err().faults;
     assert_eq!(faults.len(), 6, "{faults:?}");
+    let faults = load("[privacy]\nround_m = 1000001\n", Vec::new()).unwrap_err().faults;
+    assert!(faults.len() == 1 && faults[0].contains("privacy.round_m"), "{faults:?}");
     assert!(load("[sessions]\ninaccurate_fixes = \"guess\"\n", Vec::new()).is_err());
 }
 

@@ -38,11 +38,11 @@ const PAGE_MAX: usize = 1_000;
 #[utoipa::path(
     get, path = "/v1/clients", tag = "operation",
     params(
-        ("limit" = Option<u64>, Query, description = "How many, 1 to 1000; 100 unless said"),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "How many; 100 unless said"),
         ("after" = Option<String>, Query, description = "`next` of the page before"),
     ),
     responses(
-        (status = 200, description = "How they are connected, and how far behind", body = wire::Clients),
+        (status = 200, description = "How they are connected, how far behind, and by setting about where", body = wire::Clients),
         (status = 400, description = "The query is wrong", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]

@@ -13,6 +13,7 @@ use super::{App, error};
 use crate::ingest::explain::QuestionReader;
 use crate::refusal::Refusal;
 use crate::shard::Command;
+use crate::tenant;
 
 /// Says why an event comes to a client, or does not.
 ///
@@ -33,12 +34,13 @@ pub(crate) async fn explain(
     body: Body,
 ) -> Result<Response, Refusal> {
     let body = body::document(&app, &headers, body, Bound::of_question(&app)).await?;
-    let tenant = permit.tenant.as_deref();
-    let (features, subscriptions) = (&app.features, &app.subscriptions);
+    let (tenant, features, subscriptions) = (permit.tenant.as_deref(), &app.features, &app.subscriptions);
     let reader = QuestionReader { world: app.world, tenant, features, subscriptions };
     let question = Box::new(reader.parse(body::text(&body)?)?);
     let client = path::client_name_in_document(&app, &permit, &question.client)?;
-    let explain = |client, reply| Command::Explain { client, question, reply };
+    // Where nobody has to say who they are, whoever asks may as well be the client.
+    let to_itself = permit.tenant.is_none() || permit.client.as_deref() == Some(tenant::outside(&client));
+    let explain = |client, reply| Command::Explain { client, question, to_itself, reply };
     let answer = app.shards.ask(&client, explain).await??;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&answer).unwrap_or_default()))
 }

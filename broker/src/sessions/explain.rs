@@ -16,10 +16,17 @@ use crate::refusal::Refusal;
 use crate::tenant;
 
 impl Sessions {
-    /// Answers a question about a client.
-    pub(crate) fn explain(&self, name: &Arc<str>, question: Question) -> Result<wire::Explanation, Refusal> {
+    /// Answers a question about a client: to itself, or to somebody who is shown its position as others are.
+    pub(crate) fn explain(
+        &self,
+        name: &Arc<str>,
+        question: Question,
+        to_itself: bool,
+    ) -> Result<wire::Explanation, Refusal> {
         let id = self.ids.get(name).copied();
-        let (fix, position) = self.fix_for(id, question.position);
+        let (fix, position) = self.fix_for(id, question.position, to_itself);
+        let position_withheld =
+            fix.is_none() && id.is_some_and(|id| self.tracker.fix(ClientId(id)).is_some());
         let told;
         let (subscription, watch) = match question.subscription {
             AskedSubscription::Held(held) => {
@@ -43,14 +50,18 @@ impl Sessions {
             Interest::Transitions(_) => true,
         };
         let client = tenant::outside(name).to_owned();
-        Ok(explain::answer(&account, Circumstances { client, subscription, position, event, transitions }))
+        let circumstances =
+            Circumstances { client, subscription, position, position_withheld, event, transitions };
+        Ok(explain::answer(&account, circumstances))
     }
 
-    /// Where the client is taken to be, and how that is told.
+    /// Where the client is taken to be, and how that is told. To others everything is told as it would be for the place that they
+    /// are shown: from how many metres an area is away, at three places, they could tell the place itself.
     fn fix_for(
         &self,
         client: Option<u32>,
         instead: Option<Position>,
+        to_itself: bool,
     ) -> (Option<Fix>, Option<wire::ExplainedPosition>) {
         let known = client.and_then(|id| Some((self.tracker.fix(ClientId(id))?, self.clients.get(id)?)));
         let told = |position: &Position, accuracy_m, age_s| wire::ExplainedPosition {
@@ -63,11 +74,13 @@ impl Sessions {
                 (Some(Fix { position, accuracy_m: 0.0 }), Some(told(&position, None, None)))
             }
             (None, Some((fix, client))) => {
+                let shown = if to_itself { Some(fix.position) } else { self.shown(fix) };
+                let Some(position) = shown else { return (None, None) };
                 let accuracy_m = (fix.accuracy_m > 0.0).then_some(fix.accuracy_m);
                 let age_s = client.positioned_ms.map(|at| {
                     std::time::Duration::from_millis(self.unix_ms.saturating_sub(at)).as_secs_f64()
                 });
-                (Some(*fix), Some(told(&fix.position, accuracy_m, age_s)))
+                (Some(Fix { position, ..*fix }), Some(told(&position, accuracy_m, age_s)))
             }
             (None, None) => (None, None),
         }

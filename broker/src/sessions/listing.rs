@@ -1,9 +1,11 @@
-//! The clients of a shard for those who run the broker: how they are connected and how far behind. No positions.
+//! The clients of a shard for those who run the broker: how they are connected and how far behind.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
+use matcher::geo::Position;
+use matcher::subscription::ClientId;
 use wire::ClientFigures;
 
 use super::{Client, Sessions};
@@ -66,7 +68,7 @@ impl Client {
     }
 
     /// Its figures, where the rank says how far behind it is: that changes all the time.
-    fn figures(&self, rank: &Rank<&str>) -> ClientFigures {
+    fn figures(&self, rank: &Rank<&str>, position: Option<Position>) -> ClientFigures {
         let waiting = self.readers.iter().map(|reader| reader.outbox.waiting());
         let (frames, bytes) = waiting.fold((0, 0), |(frames, bytes), one| (frames + one.0, bytes + one.1));
         let silence = self.readers.iter().map(|reader| reader.outbox.silence()).min();
@@ -83,6 +85,7 @@ impl Client {
             waiting_bytes: bytes as u64,
             kept_matches: rank.kept.0,
             silence_ms: silence.map(as_ms),
+            position: position.map(|position| [position.x(), position.y()]),
         }
     }
 }
@@ -102,7 +105,11 @@ impl Sessions {
             }
         }
         let ranked = first.into_sorted_vec().into_iter();
-        ranked.filter_map(|(rank, number)| Some(self.clients.get(number)?.figures(&rank))).collect()
+        let figures = |(rank, number)| {
+            let position = self.tracker.fix(ClientId(number)).and_then(|fix| self.shown(fix));
+            Some(self.clients.get(number)?.figures(&rank, position))
+        };
+        ranked.filter_map(figures).collect()
     }
 
     /// Ends the connections of a client, without what waits for them.

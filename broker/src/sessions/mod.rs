@@ -31,10 +31,12 @@ use crate::ingest::feature::Published;
 use crate::ingest::subscription::{Prepared, quoted};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
+use crate::privacy::Rounding;
 use crate::recipient::Recipient;
 use crate::refusal::Refusal;
 use crate::store::StoredSession;
 use crate::telemetry::Telemetry;
+use crate::tenant;
 use activity::{Activity, Happened};
 use deliveries::Log;
 pub(crate) use deliveries::Told;
@@ -92,6 +94,8 @@ pub(crate) struct Sessions {
     /// Of the batch at hand, counted once at its end.
     deliveries_count: u64,
     unread_count: u64,
+    /// How others are shown where a client is.
+    rounding: Option<Rounding>,
     /// Readers whose writers sleep although something waits for them.
     sleepers: Vec<Arc<Outbox>>,
 }
@@ -259,8 +263,14 @@ impl Sessions {
             ledger: Ledger::new(disk, delay, health, dropped_lives),
             deliveries_count: 0,
             unread_count: 0,
+            rounding: Rounding::of(config),
             sleepers: Vec::new(),
         }
+    }
+
+    /// Where others than the client itself are shown that it is, if anywhere.
+    fn shown(&self, fix: &Fix) -> Option<Position> {
+        self.rounding.map(|rounding| rounding.round(&fix.position))
     }
 
     /// The number of a client, which is made known if need be. A new one needs a place: the one that it brings, or
@@ -330,6 +340,12 @@ impl Sessions {
                 client.is_stored = true;
                 batch.put_position(name, &recovery::stored_position(&fix, self.unix_ms));
             }
+        }
+        if tracing::enabled!(tracing::Level::TRACE)
+            && let Some(position) = self.shown(&fix)
+        {
+            let (tenant, client) = tenant::split(name);
+            tracing::trace!(tenant, client, x = position.x(), y = position.y(), "moved");
         }
         if let Some(track) = track {
             self.tracker.reach_along(ClientId(id), track, self.now, &mut self.effects);

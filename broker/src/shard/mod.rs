@@ -82,6 +82,8 @@ pub(crate) enum Command {
     Explain {
         client: Arc<str>,
         question: Box<Question>,
+        /// Whether the client itself asks.
+        to_itself: bool,
         reply: oneshot::Sender<Result<wire::Explanation, Refusal>>,
     },
     /// What the engine holds.

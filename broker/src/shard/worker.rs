@@ -250,8 +250,8 @@ impl Shard {
                 sessions.answer(Answer::Done(reply, done));
             }
             Command::Deliveries { id, reply } => drop(reply.send(sessions.deliveries(&id))),
-            Command::Explain { client, question, reply } => {
-                drop(reply.send(sessions.explain(&client, *question)));
+            Command::Explain { client, question, to_itself, reply } => {
+                drop(reply.send(sessions.explain(&client, *question, to_itself)));
             }
             Command::Footprint { reply } => drop(reply.send(sessions.footprint())),
             Command::ListClients { after, limit, reply } => {

@@ -346,7 +346,7 @@ pub struct Stats {
 }
 
 /// Clients, those that are furthest behind first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Clients {
     /// In the order of `behind`, then of `kept_matches`, most first, then of their names.
@@ -357,7 +357,7 @@ pub struct Clients {
 }
 
 /// How a client is connected, and how far behind it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientFigures {
     /// Its name.
@@ -382,4 +382,8 @@ pub struct ClientFigures {
     /// Milliseconds since it was last heard over a WebSocket, or since it opened a stream; absent without a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence_ms: Option<u64>,
+    /// About where it is, `[longitude, latitude]` or `[x, y]`: the middle of a cell of `privacy.round_m`. Absent where that is 0, and of
+    /// a client that has told no position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<[f64; 2]>,
 }

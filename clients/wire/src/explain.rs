@@ -56,6 +56,9 @@ pub struct Explanation {
     /// The position that was used; absent for a client that has told none.
     #[serde(default)]
     pub position: Option<ExplainedPosition>,
+    /// Whether the client has told one that who asks is not shown. The answer is then that of a client without a position.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub position_withheld: bool,
     /// The event.
     pub event: ExplainedEvent,
     /// The event's own area; absent where it has none.

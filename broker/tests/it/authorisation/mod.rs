@@ -4,6 +4,7 @@
 mod frames;
 mod keys;
 mod matrix;
+mod privacy;
 mod streams;
 mod tenants;
 mod tokens;
