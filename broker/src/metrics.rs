@@ -39,6 +39,7 @@ pub(crate) struct Metrics {
     pub(crate) problems: Tally,
     pub(crate) handshakes_failed: Tally,
     pub(crate) tls_failures: Tally,
+    tls_expiry: Gauge,
     pub(crate) connections: Mark,
     pub(crate) websockets: Mark,
     pub(crate) event_streams: Mark,
@@ -206,6 +207,11 @@ impl Metrics {
                 "New certificates that could not be used.",
                 &[],
             ),
+            tls_expiry: names.gauge(
+                "nearcast_tls_certificate_expiry_timestamp_seconds",
+                "When the certificate ends, as Unix time; 0 without one.",
+                NO_LABELS,
+            ),
             connections: names.mark("nearcast_connections", "Open TCP connections."),
             websockets: names.mark("nearcast_websockets", "Open WebSockets."),
             event_streams: names.mark("nearcast_event_streams", "Open event streams."),
@@ -278,6 +284,12 @@ impl Metrics {
                 "From an event being read to its being written.",
             ),
         }
+    }
+
+    /// Takes over when the certificate ends.
+    pub(crate) fn show_certificate_expiry(&self, unix_s: Option<u64>) {
+        #[expect(clippy::cast_precision_loss, reason = "no certificate has a year of more than four digits")]
+        self.tls_expiry.set(unix_s.unwrap_or_default() as f64);
     }
 
     /// Takes over how many objects are live.

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ServerConfig;
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::version::TLS13;
+use rustls::{CertificateError, RootCertStore, ServerConfig};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -89,6 +91,8 @@ impl Tls {
     /// Takes what the files hold whenever that changes. What cannot be used is told, and leaves everything as it was:
     /// among them a certificate whose key is still about to come.
     pub(crate) async fn follow(mut self, metrics: Arc<Metrics>, ended: CancellationToken) {
+        let show_expiry = |pem: &Pem| metrics.show_certificate_expiry(pem.expiry_s());
+        self.seen.iter().for_each(show_expiry);
         while ended.run_until_cancelled(tokio::time::sleep(LOOK_INTERVAL)).await.is_some() {
             let files = self.files.clone();
             let Ok(found) = tokio::task::spawn_blocking(move || files.read()).await else { continue };
@@ -97,6 +101,7 @@ impl Tls {
             }
             match found.as_ref().map_err(Clone::clone).and_then(|pem| self.files.config(pem)) {
                 Ok(config) => {
+                    found.iter().for_each(show_expiry);
                     self.current.send_replace(config);
                     tracing::info!(cert = %self.files.cert.display(), "took a new certificate");
                 }
@@ -165,6 +170,26 @@ impl Files {
 
     #[cfg(not(unix))]
     fn warn_of_readers(&self) {}
+}
+
+impl Pem {
+    /// When the first certificate of the chain ends, in Unix seconds.
+    fn expiry_s(&self) -> Option<u64> {
+        CertificateDer::pem_slice_iter(&self.cert).filter_map(|cert| expiry_s(&cert.ok()?)).min()
+    }
+}
+
+/// When a certificate ends. What checks certificates says so of one that has ended, so it is asked for a time when all have; it
+/// looks at that before it asks who has signed.
+fn expiry_s(cert: &CertificateDer<'_>) -> Option<u64> {
+    let cert = ParsedCertificate::try_from(cert).ok()?;
+    let at_last = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
+    match verify_server_cert_signed_by_trust_anchor(&cert, &RootCertStore::empty(), &[], at_last, &[]) {
+        Err(rustls::Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {
+            Some(not_after.as_secs())
+        }
+        _ => None,
+    }
 }
 
 fn file_error(setting: &'static str, path: &std::path::Path, why: String) -> TlsError {

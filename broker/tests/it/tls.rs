@@ -140,14 +140,21 @@ async fn a_new_certificate_is_taken_and_a_broken_one_is_not() {
     told(1).await;
     assert!(program.log().contains("the one before stays"), "{}", program.log());
     first.connect(program.address()).await.expect("the first certificate is still there");
+    // Its year is 4096, unless it is told another one.
+    let ends = async |http: &Http, unix_s: &str| {
+        let line = format!("nearcast_tls_certificate_expiry_timestamp_seconds {unix_s}\n");
+        eventually(&line, async || http.get("/metrics").await.text().contains(&line).then_some(())).await;
+    };
+    ends(&http, "67090118400").await;
 
-    let second = Pair::new();
+    let second = Pair::until(2100);
     second.write(folder.path());
     eventually("the second certificate is served", async || {
         second.connect(program.address()).await.ok().map(drop)
     })
     .await;
     first.connect(program.address()).await.expect_err("the first certificate is gone");
+    ends(&http, "4102444800").await;
 
     // One that does not belong to its key, and then no key at all.
     fs::write(folder.path().join("cert.pem"), Pair::new().cert()).expect("written");

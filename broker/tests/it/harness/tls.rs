@@ -20,6 +20,16 @@ impl Pair {
         Self(rcgen::generate_simple_self_signed(names).expect("a certificate"))
     }
 
+    /// The same with an end of its own.
+    pub(crate) fn until(year: i32) -> Self {
+        let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
+        let mut params = rcgen::CertificateParams::new(names).expect("names");
+        params.not_after = rcgen::date_time_ymd(year, 1, 1);
+        let signing_key = rcgen::KeyPair::generate().expect("a key");
+        let cert = params.self_signed(&signing_key).expect("a certificate");
+        Self(rcgen::CertifiedKey { cert, signing_key })
+    }
+
     /// The certificate, as PEM.
     pub(crate) fn cert(&self) -> String {
         self.0.cert.pem()
