@@ -8,6 +8,7 @@ use matcher::geo::World;
 use matcher::live::Cause;
 use wire::Problem;
 
+use crate::auth::Behalf;
 use crate::config::Config;
 use crate::http::encode;
 use crate::ingest::feature::{FeatureReader, Published};
@@ -28,7 +29,10 @@ impl EventReader {
     /// # Errors
     /// What a publisher would be answered.
     pub fn read(&self, text: &str) -> Result<AcceptedEvent, Box<Problem>> {
-        self.0.parse(None, text).map(AcceptedEvent).map_err(|refusal| Box::new(refusal.problem()))
+        self.0
+            .parse(Behalf::default(), text)
+            .map(AcceptedEvent)
+            .map_err(|refusal| Box::new(refusal.problem()))
     }
 }
 

@@ -24,12 +24,33 @@ pub(crate) struct Circumstances {
     pub(crate) event: wire::ExplainedEvent,
     /// Whether the subscription is told of transitions.
     pub(crate) transitions: bool,
+    /// How many constraints stand behind the subscription's own because its client is confined.
+    pub(crate) hidden_count: usize,
+    /// Whether the event is outside of what the client is confined to.
+    pub(crate) is_outside: bool,
 }
 
+/// Why an event does not come to a client that is confined.
+const OUTSIDE: &str = "the event is outside of what the client's token is confined to (claim nearcast)";
+
 /// The answer.
-pub(crate) fn answer(account: &Account, circumstances: Circumstances) -> wire::Explanation {
-    let Circumstances { client, subscription, position, position_withheld, event, transitions } =
-        circumstances;
+pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire::Explanation {
+    let Circumstances {
+        client,
+        subscription,
+        position,
+        position_withheld,
+        event,
+        transitions,
+        hidden_count,
+        is_outside,
+    } = circumstances;
+    for part in &mut account.parts.filters {
+        // What the broker has added stands behind what was asked for, the tenant last.
+        let constraints = &mut part.condition.constraints;
+        constraints.retain(|part| part.attribute != tenant::ATTRIBUTE);
+        constraints.truncate(constraints.len().saturating_sub(hidden_count));
+    }
     let filters = account.parts.filters.iter().zip(&account.filters);
     wire::Explanation {
         matched: account.matched,
@@ -41,7 +62,7 @@ pub(crate) fn answer(account: &Account, circumstances: Circumstances) -> wire::E
         reach: account.parts.reach.as_ref().map(reach),
         filters: filters.map(|(part, beside)| filter(part, beside)).collect(),
         inside: transitions && account.membership == Membership::Inside,
-        why: account.why(),
+        why: if is_outside { OUTSIDE.to_owned() } else { account.why() },
     }
 }
 
@@ -55,13 +76,12 @@ fn reach(part: &ReachPart) -> wire::ExplainedReach {
 }
 
 fn filter(part: &FilterPart, beside: &FilterAccount) -> wire::ExplainedFilter {
-    let shown = part.condition.constraints.iter().filter(|part| part.attribute != tenant::ATTRIBUTE);
     wire::ExplainedFilter {
         matched: beside.matched,
         area: area(&part.area, beside),
         condition: wire::ExplainedCondition {
             truth: truth(part.condition.truth),
-            constraints: shown.map(constraint).collect(),
+            constraints: part.condition.constraints.iter().map(constraint).collect(),
         },
     }
 }
@@ -179,8 +199,10 @@ mod tests {
             position_withheld: false,
             event: wire::ExplainedEvent { id: Some("e".into()), live: true, expires_in_s: Some(60.0) },
             transitions: false,
+            hidden_count: 0,
+            is_outside: false,
         };
-        answer(&account, circumstances)
+        answer(account, circumstances)
     }
 
     #[test]

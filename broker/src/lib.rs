@@ -35,6 +35,7 @@ mod telemetry;
 mod tenant;
 mod tls;
 
+pub use auth::Gate;
 pub use config::{Config, ConfigError};
 pub use engines::{EngineError, Engines};
 pub use server::{run, run_with};

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Engines, Tls, maintenance, open_files};
+use broker::{Config, Engines, Gate, Tls, maintenance, open_files};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -45,9 +45,10 @@ fn print_config(settings: &Settings) -> anyhow::Result<()> {
 fn serve(settings: &Settings) -> anyhow::Result<()> {
     let config = Config::load(&sources(settings))?;
     log(&config)?;
-    // Before anything listens, for an engine or a certificate that cannot be had ends the program.
+    // Before anything listens, for an engine, a certificate or keys that cannot be had ends the program.
     let engines = Engines::find(&config)?;
     let tls = Tls::read(&config.tls)?;
+    let gate = Gate::open(&config)?;
     open_files::raise_for(config.limits.connections);
     let runtime = tokio::runtime::Runtime::new()?;
     let served = runtime.block_on(async {
@@ -58,7 +59,7 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
         println!("nearcast listens on {scheme}://{}", listener.local_addr()?);
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(shutdown.clone()));
-        broker::run_with(listener, config, engines, tls, shutdown).await
+        broker::run_with(listener, config, engines, tls, gate, shutdown).await
     });
     // A stop does not wait until data is read that nobody will ask for any more.
     runtime.shutdown_background();

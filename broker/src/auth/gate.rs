@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::keys::{self, Keys};
-use super::{Permit, Scopes, Token};
+use super::{Confinement, Permit, Scopes, Token, Zones};
 use crate::config::{AuthMode, Config};
 use crate::refusal::Refusal;
 
@@ -25,7 +25,12 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 const LIFE_MAX_S: f64 = 315_360_000.0;
 
 /// Lets requests in.
-pub(crate) enum Gate {
+pub struct Gate {
+    doors: Doors,
+    zones: Arc<Zones>,
+}
+
+enum Doors {
     /// Everybody, to everything.
     Open(Arc<Permit>),
     /// Who has a token.
@@ -33,7 +38,7 @@ pub(crate) enum Gate {
 }
 
 /// What tokens are checked with.
-pub(crate) struct Checker {
+struct Checker {
     path: PathBuf,
     /// The file as it was read last.
     text: Vec<u8>,
@@ -42,19 +47,22 @@ pub(crate) struct Checker {
     leeway_s: u64,
     issuer: Option<String>,
     audience: Option<String>,
+    zones: Arc<Zones>,
     client_name_bytes: usize,
 }
 
 impl Gate {
-    /// As the settings say. Reads the file of keys, and blocks for that.
+    /// As the settings say. Reads the files of keys and of zones, and blocks for that.
     ///
     /// # Errors
-    /// When there is no key that can be used.
-    pub(crate) fn open(config: &Config) -> anyhow::Result<Self> {
+    /// When there is no key that can be used, and when there is something wrong with the zones.
+    pub fn open(config: &Config) -> anyhow::Result<Self> {
         let settings = &config.auth;
         if settings.mode == AuthMode::None {
-            return Ok(Self::Open(Arc::new(Permit::of_everything())));
+            let doors = Doors::Open(Arc::new(Permit::of_everything()));
+            return Ok(Self { doors, zones: Arc::default() });
         }
+        let zones = Arc::new(Zones::read(config)?);
         let path = PathBuf::from(&settings.jwks);
         let context = || format!("the keys in {} (auth.jwks)", settings.jwks);
         let text = keys::read_file(&path).map_err(keys::KeysError::from).with_context(context)?;
@@ -67,6 +75,7 @@ impl Gate {
             leeway_s: settings.leeway_s,
             issuer: some(&settings.issuer),
             audience: some(&settings.audience),
+            zones: Arc::clone(&zones),
             client_name_bytes: config.limits.client_name_bytes,
         };
         checker.tell();
@@ -76,15 +85,15 @@ impl Gate {
                  which is right only behind a proxy that speaks it"
             );
         }
-        Ok(Self::Tokens(Box::new(checker)))
+        Ok(Self { doors: Doors::Tokens(Box::new(checker)), zones })
     }
 
     /// What a token permits, or nothing that could be one.
     pub(crate) fn permit(&self, token: Option<Token<'_>>) -> Result<Arc<Permit>, Refusal> {
-        match (self, token) {
-            (Self::Open(permit), _) => Ok(Arc::clone(permit)),
-            (Self::Tokens(checker), Some(token)) => checker.check(&token.0).map(Arc::new),
-            (Self::Tokens(_), None) => Err(Refusal::Unauthenticated {
+        match (&self.doors, token) {
+            (Doors::Open(permit), _) => Ok(Arc::clone(permit)),
+            (Doors::Tokens(checker), Some(token)) => checker.check(&token.0).map(Arc::new),
+            (Doors::Tokens(_), None) => Err(Refusal::Unauthenticated {
                 detail: "this needs a token: Authorization: Bearer and a JSON Web Token".to_owned(),
                 has_token: false,
             }),
@@ -93,12 +102,17 @@ impl Gate {
 
     /// Whether requests need tokens, for which they are then searched.
     pub(crate) fn wants_tokens(&self) -> bool {
-        matches!(self, Self::Tokens(_))
+        matches!(self.doors, Doors::Tokens(_))
+    }
+
+    /// The zones that there are.
+    pub(crate) fn zones(&self) -> &Arc<Zones> {
+        &self.zones
     }
 
     /// Reads the keys again whenever their file has changed, until the broker ends.
     pub(crate) async fn watch(&self, ended: &CancellationToken) {
-        let Self::Tokens(checker) = self else { return };
+        let Doors::Tokens(checker) = &self.doors else { return };
         let mut last = Ok(checker.text.clone());
         while ended.run_until_cancelled(tokio::time::sleep(WATCH_INTERVAL)).await.is_some() {
             let path = checker.path.clone();
@@ -212,16 +226,16 @@ impl Checker {
                 "the claim tenant is a name of at most {TENANT_BYTES_MAX} bytes without control characters"
             )));
         }
-        if claims.contains_key("nearcast") {
-            return Err(invalid(
-                "the claim nearcast is not there yet, and what it says would not be kept to",
-            ));
-        }
+        let confinement = match claims.get("nearcast") {
+            Some(claim) => Confinement::read(claim, &self.zones).map_err(invalid)?,
+            None => None,
+        };
         let scopes = Scopes::read(text(claims, "scope")?.unwrap_or_default());
         Ok(Permit {
             tenant: Some(tenant.into()),
             client: client.map(Arc::from),
             scopes,
+            confinement: confinement.map(Arc::new),
             expires: Some(expires),
         })
     }

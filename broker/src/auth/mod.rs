@@ -1,15 +1,22 @@
 //! Who may do what: tokens, the keys that they are checked with, and what they permit.
 //!
-//! A request is let in by its token alone (`gate`), which becomes a [`Permit`]: whom it is of, what it may do, and for how long.
+//! A request is let in by its token alone (`gate`), which becomes a [`Permit`]: whom it is of, what it may do, to which events it
+//! is confined, and for how long.
 //! Where `auth.mode` is `none` everybody has the same permit, of everything and for good.
 
+mod behalf;
+mod confinement;
 mod gate;
 mod keys;
 mod permit;
 mod renewable;
 mod source;
+mod zones;
 
-pub(crate) use gate::Gate;
+pub(crate) use behalf::Behalf;
+pub(crate) use confinement::Confinement;
+pub use gate::Gate;
 pub(crate) use permit::{Permit, Scope, Scopes, check_time};
 pub(crate) use renewable::Renewable;
 pub(crate) use source::{SUBPROTOCOL, Token, Whereabouts};
+pub(crate) use zones::Zones;

@@ -4,6 +4,7 @@ use std::ops::BitOr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::{Behalf, Confinement};
 use crate::refusal::Refusal;
 use crate::tenant;
 
@@ -81,6 +82,8 @@ pub(crate) struct Permit {
     /// Whom it is of. Who only publishes need not be anybody.
     pub(crate) client: Option<Arc<str>>,
     pub(crate) scopes: Scopes,
+    /// To which events it is confined, if it is.
+    pub(crate) confinement: Option<Arc<Confinement>>,
     /// When it ends, if it does.
     pub(crate) expires: Option<Instant>,
 }
@@ -88,7 +91,13 @@ pub(crate) struct Permit {
 impl Permit {
     /// Of everything, for good.
     pub(crate) fn of_everything() -> Self {
-        Self { tenant: None, client: None, scopes: Scopes::default() | Scope::Admin, expires: None }
+        let scopes = Scopes::default() | Scope::Admin;
+        Self { tenant: None, client: None, scopes, confinement: None, expires: None }
+    }
+
+    /// On whose behalf its documents are.
+    pub(crate) fn behalf(&self) -> Behalf<'_> {
+        Behalf { tenant: self.tenant.as_deref(), confinement: self.confinement.as_ref() }
     }
 
     /// A name of the tenant's as the broker knows it.
@@ -96,13 +105,14 @@ impl Permit {
         tenant::inside(self.tenant.as_deref().unwrap_or_default(), name).into()
     }
 
-    /// Refuses what is about all tenants together to who is of one.
+    /// Refuses what is about all tenants and events together to who is of one, or confined.
     pub(crate) fn check_operator(&self) -> Result<(), Refusal> {
-        if self.tenant.as_deref().unwrap_or_default().is_empty() {
+        if self.tenant.as_deref().unwrap_or_default().is_empty() && self.confinement.is_none() {
             return Ok(());
         }
         let detail =
-            "this is about all tenants together, and needs a token without the claim tenant".to_owned();
+            "this is about everything in the broker, and needs a token without the claims tenant and nearcast"
+                .to_owned();
         Err(Refusal::Forbidden { detail, scope: None })
     }
 
@@ -149,6 +159,7 @@ mod tests {
             tenant: None,
             client: client.map(Arc::from),
             scopes: Scopes::read(claim),
+            confinement: None,
             expires: None,
         };
         assert!(of(Some("ann"), "subscribe").check_client("ann").is_ok());

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::{Permit, Scope, Scopes};
+use super::{Behalf, Permit, Scope, Scopes};
 use crate::refusal::Refusal;
 
 /// A permit that counts for as long as a connection lasts, or ends before, or is renewed.
 pub(crate) struct Renewable {
-    /// As the connection began. Of this only whom it is of stays the same.
+    /// As the connection began. Of this stays the same whom it is of, and to what it is confined.
     first: Arc<Permit>,
     /// The scopes now.
     scopes: AtomicU8,
@@ -26,9 +26,9 @@ impl Renewable {
         Self { first: permit, scopes, expires }
     }
 
-    /// Whose clients and events it is about, as [`Permit::tenant`].
-    pub(crate) fn tenant(&self) -> Option<&str> {
-        self.first.tenant.as_deref()
+    /// As [`Permit::behalf`].
+    pub(crate) fn behalf(&self) -> Behalf<'_> {
+        self.first.behalf()
     }
 
     /// The scopes as they are now.
@@ -46,6 +46,11 @@ impl Renewable {
         if (&permit.tenant, &permit.client) != (&self.first.tenant, &self.first.client) {
             let detail = "this token is not of whom the connection was opened for".to_owned();
             return Err(Refusal::Forbidden { detail, scope: None });
+        }
+        if permit.confinement != self.first.confinement {
+            let detail =
+                "this token is confined otherwise than the connection (claim nearcast): open another one";
+            return Err(Refusal::Forbidden { detail: detail.to_owned(), scope: None });
         }
         permit.scopes.require(scope)?;
         if let (Some(now), Some(expires)) = (&self.expires, permit.expires) {
@@ -83,6 +88,7 @@ mod tests {
             tenant: None,
             client: Some(client.into()),
             scopes: Scopes::default() | scope,
+            confinement: None,
             expires: Some(Instant::now() + lasts),
         }
     }

@@ -47,6 +47,10 @@ impl Config {
             }
             (true, false) | (false, true) => {}
         }
+        if !self.wants_tokens() && !self.auth.zones.is_empty() {
+            faults
+                .push("auth.zones is set, and auth.mode is none: no token would confine anybody".to_owned());
+        }
         if self.tls.cert.is_empty() != self.tls.key.is_empty() {
             faults.push("tls.cert and tls.key go together: one is set and the other is not".to_owned());
         }

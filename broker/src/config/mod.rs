@@ -86,6 +86,7 @@ pub struct Auth {
     pub jwks: String,
     pub issuer: String,
     pub audience: String,
+    pub zones: String,
     pub leeway_s: u64,
 }
 

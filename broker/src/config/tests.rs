@@ -124,6 +124,7 @@ fn keys_and_tokens_go_together() {
     for (toml, word) in [
         ("[auth]\nmode = \"jwt\"\n", "auth.jwks"),
         ("[auth]\njwks = \"keys.json\"\n", "auth.mode"),
+        ("[auth]\nzones = \"zones.json\"\n", "auth.zones"),
         ("[auth]\nmode = \"jwt\"\njwks = \"keys.json\"\nleeway_s = 86401\n", "auth.leeway_s"),
     ] {
         let faults = load(toml, Vec::new()).unwrap_err().faults;

@@ -15,7 +15,7 @@ use super::body::{self, Format, Parts};
 use super::path::{EventPath, Permitted};
 use super::{App, error};
 use crate::admission::{Flow, Pass, Publisher};
-use crate::auth::{self, Scope, Scopes};
+use crate::auth::{self, Behalf, Scope, Scopes};
 use crate::ingest::feature::{Published, may_be_alarm};
 use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
@@ -72,7 +72,7 @@ pub(crate) async fn publish(
     let mut work = Publish {
         app: &app,
         publisher: &app.admission.publisher(&permit, &flow),
-        tenant: permit.tenant.as_deref(),
+        behalf: permit.behalf(),
         scopes: permit.scopes,
         expires: permit.expires,
         is_batch: true,
@@ -104,7 +104,7 @@ pub(crate) struct Publish<'a> {
     pub(crate) app: &'a App,
     pub(crate) publisher: &'a Publisher,
     /// Whose the events are.
-    pub(crate) tenant: Option<&'a str>,
+    pub(crate) behalf: Behalf<'a>,
     pub(crate) scopes: Scopes,
     /// When the request's token ends, should that be before its body does.
     pub(crate) expires: Option<Instant>,
@@ -122,7 +122,7 @@ impl Work for Publish<'_> {
     const DONE: &'static str = "accepted";
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
-        self.event(text, |app| app.features.parse(self.tenant, text)).await
+        self.event(text, |app| app.features.parse(self.behalf, text)).await
     }
 
     fn too_large(&self) -> Refusal {
@@ -216,9 +216,9 @@ async fn json(
     match members.get("type") {
         Some("\"FeatureCollection\"") => collection(app, head, None, work, tally).await,
         _ => {
-            let tenant = work.tenant;
+            let behalf = work.behalf;
             work.is_batch = false;
-            work.event(text, |app| app.features.parse_members(tenant, text, members)).await?;
+            work.event(text, |app| app.features.parse_members(behalf, text, members)).await?;
             tally.done += 1;
             Ok(())
         }
@@ -256,10 +256,11 @@ async fn collection(
 )]
 pub(crate) async fn revoke(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     EventPath(id): EventPath,
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
-    if app.shards.revoke(&id).await? {
+    if app.shards.revoke(&id, permit.confinement.as_ref()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Refusal::NotFound(format!("no event {} is live", tenant::outside(&id))))
@@ -277,9 +278,10 @@ pub(crate) async fn revoke(
 )]
 pub(crate) async fn deliveries(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     EventPath(id): EventPath,
 ) -> Result<Response, Refusal> {
-    let Some(deliveries) = app.shards.deliveries(&id).await? else {
+    let Some(deliveries) = app.shards.deliveries(&id, permit.confinement.as_ref()).await? else {
         let detail = match app.config.sessions.recent_events {
             0 => "nothing is remembered of deliveries (sessions.recent_events is 0)".to_owned(),
             _ => format!("nothing is known of an event {} (sessions.recent_events)", tenant::outside(&id)),

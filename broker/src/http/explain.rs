@@ -34,8 +34,8 @@ pub(crate) async fn explain(
     body: Body,
 ) -> Result<Response, Refusal> {
     let body = body::document(&app, &headers, body, Bound::of_question(&app)).await?;
-    let (tenant, features, subscriptions) = (permit.tenant.as_deref(), &app.features, &app.subscriptions);
-    let reader = QuestionReader { world: app.world, tenant, features, subscriptions };
+    let (features, subscriptions) = (&app.features, &app.subscriptions);
+    let reader = QuestionReader { world: app.world, behalf: permit.behalf(), features, subscriptions };
     let question = Box::new(reader.parse(body::text(&body)?)?);
     let client = path::client_name_in_document(&app, &permit, &question.client)?;
     // Where nobody has to say who they are, whoever asks may as well be the client.

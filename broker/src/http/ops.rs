@@ -96,7 +96,7 @@ impl Asker {
     ) -> Result<Answer, Refusal> {
         let id = self.id(&mut members)?;
         let prepared = self.app.subscriptions.parse_members(&id, members)?;
-        let subscription = Box::new(prepared.of_tenant(self.permit.tenant()));
+        let subscription = Box::new(prepared.on_behalf(self.permit.behalf())?);
         answers.all().await;
         let owner = Some(Arc::clone(&self.outbox));
         let answer = Some(encode::ok(reference).into());
@@ -131,7 +131,8 @@ impl Asker {
     ) -> Result<Answer, Refusal> {
         let told = self.app.positions.parse_members(&mut members, bytes)?;
         let receipt = self.app.shards.receipt();
-        positions::move_client(&self.app, &self.client, told, receipt.as_ref()).await?;
+        let behalf = self.permit.behalf();
+        positions::move_client(&self.app, behalf, &self.client, told, receipt.as_ref()).await?;
         Ok(match receipt {
             Some(receipt) => Answer::Later { receipt, is_wanted },
             None if is_wanted => Answer::Ok,
@@ -147,7 +148,7 @@ impl Asker {
         let mut work = Publish {
             app: &self.app,
             publisher: &self.publisher,
-            tenant: self.permit.tenant(),
+            behalf: self.permit.behalf(),
             scopes: self.permit.scopes(),
             expires: None,
             is_batch: false,
@@ -241,7 +242,7 @@ mod tests {
         let (outbox, client) = (app.outbox(), Arc::from("car"));
         let attach = |client, reply| {
             let outbox = Arc::clone(&outbox);
-            Command::Attach { client, outbox, resume: Resume::Ready, reply }
+            Command::Attach { client, outbox, resume: Resume::Ready, confinement: None, reply }
         };
         app.shards.ask(&client, attach).await.unwrap().unwrap();
         let permit = Renewable::new(Arc::new(Permit::of_everything()));

@@ -13,7 +13,7 @@ use super::batch::{self, Tally, Work};
 use super::body::{self, Bound, Format, Parts};
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
-use crate::auth::{self, Permit};
+use crate::auth::{self, Behalf, Permit};
 use crate::ingest::framing::Elements;
 use crate::ingest::position::Move;
 use crate::receipt::Receipt;
@@ -32,6 +32,7 @@ use crate::refusal::Refusal;
 )]
 pub(crate) async fn move_one(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
     headers: HeaderMap,
     body: Body,
@@ -40,7 +41,7 @@ pub(crate) async fn move_one(
     let body = body::document(&app, &headers, body, Bound::of_position(&app)).await?;
     let told = app.positions.parse(body::text(&body)?)?;
     let receipt = app.shards.receipt();
-    move_client(&app, &client, told, receipt.as_ref()).await?;
+    move_client(&app, permit.behalf(), &client, told, receipt.as_ref()).await?;
     if let Some(receipt) = receipt {
         receipt.settled().await?;
     }
@@ -50,10 +51,14 @@ pub(crate) async fn move_one(
 /// Puts a move where everything that is sent afterwards comes behind it.
 pub(crate) async fn move_client(
     app: &App,
+    behalf: Behalf<'_>,
     client: &Arc<str>,
     told: Move,
     receipt: Option<&Arc<Receipt>>,
 ) -> Result<(), Refusal> {
+    if let Some(confinement) = behalf.confinement {
+        confinement.check_move(&told)?;
+    }
     app.admission.client_move(client, Instant::now())?;
     app.shards.move_client(client, told, receipt).await?;
     app.metrics.moves.add(1);
@@ -142,7 +147,7 @@ impl Work for MoveMany<'_> {
         let (client, told) = self.app.positions.parse_named(text)?;
         auth::check_time(self.permit.expires, Instant::now())?;
         let client = path::client_name_in_document(self.app, self.permit, &client)?;
-        move_client(self.app, &client, told, self.receipt).await
+        move_client(self.app, self.permit.behalf(), &client, told, self.receipt).await
     }
 
     fn too_large(&self) -> Refusal {

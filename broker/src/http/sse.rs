@@ -44,8 +44,8 @@ pub(crate) async fn stream(
     let resume = resume(&headers)?;
     let outbox = app.outbox();
     let attach = {
-        let outbox = Arc::clone(&outbox);
-        |client, reply| Command::Attach { client, outbox, resume, reply }
+        let (outbox, confinement) = (Arc::clone(&outbox), permit.confinement.clone());
+        |client, reply| Command::Attach { client, outbox, resume, confinement, reply }
     };
     let attached = app.shards.ask(&client, attach).await??;
     let counted = Raised::new(&app.metrics, |metrics| &metrics.event_streams);

@@ -35,7 +35,7 @@ pub(crate) async fn put(
     app.refuse_when_stopping()?;
     let body = body::document(&app, &headers, body, Bound::of_subscription(&app)).await?;
     let prepared = app.subscriptions.parse(&id, body::text(&body)?)?;
-    let subscription = Box::new(prepared.of_tenant(permit.tenant.as_deref()));
+    let subscription = Box::new(prepared.on_behalf(permit.behalf())?);
     let install = |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
     let installed = app.shards.ask(&client, install).await??;
     let status = if installed.replaced { StatusCode::OK } else { StatusCode::CREATED };

@@ -115,10 +115,18 @@ async fn serve(
 async fn converse(socket: WebSocket, asker: Asker, resume: Resume) {
     let (mut sink, mut stream) = socket.split();
     let (app, outbox) = (Arc::clone(&asker.app), Arc::clone(&asker.outbox));
-    let attach = |client, reply| Command::Attach { client, outbox: Arc::clone(&outbox), resume, reply };
+    let confinement = asker.permit.behalf().confinement.cloned();
+    let attach = {
+        let outbox = Arc::clone(&outbox);
+        |client, reply| Command::Attach { client, outbox, resume, confinement, reply }
+    };
     let attached = app.shards.ask(&asker.client, attach).await;
     if let Err(refusal) = attached.and_then(|attached| attached) {
         outbox.push_answer(encode::problem(None, &refusal));
+        if matches!(refusal, Refusal::Forbidden { .. }) {
+            outbox.close(1008, "the token does not permit this");
+        }
+        // The first reason stands.
         outbox.close(1013, "the client cannot be served now");
     }
     let gone = {

@@ -32,7 +32,9 @@ pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Are
         ((None, None, None), Some(radius)) => radius.map(Area::Following),
         ((Some(centre), None, None), Some(radius)) => position::coordinates(world, centre, "/center")
             .and_then(|centre| Ok(Area::Circle { centre, radius: radius? })),
-        ((None, Some(text), None), None) => polygon(world, text, bounds),
+        ((None, Some(text), None), None) => {
+            polygon(world, text, "/polygon", bounds).map(|polygon| Area::Polygon(Box::new(polygon)))
+        }
         ((None, None, Some(text)), Some(radius)) => {
             radius.and_then(|radius| corridor(world, text, radius, bounds))
         }
@@ -85,13 +87,14 @@ fn geometry<'a>(text: &'a str, parent: &str) -> Result<(String, &'a str), Fault>
 
 type Coordinates = Vec<f64>;
 
-fn polygon(world: World, text: &str, bounds: AreaBounds) -> Result<Area, Fault> {
-    let (kind, coordinates) = geometry(text, "/polygon")?;
-    let place = "/polygon/coordinates";
+/// Reads a GeoJSON Polygon or MultiPolygon, which stands at `parent`.
+pub(crate) fn polygon(world: World, text: &str, parent: &str, bounds: AreaBounds) -> Result<Polygon, Fault> {
+    let (kind, coordinates) = geometry(text, parent)?;
+    let place = &json::pointer(parent, "coordinates");
     let polygons: Vec<Vec<Vec<Coordinates>>> = match kind.as_str() {
         "Polygon" => vec![json::read(coordinates, place, "an array of rings of positions")?],
         "MultiPolygon" => json::read(coordinates, place, "an array of polygons of rings of positions")?,
-        _ => return Err(fault("/polygon/type", "must be \"Polygon\" or \"MultiPolygon\"")),
+        _ => return Err(fault(&json::pointer(parent, "type"), "must be \"Polygon\" or \"MultiPolygon\"")),
     };
     check_vertices(polygons.iter().flatten().map(Vec::len).sum(), place, bounds)?;
     let is_multi = kind == "MultiPolygon";
@@ -108,8 +111,7 @@ fn polygon(world: World, text: &str, bounds: AreaBounds) -> Result<Area, Fault> 
         }
         checked.push(checked_rings);
     }
-    let polygon = Polygon::new(world, &checked).map_err(|error| fault(place, error.to_string()))?;
-    Ok(Area::Polygon(Box::new(polygon)))
+    Polygon::new(world, &checked).map_err(|error| fault(place, error.to_string()))
 }
 
 fn corridor(world: World, text: &str, radius: Radius, bounds: AreaBounds) -> Result<Area, Fault> {

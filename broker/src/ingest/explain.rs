@@ -9,6 +9,7 @@ use super::feature::{FeatureReader, Rehearsed};
 use super::json::{self, Members};
 use super::position;
 use super::subscription::{Prepared, SubscriptionReader, below};
+use crate::auth::{Behalf, Confinement};
 use crate::refusal::Refusal;
 use crate::tenant;
 
@@ -19,6 +20,8 @@ pub(crate) struct Question {
     pub(crate) client: String,
     pub(crate) subscription: AskedSubscription,
     pub(crate) event: AskedEvent,
+    /// Of live events only those count that this holds for.
+    pub(crate) confinement: Option<Arc<Confinement>>,
     /// A place to put in place of the client's position.
     pub(crate) position: Option<Position>,
 }
@@ -49,8 +52,7 @@ pub(crate) enum AskedEvent {
 /// Reads questions.
 pub(crate) struct QuestionReader<'a> {
     pub(crate) world: World,
-    /// Whose events and subscriptions they are.
-    pub(crate) tenant: Option<&'a str>,
+    pub(crate) behalf: Behalf<'a>,
     pub(crate) features: &'a FeatureReader,
     pub(crate) subscriptions: &'a SubscriptionReader,
 }
@@ -73,7 +75,8 @@ impl QuestionReader<'_> {
         members.refuse_rest("", &mut faults);
         match (client, subscription, event) {
             (Some(client), Some(subscription), Some(event)) if faults.is_empty() => {
-                Ok(Question { client, subscription, event, position: place })
+                let confinement = self.behalf.confinement.cloned();
+                Ok(Question { client, subscription, event, confinement, position: place })
             }
             _ => Err(Refusal::Invalid(faults)),
         }
@@ -89,15 +92,15 @@ impl QuestionReader<'_> {
         };
         // The document needs a name, which nobody will see where it has none.
         let prepared = self.subscriptions.parse(id.as_deref().unwrap_or("explained"), text)?;
-        Ok(AskedSubscription::Told { id, prepared: Box::new(prepared.of_tenant(self.tenant)) })
+        Ok(AskedSubscription::Told { id, prepared: Box::new(prepared.on_behalf(self.behalf)?) })
     }
 
     fn event(&self, text: &str) -> Result<AskedEvent, Refusal> {
         if let Some(id) = named(text)? {
-            let id = tenant::inside(self.tenant.unwrap_or_default(), &id);
+            let id = tenant::inside(self.behalf.tenant_name(), &id);
             return Ok(AskedEvent::Live(id.into()));
         }
-        let rehearsed = self.features.rehearse(self.tenant, text)?;
+        let rehearsed = self.features.rehearse(self.behalf, text)?;
         let id = Members::parse(text)?
             .get("id")
             .map(|id| json::read(id, "/id", "a text or a number"))
@@ -147,7 +150,8 @@ mod tests {
         let (world, limits) = (World::Geodetic, Config::default().limits);
         let features = FeatureReader::new(world, &limits, 7);
         let subscriptions = SubscriptionReader::new(world, limits, OverflowName::DropOldest);
-        QuestionReader { world, tenant: None, features: &features, subscriptions: &subscriptions }.parse(text)
+        let behalf = Behalf::default();
+        QuestionReader { world, behalf, features: &features, subscriptions: &subscriptions }.parse(text)
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::attributes::{self, Bounds};
 use super::json::{self, Members};
 use super::life::{Life, LifeReader};
 use super::position;
+use crate::auth::{Behalf, Zones};
 use crate::clock;
 use crate::config::Limits;
 use crate::refusal::Refusal;
@@ -136,6 +137,7 @@ pub(crate) struct FeatureReader {
     bounds: Bounds,
     event_bytes: usize,
     lives: LifeReader,
+    zones: Arc<Zones>,
     /// Begins the ids that this broker makes, so that two runs make different ones.
     id_prefix: u64,
     next_id: AtomicU64,
@@ -154,9 +156,20 @@ impl FeatureReader {
             bounds,
             event_bytes: limits.event_bytes,
             lives: LifeReader::new(limits),
+            zones: Arc::default(),
             id_prefix: seed,
             next_id: AtomicU64::new(0),
         }
+    }
+
+    /// For a broker whose settings have these zones.
+    pub(crate) fn with_zones(self, zones: &Arc<Zones>) -> Self {
+        Self { zones: Arc::clone(zones), ..self }
+    }
+
+    /// The zones that events are in.
+    pub(crate) fn zones(&self) -> &Arc<Zones> {
+        &self.zones
     }
 
     /// The bytes that an event may have.
@@ -174,24 +187,24 @@ impl FeatureReader {
         Refusal::TooLarge { what: "an event", limit: self.event_bytes as u64, setting: "limits.event_bytes" }
     }
 
-    /// Reads one Feature of a tenant; `None` where there are none.
-    pub(crate) fn parse(&self, tenant: Option<&str>, text: &str) -> Result<Published, Refusal> {
+    /// Reads one Feature.
+    pub(crate) fn parse(&self, behalf: Behalf<'_>, text: &str) -> Result<Published, Refusal> {
         if text.len() > self.event_bytes {
             return Err(self.too_large());
         }
-        self.parse_members(tenant, text, Members::parse(text)?)
+        self.parse_members(behalf, text, Members::parse(text)?)
     }
 
     /// Reads a Feature whose members have been told apart already.
     pub(crate) fn parse_members(
         &self,
-        tenant: Option<&str>,
+        behalf: Behalf<'_>,
         text: &str,
         mut members: Members<'_>,
     ) -> Result<Published, Refusal> {
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
-        let Read { event, life, id, has_time, is_alarm } = self.read(tenant, &mut members)?;
+        let Read { event, life, id, has_time, is_alarm } = self.read(behalf, &mut members)?;
         let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
         let object = match (&life, &id) {
             (Some(Life { key: Some(key), .. }), _) => ObjectHash::new(Some(key), ""),
@@ -199,20 +212,18 @@ impl FeatureReader {
             (_, Id::Made(id)) => ObjectHash::new(None, &id.to_string()),
         };
         // Last of what can fail, so that nothing that is refused takes a place.
-        let live = life
-            .map(|life| self.lives.begin(life, tenant.unwrap_or_default(), &id.to_string()))
-            .transpose()?;
+        let live = life.map(|life| self.lives.begin(life, behalf, &id.to_string())).transpose()?;
         let body = Body { is_alarm, ..Body::new(complete(text, &id, has_time), clock::now(), object) };
         Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.
-    pub(crate) fn rehearse(&self, tenant: Option<&str>, text: &str) -> Result<Rehearsed, Refusal> {
+    pub(crate) fn rehearse(&self, behalf: Behalf<'_>, text: &str) -> Result<Rehearsed, Refusal> {
         if text.len() > self.event_bytes {
             return Err(self.too_large());
         }
-        let Read { event, life, id, .. } = self.read(tenant, &mut Members::parse(text)?)?;
-        let life = life.map(|life| life.rehearse(tenant.unwrap_or_default(), id.as_deref()));
+        let Read { event, life, id, .. } = self.read(behalf, &mut Members::parse(text)?)?;
+        let life = life.map(|life| life.rehearse(behalf, id.as_deref()));
         Ok(Rehearsed { event, life })
     }
 
@@ -221,7 +232,7 @@ impl FeatureReader {
         self.lives.resume(object, id, sequence, expires)
     }
 
-    fn read<'a>(&self, tenant: Option<&str>, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
+    fn read<'a>(&self, behalf: Behalf<'_>, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
         let mut faults = Vec::new();
         check_kind(members, &mut faults);
         let is_alarm = is_alarm(members, &mut faults);
@@ -247,13 +258,15 @@ impl FeatureReader {
             return Err(Refusal::Invalid(faults));
         };
         let mut event = Event { position, attributes, reach };
-        if let Some(tenant) = tenant {
+        if let Some(tenant) = behalf.tenant {
             if event.attributes.iter().any(|attribute| attribute.name.as_str() == tenant::ATTRIBUTE) {
                 let detail = format!("the attribute {:?} is the broker's own", tenant::ATTRIBUTE);
                 return Err(Refusal::invalid("/properties", detail));
             }
             tenant::mark(&mut event, tenant);
         }
+        self.zones.mark(&mut event);
+        behalf.check(&event)?;
         Ok(Read { event, life, id, has_time, is_alarm })
     }
 
@@ -446,7 +459,7 @@ mod tests {
     use crate::config::Config;
 
     fn parse(text: &str) -> Result<Published, Refusal> {
-        FeatureReader::new(World::Geodetic, &Config::default().limits, 7).parse(None, text)
+        FeatureReader::new(World::Geodetic, &Config::default().limits, 7).parse(Behalf::default(), text)
     }
 
     #[track_caller]

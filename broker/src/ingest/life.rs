@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use wire::Fault;
 
 use super::json::{self, Members};
+use crate::auth::Behalf;
 use crate::clock;
 use crate::config::Limits;
 use crate::live_census::{LiveCensus, LivePlace};
@@ -18,7 +19,8 @@ use crate::tenant;
 /// The life of an event, which begins when it arrives.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// What it is about, within its tenant: `key:` and its key, or `id:` and its id where it has none.
+    /// What it is about, within its tenant: `key:` and its key, or `id:` and its id where it has none. Of publishers who are
+    /// confined, within what they are confined to.
     pub(crate) object: Arc<str>,
     /// Its id, within its tenant: a text as it reads, the digits of a number, or the one that this broker made.
     pub(crate) id: Arc<str>,
@@ -48,23 +50,28 @@ pub(crate) struct RehearsedLife {
     pub(crate) object: Option<String>,
 }
 
-/// What an event is about.
-fn object(tenant: &str, key: Option<&str>, id: &str) -> String {
+/// What an event is about. Who is confined replaces nothing that others published, and cannot tell whether there is something.
+fn object(behalf: Behalf<'_>, key: Option<&str>, id: &str) -> String {
     let object = match key {
         Some(key) => format!("key:{key}"),
         None => format!("id:{id}"),
     };
+    let object = match behalf.confinement {
+        Some(confinement) => format!("in:{}:{object}", confinement.fingerprint()),
+        None => object,
+    };
+    let tenant = behalf.tenant_name();
     if tenant.is_empty() { object } else { tenant::inside(tenant, &object).into_owned() }
 }
 
 impl Life<'_> {
     /// The life of an event that is not going to be published, and that may have no id.
-    pub(super) fn rehearse(self, tenant: &str, id: Option<&str>) -> RehearsedLife {
+    pub(super) fn rehearse(self, behalf: Behalf<'_>, id: Option<&str>) -> RehearsedLife {
         let Self { ttl, key } = self;
         let is_known = key.is_some() || id.is_some();
         RehearsedLife {
             ttl,
-            object: is_known.then(|| object(tenant, key.as_deref(), id.unwrap_or_default())),
+            object: is_known.then(|| object(behalf, key.as_deref(), id.unwrap_or_default())),
         }
     }
 }
@@ -111,13 +118,13 @@ impl LifeReader {
     }
 
     /// Begins a life, for which the object needs a place.
-    pub(super) fn begin(&self, life: Life<'_>, tenant: &str, id: &str) -> Result<Live, Refusal> {
+    pub(super) fn begin(&self, life: Life<'_>, behalf: Behalf<'_>, id: &str) -> Result<Live, Refusal> {
         let Life { ttl, key } = life;
-        let object = object(tenant, key.as_deref(), id);
+        let object = object(behalf, key.as_deref(), id);
         let place = self.census.place(&object)?;
         Ok(Live {
             object: Arc::clone(place.object()),
-            id: tenant::inside(tenant, id).into(),
+            id: tenant::inside(behalf.tenant_name(), id).into(),
             sequence: self.next_sequence.fetch_add(1, Ordering::Relaxed),
             expires: clock::now() + ttl,
             record: OnceLock::new(),
@@ -179,7 +186,7 @@ mod tests {
             let text = format!(
                 r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[9.1,45.4]}}{members}}}"#
             );
-            self.0.parse(None, &text).map(|published| published.live)
+            self.0.parse(Behalf::default(), &text).map(|published| published.live)
         }
 
         #[track_caller]

@@ -14,10 +14,10 @@ use super::area::{self, AreaBounds};
 use super::interest::{self, InterestBounds};
 use super::json::{self, Members};
 use super::value;
+use crate::auth::{Behalf, Confinement};
 use crate::config::{Limits, OverflowName};
 use crate::cql2_json;
 use crate::refusal::Refusal;
-use crate::tenant;
 
 /// A checked subscription.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) struct Prepared {
     pub(crate) id: Arc<str>,
     /// The alternatives.
     pub(crate) filters: Vec<Filter>,
+    /// What its client's token is confined to, and they with it.
+    pub(crate) confinement: Option<Arc<Confinement>>,
     /// For each of them, how many of the nearest objects in its area count.
     pub(crate) nearest: Vec<Nearest>,
     /// What it is told of.
@@ -42,12 +44,12 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// The same for events of a tenant alone; of everybody where there are none. What is told of it does not change.
-    pub(crate) fn of_tenant(mut self, tenant: Option<&str>) -> Self {
-        if let Some(tenant) = tenant {
-            tenant::confine(&mut self.filters, tenant);
-        }
-        self
+    /// The same for events of a tenant alone, and of these for those that a token is confined to. What is told of it does not
+    /// change.
+    pub(crate) fn on_behalf(mut self, behalf: Behalf<'_>) -> Result<Self, Refusal> {
+        behalf.confine(&mut self.filters)?;
+        self.confinement = behalf.confinement.cloned();
+        Ok(self)
     }
 }
 
@@ -146,7 +148,8 @@ impl SubscriptionReader {
             documents.join(",")
         );
         let (id, document) = (id.into(), document.into());
-        Ok(Prepared { id, filters, nearest, interest, durable, overflow, document, source: None })
+        let (confinement, source) = (None, None);
+        Ok(Prepared { id, filters, confinement, nearest, interest, durable, overflow, document, source })
     }
 
     fn filter_texts<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Vec<&'a RawValue> {

@@ -53,28 +53,30 @@ pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationTo
     let found = tokio::task::spawn_blocking(move || {
         let engines = Engines::find(&config)?;
         let tls = Tls::read(&config.tls)?;
-        anyhow::Ok((config, engines, tls))
+        let gate = Gate::open(&config)?;
+        anyhow::Ok((config, engines, tls, gate))
     });
-    let (config, engines, tls) = found.await??;
-    run_with(listener, config, engines, tls, shutdown).await
+    let (config, engines, tls, gate) = found.await??;
+    run_with(listener, config, engines, tls, gate, shutdown).await
 }
 
-/// The same with engines that were made and a certificate that was read before, of the same settings.
+/// The same with engines that were made, and a certificate and keys that were read before, of the same settings.
 ///
 /// # Errors
-/// Settings with faults, keys or data that cannot be read, and a system without threads.
+/// Settings with faults, data that cannot be read back, and a system without threads.
 pub async fn run_with(
     listener: TcpListener,
     config: Config,
     engines: Engines,
     tls: Option<Tls>,
+    gate: Gate,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let faults = config.faults();
     if !faults.is_empty() {
         return Err(crate::ConfigError { faults }.into());
     }
-    let gate = Arc::new(Gate::open(&config)?);
+    let gate = Arc::new(gate);
     let config = Arc::new(config);
     let mut shared = Shared::new(&config, engines.count());
     let telemetry = Telemetry::start(&config.telemetry, engines.count(), &shared.metrics)?;

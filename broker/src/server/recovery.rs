@@ -66,7 +66,8 @@ impl Recovery {
         ending: &Ending,
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<TakenUp>> {
-        let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random());
+        let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
+            .with_zones(gate.zones());
         let (store, recovered) = if config.store.data.is_empty() {
             tracing::info!(
                 "nothing outlives the broker, durable sessions only their connections: store.data is empty"

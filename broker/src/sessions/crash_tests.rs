@@ -5,6 +5,7 @@ use matcher::geo::World;
 use tempfile::TempDir;
 
 use super::*;
+use crate::auth::Behalf;
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::SubscriptionReader;
@@ -48,7 +49,7 @@ impl Broker {
     fn publish(&mut self, x: f64, members: &str, committed: &[usize]) {
         let text =
             format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
-        let published = Arc::new(self.running.features.parse(None, &text).unwrap());
+        let published = Arc::new(self.running.features.parse(Behalf::default(), &text).unwrap());
         for shard in &mut self.running.shards {
             shard.match_batch(&[&published.event]).unwrap();
             shard.deliver(0, &published);
@@ -57,7 +58,7 @@ impl Broker {
     }
 
     fn revoke(&mut self, id: &str, committed: &[usize]) {
-        self.running.shards.iter_mut().for_each(|shard| assert!(shard.revoke(id)));
+        self.running.shards.iter_mut().for_each(|shard| assert!(shard.revoke(id, None)));
         self.commit(committed);
     }
 
@@ -88,7 +89,7 @@ impl Broker {
     async fn kept(&mut self, shard: usize) -> Vec<String> {
         let client = ["a", "b"][shard].into();
         let outbox = Arc::new(Outbox::new(7, crate::outbox::Bounds::new(&Config::default().outbox)));
-        self.running.shards[shard].attach(&client, Arc::clone(&outbox), Resume::Fresh).unwrap();
+        self.running.shards[shard].attach(&client, Arc::clone(&outbox), Resume::Fresh, None).unwrap();
         outbox.push_answer("end");
         let mut batch = Vec::new();
         outbox.next_batch(&mut batch, usize::MAX).await;

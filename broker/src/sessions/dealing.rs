@@ -59,7 +59,7 @@ impl Sessions {
         let entry = if pairs.is_empty() {
             None
         } else {
-            self.log.begin_passing(body, self.moment(body.received), pairs.len())
+            self.log.begin_passing((body, &published.event), self.moment(body.received), pairs.len())
         };
         let occurrence = Occurrence { cause: Cause::Published, transition: None, body, entry };
         for group in pairs.chunk_by(|a, b| a.0 == b.0) {

@@ -3,10 +3,12 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use matcher::event::Event;
 use matcher::live::{Cause, Moment};
 
 use super::Sessions;
 use super::slots::Slots;
+use crate::auth::Confinement;
 use crate::http::encode;
 use crate::ingest::feature::Body;
 use crate::ingest::json::{self, Members};
@@ -69,6 +71,7 @@ const DEALT_MAX: usize = 1_000_000;
 /// The deliveries of one event.
 struct Entry {
     body: Arc<Body>,
+    event: Arc<Event>,
     dealt: Vec<Dealt>,
     omitted: u64,
     /// When the event's life was over; none while it lasts.
@@ -120,7 +123,7 @@ impl Log {
     /// Begins the entry of an event that is not live, with room for so many deliveries.
     pub(super) fn begin_passing(
         &mut self,
-        body: &Arc<Body>,
+        (body, event): (&Arc<Body>, &Arc<Event>),
         ended: Moment,
         deliveries: usize,
     ) -> Option<EntryId> {
@@ -128,15 +131,19 @@ impl Log {
             return None;
         }
         let dealt = Vec::with_capacity(deliveries.min(self.bounds.listed));
-        let body = Arc::clone(body);
-        let number =
-            self.entries.insert(Entry { body, dealt, omitted: 0, ended: Some(ended), expires: ended })?;
+        let (body, event) = (Arc::clone(body), Arc::clone(event));
+        let entry = Entry { body, event, dealt, omitted: 0, ended: Some(ended), expires: ended };
+        let number = self.entries.insert(entry)?;
         self.remember(number);
         Some(EntryId(number))
     }
 
     /// The entry of a live event, which is begun if need be.
-    pub(super) fn of_live(&mut self, body: &Arc<Body>, expires: Moment) -> Option<EntryId> {
+    pub(super) fn of_live(
+        &mut self,
+        (body, event): (&Arc<Body>, &Arc<Event>),
+        expires: Moment,
+    ) -> Option<EntryId> {
         if !self.is_kept() {
             return None;
         }
@@ -144,9 +151,9 @@ impl Log {
         if let Some(number) = self.live.get(&address) {
             return Some(EntryId(*number));
         }
-        let body = Arc::clone(body);
-        let number =
-            self.entries.insert(Entry { body, dealt: Vec::new(), omitted: 0, ended: None, expires })?;
+        let (body, event) = (Arc::clone(body), Arc::clone(event));
+        let entry = Entry { body, event, dealt: Vec::new(), omitted: 0, ended: None, expires };
+        let number = self.entries.insert(entry)?;
         self.live.insert(address, number);
         self.ends.insert((expires, address));
         Some(EntryId(number))
@@ -243,18 +250,19 @@ fn is_named(feature: &str, id: &str) -> bool {
 }
 
 impl Sessions {
-    /// To whom the events of an id went, and what became of that.
-    pub(crate) fn deliveries(&self, id: &str) -> Told {
+    /// To whom the events of an id went, of those that a confinement holds for, and what became of that.
+    pub(crate) fn deliveries(&self, id: &str, confinement: Option<&Confinement>) -> Told {
+        let counts = |event: &Event| confinement.is_none_or(|confinement| confinement.holds(event));
         let mut told = Told { forgotten: self.log.forgotten, ..Told::default() };
         if !self.log.is_kept() {
             return told;
         }
         let mut entries = Vec::new();
-        for (_, published, _) in self.tracker.live(id) {
+        for (_, published, _) in self.tracker.live(id).filter(|(_, published, _)| counts(&published.event)) {
             told.is_live = true;
             entries.extend(self.log.live_entry(&published.body));
         }
-        entries.extend(self.log.recent_entries(id));
+        entries.extend(self.log.recent_entries(id).filter(|entry| counts(&entry.event)));
         let mut room = self.log.bounds.listed;
         for entry in entries {
             let listed = &entry.dealt[..room.min(entry.dealt.len())];
@@ -343,6 +351,10 @@ mod tests {
         Arc::new(Body::new(text.into(), Instant::now(), Default::default()))
     }
 
+    fn event() -> Arc<Event> {
+        Arc::new(Event::at(matcher::geo::World::Planar.position(&[0.0, 0.0]).unwrap()))
+    }
+
     fn dealt(offset: u64) -> Dealt {
         Dealt {
             recipient: Recipient::new("car".into()),
@@ -360,7 +372,7 @@ mod tests {
 
     impl Log {
         fn pass(&mut self, id: &str, now: u64, deliveries: u64) {
-            let entry = self.begin_passing(&body(id), at(now), 1).unwrap();
+            let entry = self.begin_passing((&body(id), &event()), at(now), 1).unwrap();
             (0..deliveries).for_each(|offset| self.note(entry, dealt(offset)));
         }
 
@@ -384,8 +396,8 @@ mod tests {
     #[test]
     fn nothing_is_kept_where_that_is_asked_for() {
         let mut log = Log::new(0);
-        assert_eq!(log.begin_passing(&body("1"), at(1), 1), None);
-        assert_eq!(log.of_live(&body("1"), at(1)), None);
+        assert_eq!(log.begin_passing((&body("1"), &event()), at(1), 1), None);
+        assert_eq!(log.of_live((&body("1"), &event()), at(1)), None);
         assert!(!log.is_kept());
     }
 
@@ -394,9 +406,9 @@ mod tests {
         let mut log = Log::new(1);
         let (short, long, revoked) = (body("1"), body("2"), body("3"));
         for (body, expires) in [(&short, 5), (&long, 9), (&revoked, 9)] {
-            let entry = log.of_live(body, at(expires)).unwrap();
+            let entry = log.of_live((body, &event()), at(expires)).unwrap();
             log.note(entry, dealt(1));
-            assert_eq!(log.of_live(body, at(expires)), Some(entry));
+            assert_eq!(log.of_live((body, &event()), at(expires)), Some(entry));
         }
         log.pass("4", 1, 1);
         log.end_expired(at(4));
@@ -424,7 +436,7 @@ mod tests {
         // Those of live events are not given up for others.
         let live = [body("3"), body("4")];
         for body in &live {
-            let entry = log.of_live(body, at(9)).unwrap();
+            let entry = log.of_live((body, &event()), at(9)).unwrap();
             (0..3).for_each(|offset| log.note(entry, dealt(offset)));
         }
         let shown =

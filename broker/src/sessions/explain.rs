@@ -7,9 +7,10 @@ use matcher::live::{Account, Fix, Interest, Moment, Prospect, Watch};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use super::{Client, Sessions};
+use crate::auth::Confinement;
 use crate::explain::{self, Circumstances};
 use crate::ingest::explain::{AskedEvent, AskedSubscription, Question};
-use crate::ingest::feature::{Rehearsed, RehearsedLife};
+use crate::ingest::feature::{Published, Rehearsed, RehearsedLife};
 use crate::ingest::json::{self, Members};
 use crate::ingest::subscription::Prepared;
 use crate::refusal::Refusal;
@@ -28,31 +29,50 @@ impl Sessions {
         let position_withheld =
             fix.is_none() && id.is_some_and(|id| self.tracker.fix(ClientId(id)).is_some());
         let told;
-        let (subscription, watch) = match question.subscription {
+        let (subscription, watch, confinement) = match question.subscription {
             AskedSubscription::Held(held) => {
                 let watch = id.and_then(|id| self.watch(id, &held));
                 let none = || {
                     Refusal::NotFound(format!("client {} has no subscription {held}", tenant::outside(name)))
                 };
-                (Some(held.to_string()), watch.ok_or_else(none)?)
+                let confinement = id.and_then(|id| self.clients.get(id)?.confinement.clone());
+                (Some(held.to_string()), watch.ok_or_else(none)?, confinement)
             }
             AskedSubscription::Told { id, prepared } => {
+                let confinement = prepared.confinement.clone();
                 told = watch_of(*prepared);
-                (id.map(|id| id.to_string()), &told)
+                (id.map(|id| id.to_string()), &told, confinement)
             }
         };
-        let (account, event) = match question.event {
-            AskedEvent::Live(id) => self.live(watch, fix.as_ref(), &id)?,
-            AskedEvent::Told { id, rehearsed } => self.rehearse(watch, fix.as_ref(), id, &rehearsed),
+        let is_outside = |event| confinement.as_ref().is_some_and(|confinement| !confinement.holds(event));
+        let (account, event, is_outside) = match question.event {
+            AskedEvent::Live(id) => {
+                let (account, event, published) =
+                    self.live(watch, fix.as_ref(), &id, question.confinement.as_deref())?;
+                (account, event, is_outside(&published.event))
+            }
+            AskedEvent::Told { id, rehearsed } => {
+                let (account, event) = self.rehearse(watch, fix.as_ref(), id, &rehearsed);
+                (account, event, is_outside(&rehearsed.event))
+            }
         };
+        let hidden_count = confinement.map_or(0, |confinement| confinement.constraints_count());
         let transitions = match watch.interest() {
             Interest::Events => false,
             Interest::Transitions(_) => true,
         };
         let client = tenant::outside(name).to_owned();
-        let circumstances =
-            Circumstances { client, subscription, position, position_withheld, event, transitions };
-        Ok(explain::answer(&account, circumstances))
+        let circumstances = Circumstances {
+            client,
+            subscription,
+            position,
+            position_withheld,
+            event,
+            transitions,
+            hidden_count,
+            is_outside,
+        };
+        Ok(explain::answer(account, circumstances))
     }
 
     /// Where the client is taken to be, and how that is told. To others everything is told as it would be for the place that they
@@ -96,8 +116,12 @@ impl Sessions {
         watch: &Watch,
         fix: Option<&Fix>,
         id: &str,
-    ) -> Result<(Account, wire::ExplainedEvent), Refusal> {
-        let Some(found) = self.tracker.account_of_live(watch, fix, id) else {
+        confinement: Option<&Confinement>,
+    ) -> Result<(Account, wire::ExplainedEvent, &Published), Refusal> {
+        let counts = |published: &Arc<Published>| {
+            confinement.is_none_or(|confinement| confinement.holds(&published.event))
+        };
+        let Some(found) = self.tracker.account_of_live(watch, fix, id, counts) else {
             return Err(Refusal::NotFound(format!("no event {} is live", tenant::outside(id))));
         };
         // As it was published: a text or a number.
@@ -105,7 +129,8 @@ impl Sessions {
             .get("id")
             .map(|text| json::read(text, "/id", "a text or a number"))
             .transpose()?;
-        Ok((found.account, lives_for(own_id, Some(found.expires.saturating_sub(self.now)))))
+        let event = lives_for(own_id, Some(found.expires.saturating_sub(self.now)));
+        Ok((found.account, event, found.payload))
     }
 
     fn rehearse(

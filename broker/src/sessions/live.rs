@@ -10,6 +10,7 @@ use matcher::subscription::SubscriptionId;
 use super::Sessions;
 use super::dealing::Occurrence;
 use super::ledger::Waiting;
+use crate::auth::Confinement;
 use crate::clock;
 use crate::ingest::feature::{Body, Live, Published};
 use crate::outbox::{Entry, Gap, Reason, Transition};
@@ -125,24 +126,30 @@ impl Sessions {
         self.ledger.wrote_live(published);
     }
 
-    /// Ends the live events of an id; says whether there was one.
+    /// Ends the live events of an id, of these those that a confinement holds for; says whether there was one.
     ///
     /// Each shard writes that they are over, together with what it tells of that: after a crash in between all of them find
     /// them ended, and those that had not told it yet do.
-    pub(crate) fn revoke(&mut self, id: &str) -> bool {
-        let ended: Vec<_> = self.tracker.live(id).map(|(_, published, _)| Arc::clone(published)).collect();
+    pub(crate) fn revoke(&mut self, id: &str, confinement: Option<&Confinement>) -> bool {
+        let live = self.tracker.live(id).map(|(_, published, _)| published);
+        let ended: Vec<_> = live
+            .filter(|published| confinement.is_none_or(|confinement| confinement.holds(&published.event)))
+            .map(Arc::clone)
+            .collect();
         for published in &ended {
             if let Some(live) = &published.live {
                 self.put_live(published, live, true);
             }
         }
-        let found = self.tracker.revoke(id, self.now, &mut self.effects);
+        for live in ended.iter().filter_map(|published| published.live.as_ref()) {
+            self.tracker.revoke_object(&live.object, self.now, &mut self.effects);
+        }
         self.deal();
         for published in &ended {
             self.log.end(&published.body, self.now);
         }
         self.wake_readers();
-        found
+        !ended.is_empty()
     }
 
     /// Tells what an installed subscription brought.
@@ -181,7 +188,9 @@ impl Sessions {
             };
             let published = &effect.payload;
             let live = published.live.as_ref();
-            let entry = live.and_then(|live| self.log.of_live(&published.body, self.moment(live.expires)));
+            let entry = live.and_then(|live| {
+                self.log.of_live((&published.body, &published.event), self.moment(live.expires))
+            });
             if transition == Some(Transition::Exit) {
                 self.ledger.hold(published);
             }

@@ -1,6 +1,7 @@
 //! The clients of one shard: their subscriptions, their readers, and the offsets of what they get.
 
 mod activity;
+mod confined;
 mod dealing;
 mod deliveries;
 mod durable;
@@ -24,6 +25,7 @@ use matcher::geo::{Position, World};
 use matcher::live::{Effect, Fix, Interest, Moment, Settings, Tracker};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
+use crate::auth::Confinement;
 use crate::census::{Census, Place};
 use crate::clock;
 use crate::config::{self, InaccurateFixes, Limits, OverflowName};
@@ -170,6 +172,10 @@ struct Client {
     durable: Option<Box<Durable>>,
     /// Whether something of it is on disk.
     is_stored: bool,
+    /// To what the tokens are confined under which there is anything of it.
+    confinement: Option<Arc<Confinement>>,
+    /// The same as it is on disk.
+    stored_confinement: Option<Arc<Confinement>>,
     /// When it last told a position, in Unix milliseconds.
     positioned_ms: Option<u64>,
     subscriptions: BTreeMap<Arc<str>, u32>,
@@ -288,6 +294,8 @@ impl Sessions {
             held_step: 0,
             durable: None,
             is_stored: false,
+            confinement: None,
+            stored_confinement: None,
             positioned_ms: None,
             subscriptions: BTreeMap::new(),
             readers: Vec::new(),
@@ -366,6 +374,7 @@ impl Sessions {
         owner: Option<u64>,
     ) -> Result<Installed, Refusal> {
         let client_id = self.enter(name, None)?;
+        self.bind(client_id, prepared.confinement.as_ref())?;
         let installed = self.install_for(client_id, prepared, owner);
         self.settle(client_id);
         installed
@@ -388,7 +397,7 @@ impl Sessions {
                 setting,
             });
         }
-        let Prepared { id, filters, nearest, interest, durable, overflow, document, source } = prepared;
+        let Prepared { id, filters, nearest, interest, durable, overflow, document, source, .. } = prepared;
         let source = source.filter(|_| self.ledger.has_disk());
         let held = Held {
             client: client_id,
@@ -450,6 +459,9 @@ impl Sessions {
         source: Option<&str>,
         was_stored: bool,
     ) {
+        if source.is_some() {
+            self.record_confinement(client);
+        }
         let batch = if source.is_some() || was_stored { self.ledger.record() } else { None };
         let Some(batch) = batch else { return };
         match source {

@@ -11,6 +11,7 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 use super::durable::Durable;
 use super::kept::{Kept, KeptMatch};
 use super::{Activity, Client, Held, Sessions};
+use crate::auth::{Behalf, Confinement, Zones};
 use crate::clock;
 use crate::config::{Config, Limits, OverflowName};
 use crate::ingest::feature::{Body, FeatureReader, Published};
@@ -41,6 +42,7 @@ pub(crate) struct RestoredLive {
 pub(crate) struct RestoredClient {
     pub(crate) name: Arc<str>,
     session: Option<StoredSession>,
+    confinement: Option<Arc<Confinement>>,
     /// Where it was, and when it said so.
     position: Option<(Fix, u64)>,
     subscriptions: Vec<(Prepared, Standings)>,
@@ -84,11 +86,15 @@ impl Restored {
         features: &FeatureReader,
         started: Instant,
     ) -> Result<Self, RestoreError> {
+        if !config.wants_tokens() {
+            refuse_what_tokens_part(&recovered)?;
+        }
+        let zones = features.zones();
         let mut lenient = config.clone();
         lenient.limits = Limits::lenient(&config.limits);
         let world = World::from(config.server.world);
         let reader = SubscriptionReader::new(world, lenient.limits.clone(), config.outbox.overflow);
-        let lenient = FeatureReader::new(world, &lenient.limits, 0);
+        let lenient = FeatureReader::new(world, &lenient.limits, 0).with_zones(zones);
         let mut bodies = HashMap::new();
         let now_ms = clock::unix_ms();
         let live = recovered.live.into_iter().map(|one| {
@@ -96,10 +102,11 @@ impl Restored {
             let left_ms = one.live.expires_ms.saturating_sub(now_ms);
             let is_over = one.live.is_revoked || left_ms == 0;
             let expires = if !is_over { clock::now() + Duration::from_millis(left_ms) } else { started };
-            let mut rehearsed = lenient.rehearse(None, &body.text).map_err(|refusal| RestoreError {
-                what: format!("the live event {}", one.live.id),
-                why: refusal.problem().detail.unwrap_or_default(),
-            })?;
+            let mut rehearsed =
+                lenient.rehearse(Behalf::default(), &body.text).map_err(|refusal| RestoreError {
+                    what: format!("the live event {}", one.live.id),
+                    why: refusal.problem().detail.unwrap_or_default(),
+                })?;
             if let Some(tenant) = tenant_of(config, &one.live.object) {
                 tenant::mark(&mut rehearsed.event, tenant);
             }
@@ -109,7 +116,7 @@ impl Restored {
         });
         let live = live.collect::<Result<_, RestoreError>>()?;
         let clients = recovered.clients.into_iter();
-        let clients = clients.map(|client| RestoredClient::read(client, config, &reader, &mut bodies));
+        let clients = clients.map(|client| RestoredClient::read(client, config, &reader, zones, &mut bodies));
         Ok(Self { clients: clients.collect::<Result<_, _>>()?, live })
     }
 }
@@ -119,25 +126,48 @@ impl RestoredClient {
         client: RecoveredClient,
         config: &Config,
         reader: &SubscriptionReader,
+        zones: &Zones,
         bodies: &mut HashMap<BodyId, Arc<Body>>,
     ) -> Result<Self, RestoreError> {
-        let RecoveredClient { name, session, position, subscriptions, kept } = client;
+        let RecoveredClient { name, session, confinement, position, subscriptions, kept } = client;
         let world = World::from(config.server.world);
         let position = position.map(|stored| fix_of(world, &stored, &name)).transpose()?;
+        let confinement = confinement.map(|text| match Confinement::read_again(&text, zones) {
+            Ok(confinement) => Ok(Arc::new(confinement)),
+            Err(why) => Err(RestoreError { what: format!("what client {name} is confined to"), why }),
+        });
+        let confinement = confinement.transpose()?;
+        let behalf = Behalf { tenant: tenant_of(config, &name), confinement: confinement.as_ref() };
         let subscriptions = subscriptions.into_iter().map(|one| {
-            let prepared = reader.parse(&one.id, &one.text).map_err(|refusal| RestoreError {
+            let prepared = reader.parse(&one.id, &one.text).and_then(|prepared| prepared.on_behalf(behalf));
+            let prepared = prepared.map_err(|refusal| RestoreError {
                 what: format!("the subscription {} of client {name}", one.id),
                 why: refusal.problem().detail.unwrap_or_default(),
             })?;
-            Ok((prepared.of_tenant(tenant_of(config, &name)), one.standings))
+            Ok((prepared, one.standings))
         });
         let subscriptions = subscriptions.collect::<Result<_, RestoreError>>()?;
         let kept = kept.into_iter().map(|one| {
             let body = body_of(bodies, one.kept.body, &one.body);
             (one, body)
         });
-        Ok(Self { name: Arc::clone(&name), session, position, subscriptions, kept: kept.collect() })
+        let kept = kept.collect();
+        Ok(Self { name: Arc::clone(&name), session, confinement, position, subscriptions, kept })
     }
+}
+
+/// Refuses data that only tokens keep apart: where nobody needs one, everybody could see all of it.
+fn refuse_what_tokens_part(recovered: &Recovered) -> Result<(), RestoreError> {
+    let is_of_tenant = |name: &str| !tenant::split(name).0.is_empty();
+    let is_parted =
+        recovered.clients.iter().any(|client| client.confinement.is_some() || is_of_tenant(&client.name))
+            || recovered.live.iter().any(|one| is_of_tenant(&one.live.object));
+    if !is_parted {
+        return Ok(());
+    }
+    let why = "some of it is of tenants or of clients that are confined, which only tokens keep apart: without \
+               auth.mode = \"jwt\" everybody could see all of it";
+    Err(RestoreError { what: "what is in store.data".to_owned(), why: why.to_owned() })
 }
 
 /// Whose a client or an object is; `None` where that is nobody's and none have to say who they are.
@@ -215,10 +245,14 @@ impl Sessions {
     }
 
     fn restore_client(&mut self, restored: RestoredClient) {
-        let RestoredClient { name, session, position, subscriptions, kept } = restored;
+        let RestoredClient { name, session, confinement, position, subscriptions, kept } = restored;
         let place = self.census.place_again();
         // There are as many numbers as there ever were.
         let Ok(id) = self.enter(&name, Some(place)) else { return };
+        if let Some(client) = self.clients.get_mut(id) {
+            client.stored_confinement.clone_from(&confinement);
+            client.confinement = confinement;
+        }
         if let Some((fix, received_ms)) = position {
             self.engine.move_client(ClientId(id), Some(fix.position));
             // Before there are subscriptions, which this could concern.

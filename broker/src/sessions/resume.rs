@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::durable::Durable;
 use super::kept::Next;
 use super::{Attached, Resume, Sessions};
+use crate::auth::Confinement;
 use crate::ingest::subscription::quoted;
 use crate::metrics::Metrics;
 use crate::outbox::{Delivery, Entry, Gap, Offered, Outbox, Reason};
@@ -136,9 +137,11 @@ impl Sessions {
         name: &Arc<str>,
         outbox: Arc<Outbox>,
         resume: Resume,
+        confinement: Option<Arc<Confinement>>,
     ) -> Result<Attached, Refusal> {
         let limit = self.limits.readers_per_client;
         let id = self.enter(name, None)?;
+        self.bind(id, confinement.as_ref())?;
         let client = self.clients.get_mut(id).ok_or(Refusal::Internal("the client is gone"))?;
         if client.readers.len() >= limit {
             let setting = "limits.readers_per_client";

@@ -4,6 +4,7 @@ use matcher::engine::scan::Scan;
 use matcher::geo::World;
 
 use super::*;
+use crate::auth::Behalf;
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::SubscriptionReader;
@@ -65,7 +66,7 @@ impl Bench {
 
     pub(super) fn attach(&mut self, client: &str, connection: u64, resume: Resume) -> Arc<Outbox> {
         let outbox = Arc::new(Outbox::new(connection, self.bounds));
-        self.sessions.attach(&client.into(), Arc::clone(&outbox), resume).unwrap();
+        self.sessions.attach(&client.into(), Arc::clone(&outbox), resume, None).unwrap();
         outbox
     }
 
@@ -92,7 +93,7 @@ impl Bench {
     fn publish_there(&mut self, x: f64, members: &str) {
         let text =
             format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
-        let published = self.features.parse(None, &text).unwrap();
+        let published = self.features.parse(Behalf::default(), &text).unwrap();
         self.sessions.match_batch(&[&published.event]).unwrap();
         self.sessions.deliver(0, &Arc::new(published));
         self.sessions.wake_readers();
@@ -195,7 +196,7 @@ fn limits_are_held() {
     assert!(matches!(bench.install("e", "s1", None), Err(Refusal::Limit { limit: 3, .. })));
     bench.attach("a", 1, Resume::Fresh);
     let second = Arc::new(Outbox::new(2, bench.bounds));
-    assert!(bench.sessions.attach(&"a".into(), second, Resume::Fresh).is_err());
+    assert!(bench.sessions.attach(&"a".into(), second, Resume::Fresh, None).is_err());
     // A place that was promised is there; whoever is known needs none; one that goes leaves its own.
     bench.sessions.forget("b");
     let place = bench.sessions.census.place().ok();
@@ -225,7 +226,7 @@ async fn nothing_is_left_of_a_forgotten_client() {
 
 /// What became of the deliveries of an event, in order.
 fn states(bench: &Bench, id: &str) -> Option<Vec<wire::DeliveryState>> {
-    let told = Told::joined(id, vec![bench.sessions.deliveries(id)])?;
+    let told = Told::joined(id, vec![bench.sessions.deliveries(id, None)])?;
     Some(told.deliveries.iter().map(|one| one.state).collect())
 }
 

@@ -15,6 +15,7 @@ use matcher::live::Fix;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admission::Pass;
+use crate::auth::Confinement;
 use crate::census::{Census, Place};
 use crate::config;
 use crate::engines::{Engines, Made, Report};
@@ -64,6 +65,7 @@ pub(crate) enum Command {
         client: Arc<str>,
         outbox: Arc<Outbox>,
         resume: Resume,
+        confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<Attached, Refusal>>,
     },
     /// A client needs nothing up to an offset any more.
@@ -74,10 +76,14 @@ pub(crate) enum Command {
     Detach { client: Arc<str>, connection: u64 },
     /// Everything of a client is gone.
     Forget { client: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
-    /// End the live events of an id.
-    Revoke { id: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
-    /// Say to whom the events of an id went.
-    Deliveries { id: Arc<str>, reply: oneshot::Sender<Told> },
+    /// End the live events of an id, of these those that a confinement holds for.
+    Revoke {
+        id: Arc<str>,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<bool, Refusal>>,
+    },
+    /// Say to whom the events of an id went, of those that a confinement holds for.
+    Deliveries { id: Arc<str>, confinement: Option<Arc<Confinement>>, reply: oneshot::Sender<Told> },
     /// Say why an event comes to a client, or does not.
     Explain {
         client: Arc<str>,
@@ -313,19 +319,36 @@ impl Shards {
         self.ask(client, |client, reply| Command::MoveIfRoom { client, fix, track, reply }).await?
     }
 
-    /// Ends the live events of an id in every shard; says whether there was one.
-    pub(crate) async fn revoke(&self, id: &Arc<str>) -> Result<bool, Refusal> {
+    /// Ends the live events of an id in every shard, of these those that a confinement holds for; says whether there was one.
+    pub(crate) async fn revoke(
+        &self,
+        id: &Arc<str>,
+        confinement: Option<&Arc<Confinement>>,
+    ) -> Result<bool, Refusal> {
         self.health.check()?;
         let mut found = false;
-        for one in self.ask_all(|reply| Command::Revoke { id: Arc::clone(id), reply }).await? {
+        let revoke = |reply| {
+            let (id, confinement) = (Arc::clone(id), confinement.cloned());
+            Command::Revoke { id, confinement, reply }
+        };
+        for one in self.ask_all(revoke).await? {
             found |= one?;
         }
         Ok(found)
     }
 
-    /// Says to whom the events of an id went, over all shards; `None` where none of that id is known.
-    pub(crate) async fn deliveries(&self, id: &Arc<str>) -> Result<Option<wire::Deliveries>, Refusal> {
-        let told = self.ask_all(|reply| Command::Deliveries { id: Arc::clone(id), reply }).await?;
+    /// Says to whom the events of an id went, over all shards, of those that a confinement holds for; `None` where none of
+    /// that id is known.
+    pub(crate) async fn deliveries(
+        &self,
+        id: &Arc<str>,
+        confinement: Option<&Arc<Confinement>>,
+    ) -> Result<Option<wire::Deliveries>, Refusal> {
+        let ask = |reply| {
+            let (id, confinement) = (Arc::clone(id), confinement.cloned());
+            Command::Deliveries { id, confinement, reply }
+        };
+        let told = self.ask_all(ask).await?;
         Ok(Told::joined(id, told))
     }
 

@@ -228,9 +228,9 @@ impl Shard {
             }
             Command::Get { client, id, reply } => drop(reply.send(sessions.document(&client, &id))),
             Command::List { client, reply } => drop(reply.send(sessions.documents(&client))),
-            Command::Attach { client, outbox, resume, reply } => {
+            Command::Attach { client, outbox, resume, confinement, reply } => {
                 let connection = outbox.connection;
-                let attached = sessions.attach(&client, outbox, resume);
+                let attached = sessions.attach(&client, outbox, resume, confinement);
                 if let Err(Ok(_)) = reply.send(attached) {
                     // The connection went away while it waited.
                     sessions.detach(&client, connection);
@@ -245,11 +245,13 @@ impl Shard {
                 let done = sessions.forget(&client);
                 sessions.answer(Answer::Done(reply, done));
             }
-            Command::Revoke { id, reply } => {
-                let done = sessions.revoke(&id);
+            Command::Revoke { id, confinement, reply } => {
+                let done = sessions.revoke(&id, confinement.as_deref());
                 sessions.answer(Answer::Done(reply, done));
             }
-            Command::Deliveries { id, reply } => drop(reply.send(sessions.deliveries(&id))),
+            Command::Deliveries { id, confinement, reply } => {
+                drop(reply.send(sessions.deliveries(&id, confinement.as_deref())));
+            }
             Command::Explain { client, question, to_itself, reply } => {
                 drop(reply.send(sessions.explain(&client, *question, to_itself)));
             }

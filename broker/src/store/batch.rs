@@ -142,6 +142,16 @@ impl Batch {
         self.put(Table::Subscriptions, &keys::within(client, id.as_bytes()), &text);
     }
 
+    /// To what all that there is of a client is confined.
+    pub(crate) fn put_confinement(&mut self, client: &str, text: &str) {
+        self.put(Table::Subscriptions, &keys::of_client(client), &text);
+    }
+
+    /// A client is confined to nothing any more.
+    pub(crate) fn remove_confinement(&mut self, client: &str) {
+        self.remove(Table::Subscriptions, &keys::of_client(client));
+    }
+
     /// Removes a subscription and its standings.
     pub(crate) fn remove_subscription(&mut self, client: &str, id: &str) {
         self.remove(Table::Subscriptions, &keys::within(client, id.as_bytes()));

@@ -13,7 +13,10 @@ use super::slots;
 use crate::config::WorldName;
 
 /// Version of all of this. Whoever changes what is written counts it up, and reads the old one or refuses it.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
+/// The oldest that is read: in it no client is confined, and all else is as it is now. A broker that serves such a store makes
+/// it one of today, which those of before do not read.
+const OLDEST: u32 = 2;
 
 /// Commit number -> [`LogRow`].
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
@@ -29,6 +32,7 @@ const CACHE_BYTES: usize = 32 << 20;
 /// What a file says about itself.
 #[derive(Clone, Debug)]
 pub(super) struct Meta {
+    pub(super) format: u32,
     pub(super) world: String,
     pub(super) created_ms: String,
     pub(super) folded: Folded,
@@ -64,6 +68,7 @@ impl Meta {
     pub(super) fn new(world: WorldName) -> Self {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
+            format: FORMAT,
             world: name_of(world).to_owned(),
             created_ms: created.as_millis().to_string(),
             folded: Folded::default(),
@@ -84,15 +89,17 @@ impl Meta {
             Err(error) => Err(of(error.into())),
         };
         let found = text("format")?;
-        if found != FORMAT.to_string() {
+        let format = (OLDEST..=FORMAT).find(|format| found == format.to_string());
+        let Some(format) = format else {
             return Err(StoreError::OtherFormat { path: path.to_owned(), found, known: FORMAT });
-        }
+        };
         let folded = text("folded")?;
         let folded = Folded::parse(&folded).ok_or_else(|| {
             StoreError::damaged(path, format!("{folded:?} is not up to where it is folded"))
         })?;
         let is_copy = table.get(COPY).map_err(|error| of(error.into()))?.is_some();
-        Ok(Some(Self { world: text("world")?, created_ms: text("created_ms")?, folded, is_copy }))
+        let (world, created_ms) = (text("world")?, text("created_ms")?);
+        Ok(Some(Self { format, world, created_ms, folded, is_copy }))
     }
 
     pub(super) fn check_world(&self, path: &Path, world: WorldName) -> Result<(), StoreError> {
@@ -105,6 +112,15 @@ impl Meta {
             found: self.world.clone(),
             wanted: wanted.to_owned(),
         })
+    }
+
+    /// Makes a file of an older format one of this.
+    fn renew(self, database: &Database) -> Result<Self, redb::Error> {
+        let mut txn = database.begin_write()?;
+        txn.set_two_phase_commit(true);
+        txn.open_table(META)?.insert("format", &*FORMAT.to_string())?;
+        txn.commit()?;
+        Ok(Self { format: FORMAT, ..self })
     }
 
     /// Makes all tables of a new file.
@@ -157,6 +173,10 @@ pub(super) fn prepare(
         (Some(meta), world) => {
             if let Some(world) = world {
                 meta.check_world(path, world)?;
+            }
+            if meta.format != FORMAT {
+                drop(txn);
+                return meta.renew(database).map_err(of);
             }
             Ok(meta)
         }

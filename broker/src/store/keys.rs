@@ -9,7 +9,7 @@ pub(super) type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
 /// What is kept in rows of its own. The numbers are on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Table {
-    /// client 0x00 subscription -> text
+    /// client 0x00 subscription -> text; without a subscription: to what the client is confined
     Subscriptions = 0,
     /// client 0x00 -> position
     Positions = 1,

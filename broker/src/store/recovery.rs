@@ -32,6 +32,8 @@ pub(crate) struct Recovered {
 pub(crate) struct RecoveredClient {
     pub(crate) name: Arc<str>,
     pub(crate) session: Option<StoredSession>,
+    /// To what all of it is confined.
+    pub(crate) confinement: Option<Arc<str>>,
     pub(crate) position: Option<StoredPosition>,
     /// In the order of their ids.
     pub(crate) subscriptions: Vec<RecoveredSubscription>,
@@ -86,6 +88,7 @@ pub(super) struct Contents {
 pub(super) struct ClientContents {
     pub(super) name: Arc<str>,
     pub(super) session: Option<StoredSession>,
+    pub(super) confinement: Option<Arc<str>>,
     pub(super) position: Option<StoredPosition>,
     pub(super) subscriptions: Vec<RecoveredSubscription>,
     pub(super) kept: Vec<StoredMatch>,
@@ -265,12 +268,14 @@ impl Contents {
             Table::Subscriptions => {
                 let (client, id) = owned(key)?;
                 let text: &str = unseal(table, key, value)?;
-                let (id, text) = (text_of(id)?.into(), text.into());
-                self.client(client).subscriptions.push(RecoveredSubscription {
-                    id,
-                    text,
-                    standings: Vec::new(),
-                });
+                let (id, text) = (text_of(id)?, text.into());
+                let client = self.client(client);
+                if id.is_empty() {
+                    client.confinement = Some(text);
+                } else {
+                    let (id, standings) = (id.into(), Vec::new());
+                    client.subscriptions.push(RecoveredSubscription { id, text, standings });
+                }
             }
             Table::Positions => self.client(owned(key)?.0).position = Some(unseal(table, key, value)?),
             Table::Sessions => self.client(owned(key)?.0).session = Some(unseal(table, key, value)?),
@@ -405,11 +410,11 @@ impl Contents {
 impl ClientContents {
     fn new(name: Arc<str>) -> Self {
         let (subscriptions, kept, loose) = (Vec::new(), Vec::new(), Vec::new());
-        Self { name, session: None, position: None, subscriptions, kept, loose }
+        Self { name, session: None, confinement: None, position: None, subscriptions, kept, loose }
     }
 
     fn recover(self, bodies: &HashMap<BodyId, RecoveredBody>, cleanup: &mut Cleanup) -> RecoveredClient {
-        let Self { name, session, position, subscriptions, kept, loose } = self;
+        let Self { name, session, confinement, position, subscriptions, kept, loose } = self;
         cleanup.dangling_count += loose.len() as u64;
         for (subscription, object) in loose {
             cleanup.batch.remove_standing(&name, &subscription, &object);
@@ -423,7 +428,7 @@ impl ClientContents {
             }
         };
         let kept = kept.into_iter().filter_map(with_body).collect();
-        RecoveredClient { name, session, position, subscriptions, kept }
+        RecoveredClient { name, session, confinement, position, subscriptions, kept }
     }
 }
 

@@ -68,6 +68,15 @@ impl Condition {
         }
     }
 
+    /// What satisfies both.
+    ///
+    /// # Errors
+    /// [`TooLarge`] when the normal form of the two together passes [`normal::CONJUNCTIONS_MAX`] or
+    /// [`normal::CONSTRAINTS_MAX`].
+    pub fn both(self, other: &Self) -> Result<Self, TooLarge> {
+        Self::new(Expression::And(vec![self.expression, other.expression.clone()]))
+    }
+
     /// The expression as it was written.
     #[must_use]
     pub fn expression(&self) -> &Expression {

@@ -108,14 +108,21 @@ struct Subject<'a> {
 }
 
 impl<P: Clone> Tracker<P> {
-    /// Why the newest live event of an id comes to a subscription whose client is there, or does not; `None` without
-    /// such an event. Nothing changes.
+    /// Why the newest live event of an id, of those that `counts` lets be asked for, comes to a subscription whose client is
+    /// there, or does not; `None` without such an event. Nothing changes.
     #[must_use]
-    pub fn account_of_live(&self, watch: &Watch, fix: Option<&Fix>, id: &str) -> Option<LiveAccount<'_, P>> {
+    pub fn account_of_live(
+        &self,
+        watch: &Watch,
+        fix: Option<&Fix>,
+        id: &str,
+        counts: impl Fn(&P) -> bool,
+    ) -> Option<LiveAccount<'_, P>> {
         let events = &self.scene().events;
         let numbers = events.of_id(id).into_iter();
-        let newest = numbers.filter_map(|number| Some((events.get(number)?, number)));
-        let (live, number) = newest.max_by_key(|(live, _)| live.sequence)?;
+        let found = numbers.filter_map(|number| Some((events.get(number)?, number)));
+        let (live, number) =
+            found.filter(|(live, _)| counts(&live.payload)).max_by_key(|(live, _)| live.sequence)?;
         let subject = Subject {
             event: &live.event,
             number: Some(number),
@@ -369,7 +376,7 @@ mod tests {
         let tracker = tracker(Interest::Events, 2, 0.0, &[50.0, 10.0, 20.0, 30.0]);
         let watch = tracker.watch(ID).unwrap();
         let rank = |id: &str| {
-            let found = tracker.account_of_live(watch, tracker.fix(ClientId(0)), id).unwrap();
+            let found = tracker.account_of_live(watch, tracker.fix(ClientId(0)), id, |_| true).unwrap();
             found.account.filters[0].nearest.map(|rank| (rank.rank, rank.holds))
         };
         assert_eq!(rank("1"), Some((Some(1), true)));
@@ -385,7 +392,7 @@ mod tests {
         );
         check(&tracker, 15.0, false, false, "only the nearest live events count, and the event is not live");
         check(&tracker, 150.0, true, false, "the event is 50 m outside of the circle around the client");
-        assert!(tracker.account_of_live(watch, None, "9").is_none());
+        assert!(tracker.account_of_live(watch, None, "9", |_| true).is_none());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::book::{Asks, Step};
 use super::model::{Held, Live};
 use super::reader::Connection;
 use super::{Done, Simulation, What};
+use crate::auth::Behalf;
 use crate::ingest::subscription::Prepared;
 use crate::outbox::{Bounds, Outbox};
 use crate::receipt::Receipt;
@@ -60,7 +61,7 @@ impl Simulation {
         let number = self.number();
         let event = Arc::new(self.choices.event(number));
         let text = event.text();
-        let published = match self.broker().features.parse(None, &text) {
+        let published = match self.broker().features.parse(Behalf::default(), &text) {
             Ok(published) => published,
             Err(refusal) => return Err(format!("{text}: {refusal:?}")),
         };
@@ -193,7 +194,7 @@ impl Simulation {
         self.connections.insert(connection, Connection::new(client.clone(), Arc::clone(&outbox)));
         let (shards, name) = (self.broker().shards.clone(), client.as_str().into());
         let future = Box::pin(async move {
-            let attach = |client, reply| Command::Attach { client, outbox, resume, reply };
+            let attach = |client, reply| Command::Attach { client, outbox, resume, confinement: None, reply };
             Ok(Done::Attached(shards.ask(&name, attach).await??))
         });
         let session = self.number();
@@ -223,7 +224,7 @@ impl Simulation {
         let last = self.number();
         self.published.revoked.insert(id.clone(), last);
         let (shards, name) = (self.broker().shards.clone(), id.as_str().into());
-        let future = Box::pin(async move { Ok(Done::Other(shards.revoke(&name).await?)) });
+        let future = Box::pin(async move { Ok(Done::Other(shards.revoke(&name, None).await?)) });
         self.ask(What::Revoke(id.clone(), last), future, &Step::Revoke { id }, |_| false)
     }
 

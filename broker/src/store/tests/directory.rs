@@ -92,6 +92,18 @@ fn another_world_and_another_format_are_refused() {
     drop(database);
     let told = open_in(folder.path(), Fsync::Always).map(drop).expect_err("another format").to_string();
     assert!(told.contains("format 99") && told.contains(&format!("format {}", format::FORMAT)), "{told}");
+    let database = redb::Database::open(&file).expect("it opens");
+    let txn = database.begin_write().expect("a transaction");
+    txn.open_table(meta).expect("there is a table").insert("format", "2").expect("it is written");
+    txn.commit().expect("it is committed");
+    drop(database);
+    drop(open_in(folder.path(), Fsync::Always).expect("the one before is read"));
+    let database = redb::Database::open(&file).expect("it opens");
+    let txn = database.begin_read().expect("a transaction");
+    let table = txn.open_table(meta).expect("there is a table");
+    let now = table.get("format").expect("it is read").expect("it is there").value().to_owned();
+    assert_eq!(now, format::FORMAT.to_string(), "those who read the one before alone refuse it from now on");
+    drop((table, txn, database));
     fs::write(&file, b"something else altogether, and long enough to be looked at").expect("it is written");
     let told = open_in(folder.path(), Fsync::Always).map(drop).expect_err("no store").to_string();
     assert!(told.contains("store.redb") && told.contains("nearcast check"), "{told}");

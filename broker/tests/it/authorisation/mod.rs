@@ -1,6 +1,7 @@
 //! Who may do what. The calls come from `/openapi.json` and the frames from its schema: one that these tests do not know is a
 //! failure, so that none is let in by having been forgotten.
 
+mod confined;
 mod frames;
 mod keys;
 mod matrix;

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use broker::{Config, Engines};
+use broker::{Config, Engines, Gate};
 use matcher_gpu::driver::Device;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -23,8 +23,9 @@ impl Inside {
         let engines = Engines::with_devices(&config, Ok(devices)).expect("the devices have room");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let door = Door(listener.local_addr().expect("an address"));
+        let gate = Gate::open(&config).expect("keys");
         let shutdown = CancellationToken::new();
-        let broker = tokio::spawn(broker::run_with(listener, config, engines, None, shutdown.clone()));
+        let broker = tokio::spawn(broker::run_with(listener, config, engines, None, gate, shutdown.clone()));
         Self { door, shutdown, broker }
     }
 

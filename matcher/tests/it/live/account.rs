@@ -47,7 +47,7 @@ fn check_live(run: &Run, place: &str) -> [u32; 2] {
             if newest != Some(live.sequence) {
                 continue;
             }
-            let found = run.tracker.account_of_live(watch, fix, &live.id).expect("it lives");
+            let found = run.tracker.account_of_live(watch, fix, &live.id, |_| true).expect("it lives");
             assert_eq!((*found.payload, found.expires), (live.sequence, live.expires), "{place}");
             let is_known = run.oracle.knows(id, object);
             assert_eq!(found.account.membership != Membership::Outside, is_known, "{place}");

@@ -1,0 +1,44 @@
+//! On whose behalf documents are read.
+
+use std::sync::Arc;
+
+use matcher::event::Event;
+use matcher::subscription::Filter;
+
+use super::Confinement;
+use crate::refusal::Refusal;
+use crate::tenant;
+
+/// Whose events and subscriptions it is about, and to which of them who asks is confined.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Behalf<'a> {
+    /// As [`Permit::tenant`](super::Permit::tenant).
+    pub(crate) tenant: Option<&'a str>,
+    pub(crate) confinement: Option<&'a Arc<Confinement>>,
+}
+
+impl Behalf<'_> {
+    /// The tenant's name; empty also where there are none.
+    pub(crate) fn tenant_name(&self) -> &str {
+        self.tenant.unwrap_or_default()
+    }
+
+    /// Lets filters take only what is for who asks.
+    ///
+    /// # Errors
+    /// Where a filter's condition is too large together with what the token is confined to.
+    pub(crate) fn confine(&self, filters: &mut [Filter]) -> Result<(), Refusal> {
+        if let Some(confinement) = self.confinement {
+            confinement.confine(filters)?;
+        }
+        if let Some(tenant) = self.tenant {
+            tenant::confine(filters, tenant);
+        }
+        Ok(())
+    }
+
+    /// Refuses an event that is not for who publishes it.
+    pub(crate) fn check(&self, event: &Event) -> Result<(), Refusal> {
+        self.confinement.map_or(Ok(()), |confinement| confinement.check(event))
+    }
+}

@@ -1,0 +1,49 @@
+//! One confinement a client: all that there is of it was made under the same claim `nearcast`, so that nothing of it tells the
+//! holder of a token more than that token allows.
+
+use std::sync::Arc;
+
+use super::{Client, Sessions};
+use crate::auth::Confinement;
+use crate::refusal::Refusal;
+
+impl Client {
+    /// Whether it has anything that an event may come to, or have come to.
+    fn has_something(&self) -> bool {
+        !self.subscriptions.is_empty()
+            || !self.readers.is_empty()
+            || self.durable.is_some()
+            || self.released < self.offset
+    }
+}
+
+impl Sessions {
+    /// Binds a client that has nothing yet to a confinement. One that has something was bound before, and refuses any other.
+    pub(super) fn bind(&mut self, id: u32, confinement: Option<&Arc<Confinement>>) -> Result<(), Refusal> {
+        let client = self.clients.get_mut(id).ok_or(Refusal::Internal("the client is gone"))?;
+        if client.confinement.as_ref() == confinement {
+            return Ok(());
+        }
+        if client.has_something() {
+            let detail = "the client's subscriptions, connections, or what is kept for it, were made under a token that \
+                          is confined otherwise (claim nearcast): DELETE the client to begin anew";
+            return Err(Refusal::Forbidden { detail: detail.to_owned(), scope: None });
+        }
+        client.confinement = confinement.cloned();
+        Ok(())
+    }
+
+    /// Writes to what a client is confined, if that is not on disk, with the first of what it has there.
+    pub(super) fn record_confinement(&mut self, id: u32) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if client.confinement == client.stored_confinement {
+            return;
+        }
+        let Some(batch) = self.ledger.record() else { return };
+        match &client.confinement {
+            Some(confinement) => batch.put_confinement(&client.name, confinement.text()),
+            None => batch.remove_confinement(&client.name),
+        }
+        client.stored_confinement.clone_from(&client.confinement);
+    }
+}
