@@ -24,6 +24,7 @@ mod live_census;
 mod metrics;
 mod outbox;
 mod privacy;
+mod quota;
 mod receipt;
 mod recipient;
 mod refusal;

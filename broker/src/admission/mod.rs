@@ -88,7 +88,9 @@ impl Admission {
 
     /// Who publishes with a permit over a connection.
     pub(crate) fn publisher(&self, permit: &Permit, connection: &Arc<Flow>) -> Publisher {
-        let tenant = permit.tenant.as_deref().map(|tenant| self.tenants.of(tenant));
+        // Where there are no tenants, everybody is of one.
+        let nobody = || (self.tenant_rates.events > 0).then_some("");
+        let tenant = permit.tenant.as_deref().or_else(nobody).map(|tenant| self.tenants.of(tenant));
         let own = permit.client.as_deref().map(|client| self.clients.of(&permit.inside(client)));
         Publisher { own: own.unwrap_or_else(|| Arc::clone(connection)), tenant }
     }

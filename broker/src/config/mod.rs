@@ -26,10 +26,10 @@ pub struct Config {
     pub tls: Tls,
     pub store: Store,
     pub limits: Limits,
+    pub quotas: Quotas,
     pub sessions: Sessions,
     pub queue: Queue,
     pub admission: Admission,
-    pub quotas: Quotas,
     pub outbox: Outbox,
     pub connection: Connection,
     pub privacy: Privacy,
@@ -166,6 +166,19 @@ pub struct Limits {
     pub problems_in_a_row: u32,
 }
 
+/// Section `quotas`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Quotas {
+    pub tenant_clients: u64,
+    pub tenant_subscriptions: u64,
+    pub tenant_live_events: u64,
+    pub tenant_connections: u64,
+    pub tenant_events_per_second: u32,
+    pub tenant_moves_per_second: u32,
+}
+
 /// Section `sessions`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -227,15 +240,6 @@ const BATCH_ON_DEVICE: usize = 65_536;
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Admission {
     pub delay_ms: u64,
-}
-
-/// Section `quotas`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
-pub struct Quotas {
-    pub tenant_events_per_second: u32,
-    pub tenant_moves_per_second: u32,
 }
 
 /// Section `outbox`.

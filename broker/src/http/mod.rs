@@ -45,6 +45,7 @@ use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::SubscriptionReader;
 use crate::metrics::Metrics;
 use crate::outbox::{Bounds, Outbox};
+use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::server::{Ending, Recovery};
 use crate::sessions::{KeptTotal, Shared};
@@ -66,6 +67,8 @@ pub(crate) struct App {
     pub(crate) positions: PositionReader,
     /// What is kept, over all shards.
     pub(crate) kept: Arc<KeptTotal>,
+    /// Connections that read, tenant by tenant.
+    pub(crate) reading: Arc<Quota>,
     pub(crate) origins: Origins,
     pub(crate) gate: Arc<Gate>,
     /// WebSockets, which can be cut off.
@@ -92,7 +95,7 @@ impl App {
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
-        let Shared { metrics, kept, telemetry, .. } = shared;
+        let Shared { metrics, kept, quotas, telemetry, .. } = shared;
         let world = World::from(config.server.world);
         let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)
             .with_store(shards.has_store());
@@ -106,6 +109,7 @@ impl App {
             subscriptions,
             positions: PositionReader::new(world, &config.limits),
             kept,
+            reading: quotas.connections,
             origins: Origins::new(&config),
             gate,
             sockets: Sockets::default(),

@@ -14,6 +14,7 @@ use super::path::{ClientPath, Permitted};
 use super::{App, encode};
 use crate::metrics::Raised;
 use crate::outbox::{Entry, Outbox};
+use crate::quota::Share;
 use crate::refusal::Refusal;
 use crate::sessions::Resume;
 use crate::shard::Command;
@@ -42,6 +43,7 @@ pub(crate) async fn stream(
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let resume = resume(&headers)?;
+    let share = app.reading.share(permit.behalf().tenant_name())?;
     let outbox = app.outbox();
     let attach = {
         let (outbox, confinement) = (Arc::clone(&outbox), permit.confinement.clone());
@@ -60,6 +62,7 @@ pub(crate) async fn stream(
         keep_alive,
         expires,
         has_ended: false,
+        _share: share,
         _counted: counted,
     };
     let hello = stream::once(async { Ok::<_, std::convert::Infallible>(Bytes::from(hello)) });
@@ -105,6 +108,8 @@ struct Reader {
     expires: Option<Instant>,
     /// Whether that was told.
     has_ended: bool,
+    /// Of what its tenant may have.
+    _share: Share,
     _counted: Raised,
 }
 

@@ -60,6 +60,7 @@ pub(crate) async fn upgrade(
     app.refuse_when_stopping()?;
     let Handshake(upgrade) = handshake?;
     let resume = resume(query.as_deref().unwrap_or_default())?;
+    let share = app.reading.share(permit.behalf().tenant_name())?;
     let settings = &app.config.connection;
     let frame_bytes = app.config.limits.frame_bytes;
     let upgrade = upgrade
@@ -71,7 +72,10 @@ pub(crate) async fn upgrade(
     let publisher = app.admission.publisher(&permit, &flow);
     Ok(upgrade.on_upgrade(move |socket| {
         let tasks = app.tasks.clone();
-        tasks.track_future(serve(socket, app, client, permit, publisher, resume))
+        tasks.track_future(async move {
+            serve(socket, app, client, permit, publisher, resume).await;
+            drop(share);
+        })
     }))
 }
 

@@ -18,6 +18,7 @@ use super::position;
 use crate::auth::{Behalf, Zones};
 use crate::clock;
 use crate::config::Limits;
+use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::store::StoredBody;
 use crate::telemetry::{Carried, Trace};
@@ -165,6 +166,11 @@ impl FeatureReader {
     /// For a broker whose settings have these zones.
     pub(crate) fn with_zones(self, zones: &Arc<Zones>) -> Self {
         Self { zones: Arc::clone(zones), ..self }
+    }
+
+    /// For a broker whose tenants may have so many live objects each. Before the first of them.
+    pub(crate) fn with_quota(self, quota: &Arc<Quota>) -> Self {
+        Self { lives: self.lives.with_quota(quota), ..self }
     }
 
     /// The zones that events are in.

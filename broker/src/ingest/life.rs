@@ -12,6 +12,7 @@ use crate::auth::Behalf;
 use crate::clock;
 use crate::config::Limits;
 use crate::live_census::{LiveCensus, LivePlace};
+use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::sessions::LiveRecord;
 use crate::tenant;
@@ -90,9 +91,15 @@ impl LifeReader {
         Self {
             ttl_max: Duration::from_secs(limits.ttl_s),
             name_bytes: limits.name_bytes,
-            census: LiveCensus::new(limits.live_events),
+            census: LiveCensus::new(limits.live_events, Quota::none()),
             next_sequence: AtomicU64::new(1),
         }
+    }
+
+    /// The same with a bound for each tenant.
+    pub(super) fn with_quota(self, quota: &Arc<Quota>) -> Self {
+        let census = LiveCensus::new(self.census.limit(), Arc::clone(quota));
+        Self { census, ..self }
     }
 
     /// How many objects are live.

@@ -67,7 +67,8 @@ impl Recovery {
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<TakenUp>> {
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
-            .with_zones(gate.zones());
+            .with_zones(gate.zones())
+            .with_quota(&shared.quotas.live_events);
         let (store, recovered) = if config.store.data.is_empty() {
             tracing::info!(
                 "nothing outlives the broker, durable sessions only their connections: store.data is empty"

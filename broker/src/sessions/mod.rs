@@ -34,6 +34,7 @@ use crate::ingest::subscription::{Prepared, quoted};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::privacy::Rounding;
+use crate::quota::{Quota, Quotas, Share};
 use crate::recipient::Recipient;
 use crate::refusal::Refusal;
 use crate::store::StoredSession;
@@ -65,6 +66,7 @@ pub(crate) struct Sessions {
     now: Moment,
     limits: Limits,
     census: Arc<Census>,
+    subscription_quota: Arc<Quota>,
     metrics: Arc<Metrics>,
     ids: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
     clients: Slots<Client>,
@@ -106,6 +108,7 @@ pub(crate) struct Sessions {
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) census: Arc<Census>,
+    pub(crate) quotas: Quotas,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) kept: Arc<KeptTotal>,
     pub(crate) health: Arc<Health>,
@@ -116,8 +119,10 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(config: &config::Config, shards_count: usize) -> Self {
+        let quotas = Quotas::new(&config.quotas);
         Self {
-            census: Census::new(config.limits.clients),
+            census: Census::new(config.limits.clients, Arc::clone(&quotas.clients)),
+            quotas,
             metrics: Arc::new(Metrics::new(shards_count)),
             kept: KeptTotal::new(config.sessions.kept_total_bytes as u64),
             health: Arc::default(),
@@ -212,6 +217,8 @@ struct Held {
     /// The connection that it ends with.
     owner: Option<u64>,
     activity: Activity,
+    /// Of what its tenant may have.
+    share: Share,
 }
 
 impl Held {
@@ -230,7 +237,7 @@ impl Sessions {
         disk: Option<Box<dyn Disk>>,
         is_first: bool,
     ) -> Self {
-        let Shared { census, metrics, kept, health, dropped_lives, .. } = shared.clone();
+        let Shared { census, quotas, metrics, kept, health, dropped_lives, .. } = shared.clone();
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
         let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();
@@ -245,6 +252,7 @@ impl Sessions {
             now: Moment::ZERO,
             limits,
             census,
+            subscription_quota: quotas.subscriptions,
             metrics,
             ids: HashMap::default(),
             clients: Slots::new(),
@@ -285,7 +293,7 @@ impl Sessions {
         if let Some(id) = self.ids.get(name) {
             return Ok(*id);
         }
-        let place = place.map_or_else(|| self.census.place(), Ok)?;
+        let place = place.map_or_else(|| self.census.place(name), Ok)?;
         let client = Client {
             name: Arc::clone(name),
             epoch: StoredSession::new_epoch(),
@@ -397,9 +405,14 @@ impl Sessions {
                 setting,
             });
         }
+        let share = match previous {
+            None => Some(self.subscription_quota.share(tenant::split(&client.name).0)?),
+            // It goes on with that of the one that it replaces.
+            Some(_) => None,
+        };
         let Prepared { id, filters, nearest, interest, durable, overflow, document, source, .. } = prepared;
         let source = source.filter(|_| self.ledger.has_disk());
-        let held = Held {
+        let mut held = Held {
             client: client_id,
             id: Arc::clone(&id),
             name: quoted(&id).into(),
@@ -410,6 +423,7 @@ impl Sessions {
             takes_all: interest == Interest::Events && nearest.iter().all(Option::is_none),
             owner: owner.filter(|_| !durable),
             activity: Activity::since(&self.evaluations),
+            share: Share::default(),
         };
         let document = held.shown(&self.evaluations, self.now);
         let subscription = Subscription { client: ClientId(client_id), filters };
@@ -433,8 +447,14 @@ impl Sessions {
             self.now,
             &mut self.effects,
         );
-        let (was_durable, was_stored) =
-            self.subscriptions.get(number).map_or((false, false), |held| (held.durable, held.is_stored));
+        let (mut was_durable, mut was_stored) = (false, false);
+        if let Some(old) = self.subscriptions.get_mut(number) {
+            (was_durable, was_stored) = (old.durable, old.is_stored);
+            held.share = std::mem::take(&mut old.share);
+        }
+        if let Some(share) = share {
+            held.share = share;
+        }
         self.subscriptions.put(number, held);
         let name = Arc::clone(&client.name);
         client.subscriptions.insert(Arc::clone(&id), number);

@@ -246,7 +246,7 @@ impl Sessions {
 
     fn restore_client(&mut self, restored: RestoredClient) {
         let RestoredClient { name, session, confinement, position, subscriptions, kept } = restored;
-        let place = self.census.place_again();
+        let place = self.census.place_again(&name);
         // There are as many numbers as there ever were.
         let Ok(id) = self.enter(&name, Some(place)) else { return };
         if let Some(client) = self.clients.get_mut(id) {
@@ -313,6 +313,8 @@ impl Sessions {
         if durable && self.tracker.live_count() > 0 {
             self.unfinished.subscriptions.push(SubscriptionId(number));
         }
+        let name = self.clients.get(client_id).map_or("", |client| &*client.name);
+        let share = self.subscription_quota.share_again(tenant::split(name).0);
         let held = Held {
             client: client_id,
             id: Arc::clone(&id),
@@ -324,6 +326,7 @@ impl Sessions {
             takes_all,
             owner: None,
             activity: Activity::since(&self.evaluations),
+            share,
         };
         self.subscriptions.put(number, held);
         self.metrics.subscriptions.raise();

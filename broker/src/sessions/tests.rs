@@ -199,7 +199,7 @@ fn limits_are_held() {
     assert!(bench.sessions.attach(&"a".into(), second, Resume::Fresh, None).is_err());
     // A place that was promised is there; whoever is known needs none; one that goes leaves its own.
     bench.sessions.forget("b");
-    let place = bench.sessions.census.place().ok();
+    let place = bench.sessions.census.place("d").ok();
     assert!(bench.try_move("d", 0.0).is_err());
     bench.move_to("c", 1.0);
     bench.sessions.move_client(&"d".into(), fix(0.0), None, place).unwrap();

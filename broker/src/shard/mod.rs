@@ -310,7 +310,7 @@ impl Shards {
         receipt: Option<&Arc<Receipt>>,
     ) -> Result<(), Refusal> {
         self.health.check()?;
-        if let Some(place) = self.census.place_in_advance() {
+        if let Some(place) = self.census.place_in_advance(client) {
             let permit = room(self.of(client), self.wait).await?;
             let (client, ticket) = (Arc::clone(client), receipt.map(Receipt::ticket));
             permit.send(Command::Move { client, fix, track, place, ticket });

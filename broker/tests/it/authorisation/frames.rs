@@ -73,6 +73,53 @@ async fn a_socket_is_its_clients_and_its_frames_need_their_scopes() {
     program.finish().await;
 }
 
+/// The claim `nearcast` holds for frames as it does for calls.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn frames_of_a_confined_socket_are_held_to_its_claim() {
+    let program = guarded(&ISSUER, "").0.start().await;
+    let document = program.http().get("/openapi.json").await.expect(200).json();
+    for scope in ["publish subscribe", "admin"] {
+        let mut claims = claims(Some("ann"), scope);
+        claims["nearcast"] = json!({"where": "a = 1"});
+        let token = ISSUER.sign(&claims);
+        let mut socket = open(&program, "ann", &token).await.expect("it may");
+        for (frame, _) in frames(&document, &token) {
+            if frame["op"] == "publish" {
+                let problem = socket.problem(frame).await;
+                assert_eq!(problem["type"], "urn:nearcast:problem:forbidden", "{problem}");
+            } else if frame["op"] == "ack" || frame["op"] == "ping" {
+                socket.send(&frame).await;
+            } else {
+                socket.ok(frame).await;
+            }
+        }
+        socket.ok(json!({"op": "subscribe", "id": "s", "filters": [{}]})).await;
+        let mut root = open(&program, "root", &ISSUER.token("root", "admin")).await.expect("it may");
+        for a in [2, 1] {
+            root.publish(&feature("e", [9.0, 45.0], json!({"a": a}))).await;
+        }
+        assert!(matches!(socket.receive().await, Received::Frame(frame) if frame["op"] == "pong"));
+        assert_eq!(socket.event().await["event"]["properties"]["a"], 1);
+        // A token that is confined otherwise is another one's connection.
+        for nearcast in [json!({}), json!({"where": "a = 2"})] {
+            claims["nearcast"] = nearcast;
+            let frame = json!({"op": "auth", "token": ISSUER.sign(&claims)});
+            assert_eq!(socket.problem(frame).await["type"], "urn:nearcast:problem:forbidden");
+        }
+        drop(socket);
+        drop(root);
+        crate::harness::eventually("it has gone", async || {
+            let stats = reqwest::Client::builder().no_proxy().build().expect("a client");
+            let stats = stats.get(format!("http://{}/v1/stats", program.address()));
+            let stats = stats.bearer_auth(ISSUER.token("root", "admin")).send().await.expect("an answer");
+            let stats: Value = stats.json().await.expect("JSON");
+            (stats["websockets"] == 0 && stats["subscriptions"] == 0).then_some(())
+        })
+        .await;
+    }
+    program.finish().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_socket_goes_on_only_by_a_token_of_the_same_client() {
     let program = guarded(&ISSUER, "").0.start().await;

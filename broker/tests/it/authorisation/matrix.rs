@@ -227,6 +227,51 @@ async fn each_scope_permits_its_calls_and_for_oneself() {
     program.finish().await;
 }
 
+/// A claim `nearcast` takes away and gives nothing: calls about everything are refused, and what is called is held to it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_confined_token_permits_less() {
+    let program = guarded(&ISSUER, "").0.start().await;
+    let calls = calls(&program.http()).await;
+    for call in calls.iter().filter(|call| !call.scope.is_empty()) {
+        let what = format!("{} {}", call.method, call.path);
+        let confined = async |holder: &str, scope: &str, condition: &str| {
+            let mut claims = claims(Some(holder), scope);
+            claims["nearcast"] = json!({"where": condition});
+            ask(program.address(), call, "ann", Credential::Bearer(&ISSUER.sign(&claims))).await
+        };
+        // The events of these calls have a = 1, or nothing.
+        let about_events = ["/v1/events", "/v1/explain"].contains(&&*call.path);
+        for (scope, condition) in [
+            ("publish subscribe", "a = 1"),
+            ("publish subscribe", "a = 2"),
+            ("admin", "a = 1"),
+            ("admin", "a = 2"),
+        ] {
+            let what = format!("{what} by {scope:?} where {condition}");
+            let answer = confined("ann", scope, condition).await;
+            let is_operators = ["/v1/clients", "/v1/stats", "/metrics"].contains(&&*call.path);
+            let lacks_scope = call.scope == "admin" && scope != "admin";
+            let is_outside = about_events && !(call.path == "/v1/events" && condition == "a = 1");
+            if lacks_scope || is_operators || is_outside {
+                assert_problem(&what, &answer, 403, "forbidden");
+            } else {
+                assert!(matches!(answer.0, 200..300 | 400 | 404), "{what}: {} {}", answer.0, answer.2);
+                assert_eq!(answer.0 == 400, call.path.ends_with("/ws"), "{what}: {}", answer.2);
+            }
+            if call.is_somebodys() {
+                let other = confined("bob", "publish subscribe", condition).await;
+                assert_problem(&what, &other, 403, "forbidden");
+            }
+            // So that the next one is not refused for what this one has left.
+            let forget =
+                Call { method: "delete".into(), path: "/v1/clients/{client}".into(), scope: "subscribe" };
+            let admin = ISSUER.token("root", "admin");
+            ask(program.address(), &forget, "ann", Credential::Bearer(&admin)).await;
+        }
+    }
+    program.finish().await;
+}
+
 /// Whether there is such a client, subscription or event, is nobody's business.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_refused_does_not_tell_whether_it_is_there() {

@@ -6,6 +6,7 @@ mod frames;
 mod keys;
 mod matrix;
 mod privacy;
+mod quotas;
 mod streams;
 mod tenants;
 mod tokens;

@@ -18,7 +18,7 @@ fn token(holder: &Holder, scope: &str) -> String {
 }
 
 /// A token of a client of a tenant, confined by a claim, or not where that is `null`.
-fn confined(client: &str, tenant: &str, scope: &str, claim: &Value) -> String {
+pub(super) fn confined(client: &str, tenant: &str, scope: &str, claim: &Value) -> String {
     let mut claims = claims(Some(client), scope);
     claims["tenant"] = json!(tenant);
     if !claim.is_null() {
@@ -28,7 +28,7 @@ fn confined(client: &str, tenant: &str, scope: &str, claim: &Value) -> String {
 }
 
 /// A request for a WebSocket with a token.
-fn ask_for(door: &Door, client: &str, token: &str, query: &str) -> Request<()> {
+pub(super) fn ask_for(door: &Door, client: &str, token: &str, query: &str) -> Request<()> {
     let url = format!("ws://{}/v1/clients/{client}/ws{query}", door.address());
     let mut request = url.into_client_request().expect("a request");
     let header = format!("Bearer {token}").into_bytes().try_into().expect("a header");
@@ -37,14 +37,14 @@ fn ask_for(door: &Door, client: &str, token: &str, query: &str) -> Request<()> {
 }
 
 /// Calls with a token.
-struct Caller<'a> {
-    door: &'a Door,
-    token: String,
+pub(super) struct Caller<'a> {
+    pub(super) door: &'a Door,
+    pub(super) token: String,
 }
 
 impl Caller<'_> {
     /// The status and the document of an answer, `null` where it is none. The body of what lasts is not waited for.
-    async fn call(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+    pub(super) async fn call(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
         let http = reqwest::Client::builder().no_proxy().build().expect("a client");
         let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
         let request =

@@ -1,0 +1,220 @@
+//! How much of something each tenant may have, over all shards together.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+
+use crate::config;
+use crate::refusal::Refusal;
+
+/// What each tenant has of something. Nobody but a [`Share`] changes a count.
+pub(crate) struct Quota {
+    what: &'static str,
+    setting: &'static str,
+    /// 0: any number, and nothing is counted.
+    limit: u64,
+    /// Of those that have something. Held to look one up, or to put one in or out.
+    tallies: RwLock<HashMap<Arc<str>, Weak<Tally>, foldhash::fast::RandomState>>,
+}
+
+/// What one tenant has.
+struct Tally {
+    tenant: Arc<str>,
+    taken: AtomicU64,
+    quota: Arc<Quota>,
+}
+
+/// One of those that a tenant may have, free again when this is dropped; nothing where any number may be had.
+#[derive(Default)]
+pub(crate) struct Share(Option<Arc<Tally>>);
+
+/// Shares that must be left before one is given to somebody who may not need it: half of all within these bounds. Closer to the limit
+/// a client that is known could otherwise keep one from another that is new.
+const AMPLE: std::ops::RangeInclusive<u64> = 64..=1_000;
+
+/// The quotas of the settings. A clone is another handle to the same.
+#[derive(Clone)]
+pub(crate) struct Quotas {
+    pub(crate) clients: Arc<Quota>,
+    pub(crate) subscriptions: Arc<Quota>,
+    pub(crate) live_events: Arc<Quota>,
+    pub(crate) connections: Arc<Quota>,
+}
+
+impl Quotas {
+    pub(crate) fn new(settings: &config::Quotas) -> Self {
+        let config::Quotas {
+            tenant_clients,
+            tenant_subscriptions,
+            tenant_live_events,
+            tenant_connections,
+            ..
+        } = *settings;
+        Self {
+            clients: Quota::new("clients of one tenant", "quotas.tenant_clients", tenant_clients),
+            subscriptions: Quota::new(
+                "subscriptions of one tenant",
+                "quotas.tenant_subscriptions",
+                tenant_subscriptions,
+            ),
+            live_events: Quota::new(
+                "live objects of one tenant",
+                "quotas.tenant_live_events",
+                tenant_live_events,
+            ),
+            connections: Quota::new(
+                "connections that read for clients of one tenant",
+                "quotas.tenant_connections",
+                tenant_connections,
+            ),
+        }
+    }
+}
+
+impl Quota {
+    pub(crate) fn new(what: &'static str, setting: &'static str, limit: u64) -> Arc<Self> {
+        Arc::new(Self { what, setting, limit, tallies: RwLock::default() })
+    }
+
+    /// Of any number.
+    pub(crate) fn none() -> Arc<Self> {
+        Self::new("", "", 0)
+    }
+
+    /// One more for a tenant.
+    pub(crate) fn share(self: &Arc<Self>, tenant: &str) -> Result<Share, Refusal> {
+        let full = Refusal::Limit { what: self.what, limit: self.limit, setting: self.setting };
+        self.take(tenant, self.limit).ok_or(full)
+    }
+
+    /// One for a tenant that may not need it, as long as it has plenty.
+    ///
+    /// Cost: as that of any other, a look into a table under a lock that is shared; none where there is no limit.
+    pub(crate) fn share_in_advance(self: &Arc<Self>, tenant: &str) -> Option<Share> {
+        let ample = (self.limit / 2).clamp(*AMPLE.start(), *AMPLE.end());
+        self.take(tenant, self.limit.saturating_sub(ample))
+    }
+
+    /// One that a tenant had before the broker began; it has it whatever the limit is now.
+    pub(crate) fn share_again(self: &Arc<Self>, tenant: &str) -> Share {
+        self.take(tenant, u64::MAX).expect("there is no limit")
+    }
+
+    fn take(self: &Arc<Self>, tenant: &str, limit: u64) -> Option<Share> {
+        if self.limit == 0 {
+            return Some(Share(None));
+        }
+        let tally = self.tally(tenant);
+        let one_more = |taken: u64| (taken < limit).then(|| taken + 1);
+        tally.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+        Some(Share(Some(tally)))
+    }
+
+    fn tally(self: &Arc<Self>, tenant: &str) -> Arc<Tally> {
+        if let Some(tally) = self.read().get(tenant).and_then(Weak::upgrade) {
+            return tally;
+        }
+        let mut tallies = self.write();
+        // Somebody may have come first, or the last share be on its way out: its tally counts nothing any more.
+        if let Some(tally) = tallies.get(tenant).and_then(Weak::upgrade) {
+            return tally;
+        }
+        let tenant: Arc<str> = tenant.into();
+        let (taken, quota) = (AtomicU64::new(0), Arc::clone(self));
+        let tally = Arc::new(Tally { tenant: Arc::clone(&tenant), taken, quota });
+        tallies.insert(tenant, Arc::downgrade(&tally));
+        tally
+    }
+
+    /// A panic under the lock is impossible but for memory running out; what is there is still right.
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<Arc<str>, Weak<Tally>, foldhash::fast::RandomState>> {
+        self.tallies.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Arc<str>, Weak<Tally>, foldhash::fast::RandomState>> {
+        self.tallies.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if let Some(tally) = &self.0 {
+            tally.taken.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        let mut tallies = self.quota.write();
+        let is_this = |tally: &Weak<Self>| std::ptr::eq(tally.as_ptr(), self);
+        if tallies.get(&self.tenant).is_some_and(is_this) {
+            tallies.remove(&self.tenant);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn each_tenant_has_its_own_and_gives_it_back() {
+        let quota = Quota::new("things", "quotas.things", 2);
+        let (first, second) = (quota.share("a").unwrap(), quota.share("a").unwrap());
+        let full = Refusal::Limit { what: "things", limit: 2, setting: "quotas.things" };
+        assert_eq!(quota.share("a").err(), Some(full));
+        assert!(quota.share("").is_ok() && quota.share("b").is_ok());
+        drop(first);
+        let again = quota.share_again("a");
+        let beyond = quota.share_again("a");
+        assert!(quota.share("a").is_err());
+        drop((again, beyond, second));
+        assert!(quota.share("a").is_ok());
+        assert!(quota.read().is_empty());
+    }
+
+    #[test]
+    fn in_advance_there_are_some_while_there_are_plenty() {
+        for (limit, advance) in [(1, 0), (64, 0), (100, 36), (400, 200), (5_000, 4_000)] {
+            let quota = Quota::new("things", "quotas.things", limit);
+            let held: Vec<_> = std::iter::from_fn(|| quota.share_in_advance("a")).collect();
+            assert_eq!(held.len(), advance, "{limit}");
+            let rest: Vec<_> = std::iter::from_fn(|| quota.share("a").ok()).collect();
+            assert_eq!((held.len() + rest.len()) as u64, limit);
+        }
+        let none = Quota::new("things", "quotas.things", 0);
+        assert!(none.share("a").is_ok() && none.share_in_advance("a").is_some());
+        assert!(none.read().is_empty());
+    }
+
+    #[test]
+    fn threads_that_come_and_go_never_pass_the_limit_and_leave_nothing() {
+        const LIMIT: u64 = 3;
+        const ROUNDS: usize = 20_000;
+        let quota = Quota::new("things", "quotas.things", LIMIT);
+        let start = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (quota, start) = (&quota, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    let mut held = Vec::new();
+                    for round in 0..ROUNDS {
+                        held.extend(quota.share("a").ok());
+                        let tally = quota.read().get("a").and_then(Weak::upgrade);
+                        assert!(tally.is_none_or(|tally| tally.taken.load(Ordering::Relaxed) <= LIMIT));
+                        if round % 3 == thread % 3 {
+                            held.clear();
+                        }
+                    }
+                });
+            }
+        });
+        assert!(quota.read().is_empty());
+        let all: Vec<_> = std::iter::from_fn(|| quota.share("a").ok()).collect();
+        assert_eq!(all.len() as u64, LIMIT);
+    }
+}
