@@ -66,25 +66,35 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
+    fn census(limit: u64, quota: u64) -> Arc<Census> {
+        Census::new(limit, Quota::new("clients of one tenant", "quotas.tenant_clients", quota))
+    }
+
     #[test]
     fn places_are_never_more_than_the_limit_and_come_back() {
-        let new = |limit| Census::new(limit, Quota::new("clients of one tenant", "quotas.tenant_clients", 2));
-        let census = new(AMPLE + 1);
-        let early = census.place_in_advance("a").unwrap();
-        assert!(census.place_in_advance("b").is_none());
-        let of = |index: u64| tenant::inside(&index.to_string(), "a").into_owned();
-        let rest: Vec<_> = (0..AMPLE).map(|index| census.place(&of(index)).unwrap()).collect();
-        assert!(matches!(census.place("b"), Err(Refusal::Limit { limit: 1_001, .. })));
+        let full = census(AMPLE + 1, 0);
+        let early = full.place_in_advance("a").unwrap();
+        assert!(full.place_in_advance("b").is_none());
+        let rest: Vec<_> = (0..AMPLE).map(|_| full.place("b").unwrap()).collect();
+        assert!(matches!(full.place("b"), Err(Refusal::Limit { limit: 1_001, .. })));
         drop(early);
-        assert!(census.place_in_advance("b").is_none());
-        assert!(census.place("b").is_ok());
+        assert!(full.place_in_advance("b").is_none());
+        assert!(full.place("b").is_ok());
         drop(rest);
-        let one = census.place_in_advance("b").unwrap();
-        assert!(census.place_in_advance("c").is_none());
-        let two = census.place("c").unwrap();
-        assert!(matches!(census.place("d"), Err(Refusal::Limit { setting: "quotas.tenant_clients", .. })));
-        assert!(census.place(&of(1)).is_ok());
-        drop((one, two));
-        assert!(new(AMPLE).place_in_advance("b").is_none());
+        assert!(full.place_in_advance("b").is_some());
+        assert!(census(AMPLE, 0).place_in_advance("b").is_none());
+    }
+
+    #[test]
+    fn a_tenant_takes_no_more_than_its_quota_and_nothing_of_anothers() {
+        let census = census(10 * AMPLE, 200);
+        let mut places: Vec<_> = (0..100).map(|_| census.place_in_advance("a").unwrap()).collect();
+        assert!(census.place_in_advance("a").is_none(), "near its quota it has to be asked for");
+        places.extend((0..100).map(|_| census.place("a").unwrap()));
+        assert!(matches!(census.place("a"), Err(Refusal::Limit { setting: "quotas.tenant_clients", .. })));
+        let other = tenant::inside("other", "a");
+        assert!(census.place(&other).is_ok() && census.place_in_advance(&other).is_some());
+        places.pop();
+        assert!(census.place("a").is_ok());
     }
 }

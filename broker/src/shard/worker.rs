@@ -309,9 +309,8 @@ fn alarms_in(commands: &[Command]) -> usize {
 
 /// When the first event among commands was read.
 fn oldest_of(commands: &[Command]) -> Option<Instant> {
-    commands.iter().find_map(|command| match command {
-        Command::Match { event, .. } => Some(event.body.received),
-        _ => None,
+    commands.iter().find_map(|command| {
+        if let Command::Match { event, .. } = command { Some(event.body.received) } else { None }
     })
 }
 
