@@ -42,6 +42,15 @@ pub(crate) fn mark(event: &mut Event, tenant: &str) {
     event.attributes.push(Attribute { name: Symbol::new(ATTRIBUTE), value });
 }
 
+/// Whose an event is.
+pub(crate) fn of(event: &Event) -> &str {
+    let own = event.attributes.iter().rev().find(|attribute| attribute.name.as_str() == ATTRIBUTE);
+    match own.map(|attribute| &attribute.value) {
+        Some(Value::Scalar(Scalar::Text(tenant))) => tenant.as_str(),
+        Some(Value::Scalar(_) | Value::Array(_)) | None => "",
+    }
+}
+
 /// Lets filters take a tenant's events alone.
 pub(crate) fn confine(filters: &mut [Filter], tenant: &str) {
     let value = Scalar::Text(Symbol::new(tenant));

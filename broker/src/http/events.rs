@@ -21,6 +21,7 @@ use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
 use crate::receipt::Receipt;
 use crate::refusal::Refusal;
+use crate::sessions::Known;
 use crate::telemetry::{Telemetry, TraceContext};
 use crate::tenant;
 
@@ -281,7 +282,11 @@ pub(crate) async fn deliveries(
     Permitted(permit): Permitted,
     EventPath(id): EventPath,
 ) -> Result<Response, Refusal> {
-    let Some(deliveries) = app.shards.deliveries(&id, permit.confinement.as_ref()).await? else {
+    let known = permit.confinement.clone().map(|confinement| {
+        let app = Arc::clone(&app);
+        Arc::new(move |text: &str| app.features.is_within(&confinement, text)) as Known
+    });
+    let Some(deliveries) = app.shards.deliveries(&id, known.as_ref()).await? else {
         let detail = match app.config.sessions.recent_events {
             0 => "nothing is remembered of deliveries (sessions.recent_events is 0)".to_owned(),
             _ => format!("nothing is known of an event {} (sessions.recent_events)", tenant::outside(&id)),

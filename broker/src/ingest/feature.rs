@@ -15,7 +15,7 @@ use super::attributes::{self, Bounds};
 use super::json::{self, Members};
 use super::life::{Life, LifeReader};
 use super::position;
-use crate::auth::{Behalf, Zones};
+use crate::auth::{Behalf, Confinement, Zones};
 use crate::clock;
 use crate::config::Limits;
 use crate::quota::Quota;
@@ -211,7 +211,7 @@ impl FeatureReader {
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
         let Read { event, life, id, has_time, is_alarm } = self.read(behalf, &mut members)?;
-        let id = id.map_or_else(|| Id::Made(self.made_id()), Id::Told);
+        let id = id.map_or_else(|| Id::Made(self.made_id(behalf)), Id::Told);
         let object = match (&life, &id) {
             (Some(Life { key: Some(key), .. }), _) => ObjectHash::new(Some(key), ""),
             (_, Id::Told(id)) => ObjectHash::new(None, id),
@@ -231,6 +231,12 @@ impl FeatureReader {
         let Read { event, life, id, .. } = self.read(behalf, &mut Members::parse(text)?)?;
         let life = life.map(|life| life.rehearse(behalf, id.as_deref()));
         Ok(Rehearsed { event, life })
+    }
+
+    /// Whether a Feature, as it was delivered, is among the events that a confinement is about.
+    pub(crate) fn is_within(&self, confinement: &Confinement, text: &str) -> bool {
+        let read = Members::parse(text).and_then(|mut members| self.read(Behalf::default(), &mut members));
+        read.is_ok_and(|read| confinement.holds(&read.event))
     }
 
     /// The life of an event that was published before this broker began.
@@ -276,8 +282,13 @@ impl FeatureReader {
         Ok(Read { event, life, id, has_time, is_alarm })
     }
 
-    fn made_id(&self) -> MadeId {
-        MadeId { prefix: self.id_prefix, number: self.next_id.fetch_add(1, Ordering::Relaxed) }
+    /// Where there are tenants the numbers are drawn, for a count would tell each how much others publish.
+    fn made_id(&self, behalf: Behalf<'_>) -> MadeId {
+        let number = match behalf.tenant {
+            Some(_) => rand::random(),
+            None => self.next_id.fetch_add(1, Ordering::Relaxed),
+        };
+        MadeId { prefix: self.id_prefix, number }
     }
 
     fn geometry(&self, members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Option<Position> {

@@ -3,11 +3,17 @@
 
 use std::sync::Arc;
 
+use super::activity::{Evaluations, Happened};
 use super::{Client, Sessions};
 use crate::auth::Confinement;
 use crate::refusal::Refusal;
 
 impl Client {
+    /// The evaluations that it may know of: how much there is outside of its confinement is nobody's business.
+    pub(super) fn evaluations(&self, all: &Evaluations) -> Option<Happened> {
+        self.confinement.is_none().then(|| all.of(&self.name))
+    }
+
     /// Whether it has anything that an event may come to, or have come to.
     fn has_something(&self) -> bool {
         !self.subscriptions.is_empty()

@@ -29,7 +29,7 @@ impl Sessions {
     pub(crate) fn match_batch(&mut self, events: &[&Event]) -> Result<(), MatchError> {
         self.rows.clear();
         self.engine.match_batch(events, &mut self.rows)?;
-        self.evaluations.again(events.len() as u64, self.now);
+        self.evaluations.note(events, self.now);
         self.metrics.matches.add(self.rows.pairs_count() as u64);
         Ok(())
     }
@@ -59,7 +59,7 @@ impl Sessions {
         let entry = if pairs.is_empty() {
             None
         } else {
-            self.log.begin_passing((body, &published.event), self.moment(body.received), pairs.len())
+            self.log.begin_passing(body, self.moment(body.received), pairs.len())
         };
         let occurrence = Occurrence { cause: Cause::Published, transition: None, body, entry };
         for group in pairs.chunk_by(|a, b| a.0 == b.0) {

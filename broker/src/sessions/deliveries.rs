@@ -3,12 +3,10 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use matcher::event::Event;
 use matcher::live::{Cause, Moment};
 
 use super::Sessions;
 use super::slots::Slots;
-use crate::auth::Confinement;
 use crate::http::encode;
 use crate::ingest::feature::Body;
 use crate::ingest::json::{self, Members};
@@ -71,7 +69,6 @@ const DEALT_MAX: usize = 1_000_000;
 /// The deliveries of one event.
 struct Entry {
     body: Arc<Body>,
-    event: Arc<Event>,
     dealt: Vec<Dealt>,
     omitted: u64,
     /// When the event's life was over; none while it lasts.
@@ -79,6 +76,9 @@ struct Entry {
     /// When it will be over by itself.
     expires: Moment,
 }
+
+/// Which events are told of to somebody who may not know of all, by what was published.
+pub(crate) type Known = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// What one shard knows of the events of an id.
 #[derive(Debug, Default)]
@@ -123,7 +123,7 @@ impl Log {
     /// Begins the entry of an event that is not live, with room for so many deliveries.
     pub(super) fn begin_passing(
         &mut self,
-        (body, event): (&Arc<Body>, &Arc<Event>),
+        body: &Arc<Body>,
         ended: Moment,
         deliveries: usize,
     ) -> Option<EntryId> {
@@ -131,19 +131,15 @@ impl Log {
             return None;
         }
         let dealt = Vec::with_capacity(deliveries.min(self.bounds.listed));
-        let (body, event) = (Arc::clone(body), Arc::clone(event));
-        let entry = Entry { body, event, dealt, omitted: 0, ended: Some(ended), expires: ended };
-        let number = self.entries.insert(entry)?;
+        let body = Arc::clone(body);
+        let number =
+            self.entries.insert(Entry { body, dealt, omitted: 0, ended: Some(ended), expires: ended })?;
         self.remember(number);
         Some(EntryId(number))
     }
 
     /// The entry of a live event, which is begun if need be.
-    pub(super) fn of_live(
-        &mut self,
-        (body, event): (&Arc<Body>, &Arc<Event>),
-        expires: Moment,
-    ) -> Option<EntryId> {
+    pub(super) fn of_live(&mut self, body: &Arc<Body>, expires: Moment) -> Option<EntryId> {
         if !self.is_kept() {
             return None;
         }
@@ -151,9 +147,9 @@ impl Log {
         if let Some(number) = self.live.get(&address) {
             return Some(EntryId(*number));
         }
-        let (body, event) = (Arc::clone(body), Arc::clone(event));
-        let entry = Entry { body, event, dealt: Vec::new(), omitted: 0, ended: None, expires };
-        let number = self.entries.insert(entry)?;
+        let body = Arc::clone(body);
+        let number =
+            self.entries.insert(Entry { body, dealt: Vec::new(), omitted: 0, ended: None, expires })?;
         self.live.insert(address, number);
         self.ends.insert((expires, address));
         Some(EntryId(number))
@@ -250,19 +246,19 @@ fn is_named(feature: &str, id: &str) -> bool {
 }
 
 impl Sessions {
-    /// To whom the events of an id went, of those that a confinement holds for, and what became of that.
-    pub(crate) fn deliveries(&self, id: &str, confinement: Option<&Confinement>) -> Told {
-        let counts = |event: &Event| confinement.is_none_or(|confinement| confinement.holds(event));
+    /// To whom the events of an id went, of those that somebody may know of, and what became of that.
+    pub(crate) fn deliveries(&self, id: &str, known: Option<&Known>) -> Told {
+        let is_known = |body: &Body| known.is_none_or(|known| known(&body.text));
         let mut told = Told { forgotten: self.log.forgotten, ..Told::default() };
         if !self.log.is_kept() {
             return told;
         }
         let mut entries = Vec::new();
-        for (_, published, _) in self.tracker.live(id).filter(|(_, published, _)| counts(&published.event)) {
+        for (_, published, _) in self.tracker.live(id).filter(|(_, published, _)| is_known(&published.body)) {
             told.is_live = true;
             entries.extend(self.log.live_entry(&published.body));
         }
-        entries.extend(self.log.recent_entries(id).filter(|entry| counts(&entry.event)));
+        entries.extend(self.log.recent_entries(id).filter(|entry| is_known(&entry.body)));
         let mut room = self.log.bounds.listed;
         for entry in entries {
             let listed = &entry.dealt[..room.min(entry.dealt.len())];
@@ -351,10 +347,6 @@ mod tests {
         Arc::new(Body::new(text.into(), Instant::now(), Default::default()))
     }
 
-    fn event() -> Arc<Event> {
-        Arc::new(Event::at(matcher::geo::World::Planar.position(&[0.0, 0.0]).unwrap()))
-    }
-
     fn dealt(offset: u64) -> Dealt {
         Dealt {
             recipient: Recipient::new("car".into()),
@@ -372,7 +364,7 @@ mod tests {
 
     impl Log {
         fn pass(&mut self, id: &str, now: u64, deliveries: u64) {
-            let entry = self.begin_passing((&body(id), &event()), at(now), 1).unwrap();
+            let entry = self.begin_passing(&body(id), at(now), 1).unwrap();
             (0..deliveries).for_each(|offset| self.note(entry, dealt(offset)));
         }
 
@@ -396,8 +388,8 @@ mod tests {
     #[test]
     fn nothing_is_kept_where_that_is_asked_for() {
         let mut log = Log::new(0);
-        assert_eq!(log.begin_passing((&body("1"), &event()), at(1), 1), None);
-        assert_eq!(log.of_live((&body("1"), &event()), at(1)), None);
+        assert_eq!(log.begin_passing(&body("1"), at(1), 1), None);
+        assert_eq!(log.of_live(&body("1"), at(1)), None);
         assert!(!log.is_kept());
     }
 
@@ -406,9 +398,9 @@ mod tests {
         let mut log = Log::new(1);
         let (short, long, revoked) = (body("1"), body("2"), body("3"));
         for (body, expires) in [(&short, 5), (&long, 9), (&revoked, 9)] {
-            let entry = log.of_live((body, &event()), at(expires)).unwrap();
+            let entry = log.of_live(body, at(expires)).unwrap();
             log.note(entry, dealt(1));
-            assert_eq!(log.of_live((body, &event()), at(expires)), Some(entry));
+            assert_eq!(log.of_live(body, at(expires)), Some(entry));
         }
         log.pass("4", 1, 1);
         log.end_expired(at(4));
@@ -436,7 +428,7 @@ mod tests {
         // Those of live events are not given up for others.
         let live = [body("3"), body("4")];
         for body in &live {
-            let entry = log.of_live((body, &event()), at(9)).unwrap();
+            let entry = log.of_live(body, at(9)).unwrap();
             (0..3).for_each(|offset| log.note(entry, dealt(offset)));
         }
         let shown =

@@ -188,9 +188,7 @@ impl Sessions {
             };
             let published = &effect.payload;
             let live = published.live.as_ref();
-            let entry = live.and_then(|live| {
-                self.log.of_live((&published.body, &published.event), self.moment(live.expires))
-            });
+            let entry = live.and_then(|live| self.log.of_live(&published.body, self.moment(live.expires)));
             if transition == Some(Transition::Exit) {
                 self.ledger.hold(published);
             }

@@ -40,9 +40,9 @@ use crate::refusal::Refusal;
 use crate::store::StoredSession;
 use crate::telemetry::Telemetry;
 use crate::tenant;
-use activity::{Activity, Happened};
+use activity::{Activity, Evaluations};
 use deliveries::Log;
-pub(crate) use deliveries::Told;
+pub(crate) use deliveries::{Known, Told};
 use durable::Durable;
 use kept::KeptBounds;
 pub(crate) use kept::KeptTotal;
@@ -75,7 +75,7 @@ pub(crate) struct Sessions {
     /// To whom events went.
     log: Log,
     /// Events that the engine has matched, each held against every subscription.
-    evaluations: Happened,
+    evaluations: Evaluations,
     /// Of the step at hand, kept for its memory.
     effects: Vec<Effect<Arc<Published>>>,
     /// Pairs of client and subscription of one event; kept for its memory.
@@ -221,13 +221,6 @@ struct Held {
     share: Share,
 }
 
-impl Held {
-    /// Its document, with what happened to it.
-    fn shown(&self, evaluations: &Happened, now: Moment) -> String {
-        self.activity.shown_in(&self.document, evaluations, (now, jiff::Timestamp::now()))
-    }
-}
-
 impl Sessions {
     /// Those of a shard. The first writes the live events.
     pub(crate) fn new(
@@ -259,7 +252,7 @@ impl Sessions {
             subscriptions: Slots::new(),
             rows: MatchRows::new(),
             log: Log::new(config.sessions.recent_events),
-            evaluations: Happened::default(),
+            evaluations: Evaluations::new(config.wants_tokens()),
             effects: Vec::new(),
             pairs: Vec::new(),
             kept_bounds: KeptBounds {
@@ -422,10 +415,10 @@ impl Sessions {
             overflow,
             takes_all: interest == Interest::Events && nearest.iter().all(Option::is_none),
             owner: owner.filter(|_| !durable),
-            activity: Activity::since(&self.evaluations),
+            activity: Activity::since(self.evaluations.of(&client.name)),
             share: Share::default(),
         };
-        let document = held.shown(&self.evaluations, self.now);
+        let document = held.shown(client.evaluations(&self.evaluations), self.now);
         let subscription = Subscription { client: ClientId(client_id), filters };
         let full = Refusal::Limit {
             what: "filters in one engine",
@@ -527,21 +520,6 @@ impl Sessions {
         self.subscriptions.remove(number);
         self.metrics.subscriptions.lower();
         self.metrics.changes.add(1);
-    }
-
-    /// The document of a subscription, with what happened to it.
-    pub(crate) fn document(&self, name: &str, id: &str) -> Option<String> {
-        let client = self.clients.get(*self.ids.get(name)?)?;
-        let held = self.subscriptions.get(*client.subscriptions.get(id)?)?;
-        Some(held.shown(&self.evaluations, self.now))
-    }
-
-    /// The documents of all subscriptions of a client, by id.
-    pub(crate) fn documents(&self, name: &str) -> Vec<String> {
-        let client = self.ids.get(name).and_then(|id| self.clients.get(*id));
-        let numbers = client.into_iter().flat_map(|client| client.subscriptions.values());
-        let held = numbers.filter_map(|number| self.subscriptions.get(*number));
-        held.map(|held| held.shown(&self.evaluations, self.now)).collect()
     }
 
     /// Takes a connection away, and the subscriptions that end with it.

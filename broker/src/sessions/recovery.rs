@@ -325,7 +325,7 @@ impl Sessions {
             overflow,
             takes_all,
             owner: None,
-            activity: Activity::since(&self.evaluations),
+            activity: Activity::since(self.evaluations.of(name)),
             share,
         };
         self.subscriptions.put(number, held);

@@ -26,7 +26,9 @@ use crate::ingest::subscription::Prepared;
 use crate::outbox::Outbox;
 use crate::receipt::{Receipt, Ticket};
 use crate::refusal::Refusal;
-use crate::sessions::{Attached, Disk, Health, Installed, Rank, Restored, Resume, Sessions, Shared, Told};
+use crate::sessions::{
+    Attached, Disk, Health, Installed, Known, Rank, Restored, Resume, Sessions, Shared, Told,
+};
 use crate::store::Store;
 use load::Load;
 pub(crate) use worker::Shard;
@@ -82,8 +84,8 @@ pub(crate) enum Command {
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<bool, Refusal>>,
     },
-    /// Say to whom the events of an id went, of those that a confinement holds for.
-    Deliveries { id: Arc<str>, confinement: Option<Arc<Confinement>>, reply: oneshot::Sender<Told> },
+    /// Say to whom the events of an id went, of those that who asks may know of.
+    Deliveries { id: Arc<str>, known: Option<Known>, reply: oneshot::Sender<Told> },
     /// Say why an event comes to a client, or does not.
     Explain {
         client: Arc<str>,
@@ -337,16 +339,16 @@ impl Shards {
         Ok(found)
     }
 
-    /// Says to whom the events of an id went, over all shards, of those that a confinement holds for; `None` where none of
-    /// that id is known.
+    /// Says to whom the events of an id went, over all shards, of those that who asks may know of; `None` where none of that id
+    /// is known.
     pub(crate) async fn deliveries(
         &self,
         id: &Arc<str>,
-        confinement: Option<&Arc<Confinement>>,
+        known: Option<&Known>,
     ) -> Result<Option<wire::Deliveries>, Refusal> {
         let ask = |reply| {
-            let (id, confinement) = (Arc::clone(id), confinement.cloned());
-            Command::Deliveries { id, confinement, reply }
+            let (id, known) = (Arc::clone(id), known.cloned());
+            Command::Deliveries { id, known, reply }
         };
         let told = self.ask_all(ask).await?;
         Ok(Told::joined(id, told))

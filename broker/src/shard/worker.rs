@@ -249,8 +249,8 @@ impl Shard {
                 let done = sessions.revoke(&id, confinement.as_deref());
                 sessions.answer(Answer::Done(reply, done));
             }
-            Command::Deliveries { id, confinement, reply } => {
-                drop(reply.send(sessions.deliveries(&id, confinement.as_deref())));
+            Command::Deliveries { id, known, reply } => {
+                drop(reply.send(sessions.deliveries(&id, known.as_ref())));
             }
             Command::Explain { client, question, to_itself, reply } => {
                 drop(reply.send(sessions.explain(&client, *question, to_itself)));

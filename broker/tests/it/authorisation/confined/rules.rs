@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::{Caller, ask_for, confined, world};
 use crate::authorisation::guarded;
 use crate::authorisation::tokens::{ISSUER, claims};
-use crate::harness::{Door, Serve, Ws, feature, run_to_end};
+use crate::harness::{Door, Serve, Ws, eventually, feature, run_to_end};
 
 const CALM: &str = r#"{"where": "severity < 3"}"#;
 
@@ -317,6 +317,50 @@ async fn positions_outside_of_the_zones_are_refused() {
     let many = json!([{"client": "ann", "coordinates": inside}, {"client": "ann", "coordinates": outside}]);
     let (_, answer) = ann.call("POST", "/v1/positions", Some(many)).await;
     assert_eq!((&answer["moved"], &answer["rejected"][0]["index"]), (&json!(1), &json!(1)), "{answer}");
+    program.finish().await;
+}
+
+/// Neither counts nor ids tell how much others publish.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counts_are_of_what_one_may_know() {
+    let program = guarded(&ISSUER, "").0.args(&["--shards", "1"]).start().await;
+    let of = |tenant: &str, client: &str, claim: &Value| Caller {
+        door: &program,
+        token: confined(client, tenant, "publish subscribe", claim),
+    };
+    let holders = [of("", "ann", &calm()), of("", "bob", &Value::Null), of("acme", "bob", &Value::Null)];
+    let names = ["ann", "bob", "bob"];
+    for (holder, name) in holders.iter().zip(names) {
+        let path = format!("/v1/clients/{name}/subscriptions/s");
+        let document = json!({"filters": [{"where": "severity >= 2"}]});
+        assert_eq!(holder.call("PUT", &path, Some(document)).await.0, 201);
+    }
+    let [_, bob, other] = &holders;
+    for severity in [1, 2, 3, 4] {
+        assert_eq!(bob.call("POST", "/v1/events", Some(event("e", severity, None))).await.0, 202);
+    }
+    assert_eq!(other.call("POST", "/v1/events", Some(event("e", 1, None))).await.0, 202);
+    for ((holder, name), (evaluations, matches)) in holders.iter().zip(names).zip([(1, 1), (4, 3), (1, 0)]) {
+        let path = format!("/v1/clients/{name}/subscriptions/s");
+        let activity = eventually("it is matched", async || {
+            let (_, document) = holder.call("GET", &path, None).await;
+            let activity = document["activity"].clone();
+            (activity["matches"] == matches && activity["evaluations"] == evaluations).then_some(activity)
+        })
+        .await;
+        assert_eq!(activity["last_evaluation"].is_null(), evaluations == 0, "{activity}");
+    }
+    let mut ws = Ws::open(ask_for(&program, "bob", &bob.token, ""), "bob").await.expect("it may");
+    let mut ids = std::collections::BTreeSet::new();
+    for _ in 0..8 {
+        let mut event = event("e", 2, None);
+        event["id"] = Value::Null;
+        ws.publish(&event).await;
+        let id = ws.event().await["event"]["id"].as_str().expect("a text").to_owned();
+        ids.insert(u64::from_str_radix(id.rsplit_once('-').expect("two parts").1, 16).expect("a number"));
+    }
+    let ids: Vec<_> = ids.into_iter().collect();
+    assert!(ids.len() == 8 && ids.windows(2).all(|pair| pair[1] - pair[0] > 8), "{ids:?}");
     program.finish().await;
 }
 
