@@ -201,6 +201,11 @@ mod tests {
         let gap: ServerFrame =
             serde_json::from_str(r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#).unwrap();
         assert_eq!(gap, ServerFrame::Gap { from: 18, to: 40, count: 23, reason: GapReason::Overflow });
+        for reason in ["overflow", "members", "age", "not-durable", "acknowledged", "epoch"] {
+            let text = format!("\"{reason}\"");
+            let read: GapReason = serde_json::from_str(&text).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
         for text in [
             r#"{"op":"subscribe","ref":1,"id":"s1","filters":[{"area":{"radius_m":5.0}}],"on":["event"],"durable":false}"#,
             r#"{"op":"subscribe","id":"s1","filters":[{"area":{"nearest":3}}],"on":["enter","exit"],"initial":true,"dwell_s":2.5,"hysteresis_m":10.0,"durable":false}"#,
