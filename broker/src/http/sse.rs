@@ -77,14 +77,15 @@ pub(crate) async fn stream(
 }
 
 /// Reads `Last-Event-ID`, which browsers send by themselves when they reconnect.
-fn resume(headers: &HeaderMap) -> Result<Resume, Refusal> {
-    let Some(value) = headers.get("last-event-id").filter(|value| !value.is_empty()) else {
-        return Ok(Resume::Fresh);
-    };
+pub(super) fn resume(headers: &HeaderMap) -> Result<Resume, Refusal> {
+    let mut told = headers.get_all("last-event-id").iter();
+    let Some(value) = told.next() else { return Ok(Resume::Fresh) };
     let after = value.to_str().ok().and_then(epoch_and_offset);
-    let (epoch, offset) =
-        after.ok_or_else(|| Refusal::BadRequest("Last-Event-ID must be <epoch>:<offset>".to_owned()))?;
-    Ok(Resume::After { epoch, offset })
+    match (after, told.next()) {
+        (None, None) if value.is_empty() => Ok(Resume::Fresh),
+        (Some((epoch, offset)), None) => Ok(Resume::After { epoch, offset }),
+        _ => Err(Refusal::BadRequest("Last-Event-ID must be <epoch>:<offset>, once".to_owned())),
+    }
 }
 
 /// Reads `<epoch>:<offset>`, how far somebody has come. The epoch may be anybody's, but is visible ASCII as ours are, which
@@ -196,5 +197,13 @@ mod tests {
             assert!(matches!(read(value.as_bytes()), Err(Refusal::BadRequest(_))), "{value}");
         }
         assert!(matches!(read(b"\xff:1"), Err(Refusal::BadRequest(_))));
+        let name = axum::http::HeaderName::from_static("last-event-id");
+        for values in [["a1:17", "a1:17"], ["", "a1:17"], ["a1:17", ""]] {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(name.clone(), HeaderValue::from_static(value));
+            }
+            assert!(matches!(resume(&headers), Err(Refusal::BadRequest(_))), "{values:?}");
+        }
     }
 }
