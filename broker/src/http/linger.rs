@@ -1,11 +1,14 @@
-//! Requests that are answered before all of their body has come.
+//! Requests that are answered before all of their body has come, and WebSockets that are closed before the other side has read why.
 //!
-//! Who refuses a request early leaves bytes of it on their way, and a connection that is closed on such bytes is reset: the answer may be
+//! Who refuses something early leaves bytes of it on their way, and a connection that is closed on such bytes is reset: the answer may be
 //! lost with it, and a client that has the answer finds the connection broken at its next request. So the rest is read for a moment and
 //! thrown away.
 
 use std::future::poll_fn;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,11 +16,14 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::header::EXPECT;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 
-/// Bytes of a body that are thrown away.
+/// Bytes that are thrown away.
 const BYTES_MAX: usize = 1 << 20;
 /// How long they may take.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of a connection that are read at a time.
+const READ_BYTES: usize = 4_096;
 
 /// A body whose rest is read when nobody wants it any more.
 struct Lingering {
@@ -68,5 +74,90 @@ impl Drop for Lingering {
                 }
             }));
         }
+    }
+}
+
+/// Asks that the rest of a connection is read when nobody wants it any more; a clone asks for the same.
+#[derive(Clone, Default)]
+pub(crate) struct Linger(Arc<AtomicBool>);
+
+impl Linger {
+    pub(super) fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A connection whose rest is read when it is dropped, if that was asked for.
+pub(crate) struct Connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> {
+    /// Taken when it is dropped.
+    inner: Option<S>,
+    linger: Linger,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    pub(crate) fn new(inner: S, linger: Linger) -> Self {
+        Self { inner: Some(inner), linger }
+    }
+
+    fn inner(&mut self) -> Pin<&mut S> {
+        Pin::new(self.inner.as_mut().expect("it is not dropped yet"))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Drop for Connection<S> {
+    fn drop(&mut self) {
+        if self.linger.0.load(Ordering::Relaxed)
+            && let Some(mut inner) = self.inner.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(tokio::time::timeout(PATIENCE, async move {
+                // Who reads is told that nothing more comes, and then closes.
+                if inner.shutdown().await.is_err() {
+                    return;
+                }
+                let (mut bytes, mut part) = (0, vec![0; READ_BYTES]);
+                while bytes < BYTES_MAX
+                    && let Ok(count @ 1..) = inner.read(&mut part).await
+                {
+                    bytes += count;
+                }
+            }));
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> AsyncRead for Connection<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        ctx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.inner().poll_read(ctx, buf)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> AsyncWrite for Connection<S> {
+    fn poll_write(mut self: Pin<&mut Self>, ctx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.inner().poll_write(ctx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        ctx: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.inner().poll_write_vectored(ctx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.as_ref().is_some_and(AsyncWrite::is_write_vectored)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.inner().poll_flush(ctx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.inner().poll_shutdown(ctx)
     }
 }

@@ -18,7 +18,7 @@ use super::handshake::Handshake;
 use super::ops::Asker;
 use super::path::{ClientPath, Permitted};
 use super::woken::Woken;
-use super::{App, encode, sse};
+use super::{App, Linger, encode, sse};
 use crate::admission::{Flow, Publisher};
 use crate::auth::{Permit, Renewable, SUBPROTOCOL};
 use crate::metrics::Raised;
@@ -52,6 +52,7 @@ const IDLE_BATCH: usize = 8;
 pub(crate) async fn upgrade(
     State(app): State<Arc<App>>,
     Extension(flow): Extension<Arc<Flow>>,
+    Extension(linger): Extension<Linger>,
     Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
     RawQuery(query): RawQuery,
@@ -73,14 +74,14 @@ pub(crate) async fn upgrade(
     Ok(upgrade.on_upgrade(move |socket| {
         let tasks = app.tasks.clone();
         tasks.track_future(async move {
-            serve(socket, app, client, permit, publisher, resume).await;
+            serve(socket, app, client, permit, publisher, linger, resume).await;
             drop(share);
         })
     }))
 }
 
 /// Reads `resume=<epoch>:<offset>`; other parameters mean nothing.
-fn resume(query: &str) -> Result<Resume, Refusal> {
+pub(super) fn resume(query: &str) -> Result<Resume, Refusal> {
     let mut told = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "resume");
     let Some((_, value)) = told.next() else { return Ok(Resume::Ready) };
     match (sse::epoch_and_offset(&value), told.next()) {
@@ -96,6 +97,7 @@ async fn serve(
     client: Arc<str>,
     permit: Arc<Permit>,
     publisher: Publisher,
+    linger: Linger,
     resume: Resume,
 ) {
     let _counted = Raised::new(&app.metrics, |metrics| &metrics.websockets);
@@ -111,12 +113,12 @@ async fn serve(
         publisher,
     };
     // Cut off, it has nothing more to say.
-    let _ = Abortable::new(converse(socket, asker, resume), registration).await;
+    let _ = Abortable::new(converse(socket, asker, &linger, resume), registration).await;
     app.sockets.remove(connection);
     app.shards.detach(&client, connection).await;
 }
 
-async fn converse(socket: WebSocket, asker: Asker, resume: Resume) {
+async fn converse(socket: WebSocket, asker: Asker, linger: &Linger, resume: Resume) {
     let (mut sink, mut stream) = socket.split();
     let (app, outbox) = (Arc::clone(&asker.app), Arc::clone(&asker.outbox));
     let confinement = asker.permit.behalf().confinement.cloned();
@@ -155,6 +157,8 @@ async fn converse(socket: WebSocket, asker: Asker, resume: Resume) {
     // Closing the connection while something is still coming could destroy what was written last.
     let answered = async { while let Some(Ok(_)) = stream.next().await {} };
     let _ = tokio::time::timeout(CLOSE_WAIT, answered).await;
+    // Behind what could not be read the library reads no more.
+    linger.ask();
 }
 
 /// Ends a connection when its permit does, unless that is renewed.

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use super::Ending;
 use crate::admission;
 use crate::config::Config;
-use crate::http::{self, Stream};
+use crate::http::{self, Connection, Linger, Stream};
 use crate::metrics::Metrics;
 use crate::tls::Acceptor;
 
@@ -110,20 +110,22 @@ impl Front {
     }
 
     /// Serves the requests of one connection.
-    async fn serve<S>(self: Arc<Self>, stream: S)
+    pub(super) async fn serve<S>(self: Arc<Self>, stream: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let flow = admission::flow_of_connection(&self.config);
+        let linger = Linger::default();
         let service = hyper::service::service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(Arc::clone(&flow));
+            request.extensions_mut().insert(linger.clone());
             let router = self.router.get().unwrap_or(&self.meanwhile).clone();
             hyper::service::Service::call(&TowerToHyperService::new(router), request)
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_millis(self.config.connection.head_timeout_ms))
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(Connection::new(stream, linger.clone())), service)
             .with_upgrades();
         let mut connection = std::pin::pin!(connection);
         let served = tokio::select! {

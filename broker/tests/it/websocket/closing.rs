@@ -63,6 +63,28 @@ async fn nothing_is_answered_after_a_close() {
     program.finish().await;
 }
 
+/// A close that comes while the other side still writes: what it writes is taken, and it finds out why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_goes_on_after_a_fault_still_reads_why_it_was_closed() {
+    let program = start().await;
+    let faults = [
+        ("reserved bits", Frame::text(REQUEST).reserved(7), 1002),
+        ("not UTF-8", Frame::text(b"\xff".to_vec()), 1007),
+        ("too large", Frame::text(vec![b' '; 2 << 20]), 1009),
+    ];
+    for (name, fault, code) in faults {
+        let mut peer = Peer::open(program.address(), name).await;
+        // Of what is too large the beginning says so.
+        peer.send(&fault.bytes()[..fault.bytes().len().min(32)], Manner::Together).await;
+        for _ in 0..20 {
+            assert!(peer.goes_on().await, "{name}: the connection was reset");
+        }
+        let got = peer.next().await;
+        assert!(matches!(got, Got::Close(Some(found)) if found == code), "{name}: {got:?}");
+    }
+    program.finish().await;
+}
+
 /// The broker closes, the client answers, and the broker ends the connection; without an answer it does so, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_broker_waits_for_the_answer_to_its_close_but_not_for_ever() {

@@ -155,6 +155,12 @@ impl Peer {
         }
     }
 
+    /// Sends some kilobytes of anything, after a while in which the broker can notice what came before; says whether they are taken.
+    pub(super) async fn goes_on(&mut self) -> bool {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        self.raw.send(&[b'x'; 8_000]).await
+    }
+
     /// The next frame, which has to be in order.
     pub(super) async fn next(&mut self) -> Got {
         let Some(head) = self.raw.bytes(2).await else { return Got::Cut };
