@@ -208,7 +208,7 @@ fn read_log(
         let (number, row) = row.map_err(|error| of(error.into()))?;
         let (number, row) = (number.value(), row.value());
         // The first rows may have gone already, of those that are in the tables.
-        let is_next = next.map_or(number <= folded + 1, |next| number == next);
+        let is_next = next.map_or(number <= folded.saturating_add(1), |next| number == next);
         if !is_next {
             fault(format!("commits before number {number} are not there"))?;
         }
@@ -221,9 +221,12 @@ fn read_log(
             }
             Err(what) => fault(format!("commit {number} {what}"))?,
         }
-        next = Some(number + 1);
+        next = Some(number.saturating_add(1));
         state.last = state.last.max(number);
         state.bytes += row.len() as u64;
+    }
+    if state.last == u64::MAX {
+        fault(format!("there is no number for a commit after {}", state.last))?;
     }
     Ok((state, window))
 }
@@ -250,7 +253,7 @@ impl Contents {
         Ok(())
     }
 
-    fn take_in(
+    pub(super) fn take_in(
         &mut self,
         table: Table,
         key: &[u8],
@@ -299,7 +302,8 @@ impl Contents {
                 self.live.push(record.under(object, sequence));
             }
             Table::Bodies => {
-                let id = keys::number(key).ok_or(NO_KEY)?;
+                // The last number is given to none, so that there is one after each.
+                let id = keys::number(key).filter(|id| *id < u64::MAX).ok_or(NO_KEY)?;
                 let BodyRecord { text, .. } = unseal(table, key, value)?;
                 self.bodies.insert(BodyId(id), text.into());
                 self.log.next_body = self.log.next_body.max(id + 1);

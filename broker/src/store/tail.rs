@@ -91,7 +91,7 @@ pub(super) fn rows_after(mut bytes: &[u8], last: u64) -> Found {
             break;
         }
         // Those before are there already, where the end came before the file was cut.
-        if number == last + 1 + rows.len() as u64 {
+        if number.checked_sub(last) == Some(1 + rows.len() as u64) {
             rows.push((number, row.to_vec()));
         } else if number > last {
             break;
