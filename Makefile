@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help demo test api-test gpu-test check bench bench-all micro soak ptx
+.PHONY: help demo test api-test gpu-test check bench bench-all micro soak fuzz ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -54,6 +54,17 @@ micro: ## Run the micro-benchmarks, a minute or two; ARGS="condition" for those 
 
 soak: ## The long form of the randomised tests, hours: 10^9 event and filter pairs, 1,000 kills, 200 power losses, every bit, a storm of 5,000
 	NEARCAST_SOAK=1 $(CARGO) test --workspace --locked --release
+
+# What is made up goes to fuzz/found, and what fails to fuzz/artifacts; seeds that the tests run are in fuzz/corpus.
+FOR ?= 60s
+TARGET ?= $(sort $(notdir $(wildcard fuzz/corpus/*)))
+fuzz: ## Feed readers with what nobody would send, a minute each; FOR=1h TARGET="feature frames"; needs nightly Rust and cargo-fuzz
+	@for target in $(TARGET); do \
+		echo "== $$target"; \
+		mkdir -p fuzz/found/$$target; \
+		$(CARGO) +nightly fuzz run --no-cfg-fuzzing $$target fuzz/found/$$target fuzz/corpus/$$target -- \
+			-max_total_time=$$(($(subst h,*3600,$(subst m,*60,$(FOR:s=))))) -dict=fuzz/words.dict -rss_limit_mb=2048 -timeout=20 || exit 1; \
+	done
 
 ptx: ## Compile the CUDA kernels that changed; fetches the compiler the first time
 	kernels/nvcc/make-ptx

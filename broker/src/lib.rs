@@ -8,6 +8,9 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod edges;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod maintenance;
 pub mod open_files;
 

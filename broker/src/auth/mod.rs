@@ -6,6 +6,8 @@
 
 mod behalf;
 mod confinement;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod gate;
 mod keys;
 mod permit;

@@ -19,6 +19,15 @@ pub(super) fn assemble(sources: &Sources) -> Result<Figment, ConfigError> {
         }
         figment = figment.merge(Toml::file_exact(path));
     }
+    over(figment, environment, flags)
+}
+
+/// Puts the environment and the flags over a file's settings.
+pub(super) fn over(
+    mut figment: Figment,
+    environment: &[(String, String)],
+    flags: &[(&'static str, Value)],
+) -> Result<Figment, ConfigError> {
     for (name, value) in environment {
         let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else { continue };
         let key = key.to_lowercase().replace("__", ".");
@@ -41,7 +50,10 @@ pub(super) fn assemble(sources: &Sources) -> Result<Figment, ConfigError> {
 /// # Errors
 /// As [`Config::load`](super::Config::load).
 pub fn explain(sources: &Sources) -> Result<String, ConfigError> {
-    let figment = assemble(sources)?;
+    Ok(explained(&assemble(sources)?))
+}
+
+pub(super) fn explained(figment: &Figment) -> String {
     let mut text = String::new();
     let mut section = "";
     for line in DEFAULT_TOML.lines() {
@@ -58,7 +70,7 @@ pub fn explain(sources: &Sources) -> Result<String, ConfigError> {
         text.push_str(shown.as_deref().unwrap_or(line));
         text.push('\n');
     }
-    Ok(text)
+    text
 }
 
 /// What is compiled in.

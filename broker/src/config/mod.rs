@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use figment::Figment;
 use figment::value::Value;
 use matcher::geo::World;
 use serde::Deserialize;
@@ -377,7 +378,10 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with every fault found.
     pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
-        let figment = layers::assemble(sources)?;
+        Self::of(&layers::assemble(sources)?)
+    }
+
+    fn of(figment: &Figment) -> Result<Self, ConfigError> {
         match figment.extract::<Self>() {
             Ok(config) => {
                 let faults = config.faults();
@@ -426,6 +430,14 @@ impl Config {
     pub fn shutdown_grace(&self) -> Duration {
         Duration::from_millis(self.server.shutdown_grace_ms)
     }
+}
+
+/// The settings that a file's text and the environment make, and how they are shown.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn of_text(text: &str, environment: &[(String, String)]) -> Result<(Config, String), ConfigError> {
+    use figment::providers::{Format as _, Toml};
+    let figment = layers::over(layers::defaults().merge(Toml::string(text)), environment, &[])?;
+    Ok((Config::of(&figment)?, layers::explained(&figment)))
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ mod error;
 mod events;
 mod explain;
 mod figures;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod handshake;
 mod linger;
 mod openapi;

@@ -1,6 +1,8 @@
 //! The whole server: accept, take up what is on disk, serve, drain.
 
 mod front;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod recovery;
 
 use std::sync::Arc;

@@ -222,7 +222,7 @@ impl<'a> LogRow<'a> {
     }
 }
 
-fn crc(number: u64, rest: &[u8]) -> [u8; 4] {
+pub(super) fn crc(number: u64, rest: &[u8]) -> [u8; 4] {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&number.to_be_bytes());
     hasher.update(rest);

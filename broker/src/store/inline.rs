@@ -1,13 +1,13 @@
-//! A store without a thread: whoever commits drives the writer. For simulations, in which nothing happens by itself.
+//! A store without a thread: whoever commits drives the writer. For simulations and fuzzing, in which nothing happens by itself.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+pub(crate) use super::breakable::Disk as TestDisk;
 pub(crate) use super::check::Report;
 use super::recovery;
-pub(crate) use super::tests::disk::Disk as TestDisk;
 use super::writer::{Pace, Request, Writer};
 use super::{Batch, BodyId, Recovered, StoreError, StoredBody, check, format, prepare};
 use crate::config::WorldName;

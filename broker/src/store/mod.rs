@@ -41,7 +41,12 @@ mod tail;
 mod window;
 mod writer;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "tests break it in more ways"))]
+mod breakable;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod inline;
 #[cfg(test)]
 mod tests;

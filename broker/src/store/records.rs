@@ -236,7 +236,7 @@ fn cause_of(number: u8) -> Option<Cause> {
 /// Bytes of the checksum before a record.
 const CRC_BYTES: usize = 4;
 
-fn crc(table: Table, key: &[u8], record: &[u8]) -> [u8; CRC_BYTES] {
+pub(super) fn crc(table: Table, key: &[u8], record: &[u8]) -> [u8; CRC_BYTES] {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&[table as u8]);
     hasher.update(key);

@@ -3,7 +3,6 @@
 mod copies;
 mod corruption;
 mod directory;
-pub(super) mod disk;
 mod faults;
 mod killed;
 mod latency;
@@ -19,6 +18,7 @@ use matcher::live::Cause;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
+use super::breakable as disk;
 use super::{
     Batch, BodyId, Recovered, Store, StoreError, StoredBody, StoredLive, StoredMatch, StoredPosition,
     StoredSession, StoredStanding,

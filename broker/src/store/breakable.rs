@@ -8,7 +8,7 @@ use rand::Rng as _;
 use rand::rngs::StdRng;
 use redb::StorageBackend;
 
-use super::super::disk::Medium;
+use super::disk::Medium;
 
 /// A disk; a clone is the same one.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ impl Disk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("no test panics with a disk in hand")
+        self.0.lock().expect("nobody panics with a disk in hand")
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
