@@ -7,6 +7,7 @@ pub mod engines;
 pub mod fanout;
 pub mod fences;
 pub mod gpu;
+pub mod hostile;
 pub mod live;
 pub mod micro;
 pub mod overload;

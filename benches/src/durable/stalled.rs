@@ -12,15 +12,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use futures_util::SinkExt as _;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use hdrhistogram::Histogram;
-use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
 use serde_json::json;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::fanout::load::Load;
+use crate::fanout::pairs::{Pairs, merged_ms};
 use crate::fanout::publisher::Manner;
 use crate::fanout::scenario::Scenario;
 use crate::fanout::socket::{self, Socket};
@@ -41,9 +39,6 @@ const SEGMENT_BYTES: u32 = 1_400;
 const CALM: Duration = Duration::from_millis(200);
 /// How long it may take until the broker notices.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often pairs are drawn anew.
-const RESAMPLES: usize = 2_000;
-const SEED: u64 = 20_121_206;
 /// Deliveries that a durable reader takes before it acknowledges them.
 const ACK_EVERY: u64 = 100;
 
@@ -62,20 +57,13 @@ pub struct Plan {
     pub durable: bool,
 }
 
-/// What one kind of phase showed.
-#[derive(Clone, Debug, Default)]
-struct Phases {
-    /// Of the others' deliveries, a phase each.
-    latencies_us: Vec<Histogram<u64>>,
-    /// The broker's memory, greatest.
-    resident_mb: f64,
-}
-
 /// What readers that never read did to the others.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    reading: Phases,
-    stalled: Phases,
+    /// Of the others' deliveries.
+    pairs: Pairs,
+    /// The broker's memory, greatest, where all read and where they do not.
+    resident_mb: [f64; 2],
     plan: Plan,
 }
 
@@ -87,15 +75,16 @@ pub async fn measure(load: &mut Load, plan: Plan) -> anyhow::Result<Figures> {
     let manner = Manner::OpenLoop { rate: plan.rate };
     // Everything is warm then.
     load.phase(manner, plan.events).await?;
-    let mut figures = Figures { reading: Phases::default(), stalled: Phases::default(), plan };
+    let mut figures = Figures { pairs: Pairs::default(), resident_mb: [0.0; 2], plan };
     for pair in 0..plan.pairs {
         let order = if pair % 2 == 0 { [true, false] } else { [false, true] };
         for reads in order {
             let sockets = Sockets::connect(load.broker().address, load.scenario(), plan, reads).await?;
             load.phase(manner, plan.events).await?;
-            let phases = if reads { &mut figures.reading } else { &mut figures.stalled };
-            phases.latencies_us.push(load.latency_us());
-            phases.resident_mb = phases.resident_mb.max(load.broker().resident_bytes()? as f64 / 1e6);
+            let phases = if reads { &mut figures.pairs.without } else { &mut figures.pairs.with };
+            phases.push(load.latency_us());
+            let resident_mb = &mut figures.resident_mb[usize::from(!reads)];
+            *resident_mb = resident_mb.max(load.broker().resident_bytes()? as f64 / 1e6);
             sockets.leave().await?;
         }
     }
@@ -259,89 +248,26 @@ impl Figures {
     /// A line of a Markdown table for each kind of phase, and what may be concluded.
     #[must_use]
     pub fn told(&self) -> String {
-        let ms = |phases: &Phases, quantile| {
-            merged(phases.latencies_us.iter()).value_at_quantile(quantile) as f64 / 1e3
-        };
         let mut text =
             String::from("| sockets that do not read | p50 ms | p99 ms | p99.9 ms | broker, resident MB |\n");
         text += &format!("|{}\n", " --- |".repeat(5));
-        for (count, phases) in [(0, &self.reading), (self.plan.stalled, &self.stalled)] {
-            let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| ms(phases, quantile));
-            text += &format!("| {count} | {p50:.2} | {p99:.2} | {p999:.2} | {:.1} |\n", phases.resident_mb);
+        let phases = [&self.pairs.without, &self.pairs.with];
+        for ((count, phases), resident_mb) in [0, self.plan.stalled].iter().zip(phases).zip(self.resident_mb)
+        {
+            let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| merged_ms(phases, quantile));
+            text += &format!("| {count} | {p50:.2} | {p99:.2} | {p999:.2} | {resident_mb:.1} |\n");
         }
-        let [median, low, high] = self.change(0.99);
-        let verdict = match (low, high) {
-            (_, high) if high < 0.10 => "less than 10 % is shown",
-            (low, _) if low >= 0.10 => "it is more than 10 %",
-            _ => "this run does not decide whether it is less than 10 %",
-        };
+        let change = self.pairs.change(0.99);
         text += &format!(
-            "\np99 changes by {:+.1} % with them, the median of {} pairs, between {:+.1} and {:+.1} % in 95 of 100 draws: {verdict}. \
+            "\np99 changes by {:+.1} % with them, the median of {} pairs, between {:+.1} and {:+.1} % in 95 of 100 draws: {}. \
              They may hold {:.0} MB in the broker (`outbox.bytes` each).\n",
-            1e2 * median,
+            1e2 * change.median,
             self.plan.pairs,
-            1e2 * low,
-            1e2 * high,
+            1e2 * change.low,
+            1e2 * change.high,
+            change.verdict(),
             (self.plan.stalled * OUTBOX_BYTES) as f64 / 1e6,
         );
         text
-    }
-
-    /// By how much a quantile is greater with sockets that do not read, the median of all pairs, and between which two values
-    /// that lies in 95 of 100 draws of as many pairs as there are. One phase in which the machine did something else counts no
-    /// more than any other.
-    fn change(&self, quantile: f64) -> [f64; 3] {
-        let pairs_count = self.plan.pairs;
-        let of = |phase: &Histogram<u64>| phase.value_at_quantile(quantile) as f64;
-        let pairs = self.stalled.latencies_us.iter().zip(&self.reading.latencies_us);
-        let ratios = pairs.map(|(stalled, reading)| of(stalled) / of(reading) - 1.0).collect::<Vec<_>>();
-        let ratio = |drawn: &[usize]| {
-            let mut drawn = drawn.iter().map(|pair| ratios[*pair]).collect::<Vec<_>>();
-            drawn.sort_unstable_by(f64::total_cmp);
-            f64::midpoint(drawn[(drawn.len() - 1) / 2], drawn[drawn.len() / 2])
-        };
-        let all = ratio(&(0..pairs_count).collect::<Vec<_>>());
-        let mut rng = StdRng::seed_from_u64(SEED);
-        let draw = |_| {
-            let drawn = (0..pairs_count).map(|_| rng.random_range(0..pairs_count)).collect::<Vec<_>>();
-            ratio(&drawn)
-        };
-        let mut ratios = (0..RESAMPLES).map(draw).collect::<Vec<_>>();
-        ratios.sort_unstable_by(f64::total_cmp);
-        [all, ratios[RESAMPLES / 40], ratios[RESAMPLES - 1 - RESAMPLES / 40]]
-    }
-}
-
-/// All latencies of some phases.
-fn merged<'a>(phases: impl Iterator<Item = &'a Histogram<u64>>) -> Histogram<u64> {
-    let mut phases = phases.cloned();
-    let mut all = phases.next().unwrap_or_else(|| Histogram::new(3).expect("three digits are valid"));
-    phases.for_each(|phase| all.add(phase).expect("all have the same bounds"));
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn figures(stalled_us: impl Fn(u64) -> u64) -> Figures {
-        let phases = |of: &dyn Fn(u64) -> u64| {
-            let phase = |pair: u64| {
-                let mut latency_us = Histogram::new_with_bounds(1, 60_000_000, 3).unwrap();
-                (0..1_000).for_each(|n| latency_us.record(of(1_000 + n + 50 * (pair % 3))).unwrap());
-                latency_us
-            };
-            Phases { latencies_us: (0..12).map(phase).collect(), resident_mb: 1.0 }
-        };
-        let plan = Plan { pairs: 12, events: 1, rate: 1.0, stalled: 1, durable: false };
-        Figures { reading: phases(&|us| us), stalled: phases(&stalled_us), plan }
-    }
-
-    #[test]
-    fn a_change_is_seen_and_none_is_not() {
-        assert!(figures(|us| us).told().contains("less than 10 % is shown"));
-        let [change, low, high] = figures(|us| us * 3 / 2).change(0.99);
-        assert!(low <= change && change <= high && (0.4..0.6).contains(&change), "{low} {change} {high}");
-        assert!(figures(|us| us * 3 / 2).told().contains("it is more than 10 %"));
     }
 }

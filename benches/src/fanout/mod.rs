@@ -1,6 +1,7 @@
-//! What the benches `fanout` and `durable` are made of: a broker process, subscribers, a publisher, and what they should have got.
+//! What the benches `fanout`, `durable` and `hostile` are made of: a broker process, subscribers, a publisher, and what they should have got.
 
 pub mod load;
+pub mod pairs;
 pub mod process;
 pub mod publisher;
 pub mod scenario;
