@@ -64,7 +64,7 @@ pub async fn measure(
         let socket = socket::open(broker, &format!("publisher-{publisher}")).await?;
         let (sink, stream) = socket.split();
         // The last one publishes the alarms.
-        let is_own = move |number: u64| match number % offer.alarm_every == 0 {
+        let is_own = move |number: u64| match number.is_multiple_of(offer.alarm_every) {
             true => publisher == offer.publishers,
             false => number % offer.publishers as u64 == publisher as u64,
         };
@@ -82,7 +82,7 @@ pub async fn measure(
                         std::thread::sleep(early);
                     }
                     outcomes.sent(number, due);
-                    let frame = frame(&scenario, number, number % offer.alarm_every == 0);
+                    let frame = frame(&scenario, number, number.is_multiple_of(offer.alarm_every));
                     sink.feed(Message::text(frame)).await?;
                 }
                 sink.flush().await?;
