@@ -1,7 +1,8 @@
 //! Admission: the one place that decides whether an event is taken, before there is work for it.
 //!
-//! An accepted event is to be matched and dealt out within `admission.delay_ms`. What comes is held against how long it would
-//! have to wait: behind what the engines have to do (`shard/load.rs`), and for a thread that is free. Beyond it, it is refused.
+//! An accepted event is to be written within `admission.delay_ms` of being read. What comes is held against how long it would
+//! have to wait: behind what the engines have to do (`shard/load.rs`), and for a thread that is free. Beyond half of the delay,
+//! the other half being for what comes behind the engines, it is refused.
 //! What is left of that time is shared: who has much under way already is refused first, and who has nothing last, by tenants
 //! and within a tenant by publishers (dynamic thresholds: Choudhury and Hahne, 1998). Alarms are never refused here; an engine's
 //! queue that stays full is all that keeps them out. A controller that holds a latency would take the place of
@@ -57,6 +58,9 @@ const LAG_MEASUREMENTS: u64 = 8;
 /// How often a batch that is held back asks again.
 const BATCH_INTERVAL: Duration = Duration::from_millis(2);
 
+/// One part in so many of the delay is for the engines.
+const ENGINES_PART: u32 = 2;
+
 /// A batch is held back where it would take more than one part in so many of the delay: its sender can wait, and leaves the rest to
 /// those who cannot.
 const BATCH_PART: u32 = 4;
@@ -98,7 +102,7 @@ impl Admission {
     /// Takes an event, or refuses it. What comes back goes with the event until it is dealt out.
     pub(crate) fn event(&self, publisher: &Publisher, now: Instant) -> Result<Option<Arc<Pass>>, Refusal> {
         self.check_rates(publisher, now)?;
-        self.room(publisher, self.delay, now).map_err(|refusal| self.refused(refusal))
+        self.room(publisher, self.delay / ENGINES_PART, now).map_err(|refusal| self.refused(refusal))
     }
 
     /// The same for one of a batch, which is held back for as long as a sender may be.
