@@ -1,4 +1,4 @@
-//! What a broker does with more than it can do: the highest rate that it takes from a publisher that waits for its answers, and
+//! What a broker does with more than it can do: the highest rate that it takes from one that sends batches, which are held back, and
 //! then multiples of it from publishers that wait for nothing, with alarms among them.
 //!
 //! Load and broker share the machine. Each accepted event's receivers are compared with what looking at every pair says.
@@ -27,15 +27,12 @@ struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// What is offered, in multiples of what the broker takes from one who waits.
+    /// What is offered, in multiples of what the broker takes in batches.
     #[arg(long, value_delimiter = ',', default_values_t = [0.5, 1.0, 3.0])]
     times: Vec<f64>,
     /// How often each is measured.
     #[arg(long, default_value_t = 3)]
     runs: usize,
-    /// Events under way of the one who waits for answers.
-    #[arg(long, default_value_t = 256)]
-    window: usize,
     /// Connections that publish.
     #[arg(long, default_value_t = 4)]
     publishers: usize,
@@ -83,19 +80,17 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let scenario = Arc::new(Scenario::new(arguments.subscribers, FAN_OUT, SEED));
     install_filters(address, arguments.filters).await?;
 
-    // What it takes from one who waits for answers.
+    // What it takes: batches are held back, where single events are refused.
     let mut sockets = subscribers::connect(address, arguments.subscribers).await?;
     subscribers::subscribe(&mut sockets, &scenario.subscribers, scenario.radius_m, Kept::No).await?;
     let mut load = Load::new(broker, Arc::clone(&scenario), sockets, Kept::No)?;
-    let phases = load
-        .saturate(Manner::Pipelined { window: arguments.window }, arguments.seconds, arguments.runs)
-        .await?;
+    let phases = load.saturate(Manner::Batches { size: 500 }, arguments.seconds, arguments.runs).await?;
     let capacity = median(&phases, benches::fanout::load::Phase::events_per_s);
     let broker = load.into_broker();
 
     println!(
         "{} subscribers, {:.1} deliveries an event, engine {}, {} other filters, {} cores, admission.delay_ms = {}, {} publishers; \
-         {capacity:.0} events/s from one who waits\n",
+         {capacity:.0} events/s in batches\n",
         arguments.subscribers,
         scenario.deliveries(0..4_096) as f64 / 4_096.0,
         arguments.engine,
