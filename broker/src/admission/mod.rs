@@ -6,7 +6,7 @@
 //! What is left of that time is shared: who has much under way already is refused first, and who has nothing last, by tenants
 //! and within a tenant by publishers (dynamic thresholds: Choudhury and Hahne, 1998). Alarms are never refused here; an engine's
 //! queue that stays full is all that keeps them out. A controller that holds a latency would take the place of
-//! [`Admission::allowance`].
+//! [`Admission::left`].
 
 mod bucket;
 mod flows;
@@ -167,10 +167,11 @@ impl Admission {
         delay: Duration,
         now: Instant,
     ) -> Result<Option<Arc<Pass>>, Refusal> {
-        let allowance = self.allowance(delay, now);
-        if allowance.left > delay - delay / QUIET_PART {
-            Ok(None)
-        } else if allowance.has_room(publisher) {
+        let left = self.left(delay, now);
+        if left > delay - delay / QUIET_PART {
+            return Ok(None);
+        }
+        if (Allowance { left, event: self.shards.cost_of_one() }).has_room(publisher) {
             Ok(Some(Pass::new(publisher)))
         } else {
             Err(Refusal::Overloaded)
@@ -178,9 +179,8 @@ impl Admission {
     }
 
     /// What there is left of a delay, where all that has been taken is done first.
-    fn allowance(&self, delay: Duration, now: Instant) -> Allowance {
-        let wait = self.shards.wait(now) + self.lag();
-        Allowance { left: delay.saturating_sub(wait), event: self.shards.cost_of_one() }
+    fn left(&self, delay: Duration, now: Instant) -> Duration {
+        delay.saturating_sub(self.shards.wait(now) + self.lag())
     }
 
     /// Counts what is refused here.
