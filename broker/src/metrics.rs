@@ -64,6 +64,7 @@ pub(crate) struct Metrics {
     devices_in_use: Gauge,
     devices_lost: Counter,
     device_events: Counter,
+    pub(crate) writer_wait: Histogram,
     pub(crate) write: Histogram,
     pub(crate) publish_to_write: Histogram,
 }
@@ -277,6 +278,10 @@ impl Metrics {
                 "nearcast_gpu_events_total",
                 "Events matched on a GPU; each engine counts its own.",
                 NO_LABELS,
+            ),
+            writer_wait: names.seconds(
+                "nearcast_writer_wait_seconds",
+                "From a connection's writer being woken to its turn.",
             ),
             write: names.seconds("nearcast_write_seconds", "Writing what waits for a connection."),
             publish_to_write: names.seconds(

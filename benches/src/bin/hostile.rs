@@ -1,5 +1,5 @@
 //! What clients that mean harm cost the others: polite subscribers and a polite publisher at a steady rate, far below what the broker
-//! can do, in pairs of phases without and with each kind of harm.
+//! can do, in rounds of phases without harm, with harm to another broker beside it, and with harm to this one.
 //!
 //! The broker is a process of its own. The polite share a thread of this process for reading and have one for publishing; those that mean harm
 //! have one more. All share the machine: where it has few cores, what harm costs is what its own work takes from the broker, too.
@@ -34,9 +34,9 @@ struct Arguments {
     /// Events per second.
     #[arg(long, default_value_t = 1_000.0)]
     rate: f64,
-    /// Pairs of phases without and with harm.
+    /// Rounds of three phases: without harm, with harm to a broker beside it, with harm to the broker.
     #[arg(long, default_value_t = 24)]
-    pairs: usize,
+    rounds: usize,
     /// Seconds of a phase.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
@@ -62,7 +62,7 @@ fn main() -> anyhow::Result<()> {
     if arguments.quick {
         arguments.subscribers = arguments.subscribers.min(100);
         arguments.rate = arguments.rate.min(200.0);
-        arguments.pairs = arguments.pairs.min(2);
+        arguments.rounds = arguments.rounds.min(2);
         arguments.seconds = arguments.seconds.min(0.3);
     }
     // One thread reads all polite sockets.
@@ -84,25 +84,27 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     let cores = std::thread::available_parallelism()?;
     println!(
-        "{} polite subscribers, {} events a second, {} pairs of {} s; {cores} cores\n",
-        arguments.subscribers, arguments.rate, arguments.pairs, arguments.seconds
+        "{} polite subscribers, {} events a second, {} rounds of three times {} s; {cores} cores\n",
+        arguments.subscribers, arguments.rate, arguments.rounds, arguments.seconds
     );
-    println!("{}\n|{}", Figures::HEADING, " --- |".repeat(10));
+    println!("{}\n|{}", Figures::HEADING, " --- |".repeat(11));
     let scenario = Arc::new(Scenario::new(arguments.subscribers, FAN_OUT, SEED));
     let mut documents = Vec::new();
     for kind in kinds {
         // Each has a broker of its own, so that none inherits what another left.
         let broker = Broker::start(&program, &arguments.broker_flag)?;
+        let bystander = Broker::start(&program, &arguments.broker_flag)?;
         let mut sockets = subscribers::connect(broker.address, arguments.subscribers).await?;
         subscribers::subscribe(&mut sockets, &scenario.subscribers, scenario.radius_m, Kept::No).await?;
         let mut load = Load::new(broker, Arc::clone(&scenario), sockets, Kept::No)?;
         let plan = Plan {
-            pairs: arguments.pairs,
+            rounds: arguments.rounds,
             events: events_in(arguments.seconds, arguments.rate),
             rate: arguments.rate,
             clients: kind.clients(arguments.quick),
         };
-        let figures = measure::measure(&mut load, kind, plan).await.with_context(|| kind.name())?;
+        let figures =
+            measure::measure(&mut load, &bystander, kind, plan).await.with_context(|| kind.name())?;
         println!("{}", figures.told());
         documents.push(figures.document());
     }

@@ -1,20 +1,27 @@
 //! A rate, and what is left of it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// So many a second, of which one second's worth may come at once (a token bucket).
+/// So many a second, of which some may come at once (a token bucket).
 #[derive(Debug)]
 pub(super) struct Bucket {
     per_second: u32,
+    at_once: u32,
     /// What is left, and when that was so. A std mutex: held for a subtraction.
     left: Mutex<(f64, Instant)>,
 }
 
 impl Bucket {
-    /// A full one. One of 0 a second never runs out.
+    /// A full one, which holds one second's worth. One of 0 a second never runs out.
     pub(super) fn new(per_second: u32, now: Instant) -> Self {
-        Self { per_second, left: Mutex::new((f64::from(per_second), now)) }
+        Self::holding(per_second, 1, now)
+    }
+
+    /// The same of one that holds the worth of so many seconds.
+    pub(super) fn holding(per_second: u32, seconds: u32, now: Instant) -> Self {
+        let at_once = per_second.saturating_mul(seconds);
+        Self { per_second, at_once, left: Mutex::new((f64::from(at_once), now)) }
     }
 
     /// Takes one, if there is one.
@@ -27,9 +34,26 @@ impl Bucket {
         self.take_within(now, f64::NEG_INFINITY);
     }
 
+    /// Takes many, be they there or not, and says after what time they would have been; `None`, and nothing is taken, where that
+    /// is too long.
+    pub(super) fn take_ahead(&self, now: Instant, count: usize, longest: Duration) -> Option<Duration> {
+        if self.per_second == 0 {
+            return Some(Duration::ZERO);
+        }
+        let mut left = self.left();
+        #[expect(clippy::cast_precision_loss, reason = "nothing is that large")]
+        let rest = self.filled(&left, now) - count as f64;
+        let pause = Duration::from_secs_f64((-rest).max(0.0) / f64::from(self.per_second));
+        if pause > longest {
+            return None;
+        }
+        *left = (rest, now.max(left.1));
+        Some(pause)
+    }
+
     /// Whether it is full, so that a new one would do as well.
     pub(super) fn is_full(&self, now: Instant) -> bool {
-        self.per_second == 0 || self.filled(&self.left(), now) >= f64::from(self.per_second)
+        self.per_second == 0 || self.filled(&self.left(), now) >= f64::from(self.at_once)
     }
 
     fn take_within(&self, now: Instant, least: f64) -> bool {
@@ -45,8 +69,8 @@ impl Bucket {
     }
 
     fn filled(&self, (left, at): &(f64, Instant), now: Instant) -> f64 {
-        let most = f64::from(self.per_second);
-        (left + now.saturating_duration_since(*at).as_secs_f64() * most).min(most)
+        let passed = now.saturating_duration_since(*at).as_secs_f64();
+        (left + passed * f64::from(self.per_second)).min(f64::from(self.at_once))
     }
 
     fn left(&self) -> MutexGuard<'_, (f64, Instant)> {
@@ -56,8 +80,6 @@ impl Bucket {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -71,6 +93,23 @@ mod tests {
         assert!(!bucket.is_full(later) && bucket.is_full(later + Duration::from_secs(1)));
         let unlimited = Bucket::new(0, start);
         assert!((0..1_000).all(|_| unlimited.take(start)) && unlimited.is_full(start));
+    }
+
+    #[test]
+    fn what_is_taken_ahead_is_waited_for() {
+        let start = Instant::now();
+        let bucket = Bucket::holding(10, 2, start);
+        let take = |at, count| bucket.take_ahead(at, count, Duration::from_secs(5));
+        assert_eq!(
+            [take(start, 20), take(start, 15)],
+            [Some(Duration::ZERO), Some(Duration::from_millis(1_500))]
+        );
+        assert_eq!(take(start, 36), None);
+        assert_eq!(take(start, 35), Some(Duration::from_secs(5)));
+        assert!(
+            bucket.is_full(start + Duration::from_secs(7)) && !bucket.is_full(start + Duration::from_secs(6))
+        );
+        assert_eq!(Bucket::new(0, start).take_ahead(start, usize::MAX, Duration::ZERO), Some(Duration::ZERO));
     }
 
     #[test]

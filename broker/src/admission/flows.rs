@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use tokio::sync::Semaphore;
+
 use super::bucket::Bucket;
+use super::turns::TURNS;
 
 /// The requests of one client, one connection or one tenant.
 #[derive(Debug)]
@@ -14,14 +17,22 @@ pub(crate) struct Flow {
     under_way: AtomicUsize,
     pub(super) events: Bucket,
     pub(super) moves: Bucket,
+    /// Bytes of large documents.
+    pub(super) changes: Bucket,
+    /// Of its moves, as many as are not under way.
+    pub(super) turns: Semaphore,
 }
 
-/// Events and moves that one flow may have in a second; 0 for any number.
+/// Events, moves and bytes of large documents that one flow may have in a second; 0 for any number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rates {
     pub(super) events: u32,
     pub(super) moves: u32,
+    pub(super) change_bytes: u32,
 }
+
+/// Seconds whose worth of large documents may come at once: whoever begins brings what is to stay.
+const CHANGES_AT_ONCE_S: u32 = 2;
 
 /// The flows that have a name.
 #[derive(Debug)]
@@ -56,12 +67,24 @@ pub(crate) struct Pass(Publisher);
 impl Flow {
     pub(super) fn new(rates: Rates) -> Arc<Self> {
         let now = Instant::now();
+        let changes = Bucket::holding(rates.change_bytes, CHANGES_AT_ONCE_S, now);
         let (events, moves) = (Bucket::new(rates.events, now), Bucket::new(rates.moves, now));
-        Arc::new(Self { under_way: AtomicUsize::new(0), events, moves })
+        Arc::new(Self {
+            under_way: AtomicUsize::new(0),
+            events,
+            moves,
+            changes,
+            turns: Semaphore::new(TURNS),
+        })
     }
 
     pub(super) fn under_way(&self) -> usize {
         self.under_way.load(Ordering::Relaxed)
+    }
+
+    /// Whether a new one would do as well, as far as its rates are concerned.
+    fn is_rested(&self, now: Instant) -> bool {
+        [&self.events, &self.moves, &self.changes].iter().all(|bucket| bucket.is_full(now))
     }
 }
 
@@ -78,9 +101,7 @@ impl Flows {
         }
         if known.by_name.len() >= known.many.max(FEW) {
             let now = Instant::now();
-            let is_needed = |flow: &Arc<Flow>| {
-                Arc::strong_count(flow) > 1 || !flow.events.is_full(now) || !flow.moves.is_full(now)
-            };
+            let is_needed = |flow: &Arc<Flow>| Arc::strong_count(flow) > 1 || !flow.is_rested(now);
             known.by_name.retain(|_, flow| is_needed(flow));
             // So the look at all of them costs each new one as much as a few looks at one.
             known.many = known.by_name.len() * 2;
@@ -120,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_name_has_one_flow_as_long_as_that_tells_anything() {
-        let flows = Flows::new(Rates { events: 1, moves: 0 });
+        let flows = Flows::new(Rates { events: 1, ..Rates::default() });
         let now = Instant::now();
         let (held, spent) = (flows.of("held"), flows.of("spent"));
         assert!(spent.events.take(now));

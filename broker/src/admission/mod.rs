@@ -9,23 +9,29 @@
 //! [`Admission::left`].
 
 mod bucket;
+mod changes;
 mod flows;
+mod lag;
+mod turns;
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::auth::Permit;
 use crate::config::Config;
 use crate::ingest::feature::Published;
 use crate::metrics::Metrics;
+use crate::outbox::Outbox;
 use crate::receipt::Receipt;
 use crate::refusal::Refusal;
 use crate::shard::Shards;
 use crate::tenant;
+use changes::Changes;
 pub(crate) use flows::{Flow, Pass, Publisher};
 use flows::{Flows, Rates};
+use lag::Lag;
+pub(crate) use turns::{Turn, Turns};
 
 /// Decides what is taken.
 pub(crate) struct Admission {
@@ -37,10 +43,10 @@ pub(crate) struct Admission {
     patience: Duration,
     own_rates: Rates,
     tenant_rates: Rates,
+    changes: Changes,
     clients: Flows,
     tenants: Flows,
-    /// How much later than due a task gets its turn, in nanoseconds.
-    lag_ns: AtomicU64,
+    lag: Lag,
 }
 
 /// What an event may find on its way.
@@ -50,10 +56,6 @@ struct Allowance {
     /// What an event that is under way takes of it.
     event: Duration,
 }
-
-/// How often the lag is measured, and over how many measurements it is a mean.
-const LAG_INTERVAL: Duration = Duration::from_millis(50);
-const LAG_MEASUREMENTS: u64 = 8;
 
 /// How often a batch that is held back asks again.
 const BATCH_INTERVAL: Duration = Duration::from_millis(2);
@@ -75,18 +77,20 @@ impl Admission {
     pub(crate) fn new(config: &Config, shards: Shards, metrics: Arc<Metrics>) -> Self {
         let own_rates = own_rates(config);
         let quotas = &config.quotas;
-        let tenant_rates =
-            Rates { events: quotas.tenant_events_per_second, moves: quotas.tenant_moves_per_second };
+        let (events, moves) = (quotas.tenant_events_per_second, quotas.tenant_moves_per_second);
+        let tenant_rates = Rates { events, moves, change_bytes: 0 };
+        let patience = Duration::from_millis(config.queue.wait_ms);
         Self {
             shards,
             metrics,
             delay: Duration::from_millis(config.admission.delay_ms),
-            patience: Duration::from_millis(config.queue.wait_ms),
+            patience,
             own_rates,
             tenant_rates,
+            changes: Changes::new(patience),
             clients: Flows::new(own_rates),
             tenants: Flows::new(tenant_rates),
-            lag_ns: AtomicU64::new(0),
+            lag: Lag::default(),
         }
     }
 
@@ -136,8 +140,36 @@ impl Admission {
         published.map_err(|refusal| self.refused(refusal))
     }
 
-    /// Takes a move of a client, by its name inside, or refuses it.
-    pub(crate) fn client_move(&self, client: &str, now: Instant) -> Result<(), Refusal> {
+    /// The turns of who sends moves.
+    pub(crate) fn turns(&self, publisher: &Publisher) -> Turns {
+        Turns::new(&publisher.own, self.patience)
+    }
+
+    /// Takes a move of a client, by its name inside, or refuses it. A sender with many under way is held back. What comes back goes
+    /// with the move until it is carried out.
+    pub(crate) async fn client_move(
+        &self,
+        client: &str,
+        has_track: bool,
+        turns: &mut Turns,
+    ) -> Result<Arc<Turn>, Refusal> {
+        self.check_moves(client, Instant::now())?;
+        let turn = if has_track { turns.alone().await } else { turns.next().await };
+        turn.map_err(|refusal| self.refused(refusal))
+    }
+
+    /// Reads a document with conditions, of so many bytes.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        publisher: &Publisher,
+        bytes: usize,
+        read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let read = self.changes.read(&publisher.own, bytes, read).await;
+        read.map_err(|refusal| self.refused(refusal))
+    }
+
+    fn check_moves(&self, client: &str, now: Instant) -> Result<(), Refusal> {
         let mut fast = None;
         if self.tenant_rates.moves > 0 && !self.tenants.of(tenant::split(client).0).moves.take(now) {
             fast = Some((self.tenant_rates.moves, "quotas.tenant_moves_per_second"));
@@ -200,20 +232,19 @@ impl Admission {
 
     /// How much later than due a task gets its turn.
     pub(crate) fn lag(&self) -> Duration {
-        Duration::from_nanos(self.lag_ns.load(Ordering::Relaxed))
+        self.lag.now()
     }
 
     /// Measures the lag for as long as it is polled.
     pub(crate) async fn watch_lag(&self) -> Infallible {
-        loop {
-            let due = tokio::time::Instant::now() + LAG_INTERVAL;
-            tokio::time::sleep_until(due).await;
-            // The clock that wakes sleepers goes by milliseconds.
-            let late = due.elapsed().saturating_sub(Duration::from_millis(1));
-            let before = self.lag_ns.load(Ordering::Relaxed);
-            let late = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX / LAG_MEASUREMENTS);
-            let mean = (before * (LAG_MEASUREMENTS - 1) + late) / LAG_MEASUREMENTS;
-            self.lag_ns.store(mean, Ordering::Relaxed);
+        self.lag.watch().await
+    }
+
+    /// The writer of an outbox has its turn.
+    pub(crate) fn has_its_turn(&self, outbox: &Outbox) {
+        if let Some(waited) = outbox.waited_for_turn() {
+            self.metrics.writer_wait.record(waited);
+            self.lag.writer(waited);
         }
     }
 }
@@ -235,7 +266,11 @@ pub(crate) fn flow_of_connection(config: &Config) -> Arc<Flow> {
 }
 
 fn own_rates(config: &Config) -> Rates {
-    Rates { events: config.limits.events_per_second, moves: config.limits.moves_per_second }
+    Rates {
+        events: config.limits.events_per_second,
+        moves: config.limits.moves_per_second,
+        change_bytes: config.admission.change_bytes_per_second,
+    }
 }
 
 #[cfg(test)]

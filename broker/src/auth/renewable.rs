@@ -31,6 +31,11 @@ impl Renewable {
         self.first.behalf()
     }
 
+    /// The permit as the connection began.
+    pub(crate) fn first(&self) -> &Arc<Permit> {
+        &self.first
+    }
+
     /// The scopes as they are now.
     pub(crate) fn scopes(&self) -> Scopes {
         Scopes(self.scopes.load(Ordering::Relaxed))

@@ -241,6 +241,7 @@ const BATCH_ON_DEVICE: usize = 65_536;
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Admission {
     pub delay_ms: u64,
+    pub change_bytes_per_second: u32,
 }
 
 /// Section `outbox`.

@@ -10,6 +10,7 @@ use wire::Rejected;
 use super::App;
 use super::body::{self, Format, Parts};
 use super::error;
+use super::slice::Slice;
 use crate::ingest::framing::{Elements, Framed, Records};
 use crate::receipt::Receipt;
 use crate::refusal::Refusal;
@@ -90,9 +91,11 @@ pub(crate) async fn records<W: Work>(
     let mut parts = Parts::of_batch(app, headers, body)?;
     let separator = if format == Format::Sequence { 0x1e } else { b'\n' };
     let mut records = Records::new(separator, limit);
+    let mut slice = Slice::default();
     while let Some(part) = parts.next().await? {
         let mut at = 0;
         while let Some(framed) = records.next(&part, &mut at) {
+            slice.spend(records.element().len()).await;
             let outcome = record(framed, records.element(), work).await;
             tally.count(app, outcome)?;
         }
@@ -120,10 +123,12 @@ pub(crate) async fn elements<W: Work>(
     work: &mut W,
     tally: &mut Tally,
 ) -> Result<(), Refusal> {
+    let mut slice = Slice::default();
     let mut part = Some(head.slice_ref(body::without_mark(&head)));
     while let Some(bytes) = part {
         let mut at = 0;
         while let Some(framed) = elements.next(&bytes, &mut at)? {
+            slice.spend(elements.element().len()).await;
             let outcome = match framed {
                 Framed::TooLarge => Err(work.too_large()),
                 Framed::Element => match body::text(elements.element()) {

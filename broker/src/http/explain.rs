@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -10,6 +11,7 @@ use axum::response::Response;
 use super::body::{self, Bound};
 use super::path::{self, Permitted};
 use super::{App, error};
+use crate::admission::Flow;
 use crate::ingest::explain::QuestionReader;
 use crate::refusal::Refusal;
 use crate::shard::Command;
@@ -29,14 +31,20 @@ use crate::tenant;
 )]
 pub(crate) async fn explain(
     State(app): State<Arc<App>>,
+    Extension(flow): Extension<Arc<Flow>>,
     Permitted(permit): Permitted,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let body = body::document(&app, &headers, body, Bound::of_question(&app)).await?;
-    let (features, subscriptions) = (&app.features, &app.subscriptions);
-    let reader = QuestionReader { world: app.world, behalf: permit.behalf(), features, subscriptions };
-    let question = Box::new(reader.parse(body::text(&body)?)?);
+    let publisher = app.admission.publisher(&permit, &flow);
+    let (asked, asker, bytes) = (Arc::clone(&app), Arc::clone(&permit), body.len());
+    let read = move || {
+        let App { world, features, subscriptions, .. } = &*asked;
+        let reader = QuestionReader { world: *world, behalf: asker.behalf(), features, subscriptions };
+        reader.parse(body::text(&body)?).map(Box::new)
+    };
+    let question = app.admission.read(&publisher, bytes, read).await?;
     let client = path::client_name_in_document(&app, &permit, &question.client)?;
     // Where nobody has to say who they are, whoever asks may as well be the client.
     let to_itself = permit.tenant.is_none() || permit.client.as_deref() == Some(tenant::outside(&client));

@@ -9,7 +9,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -17,6 +17,8 @@ use axum::extract::Request;
 use axum::http::header::EXPECT;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+
+use super::crumbs::Crumbs;
 
 /// Bytes that are thrown away.
 const BYTES_MAX: usize = 1 << 20;
@@ -87,16 +89,17 @@ impl Linger {
     }
 }
 
-/// A connection whose rest is read when it is dropped, if that was asked for.
+/// A connection whose rest is read when it is dropped, if that was asked for, and whose crumbs are read seldom.
 pub(crate) struct Connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> {
     /// Taken when it is dropped.
     inner: Option<S>,
     linger: Linger,
+    crumbs: Crumbs,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     pub(crate) fn new(inner: S, linger: Linger) -> Self {
-        Self { inner: Some(inner), linger }
+        Self { inner: Some(inner), linger, crumbs: Crumbs::default() }
     }
 
     fn inner(&mut self) -> Pin<&mut S> {
@@ -132,7 +135,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> AsyncRead for Connection<S> {
         ctx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.inner().poll_read(ctx, buf)
+        ready!(self.crumbs.poll_pause(ctx));
+        let before = buf.filled().len();
+        ready!(self.inner().poll_read(ctx, buf))?;
+        self.crumbs.came(buf.filled().len() - before);
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -8,7 +8,7 @@ use super::batch::Work as _;
 use super::body::Bound;
 use super::events::Publish;
 use super::{App, encode, positions};
-use crate::admission::Publisher;
+use crate::admission::{Publisher, Turns};
 use crate::auth::{Renewable, Scope, Token};
 use crate::ingest::json::{self, Members};
 use crate::outbox::Outbox;
@@ -32,9 +32,9 @@ pub(crate) struct Asker {
 
 impl Asker {
     /// Carries a frame out and answers it, or lets its answer wait; says whether it was in order.
-    pub(crate) async fn frame(&self, text: &str, answers: &mut Answers) -> bool {
+    pub(crate) async fn frame(&self, text: &str, turns: &mut Turns, answers: &mut Answers) -> bool {
         let mut reference = None;
-        match self.carry_out(text, &mut reference, answers).await {
+        match self.carry_out(text, &mut reference, turns, answers).await {
             Ok(Answer::Ok) => answers.push(encode::ok(reference)),
             Ok(Answer::Pong) => answers.push(r#"{"op":"pong"}"#),
             Ok(Answer::Silence) => {}
@@ -53,6 +53,7 @@ impl Asker {
         &self,
         text: &'a str,
         reference: &mut Option<&'a str>,
+        turns: &mut Turns,
         answers: &mut Answers,
     ) -> Result<Answer, Refusal> {
         let mut members = Members::read(text)?;
@@ -65,12 +66,12 @@ impl Asker {
         match op {
             "\"subscribe\"" => {
                 Bound::of_subscription(&self.app).check(text)?;
-                self.subscribe(members, *reference, answers).await
+                self.subscribe(members, text, *reference, answers).await
             }
             "\"unsubscribe\"" => self.unsubscribe(members).await,
             "\"move\"" => {
                 Bound::of_position(&self.app).check(text)?;
-                self.move_to(members, text.len(), reference.is_some()).await
+                self.move_to(members, text.len(), reference.is_some(), turns).await
             }
             "\"publish\"" => {
                 self.permit.require(Scope::Publish)?;
@@ -91,12 +92,21 @@ impl Asker {
     async fn subscribe(
         &self,
         mut members: Members<'_>,
+        text: &str,
         reference: Option<&str>,
         answers: &mut Answers,
     ) -> Result<Answer, Refusal> {
         let id = self.id(&mut members)?;
-        let prepared = self.app.subscriptions.parse_members(&id, members)?;
-        let subscription = Box::new(prepared.on_behalf(self.permit.behalf())?);
+        let (app, permit) = (Arc::clone(&self.app), Arc::clone(self.permit.first()));
+        let (text, bytes) = (text.to_owned(), text.len());
+        let read = move || {
+            let mut members = Members::read(&text)?;
+            for read in ["op", "ref", "id"] {
+                members.take(read);
+            }
+            app.subscriptions.parse_members(&id, members)?.on_behalf(permit.behalf()).map(Box::new)
+        };
+        let subscription = self.app.admission.read(&self.publisher, bytes, read).await?;
         answers.all().await;
         let owner = Some(Arc::clone(&self.outbox));
         let answer = Some(encode::ok(reference).into());
@@ -128,11 +138,12 @@ impl Asker {
         mut members: Members<'_>,
         bytes: usize,
         is_wanted: bool,
+        turns: &mut Turns,
     ) -> Result<Answer, Refusal> {
         let told = self.app.positions.parse_members(&mut members, bytes)?;
         let receipt = self.app.shards.receipt();
         let behalf = self.permit.behalf();
-        positions::move_client(&self.app, behalf, &self.client, told, receipt.as_ref()).await?;
+        positions::move_client(&self.app, behalf, &self.client, told, turns, receipt.as_ref()).await?;
         Ok(match receipt {
             Some(receipt) => Answer::Later { receipt, is_wanted },
             None if is_wanted => Answer::Ok,
@@ -250,6 +261,7 @@ mod tests {
         let publisher = app.admission.publisher(&Permit::of_everything(), &flow);
         let asker = Asker { app: Arc::clone(&app), client, outbox, permit, publisher };
         let mut answers = Answers::new(&app, &asker.outbox);
+        let mut turns = app.admission.turns(&asker.publisher);
 
         let mut expected = vec![r#"{"op":"ready""#.to_owned()];
         for index in 0..100 {
@@ -269,7 +281,7 @@ mod tests {
                 let reference = index * 10 + step;
                 let text = format!(r#"{{"op":{frame},"ref":{reference}}}"#);
                 answers.room().await;
-                assert_eq!(asker.frame(&text, &mut answers).await, answer == "ok", "{text}");
+                assert_eq!(asker.frame(&text, &mut turns, &mut answers).await, answer == "ok", "{text}");
                 expected.push(format!(r#"{{"op":"{answer}","ref":{reference}"#));
             }
         }
@@ -286,7 +298,7 @@ mod tests {
         // Who is not let in has nothing that could fail later.
         let receipt = app.shards.receipt().unwrap();
         let told = app.positions.parse(r#"{"coordinates":[9,45]}"#).unwrap();
-        let moved = app.shards.move_client(&asker.client, told, Some(&receipt)).await;
+        let moved = app.shards.move_client(&asker.client, told, None, Some(&receipt)).await;
         assert_eq!((moved, receipt.settled().await), (Err(Refusal::Stopping), Ok(())));
         threads.into_iter().for_each(|thread| drop(thread.join().unwrap()));
     }

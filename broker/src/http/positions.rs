@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -13,6 +14,7 @@ use super::batch::{self, Tally, Work};
 use super::body::{self, Bound, Format, Parts};
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
+use crate::admission::{Flow, Turns};
 use crate::auth::{self, Behalf, Permit};
 use crate::ingest::framing::Elements;
 use crate::ingest::position::Move;
@@ -32,6 +34,7 @@ use crate::refusal::Refusal;
 )]
 pub(crate) async fn move_one(
     State(app): State<Arc<App>>,
+    Extension(flow): Extension<Arc<Flow>>,
     Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
     headers: HeaderMap,
@@ -41,7 +44,8 @@ pub(crate) async fn move_one(
     let body = body::document(&app, &headers, body, Bound::of_position(&app)).await?;
     let told = app.positions.parse(body::text(&body)?)?;
     let receipt = app.shards.receipt();
-    move_client(&app, permit.behalf(), &client, told, receipt.as_ref()).await?;
+    let mut turns = app.admission.turns(&app.admission.publisher(&permit, &flow));
+    move_client(&app, permit.behalf(), &client, told, &mut turns, receipt.as_ref()).await?;
     if let Some(receipt) = receipt {
         receipt.settled().await?;
     }
@@ -54,13 +58,14 @@ pub(crate) async fn move_client(
     behalf: Behalf<'_>,
     client: &Arc<str>,
     told: Move,
+    turns: &mut Turns,
     receipt: Option<&Arc<Receipt>>,
 ) -> Result<(), Refusal> {
     if let Some(confinement) = behalf.confinement {
         confinement.check_move(&told)?;
     }
-    app.admission.client_move(client, Instant::now())?;
-    app.shards.move_client(client, told, receipt).await?;
+    let turn = app.admission.client_move(client, told.track.is_some(), turns).await?;
+    app.shards.move_client(client, told, Some(turn), receipt).await?;
     app.metrics.moves.add(1);
     Ok(())
 }
@@ -85,6 +90,7 @@ const LINES: &str = concat!(
 )]
 pub(crate) async fn move_many(
     State(app): State<Arc<App>>,
+    Extension(flow): Extension<Arc<Flow>>,
     Permitted(permit): Permitted,
     headers: HeaderMap,
     body: Body,
@@ -92,7 +98,8 @@ pub(crate) async fn move_many(
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
     let receipt = app.shards.receipt();
-    let mut work = MoveMany { app: &app, permit: &permit, receipt: receipt.as_ref() };
+    let turns = app.admission.turns(&app.admission.publisher(&permit, &flow));
+    let mut work = MoveMany { app: &app, permit: &permit, turns, receipt: receipt.as_ref() };
     let moved = match Format::of(&headers)? {
         Format::Json => array(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
@@ -137,6 +144,7 @@ async fn array(
 struct MoveMany<'a> {
     app: &'a App,
     permit: &'a Permit,
+    turns: Turns,
     receipt: Option<&'a Arc<Receipt>>,
 }
 
@@ -147,7 +155,7 @@ impl Work for MoveMany<'_> {
         let (client, told) = self.app.positions.parse_named(text)?;
         auth::check_time(self.permit.expires, Instant::now())?;
         let client = path::client_name_in_document(self.app, self.permit, &client)?;
-        move_client(self.app, self.permit.behalf(), &client, told, self.receipt).await
+        move_client(self.app, self.permit.behalf(), &client, told, &mut self.turns, self.receipt).await
     }
 
     fn too_large(&self) -> Refusal {

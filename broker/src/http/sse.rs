@@ -151,6 +151,7 @@ impl Reader {
     }
 
     fn encode(&self, batch: &[Entry]) -> Bytes {
+        self.app.admission.has_its_turn(&self.outbox);
         let writing = Writing::of(self.app.telemetry.as_ref(), batch);
         let mut text = String::new();
         for entry in batch {

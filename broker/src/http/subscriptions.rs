@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -10,6 +11,7 @@ use axum::response::Response;
 use super::body::{self, Bound};
 use super::path::{ClientPath, Permitted, SubscriptionPath};
 use super::{App, error};
+use crate::admission::Flow;
 use crate::refusal::Refusal;
 use crate::shard::Command;
 use crate::tenant;
@@ -27,6 +29,7 @@ use crate::tenant;
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
+    Extension(flow): Extension<Arc<Flow>>,
     Permitted(permit): Permitted,
     SubscriptionPath(client, id): SubscriptionPath,
     headers: HeaderMap,
@@ -34,8 +37,11 @@ pub(crate) async fn put(
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let body = body::document(&app, &headers, body, Bound::of_subscription(&app)).await?;
-    let prepared = app.subscriptions.parse(&id, body::text(&body)?)?;
-    let subscription = Box::new(prepared.on_behalf(permit.behalf())?);
+    let publisher = app.admission.publisher(&permit, &flow);
+    let (reader, bytes) = (Arc::clone(&app), body.len());
+    let read =
+        move || reader.subscriptions.parse(&id, body::text(&body)?)?.on_behalf(permit.behalf()).map(Box::new);
+    let subscription = app.admission.read(&publisher, bytes, read).await?;
     let install = |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
     let installed = app.shards.ask(&client, install).await??;
     let status = if installed.replaced { StatusCode::OK } else { StatusCode::CREATED };

@@ -17,6 +17,7 @@ use super::answers::Answers;
 use super::handshake::Handshake;
 use super::ops::Asker;
 use super::path::{ClientPath, Permitted};
+use super::slice::Slice;
 use super::woken::Woken;
 use super::{App, Linger, encode, sse};
 use crate::admission::{Flow, Publisher};
@@ -200,7 +201,9 @@ async fn read_requests(
     asker: &Asker,
     answers: &mut Answers,
 ) -> Option<Refused> {
-    let Asker { app, outbox, .. } = asker;
+    let Asker { app, outbox, publisher, .. } = asker;
+    let mut turns = app.admission.turns(publisher);
+    let mut slice = Slice::default();
     let mut problems_in_a_row = 0;
     loop {
         answers.room().await;
@@ -215,8 +218,9 @@ async fn read_requests(
         }
         match message {
             Message::Text(text) => {
+                slice.spend(text.len()).await;
                 let token = app.requests.token();
-                let in_order = asker.frame(text.as_str(), answers).await;
+                let in_order = asker.frame(text.as_str(), &mut turns, answers).await;
                 drop(token);
                 problems_in_a_row = if in_order { 0 } else { problems_in_a_row + 1 };
                 if problems_in_a_row >= app.config.limits.problems_in_a_row {
@@ -296,9 +300,10 @@ async fn write(sink: &mut SplitSink<WebSocket, Message>, asker: &Asker) -> Resul
 
 async fn write_batch(
     sink: &mut SplitSink<WebSocket, Message>,
-    Asker { app, client, .. }: &Asker,
+    Asker { app, client, outbox, .. }: &Asker,
     batch: &mut Vec<Entry>,
 ) -> Result<(), axum::Error> {
+    app.admission.has_its_turn(outbox);
     let started = Instant::now();
     let writing = Writing::of(app.telemetry.as_ref(), batch);
     let count = batch.len() as u64;

@@ -28,6 +28,8 @@ pub(crate) struct Outbox {
     state: Mutex<State>,
     filled: Notify,
     answered: Notify,
+    /// Nanoseconds from `started` to when the writer was woken, 0 while it does not wait for its turn.
+    woken_ns: AtomicU64,
     /// Milliseconds from `started` to when the other side was last heard.
     heard_ms: AtomicU64,
     started: Instant,
@@ -248,6 +250,7 @@ impl Outbox {
             state: Mutex::new(State::new(bounds.overflow)),
             filled: Notify::new(),
             answered: Notify::new(),
+            woken_ns: AtomicU64::new(0),
             heard_ms: AtomicU64::new(0),
             started: clock::now(),
         }
@@ -416,7 +419,15 @@ impl Outbox {
 
     /// Wakes the writer.
     pub(crate) fn wake(&self) {
+        let now = clock::now().duration_since(self.started).as_nanos();
+        self.woken_ns.store(u64::try_from(now).unwrap_or(0), Ordering::Relaxed);
         self.filled.notify_one();
+    }
+
+    /// How long the writer, which has its turn now, waited for it since it was woken. Says so once.
+    pub(crate) fn waited_for_turn(&self) -> Option<Duration> {
+        let woken = Duration::from_nanos(self.woken_ns.swap(0, Ordering::Relaxed));
+        (!woken.is_zero()).then(|| clock::now().duration_since(self.started).saturating_sub(woken))
     }
 
     /// Ends the connection once everything that waits is written. The first reason stands.

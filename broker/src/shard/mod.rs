@@ -14,7 +14,7 @@ use matcher::engine::Footprint;
 use matcher::live::Fix;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::admission::Pass;
+use crate::admission::{Pass, Turn};
 use crate::auth::Confinement;
 use crate::census::{Census, Place};
 use crate::config;
@@ -38,7 +38,14 @@ pub(crate) enum Command {
     /// Match an event and deal it out. The ticket is settled when it is safe; there is none where nobody waits.
     Match { event: Arc<Published>, pass: Option<Arc<Pass>>, ticket: Option<Ticket> },
     /// A client is there now, and came by its track. Should it be new, it has a place already.
-    Move { client: Arc<str>, fix: Fix, track: Option<Track>, place: Place, ticket: Option<Ticket> },
+    Move {
+        client: Arc<str>,
+        fix: Fix,
+        track: Option<Track>,
+        place: Place,
+        turn: Option<Arc<Turn>>,
+        ticket: Option<Ticket>,
+    },
     /// The same for a client that needs a place should it be new.
     MoveIfRoom {
         client: Arc<str>,
@@ -303,19 +310,21 @@ impl Shards {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a move into its client's queue, where it is in force for everything that is sent afterwards. Only
+    /// Puts a move into its client's queue, where it is in force for everything that is sent afterwards; its turn is dropped when
+    /// it has been carried out. Only
     /// where clients are nearly too many does it wait until the shard has said whether this is one, and the move is safe.
     pub(crate) async fn move_client(
         &self,
         client: &Arc<str>,
         Move { fix, track }: Move,
+        turn: Option<Arc<Turn>>,
         receipt: Option<&Arc<Receipt>>,
     ) -> Result<(), Refusal> {
         self.health.check()?;
         if let Some(place) = self.census.place_in_advance(client) {
             let permit = room(self.of(client), self.wait).await?;
             let (client, ticket) = (Arc::clone(client), receipt.map(Receipt::ticket));
-            permit.send(Command::Move { client, fix, track, place, ticket });
+            permit.send(Command::Move { client, fix, track, place, turn, ticket });
             return Ok(());
         }
         self.ask(client, |client, reply| Command::MoveIfRoom { client, fix, track, reply }).await?

@@ -193,7 +193,7 @@ impl Shard {
                 sessions.say_goodbye();
                 return ControlFlow::Break(());
             }
-            Command::Move { client, fix, track, place, ticket } => {
+            Command::Move { client, fix, track, place, turn: _turn, ticket } => {
                 let moved = sessions.move_client(&client, fix, track.as_deref(), Some(place));
                 match (ticket, moved) {
                     (Some(ticket), Ok(())) => sessions.answer(Answer::Ticket(ticket)),

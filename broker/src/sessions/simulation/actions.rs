@@ -102,7 +102,7 @@ impl Simulation {
         let name = client.as_str().into();
         let future = Box::pin(async move {
             let receipt = shards.receipt();
-            shards.move_client(&name, parsed, receipt.as_ref()).await?;
+            shards.move_client(&name, parsed, None, receipt.as_ref()).await?;
             if let Some(receipt) = receipt {
                 receipt.settled().await?;
             }

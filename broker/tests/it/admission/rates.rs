@@ -40,6 +40,34 @@ async fn moving_too_fast_is_told_for_each_client() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_subscriptions_have_a_rate_that_small_ones_do_not_feel() {
+    let config = "[admission]\nchange_bytes_per_second = 100000\n[queue]\nwait_ms = 50\n";
+    let program = Serve::new().config(config).start().await;
+    let (mut car, mut other) = (program.ws("car").await, program.ws("other").await);
+    let condition = vec!["kind LIKE '%a long text that nobody needs%'"; 30].join(" AND ");
+    let large = json!({"op": "subscribe", "id": "large", "filters": vec![json!({"where": condition}); 5]});
+    let mut taken = 0;
+    let refused = loop {
+        let answer = car.request(large.clone()).await;
+        if answer["op"] == "problem" {
+            break answer;
+        }
+        taken += 1;
+    };
+    let problem = with_problem_shape("subscribe", refused["problem"].clone());
+    assert_eq!(
+        (&problem["status"], &problem["type"]),
+        (&json!(429), &json!("urn:nearcast:problem:overloaded"))
+    );
+    assert!(taken > 0, "two seconds' worth may come at once");
+    assert_eq!(car.request(json!({"op": "subscribe", "id": "small", "filters": [{}]})).await["op"], "ok");
+    assert_eq!(other.request(large.clone()).await["op"], "ok", "who has another connection does not feel it");
+    let text = program.http().get("/metrics").await.expect(200).text();
+    assert!(text.contains("nearcast_admission_refused_total{cause=\"load\"} 1\n"), "{text}");
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_says_who_it_is_has_one_rate_over_all_its_connections_and_a_tenant_over_all_its_clients()
  {
     let config = "[limits]\nevents_per_second = 20\n[quotas]\ntenant_events_per_second = 30\n";
