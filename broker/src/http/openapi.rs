@@ -6,8 +6,9 @@ use axum::extract::Path;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
+use utoipa::openapi::schema::AnyOfBuilder;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{self, ContentBuilder, Ref, ResponseBuilder};
+use utoipa::openapi::{self, ContentBuilder, Ref, RefOr, ResponseBuilder, Schema};
 use utoipa::{Modify, OpenApi};
 use utoipa_swagger_ui::Config;
 
@@ -45,7 +46,7 @@ use crate::refusal::Refusal;
         super::figures::readyz,
     ),
     components(schemas(wire::ClientFrame, wire::ServerFrame)),
-    modifiers(&Refusals),
+    modifiers(&Refusals, &Areas),
     tags(
         (name = "events", description = "Publishing"),
         (name = "subscriptions", description = "What a client wants"),
@@ -71,6 +72,24 @@ impl Modify for Refusals {
                 add("4XX", "Not answered");
                 add("503", "The broker is overloaded, starting or stopping, or its disk takes nothing");
             }
+        }
+    }
+}
+
+/// Which form an area has is told by its members, and the first that fits counts: `oneOf`, as which untagged types are described, would refuse
+/// a circle that stays, because it also reads as one that follows.
+struct Areas;
+
+impl Modify for Areas {
+    fn modify(&self, api: &mut openapi::OpenApi) {
+        let schemas = &mut api.components.get_or_insert_default().schemas;
+        let Some(area) = schemas.get_mut("Area") else { return };
+        if let RefOr::T(Schema::OneOf(forms)) = area {
+            let mut any = AnyOfBuilder::new().description(forms.description.take());
+            for form in std::mem::take(&mut forms.items) {
+                any = any.item(form);
+            }
+            *area = any.into();
         }
     }
 }

@@ -15,7 +15,7 @@ pub struct Subscription {
     /// The alternatives, at least one.
     pub filters: Vec<Filter>,
     /// What is told: events, or enters, exits or both.
-    #[serde(default = "default_on")]
+    #[serde(default = "default_on", skip_serializing_if = "is_default_on")]
     pub on: Vec<On>,
     /// Of transitions: whether a new subscription begins with an enter for each object that is inside already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct Subscription {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hysteresis_m: Option<f64>,
     /// Whether it outlives its connection and matches are kept until acknowledged.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub durable: bool,
     /// What happens when the client does not keep up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +75,10 @@ pub struct Activity {
 
 fn default_on() -> Vec<On> {
     vec![On::Event]
+}
+
+fn is_default_on(on: &[On]) -> bool {
+    on == [On::Event]
 }
 
 /// An area and a condition.

@@ -12,6 +12,7 @@ pub struct Feature {
     pub kind: FeatureKind,
     /// A text or a number; the broker makes one when it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
     pub id: Option<Value>,
     /// Where it happened.
     pub geometry: PointGeometry,

@@ -14,6 +14,7 @@ pub enum ClientFrame {
     Subscribe {
         /// Comes back in the answer: a number or a text.
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
         reference: Option<Value>,
         /// The subscription with its id.
         #[serde(flatten)]
@@ -23,6 +24,7 @@ pub enum ClientFrame {
     Unsubscribe {
         /// Comes back in the answer.
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
         reference: Option<Value>,
         /// Which.
         id: String,
@@ -31,6 +33,7 @@ pub enum ClientFrame {
     Move {
         /// With it the move is answered once it is in force.
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
         reference: Option<Value>,
         /// The position. Empty where it is told by a track.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -49,6 +52,7 @@ pub enum ClientFrame {
     Publish {
         /// Comes back in the answer.
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
         reference: Option<Value>,
         /// The trace that it belongs to, as W3C Trace Context writes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,6 +72,7 @@ pub enum ClientFrame {
     Auth {
         /// Comes back in the answer.
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
         reference: Option<Value>,
         /// The JSON Web Token.
         token: String,
@@ -94,12 +99,14 @@ pub enum ServerFrame {
     Ok {
         /// The request's.
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
         reference: Option<Value>,
     },
     /// A request was not carried out.
     Problem {
         /// The request's, where it could be read.
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
         reference: Option<Value>,
         /// Why.
         problem: Problem,
@@ -207,8 +214,8 @@ mod tests {
             assert_eq!(serde_json::to_string(&read).unwrap(), text);
         }
         for text in [
-            r#"{"op":"subscribe","ref":1,"id":"s1","filters":[{"area":{"radius_m":5.0}}],"on":["event"],"durable":false}"#,
-            r#"{"op":"subscribe","id":"s1","filters":[{"area":{"nearest":3}}],"on":["enter","exit"],"initial":true,"dwell_s":2.5,"hysteresis_m":10.0,"durable":false}"#,
+            r#"{"op":"subscribe","ref":1,"id":"s1","filters":[{"area":{"radius_m":5.0}}]}"#,
+            r#"{"op":"subscribe","id":"s1","filters":[{"area":{"nearest":3}}],"on":["enter","exit"],"initial":true,"dwell_s":2.5,"hysteresis_m":10.0}"#,
             r#"{"op":"move","coordinates":[9.0,45.0]}"#,
             r#"{"op":"move","ref":1,"track":[[9.0,45.0,1700000000.5],[9.1,45.0,1700000001.0]],"accuracy_m":5.0}"#,
             r#"{"op":"publish","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","tracestate":"a=1","event":{"type":"Feature","geometry":{"type":"Point","coordinates":[9.0,45.0]},"properties":null}}"#,

@@ -9,6 +9,8 @@ mod explain;
 mod feature;
 mod frame;
 mod problem;
+#[cfg(feature = "openapi")]
+mod schema;
 
 pub use document::{
     Accepted, Activity, Area, ClientFigures, Clients, Delivered, Deliveries, DeliveryState, Filter,
