@@ -4,21 +4,24 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help demo test api-test gpu-test check bench bench-all micro soak fuzz ptx
+.PHONY: help demo test api-test contract-test gpu-test check bench bench-all micro soak fuzz ptx
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-13s %s\n", $$1, $$2 }'
 
 demo: ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"
 	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
 
 test: ## Run every test
 	$(CARGO) test --workspace --locked
-	$(MAKE) api-test
+	$(MAKE) api-test contract-test
 
 api-test: ## Hold answers against the OpenAPI document; needs python3, and the network once
 	$(CARGO) build --locked --package broker --bin nearcast
 	broker/tests/openapi/run target/debug/nearcast target/openapi
+
+contract-test: ## Hold the AsyncAPI document and the frames of the vectors against each other; needs node, and the network once
+	clients/contract/check/run
 
 # A run under a sanitizer is small. racecheck, which watches what a block shares, would take minutes for the random worlds.
 SANITIZERS := memcheck racecheck initcheck synccheck

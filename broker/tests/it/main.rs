@@ -9,6 +9,7 @@ mod admission;
 mod authorisation;
 mod bad_input;
 mod clients;
+mod contract;
 mod delivery;
 mod demo;
 mod durable;
