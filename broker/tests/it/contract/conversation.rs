@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{list, text, vectors};
-use crate::harness::{Http, Program, Serve, Ws, eventually, feature};
+use crate::harness::{Http, Program, Serve, Sse, Ws, eventually, feature};
 
 const HOME: [f64; 2] = [9.0, 45.0];
 const AWAY: [f64; 2] = [9.1, 45.0];
@@ -178,12 +178,24 @@ async fn losses() -> Vec<Value> {
     }
     let mut walker = Ws::resume(address, "walker", &epoch, 0).await;
     take(&mut walker, 1, &mut heard).await;
+    let mut stream = Sse::resume(address, "walker", &format!("{epoch}:0")).await;
+    publish(&http, &feature("e", HOME, json!({}))).await;
+    for _ in 0..2 {
+        let message = stream.next().await;
+        let frame = message.frame();
+        let offset = frame.get("offset").or(frame.get("to")).expect("where it is");
+        assert_eq!(
+            (message.id.as_str(), json!(message.event)),
+            (format!("{epoch}:{offset}").as_str(), frame["op"].clone())
+        );
+        heard.push(frame);
+    }
     let mut sleeper = program.ws("sleeper").await;
     take(&mut sleeper, 3, &mut heard).await;
-    sleeper.send(&json!({"op": "ack", "offset": 3})).await;
+    sleeper.send(&json!({"op": "ack", "offset": 4})).await;
     sleeper.assert_quiet().await;
     let epoch = text(&sleeper.ready["epoch"]).to_owned();
-    for (epoch, offset) in [(epoch.as_str(), 2), ("another", 5)] {
+    for (epoch, offset) in [(epoch.as_str(), 3), ("another", 9)] {
         let mut again = Ws::resume(address, "sleeper", epoch, offset).await;
         take(&mut again, 2, &mut heard).await;
     }
