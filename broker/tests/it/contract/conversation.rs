@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{list, text, vectors};
-use crate::harness::{Http, Program, Serve, Sse, Ws, eventually, feature};
+use super::{list, publish, text, vectors};
+use crate::harness::{Program, Serve, Sse, Ws, eventually, feature};
 
 const HOME: [f64; 2] = [9.0, 45.0];
 const AWAY: [f64; 2] = [9.1, 45.0];
@@ -75,10 +75,6 @@ async fn take(socket: &mut Ws, count: usize, heard: &mut Vec<Value>) {
     for _ in 0..count {
         heard.push(socket.next().await);
     }
-}
-
-async fn publish(http: &Http, event: &Value) {
-    http.post("/v1/events", "application/geo+json", event.to_string()).await.expect(202);
 }
 
 fn with(mut event: Value, member: &str, value: Value) -> Value {

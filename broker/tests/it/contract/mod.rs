@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::harness::Http;
+
 /// A file of the contract.
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients/contract").join(name)
@@ -48,4 +50,11 @@ fn by_value(value: &Value) -> Value {
         }
         Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
     }
+}
+
+/// Publishes an event, and waits until it is dealt out: in the queue of an engine an alarm would overtake it.
+async fn publish(http: &Http, event: &Value) {
+    http.post("/v1/events", "application/geo+json", event.to_string()).await.expect(202);
+    // Each engine answers this behind what was in its queue.
+    http.get("/v1/clients").await.expect(200);
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{by_value, list, text, vectors};
-use crate::harness::{Http, Program, Serve, Ws, eventually};
+use super::{by_value, list, publish, text, vectors};
+use crate::harness::{Program, Serve, Ws, eventually};
 
 /// One sequence that goes on.
 struct Replay {
@@ -153,8 +153,4 @@ impl Replay {
 
 fn take(frame: &mut Value, member: &str) -> Option<Value> {
     frame.as_object_mut()?.remove(member)
-}
-
-async fn publish(http: &Http, event: &Value) {
-    http.post("/v1/events", "application/geo+json", event.to_string()).await.expect(202);
 }
