@@ -186,7 +186,8 @@ impl<'w> Walk<'w> {
     fn enter_member(&mut self, name: &str) {
         json::push_name(&mut self.pointer, name);
         if self.flattens {
-            if !self.name.is_empty() {
+            // The members of `properties` itself, one of which may have an empty name, stand alone.
+            if self.depth > 1 {
                 self.name.push('.');
             }
             self.name.push_str(name);
@@ -371,6 +372,7 @@ mod tests {
             r#"{"a":{"b":{"c":1}},"d":true,"e":null,"f":{},"g":"x"}"#,
             &[("a.b.c", 1.0.into()), ("d", true.into()), ("g", "x".into())],
         );
+        check_flat(r#"{"":{"b":1},"a":{"":2}}"#, &[(".b", 1.0.into()), ("a.", 2.0.into())]);
     }
 
     #[test]
