@@ -12,6 +12,7 @@ mod clients;
 mod contract;
 mod delivery;
 mod demo;
+mod documentation;
 mod durable;
 mod durable_faults;
 #[cfg(feature = "gpu")]
