@@ -94,6 +94,9 @@ impl Refusal {
     pub(crate) fn below(mut self, parent: &str) -> Self {
         if let Self::Invalid(faults) = &mut self {
             faults.iter_mut().for_each(|fault| fault.pointer.insert_str(0, parent));
+        } else if let Self::Malformed { detail, .. } = self {
+            // Line and column are those of the part alone.
+            return Self::invalid(parent, detail);
         }
         self
     }

@@ -317,6 +317,14 @@ mod tests {
     }
 
     #[test]
+    fn where_a_part_cannot_be_read_is_told_of_the_document() {
+        check_fault(
+            r#"{"filters":[{"area":{"radius_m":5,"\ud800":1}},{"wher\udc00e":"a = 1"}]}"#,
+            &["/filters/0/area", "/filters/1"],
+        );
+    }
+
+    #[test]
     fn the_normalised_form_is_a_subscription_again() {
         let text = r#"{"filters":[{"area":{"radius_m":5},"where":"NOT (a = 1 OR b = 2)"},{}],"overflow":"disconnect"}"#;
         let prepared = parse(text).unwrap();
