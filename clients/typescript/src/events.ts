@@ -1,0 +1,58 @@
+// Events: GeoJSON Features with a point.
+
+import type { Coordinates } from "./areas.js";
+
+/** What the attributes of an event may be; objects in them are flattened with dots. */
+export type Properties = Readonly<Record<string, unknown>>;
+
+/** An event, as it is published. */
+export interface Feature<P = Properties> {
+  readonly type: "Feature";
+  /** A text or a number. The SDK makes a text where there is none, so that a publish can be sent again after a broken connection. */
+  readonly id?: string | number;
+  readonly geometry: { readonly type: "Point"; readonly coordinates: Coordinates };
+  readonly properties?: P | null;
+  /** RFC 3339; the time of arrival where there is none. */
+  readonly time?: string;
+  /** For how many seconds the event stays live. */
+  readonly ttl_s?: number;
+  /** The object that the event is about: a newer event of it takes this one's place. */
+  readonly key?: string;
+  /** An alarm is taken when others are refused, and delivered before them; it may need a permission of its own. */
+  readonly priority?: "normal" | "alarm";
+  /** The event's own area: clients that are further away do not get it. */
+  readonly reach_m?: number;
+  /** Anything else is passed on. */
+  readonly [member: string]: unknown;
+}
+
+/** An event, as it is delivered: with an `id` and a `time`. `properties` are what the publisher wrote, whatever `P` says. */
+export interface DeliveredFeature<P = Properties> extends Feature<P> {
+  readonly id: string | number;
+  readonly time: string;
+  readonly properties: P;
+}
+
+/** What an event can have besides its place and its properties. */
+export type EventOptions = Partial<Omit<Feature, "type" | "geometry" | "properties">>;
+
+/** An event at a place. */
+export function event<P extends object>(coordinates: Coordinates, properties: P, options: EventOptions = {}): Feature<P> {
+  return { type: "Feature", geometry: { type: "Point", coordinates }, properties, ...options };
+}
+
+/** The event with an id, its own where it has one. */
+export function withId<P>(feature: Feature<P>, random: () => number): Feature<P> & { readonly id: string | number } {
+  return { ...feature, id: feature.id ?? newId(random) };
+}
+
+/** 120 random bits. They only have to differ, so that no cryptography is needed, which not every platform has. */
+function newId(random: () => number): string {
+  let id = "";
+  for (let i = 0; i < 5; i++) {
+    id += Math.floor(random() * 2 ** 24)
+      .toString(16)
+      .padStart(6, "0");
+  }
+  return id;
+}

@@ -1,0 +1,187 @@
+// The broker's calls over HTTP.
+
+import type { Coordinates } from "./areas.js";
+import type { Clock } from "./clock.js";
+import type { Checkpoint } from "./deliveries.js";
+import { ConnectionError, ProblemError, Timeout } from "./errors.js";
+import type { Feature } from "./events.js";
+import type { Cause, Subscription } from "./frames.js";
+import { readProblem } from "./problems.js";
+import type { Tokens } from "./tokens.js";
+
+/** A subscription as the broker shows it: normalised, conditions as text in disjunctive form. */
+export interface SubscriptionDocument extends Omit<Subscription, "filters"> {
+  readonly id: string;
+  readonly filters: readonly { readonly area?: Readonly<Record<string, unknown>>; readonly where?: string }[];
+  readonly on: readonly ("event" | "enter" | "exit")[];
+  readonly durable: boolean;
+  readonly overflow: "drop-oldest" | "keep-latest" | "disconnect";
+  /** What has happened to it; times are RFC 3339, `null` before the first. */
+  readonly activity?: {
+    readonly evaluations: number;
+    readonly last_evaluation: string | null;
+    readonly matches: number;
+    readonly last_match: string | null;
+    readonly deliveries: number;
+    readonly last_delivery: string | null;
+  };
+}
+
+/** What {@link Session.explain} asks. */
+export interface Question {
+  /** The id of one of the client's subscriptions, or one that it might have. */
+  readonly subscription: string | Subscription;
+  /** The id of a live event, or an event as if it were published now. */
+  readonly event: string | Feature<object>;
+  /** A place to put in place of the client's. */
+  readonly position?: Coordinates;
+  /** Another client than the session's, which takes a token that permits it. */
+  readonly client?: string;
+}
+
+/** Why an event comes to a client, or does not. What is not typed here is in the broker's docs/protocol.md. */
+export interface Explanation {
+  readonly matched: boolean;
+  readonly inside: boolean;
+  /** For people; the words may change. */
+  readonly why: string;
+  readonly filters: readonly {
+    readonly matched: boolean;
+    readonly area: { readonly form: string; readonly holds: boolean; readonly metres_outside: number | null };
+    readonly condition: {
+      readonly truth: "true" | "false" | "unknown";
+      readonly constraints: readonly {
+        readonly constraint: string;
+        readonly attribute: string;
+        readonly value: unknown;
+        readonly truth: "true" | "false" | "unknown";
+        readonly reason: string;
+      }[];
+    };
+  }[];
+  readonly [member: string]: unknown;
+}
+
+/** To whom an event went, and what became of that. */
+export interface EventDeliveries {
+  readonly id: string;
+  readonly deliveries: readonly {
+    readonly client: string;
+    readonly subscriptions: readonly string[];
+    readonly offset: number;
+    readonly cause: Cause;
+    readonly transition?: "enter" | "exit";
+    readonly state: "waiting" | "written" | "dropped" | "unread";
+  }[];
+  /** How many more there were than are listed. */
+  readonly omitted?: number;
+}
+
+export interface HttpOptions {
+  readonly fetch: typeof globalThis.fetch;
+  readonly clock: Clock;
+  readonly timeout_s: number;
+}
+
+interface Call {
+  readonly body?: string;
+  readonly contentType?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export class Http {
+  /** Without a slash at its end. */
+  readonly #base: string;
+  readonly #tokens: Tokens;
+  readonly #options: HttpOptions;
+
+  /** @param url of the broker: http, https, ws or wss, with a path where a proxy has put it at one */
+  constructor(url: string | URL, tokens: Tokens, options: HttpOptions) {
+    const base = String(url).replace(/^ws/, "http").replace(/\/+$/, "");
+    if (!/^https?:\/\/[^/?#]+[^?#]*$/.test(base)) {
+      throw new TypeError(`the url of a broker begins with http, https, ws or wss and has no query: ${String(url)}`);
+    }
+    this.#base = base;
+    this.#tokens = tokens;
+    this.#options = options;
+  }
+
+  socketUrl(client: string, resume: Checkpoint | undefined): string {
+    const query = resume === undefined ? "" : `?resume=${encodeURIComponent(`${resume.epoch}:${resume.offset}`)}`;
+    return `${this.#base.replace(/^http/, "ws")}${clientPath(client)}/ws${query}`;
+  }
+
+  /** Why a WebSocket of this client's is refused, asked in a way whose answer can be seen; `undefined` where it is not, or nobody is there. */
+  async refusal(client: string): Promise<ProblemError | undefined> {
+    try {
+      await this.call("GET", `${clientPath(client)}/ws`);
+    } catch (error) {
+      // That it is no request for a WebSocket is told to those who may make one.
+      if (error instanceof ProblemError && error.status !== 400 && error.status !== 426) return error;
+    }
+    return undefined;
+  }
+
+  /** Carries out a call and returns what it answers, `undefined` for nothing. A token that has just ended is asked for again, once. */
+  async call(method: string, path: string, call: Call = {}): Promise<unknown> {
+    try {
+      return await this.#once(method, path, call, await this.#token(() => this.#tokens.current()));
+    } catch (error) {
+      if (!(error instanceof ProblemError && error.code === "token-expired" && this.#tokens.renewable)) throw error;
+      return this.#once(method, path, call, await this.#token(() => this.#tokens.fresh()));
+    }
+  }
+
+  async #token(get: () => Promise<string | undefined>): Promise<string | undefined> {
+    try {
+      return await get();
+    } catch (cause) {
+      throw new ConnectionError("no token could be had", { cause });
+    }
+  }
+
+  async #once(method: string, path: string, { body, contentType, signal }: Call, token: string | undefined): Promise<unknown> {
+    const { clock, timeout_s } = this.#options;
+    const headers: Record<string, string> = {};
+    if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+    if (body !== undefined) headers["content-type"] = contentType ?? "application/json";
+    const stop = new AbortController();
+    // Kept here: not every platform has a signal keep its reason.
+    let stopped: { readonly reason: unknown } | undefined;
+    const giveUp = (reason: unknown): void => {
+      stopped ??= { reason };
+      stop.abort();
+    };
+    const abort = (): void => {
+      giveUp(signal?.reason);
+    };
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort);
+    const timer = clock.setTimeout(() => {
+      giveUp(new Timeout(`the broker has not answered for ${timeout_s} s`));
+    }, timeout_s * 1000);
+    try {
+      const answer = await this.#options.fetch(this.#base + path, {
+        method,
+        headers,
+        signal: stop.signal,
+        ...(body !== undefined && { body }),
+      });
+      const text = await answer.text();
+      if (answer.ok) return text === "" ? undefined : (JSON.parse(text) as unknown);
+      throw readProblem({ status: answer.status, header: (name) => answer.headers.get(name) }, text);
+    } catch (cause) {
+      if (cause instanceof ProblemError) throw cause;
+      if (stopped !== undefined) throw stopped.reason;
+      throw new ConnectionError("the broker cannot be reached", { cause });
+    } finally {
+      clock.clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+}
+
+/** The path of a client; its name may have any characters but control characters. */
+export function clientPath(client: string): string {
+  return `/v1/clients/${encodeURIComponent(client)}`;
+}

@@ -1,0 +1,21 @@
+// What is exported everywhere; `connect` comes with the platform.
+
+export { around, circle, corridor, everywhere, polygon, Area } from "./areas.js";
+export type { AreaDocument, Coordinates, LineGeometry, PolygonGeometry, Ring } from "./areas.js";
+export type { BackoffOptions } from "./backoff.js";
+export type { BatchOptions, MoveReport, NamedPosition, PublishReport, Rejection } from "./batches.js";
+export type { Clock, Random } from "./clock.js";
+export { and, attr, not, or, Attribute, CaselessAttribute, Condition } from "./conditions.js";
+export type { Value } from "./conditions.js";
+export type { ConnectOptions } from "./connect.js";
+export type { Checkpoint, Delivery, Gap, Message } from "./deliveries.js";
+export { BatchError, Closed, ConnectionError, NearcastError, ProblemError, QueueFull, Timeout } from "./errors.js";
+export type { Fault, Problem } from "./errors.js";
+export { event } from "./events.js";
+export type { DeliveredFeature, EventOptions, Feature, Properties } from "./events.js";
+export type { Fix, FollowOptions } from "./follow.js";
+export type { Cause, Filter, GapReason, PositionOptions, Subscription, Trace, TrackPoint } from "./frames.js";
+export type { EventDeliveries, Explanation, Question, SubscriptionDocument } from "./http.js";
+export type { Connection } from "./link.js";
+export { Session } from "./session.js";
+export type { TokenSource } from "./tokens.js";
