@@ -7,7 +7,7 @@ ARGS ?=
 .PHONY: help demo test api-test contract-test gpu-test check bench bench-all micro soak fuzz ptx
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-13s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-17s %s\n", $$1, $$2 }'
 
 demo: ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"
 	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
@@ -16,7 +16,7 @@ test: ## Run every test
 	@for tool in curl jq pgrep; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
 		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends curl jq procps; } # what the documents have one type
 	$(CARGO) test --workspace --locked
-	$(MAKE) api-test contract-test
+	$(MAKE) api-test contract-test typescript-test
 
 api-test: ## Hold answers against the OpenAPI document; needs python3, and the network once
 	$(CARGO) build --locked --package broker --bin nearcast
@@ -42,6 +42,7 @@ check: ## Formatting, lints and documentation, warnings refused
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+	$(MAKE) typescript-check
 
 bench: ## The paper's tables and figures, two minutes; ARGS="--full --out FOLDER" for all sizes
 	$(CARGO) run --locked --release --package benches --bin paper -- $(or $(ARGS),--quick)
@@ -70,6 +71,20 @@ fuzz: ## Feed readers with what nobody would send, a minute each; FOR=1h TARGET=
 		$(CARGO) +nightly fuzz run --no-cfg-fuzzing $$target fuzz/found/$$target fuzz/corpus/$$target -- \
 			-max_total_time=$$(($(subst h,*3600,$(subst m,*60,$(FOR:s=))))) -dict=fuzz/words.dict -rss_limit_mb=2048 -timeout=20 || exit 1; \
 	done
+
+.PHONY: typescript-test typescript-check
+
+typescript-test: clients/typescript/node_modules/.installed ## Test the TypeScript client against a started broker; needs Node, Chromium, and the network once
+	$(CARGO) build --locked --package broker --bin nearcast
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends chromium; }
+	cd clients/typescript && npm test
+
+typescript-check: clients/typescript/node_modules/.installed ## Formatting, lints and types of the TypeScript client
+	cd clients/typescript && npm run check
+
+clients/typescript/node_modules/.installed: clients/typescript/package-lock.json
+	cd clients/typescript && npm ci --no-audit --no-fund
+	@touch $@
 
 ptx: ## Compile the CUDA kernels that changed; fetches the compiler the first time
 	kernels/nvcc/make-ptx
