@@ -1,0 +1,90 @@
+"""nearcast: location-aware publish and subscribe.
+
+    async with nearcast.connect("http://localhost:7070", "ann") as session:
+        await session.move([9.1895, 45.4642])
+        await session.subscribe("accidents", Filter(around(500), attr("severity") >= 2))
+        async for message in session:
+            print(message)
+
+The same without asyncio is in `nearcast.sync`. What the broker does is described by its protocol (docs/protocol.md) and its conditions
+(docs/semantics.md).
+"""
+
+from . import sync
+from .api import Api
+from .areas import Area, Position, around, circle, corridor, everywhere, polygon
+from .backoff import Backoff
+from .batches import BatchError, Outcome, Rejected
+from .clock import Clock, SystemClock
+from .conditions import Attribute, Condition, Value, attr
+from .connect import connect
+from .documents import Delivered, Deliveries, Explanation
+from .errors import ClosedError, NearcastError, ProblemError, QueueFullError, TimedOutError, UnreachableError
+from .events import Feature, event
+from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
+from .positions import Fix, TrackPoint
+from .problems import Fault, Problem
+from .session import Connect, Session
+from .states import Closed, Connecting, Lost, Ready, Refused, State
+from .subscriptions import Activity, Filter, On, Overflow, SubscriptionDocument
+from .tokens import TokenProvider
+from .version import __version__
+
+__all__ = [
+    "Activity",
+    "Api",
+    "Area",
+    "Attribute",
+    "Backoff",
+    "BatchError",
+    "Cause",
+    "Checkpoint",
+    "Clock",
+    "Closed",
+    "ClosedError",
+    "Condition",
+    "Connect",
+    "Connecting",
+    "Delivered",
+    "Deliveries",
+    "Event",
+    "Explanation",
+    "Fault",
+    "Feature",
+    "Filter",
+    "Fix",
+    "Gap",
+    "Lost",
+    "Message",
+    "NearcastError",
+    "On",
+    "Outcome",
+    "Overflow",
+    "Position",
+    "Problem",
+    "ProblemError",
+    "QueueFullError",
+    "Ready",
+    "Refused",
+    "Rejected",
+    "Session",
+    "State",
+    "SubscriptionDocument",
+    "SystemClock",
+    "TimedOutError",
+    "TokenProvider",
+    "TrackPoint",
+    "Transition",
+    "UnreachableError",
+    "Value",
+    "__version__",
+    "around",
+    "attr",
+    "circle",
+    "connect",
+    "corridor",
+    "event",
+    "everywhere",
+    "polygon",
+    "sync",
+]

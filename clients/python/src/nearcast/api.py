@@ -1,0 +1,251 @@
+"""What goes over HTTP. Publishers that receive nothing need no more than this."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import uuid
+from collections.abc import AsyncIterable, Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from .areas import Position
+from .batches import BATCH, Batches, Outcome, chunks, chunks_as_they_come
+from .documents import Deliveries, Explanation
+from .endpoint import Endpoint, segment
+from .errors import ProblemError, TimedOutError, UnreachableError
+from .events import Feature
+from .options import Options
+from .outgoing import encode
+from .positions import moved
+from .problems import Problem, read_answer
+from .subscriptions import SubscriptionDocument
+from .tokens import TokenProvider, Tokens
+from .version import USER_AGENT
+
+TIMEOUT_S = 60.0
+"""So long an answer may take; a batch is held back by a broker that has much to do."""
+
+
+class Api:
+    """The broker's HTTP calls. Use it as an async context manager, or call `close` at the end."""
+
+    def __init__(
+        self, url: str, *, token: str | TokenProvider | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """Makes one; nothing is sent yet.
+
+        Args:
+            url: Where the broker is: `http://..`, `https://..`, `ws://..` or `wss://..`
+            token: A JSON Web Token, or what makes one.
+            tls: How a broker's certificate is checked, where it is not as the system does.
+        """
+        options = Options(tls=tls)
+        self._set_up(Endpoint.of(url), Tokens(token, options.clock), options)
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, tokens: Tokens, options: Options) -> Api:
+        """The one of a session, which shares its tokens."""
+        api = cls.__new__(cls)
+        api._set_up(endpoint, tokens, options)
+        return api
+
+    def _set_up(self, endpoint: Endpoint, tokens: Tokens, options: Options) -> None:
+        self._endpoint = endpoint
+        self._tokens = tokens
+        self._options = options
+        self._http: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> Api:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
+
+    async def publish(
+        self, event: Feature | Mapping[str, Any], *, traceparent: str | None = None, tracestate: str | None = None
+    ) -> None:
+        """Publishes one event; returns when it is accepted.
+
+        Raises:
+            ProblemError: It was refused.
+            UnreachableError: There was no answer; it may have been accepted.
+        """
+        headers = {"content-type": "application/geo+json", **_trace(traceparent, tracestate)}
+        await self._call("POST", "/v1/events", encode(self._identified(event)).encode(), headers)
+
+    async def publish_many(
+        self,
+        events: Iterable[Feature | Mapping[str, Any]] | AsyncIterable[Feature | Mapping[str, Any]],
+        *,
+        batch: int = BATCH,
+        traceparent: str | None = None,
+        tracestate: str | None = None,
+    ) -> Outcome:
+        """Publishes many events, so many in a request and one request at a time; the source is read no faster than the broker takes them.
+
+        What the broker asks to try again (429, 503), and what breaks, is tried again for a minute. An event that is not live may so be
+        published twice; every event has an `id` to tell.
+
+        Raises:
+            BatchError: A batch was refused as a whole, or nothing could be done for a minute.
+        """
+        batches = self.event_batches(traceparent=traceparent, tracestate=tracestate)
+        if isinstance(events, AsyncIterable):
+            async for chunk in chunks_as_they_come(events, batch, self._options.clock):
+                await batches.send(self.event_lines(chunk))
+        else:
+            for chunk in chunks(events, batch):
+                await batches.send(self.event_lines(chunk))
+        return batches.outcome
+
+    async def move_many(
+        self,
+        positions: Iterable[tuple[str, Position]] | AsyncIterable[tuple[str, Position]],
+        *,
+        batch: int = BATCH,
+    ) -> Outcome:
+        """Tells where many clients are, each by its name and position, as `publish_many` does; needs a token that may do so.
+
+        Raises:
+            BatchError: A batch was refused as a whole, or nothing could be done for a minute.
+        """
+        batches = self.position_batches()
+        if isinstance(positions, AsyncIterable):
+            async for chunk in chunks_as_they_come(positions, batch, self._options.clock):
+                await batches.send(position_lines(chunk))
+        else:
+            for chunk in chunks(positions, batch):
+                await batches.send(position_lines(chunk))
+        return batches.outcome
+
+    async def explain(
+        self,
+        client: str,
+        subscription: str | SubscriptionDocument | Mapping[str, Any],
+        event: str | Feature | Mapping[str, Any],
+        *,
+        position: Position | None = None,
+    ) -> Explanation:
+        """Why an event comes to a client, or does not.
+
+        Args:
+            client: The client's name.
+            subscription: The id of one of its subscriptions, or a subscription that it might have.
+            event: The id of a live event, or an event, taken as if it were published now.
+            position: A place to put in place of the client's.
+        """
+        question: dict[str, Any] = {"client": client, "subscription": subscription, "event": event}
+        if position is not None:
+            question["position"] = list(position)
+        answer: Explanation = await self._call("POST", "/v1/explain", encode(question).encode())
+        return answer
+
+    async def revoke(self, id: str) -> None:
+        """Ends every live event of this id; a `ProblemError` with the code `not-found` where there is none."""
+        await self._call("DELETE", f"/v1/events/{segment(id)}")
+
+    async def deliveries(self, id: str) -> Deliveries:
+        """To whom an event went, and what became of that."""
+        answer: Deliveries = await self._call("GET", f"/v1/events/{segment(id)}/deliveries")
+        return answer
+
+    async def subscriptions(self, client: str) -> list[SubscriptionDocument]:
+        """A client's subscriptions in their normal form, in the order of their ids."""
+        answer: list[SubscriptionDocument] = await self._call("GET", f"/v1/clients/{segment(client)}/subscriptions")
+        return answer
+
+    async def forget(self, client: str) -> None:
+        """Deletes a client: its position, its subscriptions, and what is kept for it. Its connections are closed."""
+        await self._call("DELETE", f"/v1/clients/{segment(client)}")
+
+    def event_batches(self, *, traceparent: str | None = None, tracestate: str | None = None) -> Batches:
+        """For who makes the batches of `publish_many` himself."""
+        headers = _trace(traceparent, tracestate)
+        return Batches(lambda body: self._lines("/v1/events", body, headers), "accepted", self._options)
+
+    def event_lines(self, events: Iterable[Feature | Mapping[str, Any]]) -> list[bytes]:
+        """Events as the lines of such a batch."""
+        return [encode(self._identified(event)).encode() for event in events]
+
+    def position_batches(self) -> Batches:
+        """For who makes the batches of `move_many` himself."""
+        return Batches(lambda body: self._lines("/v1/positions", body, {}), "moved", self._options)
+
+    def _identified(self, event: Feature | Mapping[str, Any]) -> Mapping[str, Any]:
+        return identified(event, self._options)
+
+    async def _lines(self, path: str, body: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._call(
+            "POST", path, body, {"content-type": "application/x-ndjson", **headers}
+        )
+        return answer
+
+    async def _call(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """Makes a call; the answer's document, `None` where it has none.
+
+        Raises:
+            ProblemError: The broker, or a proxy before it, answered with an error.
+            UnreachableError: There was no answer.
+            TimedOutError: Not in time.
+        """
+        headers = {"content-type": "application/json", **(headers or {})} if body is not None else {}
+        answer = await self._send(method, path, body, headers, await self._tokens.current())
+        problem = _problem(answer)
+        if problem is not None and problem.code == "token-expired" and self._tokens.renewable:
+            answer = await self._send(method, path, body, headers, await self._tokens.fresh())
+            problem = _problem(answer)
+        if problem is not None:
+            raise ProblemError(problem)
+        return json.loads(answer.content) if answer.content else None
+
+    async def _send(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], token: str | None
+    ) -> httpx.Response:
+        if self._http is None:
+            self._http = httpx.AsyncClient(
+                headers={"user-agent": USER_AGENT},
+                verify=self._endpoint.tls(self._options.tls) or False,
+                timeout=TIMEOUT_S,
+            )
+        if token is not None:
+            headers = {**headers, "authorization": f"Bearer {token}"}
+        try:
+            return await self._http.request(method, self._endpoint.http + path, content=body, headers=headers)
+        except httpx.TimeoutException as error:
+            raise TimedOutError(f"no answer within {TIMEOUT_S:g} s") from error
+        except httpx.TransportError as error:
+            raise UnreachableError(f"the broker cannot be reached: {error}") from error
+
+
+def identified(event: Feature | Mapping[str, Any], options: Options) -> Mapping[str, Any]:
+    """The event with an id of its own: by it the broker, or who receives it, can tell that it came twice."""
+    if event.get("id") is not None:
+        return event
+    return {**event, "id": str(uuid.UUID(int=options.chance.getrandbits(128), version=4))}
+
+
+def position_lines(positions: Iterable[tuple[str, Position]]) -> list[bytes]:
+    """Names and positions as the lines of a batch."""
+    return [encode({"client": client, **moved(position)}).encode() for client, position in positions]
+
+
+def _problem(answer: httpx.Response) -> Problem | None:
+    return None if answer.is_success else read_answer(answer.status_code, answer.headers, answer.content)
+
+
+def _trace(traceparent: str | None, tracestate: str | None) -> dict[str, str]:
+    trace = {"traceparent": traceparent, "tracestate": tracestate}
+    return {name: value for name, value in trace.items() if value is not None}

@@ -1,0 +1,167 @@
+"""Many elements over HTTP, so many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from .clock import Clock
+from .errors import NearcastError, ProblemError, TimedOutError, UnreachableError
+from .options import Options
+from .problems import Problem, read_problem
+
+T = TypeVar("T")
+
+BATCH = 1_000
+"""Elements in one request."""
+LINGER_S = 0.05
+"""A source that pauses for so long has what it gave sent."""
+PATIENCE_S = 60.0
+"""So long without any progress a batch is tried again."""
+REJECTED_LISTED = 1_000
+"""So many rejections of one call are listed; further ones are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """One element that was not accepted."""
+
+    index: int
+    """Which, from 0, over the whole input."""
+    problem: Problem
+    """Why."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of many elements."""
+
+    accepted: int = 0
+    """So many events were accepted, or positions are in force."""
+    rejected: list[Rejected] = field(default_factory=list)
+    """Which were not, the first thousand of them."""
+    rejected_unlisted: int = 0
+    """So many more were not."""
+
+
+class BatchError(NearcastError):
+    """A batch could not be brought to its end; `__cause__` says why."""
+
+    def __init__(self, why: str, outcome: Outcome) -> None:
+        super().__init__(why)
+        self.outcome = outcome
+        """What became of the elements before. Of the batch itself some may have been taken."""
+
+
+class Batches:
+    """Sends batches one after the other, and again where the broker asks for it."""
+
+    def __init__(self, post: Callable[[bytes], Awaitable[dict[str, Any]]], member: str, options: Options) -> None:
+        """Makes one.
+
+        Args:
+            post: Sends lines, and gives the answer.
+            member: How the answer calls what was accepted.
+            options: Clock, chance, and when a batch is tried again where the broker does not say it.
+        """
+        self._post = post
+        self._member = member
+        self._options = options
+        self._index = 0
+        self.outcome = Outcome()
+
+    async def send(self, lines: list[bytes]) -> None:
+        """Sends a batch, and returns when it is answered.
+
+        Of a batch that the broker ends midway (429 and such) it says how many elements it took, not which; the rest is sent again. If it had
+        rejected some before, as many may come twice, and those rejections are not known.
+
+        Raises:
+            BatchError: It was refused as a whole, or nothing could be done for a minute.
+        """
+        clock, failures, since = self._options.clock, 0, self._options.clock.monotonic()
+        while lines:
+            try:
+                answer = await self._post(b"\n".join(lines))
+            except (ProblemError, UnreachableError, TimedOutError) as error:
+                problem = error.problem if isinstance(error, ProblemError) else None
+                taken = problem.document.get(self._member, 0) if problem else 0
+                if isinstance(taken, int) and taken > 0:
+                    self.outcome.accepted += taken
+                    self._index += taken
+                    lines = lines[taken:]
+                    failures, since = 0, clock.monotonic()
+                if not _passes(problem) or clock.monotonic() - since >= PATIENCE_S:
+                    raise BatchError(f"a batch was not taken: {error}", self.outcome) from error
+                delay_s = self._options.backoff.delay_s(failures, self._options.chance)
+                await clock.sleep(max(delay_s, (problem.retry_after_s if problem else None) or 0))
+                failures += 1
+            else:
+                self._count(answer, len(lines))
+                return
+
+    def _count(self, answer: dict[str, Any], elements: int) -> None:
+        outcome = self.outcome
+        outcome.accepted += answer[self._member]
+        outcome.rejected_unlisted += answer.get("rejected_unlisted", 0)
+        for rejected in answer["rejected"]:
+            if len(outcome.rejected) < REJECTED_LISTED:
+                problem = read_problem(rejected["problem"])
+                outcome.rejected.append(Rejected(self._index + rejected["index"], problem))
+            else:
+                outcome.rejected_unlisted += 1
+        self._index += elements
+
+
+def _passes(problem: Problem | None) -> bool:
+    """Whether it may be otherwise a little later: the network, and what the broker or a proxy says of itself."""
+    return problem is None or problem.status in (408, 429, 502, 503, 504) or problem.code == "interrupted"
+
+
+def chunks(source: Iterable[T], size: int) -> Iterator[list[T]]:
+    """So many elements at a time."""
+    elements = iter(source)
+    while chunk := list(itertools.islice(elements, size)):
+        yield chunk
+
+
+async def chunks_as_they_come(source: AsyncIterable[T], size: int, clock: Clock) -> AsyncIterator[list[T]]:
+    """So many elements at a time, or fewer where the source pauses. At most one element is asked for ahead."""
+    elements = aiter(source)
+    chunk: list[T] = []
+    coming = asyncio.ensure_future(_next(elements))
+    timer: asyncio.Future[None] | None = None
+    try:
+        while True:
+            if chunk and timer is None:
+                timer = asyncio.ensure_future(clock.sleep(LINGER_S))
+            await asyncio.wait((coming, timer) if timer else (coming,), return_when=asyncio.FIRST_COMPLETED)
+            if coming.done():
+                element = coming.result()
+                if not element:
+                    break
+                chunk.extend(element)
+                coming = asyncio.ensure_future(_next(elements))
+            if chunk and (len(chunk) == size or (timer and timer.done())):
+                full, chunk = chunk, []
+                if timer:
+                    timer.cancel()
+                    timer = None
+                yield full
+        if chunk:
+            yield chunk
+    finally:
+        coming.cancel()
+        if timer:
+            timer.cancel()
+
+
+async def _next(elements: AsyncIterator[T]) -> tuple[T, ...]:
+    """The next element, or none at the end."""
+    try:
+        return (await anext(elements),)
+    except StopAsyncIteration:
+        return ()

@@ -1,0 +1,372 @@
+"""What keeps a session going: opens connections, tells each new one what the last one knew, and passes on what comes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+from .acks import Acknowledgements
+from .clock import within
+from .endpoint import Endpoint, segment
+from .errors import ClosedError, NearcastError, ProblemError, TimedOutError, UnreachableError
+from .inbox import Inbox
+from .link import OPEN_TIMEOUT_S, Link
+from .messages import Event, Frame, Gap, Message, OkFrame, PongFrame, ProblemFrame, ReadyFrame, read_frame
+from .options import Options
+from .outgoing import Outbound, Outgoing
+from .problems import Problem
+from .states import Closed, Connecting, Lost, Ready, Refused, State
+from .subscriptions import SubscriptionDocument
+from .tokens import Tokens
+from .whereabouts import Whereabouts
+
+log = logging.getLogger("nearcast")
+
+URGENT_TIMES = 16
+"""So many times the buffer's bound may wait while a call waits for its answer."""
+STATES_KEPT = 64
+"""So many changes of the connection wait for who watches them; of more the oldest are lost."""
+
+
+class Conversation:
+    """The connections of a session, one after the other."""
+
+    def __init__(self, endpoint: Endpoint, client: str, tokens: Tokens, options: Options) -> None:
+        self._url = f"{endpoint.ws}/v1/clients/{segment(client)}/ws"
+        self._tls = endpoint.tls(options.tls)
+        self._tokens = tokens
+        self._options = options
+        self._clock = options.clock
+        self._epoch = ""
+        self._link: Link | None = None
+        self._last_problem: Problem | None = None
+        self._lost: NearcastError | None = None
+        self._error: NearcastError | None = None
+        self._pongs: deque[asyncio.Future[None]] = deque()
+        self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
+        self._first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._closing: asyncio.Future[None] | None = None
+        self.outgoing = Outgoing()
+        self.acks = Acknowledgements(
+            self._clock, lambda offset: self.outgoing.tell_newest({"op": "ack", "offset": offset})
+        )
+        processed = self.acks.processed if options.acknowledge == "auto" else _nothing
+        self.inbox = Inbox(options.buffer, options.resume, processed)
+        self.whereabouts = Whereabouts(self.outgoing, self._refused)
+        self.subscriptions: dict[str, SubscriptionDocument] = {}
+        """Those that this session made, in the order in which they were made first."""
+        self.state: State = Connecting(1)
+        self.ready = False
+        """Whether there is a connection."""
+        self._running = asyncio.ensure_future(self._run())
+
+    async def until_ready(self) -> None:
+        """Waits for the first connection.
+
+        Raises:
+            NearcastError: There is none: it was refused for good, or none came about in time.
+        """
+        try:
+            await within(self._clock, self._options.connect_timeout_s, asyncio.shield(self._first), "no connection")
+        except TimedOutError as error:
+            why = self._lost
+            raise TimedOutError(f"{error}: {why}" if why else str(error)) from why
+
+    def ask(self, frame: Mapping[str, Any], *, again: bool) -> Outbound:
+        """Sends a request, now or when there is a connection."""
+        self.check_open()
+        outbound = self.outgoing.ask(frame, again=again)
+        self.inbox.look_again()
+        return outbound
+
+    def acknowledge(self, upto: Message | int) -> None:
+        """Sends an acknowledgement, now or when there is a connection, if it is of the present session."""
+        offset = self.inbox.offset_of(upto)
+        if offset is not None:
+            self.acks.at_once(offset)
+
+    def check_open(self) -> None:
+        """Raises what ended the session, if it is over."""
+        if self._closing is not None or isinstance(self.state, Closed):
+            raise self._error or ClosedError(1000, "the session is closed")
+
+    async def ping(self) -> None:
+        """Waits for a `pong`."""
+        self.check_open()
+        if not self.ready:
+            raise UnreachableError("there is no connection")
+        pong: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.outgoing.tell({"op": "ping"})
+        self._pongs.append(pong)
+        self.inbox.look_again()
+        await pong
+
+    def watch(self) -> Watch:
+        """What becomes of the connection, beginning with what is."""
+        watch = Watch(self.state)
+        self._watches.add(watch)
+        return watch
+
+    async def close(self) -> None:
+        """Writes what waits, within a bound, closes the connection, and ends everything."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        self.acks.flush()
+        self.inbox.look_again()
+        if not isinstance(self.state, Closed):
+            try:
+                await within(self._clock, self._options.close_timeout_s, self.outgoing.idle(), "not all was written")
+            except TimedOutError as error:
+                log.warning("closed before everything was answered: %s", error)
+        if self._link is not None:
+            await self._link.close()
+        self._running.cancel()
+        await asyncio.gather(self._running, return_exceptions=True)
+        self._end(None)
+
+    async def _run(self) -> None:
+        try:
+            await self._connect_again_and_again()
+        except Exception as error:
+            log.exception("the session broke")
+            self._end(UnreachableError(f"the session broke: {error!r}"))
+
+    async def _connect_again_and_again(self) -> None:
+        failures = attempts = 0
+        while self._closing is None:
+            attempts += 1
+            self._tell(Connecting(attempts))
+            ready_s, error = await self._connection()
+            self._lost = error
+            if self._final(error):
+                self._end(error)
+                return
+            if ready_s is not None:
+                attempts = 0
+                if ready_s >= self._options.backoff.steady_s:
+                    failures = 0
+            delay_s = self._options.backoff.delay_s(failures, self._options.chance)
+            if isinstance(error, ProblemError):
+                delay_s = max(delay_s, error.problem.retry_after_s or 0)
+            failures += 1
+            if self._closing is None:
+                self._tell(Lost(error, delay_s))
+                log.warning("no connection, trying again in %.1f s: %s", delay_s, error)
+                await self._clock.sleep(delay_s)
+
+    async def _connection(self) -> tuple[float | None, NearcastError]:
+        """One connection from its beginning to its end: for how long it was ready, if it ever was, and why it ended."""
+        began = None
+        try:
+            link = await self._open()
+            try:
+                ready = await within(self._clock, OPEN_TIMEOUT_S, self._greeted(link), "no ready")
+                began = self._clock.monotonic()
+                await self._converse(link, ready)
+            finally:
+                self._break()
+                link.abort()
+        except NearcastError as error:
+            if isinstance(error, ClosedError) and error.problem is None:
+                error.problem = self._last_problem
+            return None if began is None else self._clock.monotonic() - began, error
+
+    def _final(self, error: NearcastError) -> bool:
+        """Whether the next connection would end as this one did."""
+        if isinstance(error, ClosedError):
+            return error.code == 1008 or (error.code == 4401 and not self._tokens.renewable)
+        return isinstance(error, ProblemError) and error.status in (400, 401, 403)
+
+    async def _open(self) -> Link:
+        self._last_problem = None
+        token = await self._token()
+        received = self.inbox.received
+        query = f"?resume={quote(received.epoch, safe='')}:{received.offset}" if received else ""
+        self._link = await Link.open(self._url + query, token, self._tls)
+        return self._link
+
+    async def _token(self) -> str | None:
+        try:
+            return await self._tokens.fresh()
+        except Exception as error:
+            raise UnreachableError(f"there is no token: {error!r}") from error
+
+    async def _greeted(self, link: Link) -> ReadyFrame:
+        while True:
+            frame = self._frame(await link.receive())
+            if isinstance(frame, ReadyFrame):
+                return frame
+            if isinstance(frame, ProblemFrame):
+                self._last_problem = frame.problem
+
+    async def _converse(self, link: Link, ready: ReadyFrame) -> NoReturn:
+        self._epoch = ready.epoch
+        self._begin(self.inbox.begin(ready.epoch, ready.offset), ready)
+        tasks = [
+            asyncio.ensure_future(activity)
+            for activity in (
+                self._read(link),
+                self._write(link),
+                link.keep_alive(self._clock, lambda: self.inbox.paused),
+                self._renew(),
+            )
+        ]
+        try:
+            # Only reading always ends by an error, after all that came before.
+            await asyncio.gather(*tasks)
+            raise UnreachableError("nobody reads any more")
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, resumed: bool, ready: ReadyFrame) -> None:
+        """Tells a new connection what the application wants, in the order of the contract."""
+        unanswered = self.outgoing.broken()
+        self.ready = True
+        self.acks.begin(resumed=resumed)
+        unanswered = self.whereabouts.begin(unanswered)
+        for name, document in self.subscriptions.items():
+            # A broker that forgot the session has forgotten the durable ones, too.
+            if not resumed or not document.get("durable"):
+                self._subscribe_again(name, document)
+        for outbound in sorted(unanswered, key=lambda outbound: outbound.op == "publish"):
+            self.outgoing.add(outbound)
+        self.outgoing.look_idle()
+        if not self._first.done():
+            self._first.set_result(None)
+        log.info("connected")
+        self._tell(Ready(ready.epoch, ready.offset, resumed))
+
+    def _subscribe_again(self, id: str, document: SubscriptionDocument) -> None:
+        def settled(problem: Problem | None) -> None:
+            if problem is not None:
+                self._refused(problem, id)
+
+        self.outgoing.ask({"op": "subscribe", "id": id, **document}, again=False).settled = settled
+
+    def _break(self) -> None:
+        self.ready = False
+        self._link = None
+        self.acks.broken()
+        while self._pongs:
+            _fail(self._pongs.popleft(), UnreachableError("the connection broke"))
+
+    async def _read(self, link: Link) -> None:
+        inbox, outgoing = self.inbox, self.outgoing
+        urgent_bound = self._options.buffer * URGENT_TIMES
+        while True:
+            await inbox.room(urgent=self._urgent, urgent_bound=urgent_bound)
+            frame = self._frame(await link.receive())
+            self._last_problem = None
+            if isinstance(frame, Event | Gap):
+                inbox.put(frame)
+            elif isinstance(frame, OkFrame):
+                outgoing.answer(frame.ref, None)
+            elif isinstance(frame, ProblemFrame):
+                if not outgoing.answer(frame.ref, frame.problem):
+                    self._last_problem = frame.problem
+                    self._refused(frame.problem)
+            elif isinstance(frame, PongFrame) and self._pongs:
+                pong = self._pongs.popleft()
+                if not pong.done():
+                    pong.set_result(None)
+
+    def _urgent(self) -> bool:
+        return self.outgoing.waits or bool(self._pongs)
+
+    def _frame(self, text: str | bytes) -> Frame:
+        try:
+            return read_frame(text, self._epoch, self.inbox.generation)
+        except ValueError as error:
+            raise UnreachableError(f"this is no broker that this version understands: {error}") from error
+
+    async def _write(self, link: Link) -> None:
+        while True:
+            outbound = await self.outgoing.next()
+            if not await link.send(outbound.text):
+                return
+            self.outgoing.written(outbound)
+
+    async def _renew(self) -> None:
+        """Brings a new token before the old one ends."""
+        while (delay_s := self._tokens.renew_in_s()) is not None:
+            # A provider that gives the same one again is not asked again and again.
+            await self._clock.sleep(max(1.0, delay_s))
+            try:
+                token = await self._token()
+            except UnreachableError as error:
+                log.warning("%s", error)
+                continue
+            self.outgoing.ask({"op": "auth", "token": token}, again=False).settled = self._authorised
+
+    def _authorised(self, problem: Problem | None) -> None:
+        if problem is not None:
+            self._refused(problem)
+
+    def _refused(self, problem: Problem, subscription: str | None = None) -> None:
+        # Not its detail, which may tell a position.
+        log.warning("the broker refused something that nobody waits for: %s", problem.code)
+        self._tell(Refused(ProblemError(problem), subscription))
+
+    def _tell(self, state: State) -> None:
+        if not isinstance(state, Refused):
+            self.state = state
+        for watch in tuple(self._watches):
+            watch.push(state)
+
+    def _end(self, error: NearcastError | None) -> None:
+        if isinstance(self.state, Closed):
+            return
+        self._error = error
+        over = error or ClosedError(1000, "the session is closed")
+        self._break()
+        self.acks.broken()
+        self.inbox.end(error)
+        self.outgoing.fail(over)
+        self.whereabouts.fail(over)
+        _fail(self._first, over)
+        self._tell(Closed(error))
+
+
+class Watch(AsyncIterator[State]):
+    """Changes of a connection, until it is closed for good."""
+
+    def __init__(self, state: State) -> None:
+        self._states: deque[State] = deque([state], STATES_KEPT)
+        self._arrival = asyncio.Event()
+        self._over = False
+
+    def push(self, state: State) -> None:
+        """Adds one."""
+        self._states.append(state)
+        self._arrival.set()
+
+    async def __anext__(self) -> State:
+        if self._over:
+            raise StopAsyncIteration
+        while not self._states:
+            self._arrival.clear()
+            await self._arrival.wait()
+        state = self._states.popleft()
+        self._over = isinstance(state, Closed)
+        return state
+
+
+def _fail(future: asyncio.Future[None], error: NearcastError) -> None:
+    if not future.done():
+        future.set_exception(error)
+        # Perhaps nobody waits any more; that is no news.
+        future.exception()
+
+
+def _nothing(_offset: int, _count: int) -> None:
+    """Without automatic acknowledgements nothing follows from asking for the next message."""

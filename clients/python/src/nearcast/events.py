@@ -1,0 +1,75 @@
+"""Events as they are published: GeoJSON Features with a Point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+from .areas import Position
+
+
+class PointGeometry(TypedDict):
+    """Where an event happened."""
+
+    type: Literal["Point"]
+    coordinates: list[float]
+
+
+class _Required(TypedDict):
+    type: Literal["Feature"]
+    geometry: PointGeometry
+
+
+class Feature(_Required, total=False):
+    """An event. It may have further members, which are passed on."""
+
+    id: str | float | None
+    properties: dict[str, Any] | None
+    time: str
+    ttl_s: float
+    key: str
+    priority: Literal["normal", "alarm"]
+    reach_m: float
+
+
+def event(
+    position: Position,
+    properties: Mapping[str, Any] | None = None,
+    *,
+    id: str | float | None = None,
+    time: str | None = None,
+    ttl_s: float | None = None,
+    key: str | None = None,
+    priority: Literal["normal", "alarm"] | None = None,
+    reach_m: float | None = None,
+) -> Feature:
+    """Makes an event.
+
+    Args:
+        position: Where: `[longitude, latitude]`, or `[x, y]` in a planar world.
+        properties: The attributes. Nested objects get names joined by dots.
+        id: What it is called. `publish` gives it one where it has none, so that it can be sent again after a break.
+        time: When it happened, RFC 3339 with an offset; the time of arrival where it is absent.
+        ttl_s: For how many seconds it is live: who comes into reach of it gets it then.
+        key: The object that it is about; a newer event of this key takes its place.
+        priority: `"alarm"` goes before others, and is taken when others are refused.
+        reach_m: Clients whose position is further away do not get it.
+    """
+    feature: Feature = {
+        "type": "Feature",
+        "geometry": {"type": "Point", "coordinates": list(position)},
+        "properties": dict(properties or {}),
+    }
+    if id is not None:
+        feature["id"] = id
+    if time is not None:
+        feature["time"] = time
+    if ttl_s is not None:
+        feature["ttl_s"] = ttl_s
+    if key is not None:
+        feature["key"] = key
+    if priority is not None:
+        feature["priority"] = priority
+    if reach_m is not None:
+        feature["reach_m"] = reach_m
+    return feature

@@ -1,0 +1,91 @@
+"""Subscriptions: what a client wants to hear of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+from .areas import Area
+from .conditions import Condition
+
+On = Literal["event", "enter", "exit"]
+"""What a subscription is told: events, or that objects come inside and leave."""
+
+Overflow = Literal["drop-oldest", "keep-latest", "disconnect"]
+"""What happens at the broker when the client does not keep up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """An area and a condition, which both have to hold; absent is everywhere, and every event."""
+
+    area: Area | None = None
+    where: Condition | str | bool | Mapping[str, Any] | None = None
+    """What `attr` built, CQL2 text, or CQL2-JSON."""
+
+    def document(self) -> dict[str, Any]:
+        """As it goes over the wire."""
+        document: dict[str, Any] = {}
+        if self.area is not None and self.area.document:
+            document["area"] = dict(self.area.document)
+        if self.where is not None:
+            document["where"] = str(self.where) if isinstance(self.where, Condition) else self.where
+        return document
+
+
+class Activity(TypedDict):
+    """What happened to a subscription since it was made. Times are RFC 3339, `None` before the first."""
+
+    evaluations: int
+    last_evaluation: str | None
+    matches: int
+    last_match: str | None
+    deliveries: int
+    last_delivery: str | None
+
+
+class _Required(TypedDict):
+    filters: list[dict[str, Any]]
+
+
+class SubscriptionDocument(_Required, total=False):
+    """A subscription as it goes over the wire, and as the broker shows it in its normal form."""
+
+    id: str
+    on: list[On]
+    initial: bool
+    dwell_s: float
+    hysteresis_m: float
+    durable: bool
+    overflow: Overflow
+    activity: Activity
+
+
+def subscription(
+    filters: Filter | Sequence[Filter],
+    *,
+    on: On | Sequence[On] | None = None,
+    initial: bool | None = None,
+    dwell_s: float | None = None,
+    hysteresis_m: float | None = None,
+    durable: bool | None = None,
+    overflow: Overflow | None = None,
+) -> SubscriptionDocument:
+    """Writes a subscription; `Session.subscribe` explains what its members mean."""
+    if isinstance(filters, Filter):
+        filters = (filters,)
+    document: SubscriptionDocument = {"filters": [each.document() for each in filters]}
+    if on is not None:
+        document["on"] = [on] if isinstance(on, str) else list(on)
+    if initial is not None:
+        document["initial"] = initial
+    if dwell_s is not None:
+        document["dwell_s"] = dwell_s
+    if hysteresis_m is not None:
+        document["hysteresis_m"] = hysteresis_m
+    if durable is not None:
+        document["durable"] = durable
+    if overflow is not None:
+        document["overflow"] = overflow
+    return document
