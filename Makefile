@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help demo test api-test contract-test gpu-test check bench bench-all micro soak fuzz ptx
+.PHONY: help demo test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-17s %s\n", $$1, $$2 }'
@@ -16,7 +16,7 @@ test: ## Run every test
 	@for tool in curl jq pgrep; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
 		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends curl jq procps; } # what the documents have one type
 	$(CARGO) test --workspace --locked
-	$(MAKE) api-test contract-test typescript-test
+	$(MAKE) api-test contract-test python-test typescript-test
 
 api-test: ## Hold answers against the OpenAPI document; needs python3, and the network once
 	$(CARGO) build --locked --package broker --bin nearcast
@@ -24,6 +24,13 @@ api-test: ## Hold answers against the OpenAPI document; needs python3, and the n
 
 contract-test: ## Hold the AsyncAPI document and the frames of the vectors against each other; needs node, and the network once
 	clients/contract/check/run
+
+python-test: ## Run the Python client's tests against the broker; needs python3, and the network once
+	$(CARGO) build --locked --package broker --bin nearcast
+	clients/python/test tests
+
+python-check: ## Formatting, lints and types of the Python client
+	clients/python/test check
 
 # A run under a sanitizer is small. racecheck, which watches what a block shares, would take minutes for the random worlds.
 SANITIZERS := memcheck racecheck initcheck synccheck
@@ -42,7 +49,7 @@ check: ## Formatting, lints and documentation, warnings refused
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
-	$(MAKE) typescript-check
+	$(MAKE) python-check typescript-check
 
 bench: ## The paper's tables and figures, two minutes; ARGS="--full --out FOLDER" for all sizes
 	$(CARGO) run --locked --release --package benches --bin paper -- $(or $(ARGS),--quick)
