@@ -43,7 +43,8 @@ impl Bucket {
         let mut left = self.left();
         #[expect(clippy::cast_precision_loss, reason = "nothing is that large")]
         let rest = self.filled(&left, now) - count as f64;
-        let pause = Duration::from_secs_f64((-rest).max(0.0) / f64::from(self.per_second));
+        let pause = Duration::try_from_secs_f64((-rest).max(0.0) / f64::from(self.per_second));
+        let pause = pause.unwrap_or(Duration::MAX);
         if pause > longest {
             return None;
         }

@@ -8,7 +8,8 @@ use std::time::Instant;
 use tokio::sync::Semaphore;
 
 use super::bucket::Bucket;
-use super::turns::TURNS;
+use super::changes::OF_ONE;
+use super::turns::Turns;
 
 /// The requests of one client, one connection or one tenant.
 #[derive(Debug)]
@@ -17,10 +18,11 @@ pub(crate) struct Flow {
     under_way: AtomicUsize,
     pub(super) events: Bucket,
     pub(super) moves: Bucket,
-    /// Bytes of large documents.
-    pub(super) changes: Bucket,
-    /// Of its moves, as many as are not under way.
-    pub(super) turns: Semaphore,
+    /// Of large documents.
+    pub(super) change_bytes: Bucket,
+    /// How many more changes it may have under way.
+    pub(super) changing: Arc<Semaphore>,
+    pub(super) turns: Turns,
 }
 
 /// Events, moves and bytes of large documents that one flow may have in a second; 0 for any number.
@@ -67,14 +69,13 @@ pub(crate) struct Pass(Publisher);
 impl Flow {
     pub(super) fn new(rates: Rates) -> Arc<Self> {
         let now = Instant::now();
-        let changes = Bucket::holding(rates.change_bytes, CHANGES_AT_ONCE_S, now);
-        let (events, moves) = (Bucket::new(rates.events, now), Bucket::new(rates.moves, now));
         Arc::new(Self {
             under_way: AtomicUsize::new(0),
-            events,
-            moves,
-            changes,
-            turns: Semaphore::new(TURNS),
+            events: Bucket::new(rates.events, now),
+            moves: Bucket::new(rates.moves, now),
+            change_bytes: Bucket::holding(rates.change_bytes, CHANGES_AT_ONCE_S, now),
+            changing: Arc::new(Semaphore::new(OF_ONE)),
+            turns: Turns::default(),
         })
     }
 
@@ -84,7 +85,7 @@ impl Flow {
 
     /// Whether a new one would do as well, as far as its rates are concerned.
     fn is_rested(&self, now: Instant) -> bool {
-        [&self.events, &self.moves, &self.changes].iter().all(|bucket| bucket.is_full(now))
+        [&self.events, &self.moves, &self.change_bytes].iter().all(|bucket| bucket.is_full(now))
     }
 }
 

@@ -28,10 +28,11 @@ use crate::refusal::Refusal;
 use crate::shard::Shards;
 use crate::tenant;
 use changes::Changes;
+pub(crate) use changes::{Change, Weighed};
 pub(crate) use flows::{Flow, Pass, Publisher};
 use flows::{Flows, Rates};
 use lag::Lag;
-pub(crate) use turns::{Turn, Turns};
+pub(crate) use turns::Turn;
 
 /// Decides what is taken.
 pub(crate) struct Admission {
@@ -140,32 +141,27 @@ impl Admission {
         published.map_err(|refusal| self.refused(refusal))
     }
 
-    /// The turns of who sends moves.
-    pub(crate) fn turns(&self, publisher: &Publisher) -> Turns {
-        Turns::new(&publisher.own, self.patience)
-    }
-
     /// Takes a move of a client, by its name inside, or refuses it. A sender with many under way is held back. What comes back goes
     /// with the move until it is carried out.
     pub(crate) async fn client_move(
         &self,
+        publisher: &Publisher,
         client: &str,
         has_track: bool,
-        turns: &mut Turns,
     ) -> Result<Arc<Turn>, Refusal> {
         self.check_moves(client, Instant::now())?;
-        let turn = if has_track { turns.alone().await } else { turns.next().await };
+        let turn = Turn::of_move(&publisher.own, has_track, self.patience).await;
         turn.map_err(|refusal| self.refused(refusal))
     }
 
-    /// Reads a document with conditions, of so many bytes.
-    pub(crate) async fn read<T: Send + 'static>(
+    /// Reads a document with conditions, of so many bytes. What comes back beside it goes with it until it is carried out.
+    pub(crate) async fn read<T: Weighed + Send + 'static>(
         &self,
         publisher: &Publisher,
         bytes: usize,
         read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
-        let read = self.changes.read(&publisher.own, bytes, read).await;
+    ) -> Result<(T, Change), Refusal> {
+        let read = self.changes.read(publisher, bytes, read).await;
         read.map_err(|refusal| self.refused(refusal))
     }
 

@@ -1,76 +1,113 @@
-//! Turns: what is held back rather than refused, so that nobody waits behind one flow's flood of it.
+//! Turns: moves are held back rather than refused, so that nobody waits behind one flow's flood of them.
 
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
+
+use tokio::sync::Semaphore;
 
 use super::flows::Flow;
 use crate::refusal::Refusal;
 
-/// Moves of one turn.
-const MOVES: u32 = 32;
+/// Turns that a flow has under way at once.
+const TURNS: u32 = 4;
 
-/// Turns that a flow has under way at once: what an engine does meanwhile is a fraction of a millisecond, unless there are tracks.
-pub(super) const TURNS: usize = 4;
+/// Moves of one turn at most.
+const MOVES: u64 = 32;
 
-/// The turns of a flow, for one of those who send its moves.
+/// What the moves of one turn may take an engine together, as far as those before them tell.
+const TURN_NS: u64 = 500_000;
+
+/// What a move takes as long as none has told: many more than most do.
+const UNKNOWN_NS: u64 = 100_000;
+
+/// One part in so many of what a move takes is of the last one.
+const MEAN: u64 = 8;
+
+/// The turns of a flow.
 #[derive(Debug)]
-pub(crate) struct Turns {
-    flow: Arc<Flow>,
-    /// How long a sender is held back before it is refused.
-    patience: Duration,
-    /// The last one, as long as a move of it is under way: whoever sends nothing holds nothing.
-    current: Weak<Turn>,
-    /// Moves that it has room for.
-    left: u32,
+pub(super) struct Turns {
+    permits: Semaphore,
+    /// The last one, as long as a move of it is under way, and how many more it has room for: whoever sends nothing holds nothing.
+    /// A std mutex: held for a look.
+    current: Mutex<(Weak<Turn>, u64)>,
+    /// What a move takes an engine.
+    move_ns: AtomicU64,
 }
 
 /// Some moves of a flow on their way to an engine. It is over when the last of them has been carried out.
 #[derive(Debug)]
-pub(crate) struct Turn(Arc<Flow>);
+pub(crate) struct Turn {
+    flow: Arc<Flow>,
+    permits: u32,
+}
 
-impl Turns {
-    pub(super) fn new(flow: &Arc<Flow>, patience: Duration) -> Self {
-        Self { flow: Arc::clone(flow), patience, current: Weak::new(), left: 0 }
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            permits: Semaphore::new(TURNS as usize),
+            current: Mutex::new((Weak::new(), 0)),
+            move_ns: AtomicU64::new(UNKNOWN_NS),
+        }
     }
+}
 
-    /// The turn of a move. Waits while the flow has as many under way as it may.
-    pub(super) async fn next(&mut self) -> Result<Arc<Turn>, Refusal> {
-        if self.left > 0
-            && let Some(turn) = self.current.upgrade()
+impl Turn {
+    /// The turn of a move. Waits while the flow has as many under way as it may. A track has one of its own.
+    pub(super) async fn of_move(
+        flow: &Arc<Flow>,
+        has_track: bool,
+        patience: Duration,
+    ) -> Result<Arc<Self>, Refusal> {
+        let turns = &flow.turns;
+        let move_ns = turns.move_ns.load(Ordering::Relaxed).max(1);
+        let moves = if has_track { 1 } else { (TURN_NS / move_ns).clamp(1, MOVES) };
+        if moves > 1
+            && let Some(turn) = turns.shared()
         {
-            self.left -= 1;
             return Ok(turn);
         }
-        let turn = self.begin().await?;
-        self.current = Arc::downgrade(&turn);
-        self.left = MOVES - 1;
-        Ok(turn)
-    }
-
-    /// A turn of its own, for a move that may take as long as many.
-    pub(super) async fn alone(&mut self) -> Result<Arc<Turn>, Refusal> {
-        self.left = 0;
-        self.begin().await
-    }
-
-    async fn begin(&self) -> Result<Arc<Turn>, Refusal> {
-        let turns = &self.flow.turns;
-        let permit = match turns.try_acquire() {
+        // One that takes longer than a turn goes alone.
+        let permits = if move_ns > TURN_NS { TURNS } else { 1 };
+        let permit = match turns.permits.try_acquire_many(permits) {
             Ok(permit) => permit,
-            Err(_) => match tokio::time::timeout(self.patience, turns.acquire()).await {
+            Err(_) => match tokio::time::timeout(patience, turns.permits.acquire_many(permits)).await {
                 Ok(Ok(permit)) => permit,
                 Ok(Err(_)) | Err(_) => return Err(Refusal::Overloaded),
             },
         };
         // Given back by the turn.
         permit.forget();
-        Ok(Arc::new(Turn(Arc::clone(&self.flow))))
+        let turn = Arc::new(Self { flow: Arc::clone(flow), permits });
+        if moves > 1 {
+            *turns.current.lock().unwrap_or_else(PoisonError::into_inner) =
+                (Arc::downgrade(&turn), moves - 1);
+        }
+        Ok(turn)
+    }
+
+    /// A move of it has taken an engine so long.
+    pub(crate) fn took(&self, time: Duration) {
+        let move_ns = &self.flow.turns.move_ns;
+        let before = move_ns.load(Ordering::Relaxed);
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / MEAN);
+        move_ns.store((before / MEAN * (MEAN - 1)).saturating_add(time / MEAN), Ordering::Relaxed);
+    }
+}
+
+impl Turns {
+    /// The last turn, if it has room for another move.
+    fn shared(&self) -> Option<Arc<Turn>> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let (turn, left) = &mut *current;
+        *left = left.checked_sub(1)?;
+        turn.upgrade()
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.turns.add_permits(1);
+        self.flow.turns.permits.add_permits(self.permits as usize);
     }
 }
 
@@ -83,35 +120,43 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(10);
 
-    #[tokio::test]
-    async fn a_flow_has_so_many_moves_under_way_and_no_more() {
-        let flow = Flow::new(Rates::default());
-        let [mut first, mut second] = [(); 2].map(|()| Turns::new(&flow, PATIENCE));
-        let mut under_way = Vec::new();
-        while let Some(turn) = first.next().now_or_never() {
-            under_way.push(turn.unwrap());
-        }
-        assert_eq!(under_way.len(), TURNS * MOVES as usize);
-        assert_eq!(second.next().await.unwrap_err(), Refusal::Overloaded);
-        // One that is over makes room for the next, of whomever.
-        under_way.drain(..MOVES as usize);
-        under_way.push(second.next().now_or_never().expect("a turn is over").unwrap());
-        assert!(first.next().now_or_never().is_none());
-        under_way.clear();
-        // A move that has a turn of its own shares it with none that comes behind it.
-        let alone = first.alone().now_or_never().expect("no turn is under way").unwrap();
-        assert!(!Arc::ptr_eq(&alone, &first.next().await.unwrap()));
-        drop(alone);
-        assert_eq!(flow.turns.available_permits(), TURNS);
+    /// As many moves as may be under way, when each takes so long.
+    fn under_way(flow: &Arc<Flow>, each: Duration) -> Vec<Arc<Turn>> {
+        let turn = Turn::of_move(flow, false, PATIENCE).now_or_never().expect("none is under way").unwrap();
+        (0..200).for_each(|_| turn.took(each));
+        drop(turn);
+        std::iter::from_fn(|| Turn::of_move(flow, false, PATIENCE).now_or_never())
+            .map(Result::unwrap)
+            .collect()
     }
 
     #[tokio::test]
-    async fn who_sends_nothing_holds_nothing() {
+    async fn a_flow_has_so_many_moves_under_way_and_no_more() {
         let flow = Flow::new(Rates::default());
-        let mut senders: Vec<_> = (0..3 * TURNS).map(|_| Turns::new(&flow, PATIENCE)).collect();
-        for sender in &mut senders {
-            drop(sender.next().now_or_never().expect("nothing is under way"));
+        for (each, expected) in [
+            (Duration::from_micros(1), 128),
+            (Duration::from_micros(100), 20),
+            (Duration::from_micros(400), 4),
+            (Duration::from_millis(200), 1),
+        ] {
+            let mut turns = under_way(&flow, each);
+            assert!(turns.len().abs_diff(expected) <= expected / 5, "{each:?}: {}", turns.len());
+            assert_eq!(Turn::of_move(&flow, false, PATIENCE).await.unwrap_err(), Refusal::Overloaded);
+            // One that is over makes room.
+            turns.drain(..turns.len().min(MOVES as usize));
+            assert!(Turn::of_move(&flow, false, PATIENCE).now_or_never().is_some());
         }
-        assert_eq!(flow.turns.available_permits(), TURNS);
+        assert_eq!(flow.turns.permits.available_permits(), TURNS as usize);
+    }
+
+    #[tokio::test]
+    async fn a_track_shares_its_turn_with_none() {
+        let flow = Flow::new(Rates::default());
+        let next = |has_track| Turn::of_move(&flow, has_track, PATIENCE).now_or_never();
+        let first = next(false).expect("none is under way").unwrap();
+        let tracks: Vec<_> = std::iter::from_fn(|| next(true)).collect();
+        assert_eq!(tracks.len(), TURNS as usize - 1);
+        // What began before goes on.
+        assert!(Arc::ptr_eq(&first, &next(false).expect("it has room").unwrap()));
     }
 }

@@ -44,7 +44,7 @@ pub(crate) async fn explain(
         let reader = QuestionReader { world: *world, behalf: asker.behalf(), features, subscriptions };
         reader.parse(body::text(&body)?).map(Box::new)
     };
-    let question = app.admission.read(&publisher, bytes, read).await?;
+    let (question, _change) = app.admission.read(&publisher, bytes, read).await?;
     let client = path::client_name_in_document(&app, &permit, &question.client)?;
     // Where nobody has to say who they are, whoever asks may as well be the client.
     let to_itself = permit.tenant.is_none() || permit.client.as_deref() == Some(tenant::outside(&client));

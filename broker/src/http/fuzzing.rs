@@ -97,10 +97,9 @@ async fn converse(text: &str) {
     let permit = Renewable::new(Arc::new(Permit::of_everything()));
     let asker = Asker { app: Arc::clone(&app), client, outbox, permit, publisher };
     let mut answers = Answers::new(&app, &asker.outbox);
-    let mut turns = app.admission.turns(&asker.publisher);
     let mut expected = Vec::new();
     for frame in text.split('\n') {
-        let in_order = asker.frame(frame, &mut turns, &mut answers).await;
+        let in_order = asker.frame(frame, &mut answers).await;
         let read = serde_json::from_str::<Value>(frame).ok();
         let member =
             |name: &str| read.as_ref().and_then(|frame| frame.get(name)).filter(|value| !value.is_null());

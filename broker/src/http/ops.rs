@@ -8,7 +8,7 @@ use super::batch::Work as _;
 use super::body::Bound;
 use super::events::Publish;
 use super::{App, encode, positions};
-use crate::admission::{Publisher, Turns};
+use crate::admission::Publisher;
 use crate::auth::{Renewable, Scope, Token};
 use crate::ingest::json::{self, Members};
 use crate::outbox::Outbox;
@@ -32,9 +32,9 @@ pub(crate) struct Asker {
 
 impl Asker {
     /// Carries a frame out and answers it, or lets its answer wait; says whether it was in order.
-    pub(crate) async fn frame(&self, text: &str, turns: &mut Turns, answers: &mut Answers) -> bool {
+    pub(crate) async fn frame(&self, text: &str, answers: &mut Answers) -> bool {
         let mut reference = None;
-        match self.carry_out(text, &mut reference, turns, answers).await {
+        match self.carry_out(text, &mut reference, answers).await {
             Ok(Answer::Ok) => answers.push(encode::ok(reference)),
             Ok(Answer::Pong) => answers.push(r#"{"op":"pong"}"#),
             Ok(Answer::Silence) => {}
@@ -53,7 +53,6 @@ impl Asker {
         &self,
         text: &'a str,
         reference: &mut Option<&'a str>,
-        turns: &mut Turns,
         answers: &mut Answers,
     ) -> Result<Answer, Refusal> {
         let mut members = Members::read(text)?;
@@ -71,7 +70,7 @@ impl Asker {
             "\"unsubscribe\"" => self.unsubscribe(members).await,
             "\"move\"" => {
                 Bound::of_position(&self.app).check(text)?;
-                self.move_to(members, text.len(), reference.is_some(), turns).await
+                self.move_to(members, text.len(), reference.is_some()).await
             }
             "\"publish\"" => {
                 self.permit.require(Scope::Publish)?;
@@ -106,11 +105,16 @@ impl Asker {
             }
             app.subscriptions.parse_members(&id, members)?.on_behalf(permit.behalf()).map(Box::new)
         };
-        let subscription = self.app.admission.read(&self.publisher, bytes, read).await?;
+        let (subscription, change) = self.app.admission.read(&self.publisher, bytes, read).await?;
         answers.all().await;
+        if self.outbox.is_closing() {
+            // The client may have been deleted while this was held back.
+            return Ok(Answer::Silence);
+        }
         let owner = Some(Arc::clone(&self.outbox));
         let answer = Some(encode::ok(reference).into());
-        let install = |client, reply| Command::Install { client, subscription, owner, answer, reply };
+        let change = Some(change);
+        let install = |client, reply| Command::Install { client, subscription, change, owner, answer, reply };
         self.app.shards.ask(&self.client, install).await??;
         Ok(Answer::Silence)
     }
@@ -138,12 +142,12 @@ impl Asker {
         mut members: Members<'_>,
         bytes: usize,
         is_wanted: bool,
-        turns: &mut Turns,
     ) -> Result<Answer, Refusal> {
         let told = self.app.positions.parse_members(&mut members, bytes)?;
         let receipt = self.app.shards.receipt();
         let behalf = self.permit.behalf();
-        positions::move_client(&self.app, behalf, &self.client, told, turns, receipt.as_ref()).await?;
+        positions::move_client(&self.app, &self.publisher, behalf, &self.client, told, receipt.as_ref())
+            .await?;
         Ok(match receipt {
             Some(receipt) => Answer::Later { receipt, is_wanted },
             None if is_wanted => Answer::Ok,
@@ -261,7 +265,6 @@ mod tests {
         let publisher = app.admission.publisher(&Permit::of_everything(), &flow);
         let asker = Asker { app: Arc::clone(&app), client, outbox, permit, publisher };
         let mut answers = Answers::new(&app, &asker.outbox);
-        let mut turns = app.admission.turns(&asker.publisher);
 
         let mut expected = vec![r#"{"op":"ready""#.to_owned()];
         for index in 0..100 {
@@ -281,7 +284,7 @@ mod tests {
                 let reference = index * 10 + step;
                 let text = format!(r#"{{"op":{frame},"ref":{reference}}}"#);
                 answers.room().await;
-                assert_eq!(asker.frame(&text, &mut turns, &mut answers).await, answer == "ok", "{text}");
+                assert_eq!(asker.frame(&text, &mut answers).await, answer == "ok", "{text}");
                 expected.push(format!(r#"{{"op":"{answer}","ref":{reference}"#));
             }
         }

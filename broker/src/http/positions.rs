@@ -14,7 +14,7 @@ use super::batch::{self, Tally, Work};
 use super::body::{self, Bound, Format, Parts};
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
-use crate::admission::{Flow, Turns};
+use crate::admission::{Flow, Publisher};
 use crate::auth::{self, Behalf, Permit};
 use crate::ingest::framing::Elements;
 use crate::ingest::position::Move;
@@ -44,8 +44,8 @@ pub(crate) async fn move_one(
     let body = body::document(&app, &headers, body, Bound::of_position(&app)).await?;
     let told = app.positions.parse(body::text(&body)?)?;
     let receipt = app.shards.receipt();
-    let mut turns = app.admission.turns(&app.admission.publisher(&permit, &flow));
-    move_client(&app, permit.behalf(), &client, told, &mut turns, receipt.as_ref()).await?;
+    let mover = app.admission.publisher(&permit, &flow);
+    move_client(&app, &mover, permit.behalf(), &client, told, receipt.as_ref()).await?;
     if let Some(receipt) = receipt {
         receipt.settled().await?;
     }
@@ -55,16 +55,16 @@ pub(crate) async fn move_one(
 /// Puts a move where everything that is sent afterwards comes behind it.
 pub(crate) async fn move_client(
     app: &App,
+    mover: &Publisher,
     behalf: Behalf<'_>,
     client: &Arc<str>,
     told: Move,
-    turns: &mut Turns,
     receipt: Option<&Arc<Receipt>>,
 ) -> Result<(), Refusal> {
     if let Some(confinement) = behalf.confinement {
         confinement.check_move(&told)?;
     }
-    let turn = app.admission.client_move(client, told.track.is_some(), turns).await?;
+    let turn = app.admission.client_move(mover, client, told.track.is_some()).await?;
     app.shards.move_client(client, told, Some(turn), receipt).await?;
     app.metrics.moves.add(1);
     Ok(())
@@ -98,8 +98,8 @@ pub(crate) async fn move_many(
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
     let receipt = app.shards.receipt();
-    let turns = app.admission.turns(&app.admission.publisher(&permit, &flow));
-    let mut work = MoveMany { app: &app, permit: &permit, turns, receipt: receipt.as_ref() };
+    let mover = &app.admission.publisher(&permit, &flow);
+    let mut work = MoveMany { app: &app, mover, permit: &permit, receipt: receipt.as_ref() };
     let moved = match Format::of(&headers)? {
         Format::Json => array(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
@@ -143,8 +143,8 @@ async fn array(
 
 struct MoveMany<'a> {
     app: &'a App,
+    mover: &'a Publisher,
     permit: &'a Permit,
-    turns: Turns,
     receipt: Option<&'a Arc<Receipt>>,
 }
 
@@ -155,7 +155,7 @@ impl Work for MoveMany<'_> {
         let (client, told) = self.app.positions.parse_named(text)?;
         auth::check_time(self.permit.expires, Instant::now())?;
         let client = path::client_name_in_document(self.app, self.permit, &client)?;
-        move_client(self.app, self.permit.behalf(), &client, told, &mut self.turns, self.receipt).await
+        move_client(self.app, self.mover, self.permit.behalf(), &client, told, self.receipt).await
     }
 
     fn too_large(&self) -> Refusal {

@@ -41,8 +41,15 @@ pub(crate) async fn put(
     let (reader, bytes) = (Arc::clone(&app), body.len());
     let read =
         move || reader.subscriptions.parse(&id, body::text(&body)?)?.on_behalf(permit.behalf()).map(Box::new);
-    let subscription = app.admission.read(&publisher, bytes, read).await?;
-    let install = |client, reply| Command::Install { client, subscription, owner: None, answer: None, reply };
+    let (subscription, change) = app.admission.read(&publisher, bytes, read).await?;
+    let install = |client, reply| Command::Install {
+        client,
+        subscription,
+        change: Some(change),
+        owner: None,
+        answer: None,
+        reply,
+    };
     let installed = app.shards.ask(&client, install).await??;
     let status = if installed.replaced { StatusCode::OK } else { StatusCode::CREATED };
     Ok(error::json(status, installed.document))

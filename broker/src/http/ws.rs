@@ -201,8 +201,7 @@ async fn read_requests(
     asker: &Asker,
     answers: &mut Answers,
 ) -> Option<Refused> {
-    let Asker { app, outbox, publisher, .. } = asker;
-    let mut turns = app.admission.turns(publisher);
+    let Asker { app, outbox, .. } = asker;
     let mut slice = Slice::default();
     let mut problems_in_a_row = 0;
     loop {
@@ -220,7 +219,7 @@ async fn read_requests(
             Message::Text(text) => {
                 slice.spend(text.len()).await;
                 let token = app.requests.token();
-                let in_order = asker.frame(text.as_str(), &mut turns, answers).await;
+                let in_order = asker.frame(text.as_str(), answers).await;
                 drop(token);
                 problems_in_a_row = if in_order { 0 } else { problems_in_a_row + 1 };
                 if problems_in_a_row >= app.config.limits.problems_in_a_row {

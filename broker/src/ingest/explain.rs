@@ -9,6 +9,7 @@ use super::feature::{FeatureReader, Rehearsed};
 use super::json::{self, Members};
 use super::position;
 use super::subscription::{Prepared, SubscriptionReader, below};
+use crate::admission::Weighed;
 use crate::auth::{Behalf, Confinement};
 use crate::refusal::Refusal;
 use crate::tenant;
@@ -24,6 +25,15 @@ pub(crate) struct Question {
     pub(crate) confinement: Option<Arc<Confinement>>,
     /// A place to put in place of the client's position.
     pub(crate) position: Option<Position>,
+}
+
+impl Weighed for Box<Question> {
+    fn bytes(&self) -> usize {
+        match &self.subscription {
+            AskedSubscription::Held(_) => 0,
+            AskedSubscription::Told { prepared, .. } => prepared.document.len(),
+        }
+    }
 }
 
 /// A subscription that is there, or one that is not.

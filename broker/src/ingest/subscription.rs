@@ -14,6 +14,7 @@ use super::area::{self, AreaBounds};
 use super::interest::{self, InterestBounds};
 use super::json::{self, Members};
 use super::value;
+use crate::admission::Weighed;
 use crate::auth::{Behalf, Confinement};
 use crate::config::{Limits, OverflowName};
 use crate::cql2_json;
@@ -50,6 +51,12 @@ impl Prepared {
         behalf.confine(&mut self.filters)?;
         self.confinement = behalf.confinement.cloned();
         Ok(self)
+    }
+}
+
+impl Weighed for Box<Prepared> {
+    fn bytes(&self) -> usize {
+        self.document.len()
     }
 }
 

@@ -14,7 +14,7 @@ use matcher::engine::Footprint;
 use matcher::live::Fix;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::admission::{Pass, Turn};
+use crate::admission::{Change, Pass, Turn};
 use crate::auth::Confinement;
 use crate::census::{Census, Place};
 use crate::config;
@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Install {
         client: Arc<str>,
         subscription: Box<Prepared>,
+        /// It is under way until then.
+        change: Option<Change>,
         /// The connection that it ends with; none for one that stays.
         owner: Option<Arc<Outbox>>,
         /// Put into the owner's outbox once it is in force, before any delivery that it brings.

@@ -193,8 +193,12 @@ impl Shard {
                 sessions.say_goodbye();
                 return ControlFlow::Break(());
             }
-            Command::Move { client, fix, track, place, turn: _turn, ticket } => {
+            Command::Move { client, fix, track, place, turn, ticket } => {
+                let started = clock::now();
                 let moved = sessions.move_client(&client, fix, track.as_deref(), Some(place));
+                if let Some(turn) = turn {
+                    turn.took(clock::now().duration_since(started));
+                }
                 match (ticket, moved) {
                     (Some(ticket), Ok(())) => sessions.answer(Answer::Ticket(ticket)),
                     (Some(ticket), Err(refusal)) => ticket.settle(Err(refusal)),
@@ -209,7 +213,7 @@ impl Shard {
                     Err(refusal) => drop(reply.send(Err(refusal))),
                 }
             }
-            Command::Install { client, subscription, owner, answer, reply } => {
+            Command::Install { client, subscription, change: _change, owner, answer, reply } => {
                 let owner_connection = owner.as_ref().map(|outbox| outbox.connection);
                 match sessions.install(&client, *subscription, owner_connection) {
                     // An answer over HTTP is on its way before whatever the subscription brings.

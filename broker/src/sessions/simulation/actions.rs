@@ -136,6 +136,7 @@ impl Simulation {
             let install = |client, reply| Command::Install {
                 client,
                 subscription: prepared,
+                change: None,
                 owner,
                 answer: None,
                 reply,
