@@ -1,0 +1,227 @@
+//! Many elements over HTTP: as lines, so many at a time and one request under way, no faster than the broker takes them.
+
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::Instant;
+use wire::Problem;
+
+use crate::{
+    Error,
+    chance::{Backoff, Chance},
+    http::{Body, Http},
+    problem,
+};
+
+/// How many elements go at a time, and how long it is tried.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Batch {
+    size: usize,
+    patience: Duration,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self { size: 500, patience: Duration::from_secs(60) }
+    }
+}
+
+impl Batch {
+    /// Elements of a request (500). One has no more than a megabyte besides, or a single element.
+    pub fn size(mut self, elements: usize) -> Self {
+        self.size = elements;
+        self
+    }
+
+    /// For how long it is tried again when nothing at all gets through, since the broker is away or takes no more (a minute).
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+}
+
+/// What became of many elements.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// How many were carried out: events accepted, or positions that are in force.
+    pub accepted: u64,
+    /// The first 1,000 of those that were not.
+    pub rejected: Vec<Rejected>,
+    /// How many more were rejected than are listed.
+    pub rejected_unlisted: u64,
+}
+
+/// An element that was not accepted.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Rejected {
+    /// Which, counted from 0 over the whole input.
+    pub index: u64,
+    /// Why.
+    pub problem: Problem,
+}
+
+const BATCH_BYTES: usize = 1 << 20;
+const LISTED: usize = 1000;
+
+/// Sends lines to a call of the broker's.
+pub(crate) struct Batcher<'a> {
+    pub(crate) http: &'a Http,
+    pub(crate) chance: Chance,
+    pub(crate) path: &'static str,
+    pub(crate) options: Batch,
+    report: Report,
+    /// Elements whose fate is known.
+    done: u64,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(alias = "moved")]
+    accepted: u64,
+    #[serde(default)]
+    rejected: Vec<Refusal>,
+    #[serde(default)]
+    rejected_unlisted: u64,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    index: u64,
+    problem: Value,
+}
+
+impl<'a> Batcher<'a> {
+    pub(crate) fn new(http: &'a Http, chance: Chance, path: &'static str, options: Batch) -> Self {
+        Self { http, chance, path, options, report: Report::default(), done: 0 }
+    }
+
+    /// Sends what the source has; takes from it no further than it sends.
+    pub(crate) async fn send(
+        mut self,
+        lines: impl Stream<Item = Result<String, Error>>,
+    ) -> Result<Report, Error> {
+        let mut lines = std::pin::pin!(lines);
+        let mut batch = Lines::default();
+        while let Some(line) = lines.next().await {
+            let line = match line {
+                Ok(line) => line,
+                Err(error) => {
+                    self.deliver(batch).await?;
+                    return Err(self.given_up(error));
+                }
+            };
+            if batch.text.len() + line.len() > BATCH_BYTES {
+                self.deliver(std::mem::take(&mut batch)).await?;
+            }
+            batch.push(&line);
+            if batch.ends.len() >= self.options.size.max(1) {
+                self.deliver(std::mem::take(&mut batch)).await?;
+            }
+        }
+        self.deliver(batch).await?;
+        Ok(self.report)
+    }
+
+    /// One request after the other until each element of the batch was taken or refused.
+    async fn deliver(&mut self, mut batch: Lines) -> Result<(), Error> {
+        let mut backoff =
+            Backoff::new(Duration::from_millis(250), Duration::from_secs(30), self.chance.clone());
+        let mut progress = Instant::now();
+        while !batch.ends.is_empty() {
+            let body = Body { media_type: "application/x-ndjson", text: batch.text.clone().into() };
+            let error = match self.http.call(Method::POST, self.path, Some(body)).await {
+                Ok(answer) => match serde_json::from_slice(&answer) {
+                    Ok(answer) => {
+                        self.take_down(answer, batch.ends.len());
+                        return Ok(());
+                    }
+                    Err(fault) => Error::connection("the answer is none of this broker's", fault),
+                },
+                Err(error) => error,
+            };
+            let taken = self.partly(&error, batch.ends.len());
+            if taken > 0 {
+                batch.drop_first(taken);
+                progress = Instant::now();
+                backoff.reset();
+            }
+            if !passes(&error) || progress.elapsed() >= self.options.patience {
+                return Err(self.given_up(error));
+            }
+            tokio::time::sleep(backoff.next(error.retry_after())).await;
+        }
+        Ok(())
+    }
+
+    fn take_down(&mut self, answer: Answer, elements: usize) {
+        self.report.accepted += answer.accepted;
+        for Refusal { index, problem } in answer.rejected {
+            if self.report.rejected.len() < LISTED {
+                let problem = problem::of_frame(problem);
+                self.report.rejected.push(Rejected { index: self.done + index, problem });
+            } else {
+                self.report.rejected_unlisted += 1;
+            }
+        }
+        self.report.rejected_unlisted += answer.rejected_unlisted;
+        self.done += elements as u64;
+    }
+
+    /// How many elements a batch that ended midway is through. They are the first ones; which of them were rejected is not told, so that
+    /// where some were, as many at the end of those that count come twice. With `storage` it is not even known which: all come again.
+    fn partly(&mut self, error: &Error, elements: usize) -> usize {
+        let Some(problem) = error.problem().filter(|problem| problem.code() != "storage") else { return 0 };
+        let count = problem.facts.get("accepted").or_else(|| problem.facts.get("moved"));
+        let taken = count.and_then(Value::as_u64).unwrap_or(0).min(elements as u64);
+        self.report.accepted += taken;
+        self.done += taken;
+        usize::try_from(taken).unwrap_or(elements)
+    }
+
+    fn given_up(&mut self, source: Error) -> Error {
+        Error::Batch { report: std::mem::take(&mut self.report), index: self.done, source: Box::new(source) }
+    }
+}
+
+/// A batch that can be tried again: the broker is overloaded, starts, stops, or cannot be reached.
+fn passes(error: &Error) -> bool {
+    match error {
+        Error::Connection { .. } => true,
+        Error::Problem { problem, .. } => [429, 502, 503, 504].contains(&problem.status),
+        // An answer that does not come may have been carried out: it is tried no further, and the report says how far it came.
+        Error::Timeout { .. }
+        | Error::Closed { .. }
+        | Error::QueueFull { .. }
+        | Error::Batch { .. }
+        | Error::Unreadable { .. }
+        | Error::Invalid(_) => false,
+    }
+}
+
+/// Lines, and where each of them ends.
+#[derive(Default)]
+struct Lines {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Lines {
+    fn push(&mut self, line: &str) {
+        self.text.extend_from_slice(line.as_bytes());
+        self.text.push(b'\n');
+        self.ends.push(self.text.len());
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        let Some(&end) = count.checked_sub(1).and_then(|last| self.ends.get(last)) else { return };
+        self.text.drain(..end);
+        self.ends.drain(..count);
+        self.ends.iter_mut().for_each(|later| *later -= end);
+    }
+}

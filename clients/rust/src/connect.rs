@@ -1,0 +1,241 @@
+//! How a session begins.
+
+use std::{
+    future::IntoFuture,
+    sync::{Arc, Mutex},
+    time::{Duration, SystemTime},
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use rand::RngCore;
+use tokio::sync::{Notify, watch};
+
+use crate::{
+    Checkpoint, Connection, Error, Messages, Session,
+    chance::{Backoff, Chance},
+    http::Http,
+    link::{End, Limits, Link},
+    state::State,
+    token::{Source, Tokens},
+};
+
+/// Opens a session of a client: a WebSocket that reconnects by itself. `url` is the broker's, `http`, `https`, `ws` or `wss`.
+///
+/// What is returned is awaited, after options where there are some. It has to happen in a tokio runtime.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), nearcast_client::Error> {
+/// let (session, messages) = nearcast_client::connect("http://localhost:7070", "ann").await?;
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// [`Error::Problem`] and [`Error::Closed`] when the broker refuses, [`Error::Timeout`] when there is no connection in time,
+/// [`Error::Invalid`] for a URL that is none.
+pub fn connect(url: impl Into<String>, client: impl Into<String>) -> Connect {
+    Connect {
+        url: url.into(),
+        client: client.into(),
+        token: Source::None,
+        resume: None,
+        acknowledge: Acknowledge::Auto,
+        inbox: 1000,
+        queue: 1000,
+        track_points: 1000,
+        backoff: (Duration::from_millis(250), Duration::from_secs(30)),
+        connect_timeout: Duration::from_secs(30),
+        handshake_timeout: Duration::from_secs(10),
+        request_timeout: Duration::from_secs(30),
+        silence: Duration::from_secs(45),
+        roots_pem: Vec::new(),
+        chance: Chance::new(),
+    }
+}
+
+/// Who acknowledges what was delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Acknowledge {
+    /// The session: a message counts as processed when the application asks for the next one, and is acknowledged within a second.
+    #[default]
+    Auto,
+    /// The application, by [`Session::ack`].
+    Manual,
+}
+
+/// Options of a session that is about to begin. Made by [`connect`](connect()).
+#[derive(Debug)]
+#[must_use = "it connects when it is awaited"]
+pub struct Connect {
+    url: String,
+    client: String,
+    token: Source,
+    resume: Option<Checkpoint>,
+    acknowledge: Acknowledge,
+    inbox: usize,
+    queue: usize,
+    track_points: usize,
+    backoff: (Duration, Duration),
+    connect_timeout: Duration,
+    handshake_timeout: Duration,
+    request_timeout: Duration,
+    silence: Duration,
+    roots_pem: Vec<Vec<u8>>,
+    chance: Chance,
+}
+
+impl Connect {
+    /// With a JSON Web Token.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Source::Fixed(token.into());
+        self
+    }
+
+    /// With tokens from a function, which is asked before each connection and a minute before a token ends.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), nearcast_client::Error> {
+    /// # async fn fetch_token() -> Result<String, std::io::Error> { Ok(String::new()) }
+    /// let (session, messages) =
+    ///     nearcast_client::connect("https://broker.example", "ann").token_provider(fetch_token).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn token_provider<F, T, E>(mut self, provider: F) -> Self
+    where
+        F: Fn() -> T + Send + Sync + 'static,
+        T: Future<Output = Result<String, E>> + Send + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        self.token = Source::Provider(Arc::new(move || {
+            let token = provider();
+            async move { token.await.map_err(|fault| Arc::new(fault) as crate::error::Cause) }.boxed()
+        }));
+        self
+    }
+
+    /// Goes on behind a place that an application has stored.
+    pub fn resume(mut self, checkpoint: impl Into<Option<Checkpoint>>) -> Self {
+        self.resume = checkpoint.into();
+        self
+    }
+
+    /// Who acknowledges what was delivered.
+    pub fn acknowledge(mut self, acknowledge: Acknowledge) -> Self {
+        self.acknowledge = acknowledge;
+        self
+    }
+
+    /// So many messages may wait for the application (1,000) before the connection is read no further.
+    pub fn inbox(mut self, messages: usize) -> Self {
+        self.inbox = messages;
+        self
+    }
+
+    /// So many publishes (1,000), and so many other calls, may wait for their answers, also while there is no connection.
+    pub fn queue(mut self, calls: usize) -> Self {
+        self.queue = calls;
+        self
+    }
+
+    /// So many points [`Session::follow`] records while there is no connection (1,000). Of a longer way every other point is left out.
+    pub fn track_points(mut self, points: usize) -> Self {
+        self.track_points = points;
+        self
+    }
+
+    /// After a connection broke it is tried again after a random time, whose bound begins with `base` (250 ms) and doubles up to `cap`
+    /// (30 s).
+    pub fn backoff(mut self, base: Duration, cap: Duration) -> Self {
+        self.backoff = (base, cap);
+        self
+    }
+
+    /// For so long the first connection is tried (30 s).
+    pub fn connect_timeout(mut self, limit: Duration) -> Self {
+        self.connect_timeout = limit;
+        self
+    }
+
+    /// So long each connection may take until it is ready (10 s).
+    pub fn handshake_timeout(mut self, limit: Duration) -> Self {
+        self.handshake_timeout = limit;
+        self
+    }
+
+    /// So long a call over HTTP may take (30 s).
+    pub fn request_timeout(mut self, limit: Duration) -> Self {
+        self.request_timeout = limit;
+        self
+    }
+
+    /// A connection on which nothing was heard for so long is made anew (45 s). The broker is asked for a sign of life before.
+    pub fn silence(mut self, limit: Duration) -> Self {
+        self.silence = limit;
+        self
+    }
+
+    /// Trusts certificates of this authority, in PEM, beside those that the machine trusts.
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roots_pem.push(pem.into());
+        self
+    }
+
+    /// Takes random numbers, for waits and ids, from here.
+    pub fn random(mut self, random: impl RngCore + Send + 'static) -> Self {
+        self.chance = self.chance.with_random(random);
+        self
+    }
+
+    /// Takes the time of day, for the ends of tokens and for tracks, from here.
+    pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.chance = self.chance.with_clock(now);
+        self
+    }
+
+    async fn open(self) -> Result<(Session, Messages), Error> {
+        let tokens = Tokens::new(self.token, self.chance.clone());
+        let http = Http::new(&self.url, &self.roots_pem, tokens, self.request_timeout)?;
+        let state = State::new(self.inbox, self.queue, self.track_points, self.resume);
+        let mut changes = state.changes.subscribe();
+        let link = Arc::new(Link {
+            client: self.client,
+            http,
+            chance: self.chance.clone(),
+            limits: Limits { handshake: self.handshake_timeout, silence: self.silence },
+            state: Mutex::new(state),
+            work: Notify::new(),
+            room: Notify::new(),
+            answered: Notify::new(),
+            hurry: Notify::new(),
+            end: watch::Sender::new(End::Open),
+        });
+        let backoff = Backoff::new(self.backoff.0, self.backoff.1, self.chance);
+        let (session, messages) = Session::new(link, backoff, self.acknowledge);
+        let mut last = None;
+        let ready = async {
+            loop {
+                match changes.recv().await {
+                    Ok(Connection::Ready { .. }) => return Ok(()),
+                    Ok(Connection::Closed { error }) => {
+                        return Err(error.unwrap_or_else(|| Error::closed("before it was connected")));
+                    }
+                    Ok(Connection::Lost { error, .. }) => last = Some(Box::new(error)),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        };
+        match tokio::time::timeout(self.connect_timeout, ready).await {
+            Ok(done) => done.map(|()| (session, messages)),
+            Err(_) => Err(Error::Timeout { what: "connecting", limit: self.connect_timeout, source: last }),
+        }
+    }
+}
+
+impl IntoFuture for Connect {
+    type Output = Result<(Session, Messages), Error>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.open().boxed()
+    }
+}

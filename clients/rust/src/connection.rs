@@ -1,0 +1,91 @@
+//! What becomes of a connection.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::{Stream, StreamExt, stream, stream::BoxStream};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+
+use crate::Error;
+
+/// What becomes of a connection: of [`Session::connections`](crate::Session::connections).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Connection {
+    /// It is tried.
+    Connecting,
+    /// It is there.
+    Ready {
+        /// The session of the broker's.
+        epoch: Arc<str>,
+        /// The next delivery has the offset after this one.
+        offset: u64,
+        /// Whether it goes on in the session of before. Where it does not, and there was one, a gap of reason `epoch` follows.
+        resumed: bool,
+    },
+    /// It is gone, or could not be made.
+    Lost {
+        /// Why.
+        error: Error,
+        /// In what time it is tried again.
+        retry_in: Duration,
+    },
+    /// The broker refused something that nobody waits for: a position, a subscription that was made again, a token. The connection stays.
+    Refused {
+        /// Why.
+        error: Error,
+    },
+    /// It is over for good.
+    Closed {
+        /// Why, where the application did not close it.
+        error: Option<Error>,
+    },
+}
+
+/// Changes of a connection as they come: a [`Stream`], of [`Session::connections`](crate::Session::connections). Who is 256 of them behind
+/// misses the oldest.
+#[must_use = "it tells nothing by itself"]
+pub struct Connections(BoxStream<'static, Connection>);
+
+impl Connections {
+    pub(crate) fn new(changes: Receiver<Connection>) -> Self {
+        let changes = stream::unfold(Some(changes), |changes| async {
+            let mut changes = changes?;
+            loop {
+                match changes.recv().await {
+                    Ok(change) => {
+                        let last = matches!(change, Connection::Closed { .. });
+                        return Some((change, (!last).then_some(changes)));
+                    }
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return None,
+                }
+            }
+        });
+        Self(changes.boxed())
+    }
+
+    /// The next change; `None` after [`Connection::Closed`].
+    pub async fn next(&mut self) -> Option<Connection> {
+        self.0.next().await
+    }
+}
+
+impl Stream for Connections {
+    type Item = Connection;
+
+    fn poll_next(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<Option<Connection>> {
+        self.0.poll_next_unpin(ctx)
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connections")
+    }
+}

@@ -1,0 +1,129 @@
+//! What can go wrong.
+
+use std::{sync::Arc, time::Duration};
+
+use wire::Problem;
+
+use crate::{Checkpoint, Report};
+
+/// What went wrong further down.
+pub(crate) type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
+/// What can go wrong. Several calls may fail for the same reason, so it can be cloned.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The broker refuses. Programs decide by [`Problem::code`].
+    #[error("{problem}")]
+    Problem {
+        /// The document that the broker wrote.
+        problem: Box<Problem>,
+        /// After how long it is worth trying again, where the broker said so.
+        retry_after: Option<Duration>,
+    },
+    /// A connection could not be made, or broke. A session tries again by itself; a call over HTTP is the caller's to try again.
+    #[error("{reason}")]
+    Connection {
+        /// The code of the WebSocket's close, where there was one.
+        code: Option<u16>,
+        /// Why.
+        reason: String,
+        /// What went wrong further down.
+        source: Option<Cause>,
+    },
+    /// The session is over: the application closed it, or the broker did for good.
+    #[error("the session is closed: {reason}")]
+    Closed {
+        /// The code of the WebSocket's close, where the broker closed it.
+        code: Option<u16>,
+        /// Why.
+        reason: String,
+        /// What the broker said before it closed.
+        problem: Option<Box<Problem>>,
+    },
+    /// So many calls of this kind wait for their answer already. Wait for some of them, or call less.
+    #[error("{limit} calls wait for their answer already")]
+    QueueFull {
+        /// How many may wait.
+        limit: usize,
+    },
+    /// It has taken longer than it may.
+    #[error("{what} took longer than {limit:?}")]
+    Timeout {
+        /// What did.
+        what: &'static str,
+        /// How long it may take.
+        limit: Duration,
+        /// What stood in the way the last time that it was tried.
+        source: Option<Box<Error>>,
+    },
+    /// A batch ended before its end. What was done until then stays done.
+    #[error("the batch ended at element {index}: {source}")]
+    Batch {
+        /// What is known of the elements before `index`.
+        report: Report,
+        /// The first element of which nothing is known: it may have been carried out, or not.
+        index: u64,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// An event that is not of the type that the application expects. The stream goes on behind it.
+    #[error("an event is of another type: {fault}")]
+    Unreadable {
+        /// Where it was.
+        checkpoint: Checkpoint,
+        /// The Feature as it came.
+        feature: Arc<str>,
+        /// Why.
+        #[source]
+        fault: Arc<serde_json::Error>,
+    },
+    /// The application has handed over what cannot be sent: an address that is none, or properties that JSON cannot write.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Error {
+    /// The problem document, where the broker wrote one.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Problem { problem, .. } => Some(problem),
+            Self::Closed { problem, .. } => problem.as_deref(),
+            Self::Batch { source, .. } => source.problem(),
+            Self::Timeout { source, .. } => source.as_ref()?.problem(),
+            Self::Connection { .. } | Self::QueueFull { .. } | Self::Unreadable { .. } | Self::Invalid(_) => {
+                None
+            }
+        }
+    }
+
+    /// The code of the problem that the broker wrote, such as `invalid-document`.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.problem().map(Problem::code)
+    }
+
+    pub(crate) fn refused(problem: Problem) -> Self {
+        Self::Problem { problem: Box::new(problem), retry_after: None }
+    }
+
+    pub(crate) fn closed(reason: &str) -> Self {
+        Self::Closed { code: None, reason: reason.to_owned(), problem: None }
+    }
+
+    pub(crate) fn connection(
+        reason: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Connection { code: None, reason: reason.into(), source: Some(source.into().into()) }
+    }
+
+    pub(crate) fn broken(reason: impl Into<String>) -> Self {
+        Self::Connection { code: None, reason: reason.into(), source: None }
+    }
+
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        if let Self::Problem { retry_after, .. } = self { *retry_after } else { None }
+    }
+}

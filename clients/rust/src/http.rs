@@ -1,0 +1,203 @@
+//! The broker's calls over HTTP, of which the upgrade to a WebSocket is one.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::{
+    Method, Response,
+    header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE},
+};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Bytes,
+        handshake::{client::generate_key, derive_accept_key},
+        protocol::Role,
+    },
+};
+
+use crate::{Checkpoint, Error, problem, token::Tokens};
+
+/// A WebSocket to the broker.
+pub(crate) type Socket = WebSocketStream<reqwest::Upgraded>;
+
+pub(crate) struct Http {
+    client: reqwest::Client,
+    /// Without a slash at its end.
+    base: String,
+    pub(crate) tokens: Tokens,
+    timeout: Duration,
+}
+
+impl Http {
+    /// `url` is that of the broker: http, https, ws or wss, with a path where a proxy has put it at one.
+    pub(crate) fn new(
+        url: &str,
+        roots_pem: &[Vec<u8>],
+        tokens: Tokens,
+        timeout: Duration,
+    ) -> Result<Self, Error> {
+        let base = match url.strip_prefix("ws") {
+            Some(rest) => format!("http{rest}"),
+            None => url.to_owned(),
+        };
+        let base = base.trim_end_matches('/').to_owned();
+        let parsed = reqwest::Url::parse(&base).ok().filter(|parsed| {
+            matches!(parsed.scheme(), "http" | "https")
+                && parsed.query().is_none()
+                && parsed.fragment().is_none()
+        });
+        if parsed.is_none() {
+            let what =
+                format!("the url of a broker begins with http, https, ws or wss and has no query: {url}");
+            return Err(Error::Invalid(what));
+        }
+        // Whom the machine trusts is asked only where somebody has to be trusted: that reads many files.
+        let tls = tls(base.starts_with("https"), roots_pem)?;
+        let builder = reqwest::Client::builder().http1_only().no_proxy().tcp_nodelay(true);
+        let client = builder.use_preconfigured_tls(tls).build();
+        let client = client.map_err(|fault| Error::Invalid(format!("no client for HTTP: {fault}")))?;
+        Ok(Self { client, base, tokens, timeout })
+    }
+
+    /// Opens a WebSocket for a client, that goes on behind a place.
+    pub(crate) async fn socket(
+        &self,
+        client: &str,
+        resume: Option<&Checkpoint>,
+        token: Option<&str>,
+    ) -> Result<Socket, Error> {
+        let key = generate_key();
+        let query = resume.map(|resume| format!("?resume={}", encoded(&resume.to_string())));
+        let mut request = self
+            .client
+            .get(format!("{}{}/ws{}", self.base, client_path(client), query.unwrap_or_default()))
+            .header(CONNECTION, "Upgrade")
+            .header(UPGRADE, "websocket")
+            .header("Sec-WebSocket-Version", "13")
+            .header(SEC_WEBSOCKET_KEY, &key);
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, bearer(token)?);
+        }
+        let response = request.send().await.map_err(unreachable)?;
+        if response.status().as_u16() != 101 {
+            return Err(refusal(response).await);
+        }
+        if response.headers().get(SEC_WEBSOCKET_ACCEPT).map(|accept| accept.as_bytes())
+            != Some(derive_accept_key(key.as_bytes()).as_bytes())
+        {
+            return Err(Error::broken("what answers there does not speak WebSocket"));
+        }
+        let upgraded = response.upgrade().await.map_err(unreachable)?;
+        Ok(WebSocketStream::from_raw_socket(upgraded, Role::Client, None).await)
+    }
+
+    /// Carries out a call and returns what it answers. A token that has just ended is asked for again, once.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body>,
+    ) -> Result<Vec<u8>, Error> {
+        match self.once(method.clone(), path, body.clone(), self.tokens.current().await?).await {
+            Err(error) if error.code() == Some("token-expired") && self.tokens.renewable() => {
+                self.once(method, path, body, self.tokens.fresh().await?).await
+            }
+            done => done,
+        }
+    }
+
+    async fn once(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body>,
+        token: Option<String>,
+    ) -> Result<Vec<u8>, Error> {
+        let mut request = self.client.request(method, format!("{}{path}", self.base));
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, bearer(&token)?);
+        }
+        if let Some(Body { media_type, text }) = body {
+            request = request.header(CONTENT_TYPE, media_type).body(text);
+        }
+        let answer = async {
+            let response = request.send().await.map_err(unreachable)?;
+            if !response.status().is_success() {
+                return Err(refusal(response).await);
+            }
+            Ok(response.bytes().await.map_err(unreachable)?.to_vec())
+        };
+        let timeout = Error::Timeout { what: "an answer of the broker", limit: self.timeout, source: None };
+        tokio::time::timeout(self.timeout, answer).await.map_err(|_| timeout)?
+    }
+}
+
+/// What a request has with it. Copied when a request is made again.
+#[derive(Clone, Debug)]
+pub(crate) struct Body {
+    pub(crate) media_type: &'static str,
+    pub(crate) text: Bytes,
+}
+
+impl Body {
+    pub(crate) fn json(document: &impl serde::Serialize) -> Result<Self, Error> {
+        let text = serde_json::to_vec(document).map_err(|fault| Error::Invalid(fault.to_string()))?;
+        Ok(Self { media_type: "application/json", text: text.into() })
+    }
+}
+
+/// The path of a client; its name may have any characters but control characters.
+pub(crate) fn client_path(client: &str) -> String {
+    format!("/v1/clients/{}", encoded(client))
+}
+
+/// Percent-encoded, so that it is one part of a path, or one value of a query.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(byte.into()),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+fn bearer(token: &str) -> Result<reqwest::header::HeaderValue, Error> {
+    let mut value = reqwest::header::HeaderValue::try_from(format!("Bearer {token}"))
+        .map_err(|_| Error::Invalid("a token has characters that no header has".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn unreachable(fault: reqwest::Error) -> Error {
+    Error::connection("the broker cannot be reached", fault.without_url())
+}
+
+async fn refusal(response: Response) -> Error {
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
+    let body = response.bytes().await.unwrap_or_default();
+    problem::of_answer(status, |name| Some(headers.get(name)?.to_str().ok()?.to_owned()), &body)
+}
+
+/// TLS as the broker speaks it (1.3), with those trusted whom this machine trusts, and more.
+fn tls(of_machine: bool, roots_pem: &[Vec<u8>]) -> Result<rustls::ClientConfig, Error> {
+    let mut roots = rustls::RootCertStore::empty();
+    if of_machine {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    for pem in roots_pem {
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate =
+                certificate.map_err(|fault| Error::Invalid(format!("no certificate: {fault}")))?;
+            roots.add(certificate).map_err(|fault| Error::Invalid(format!("no certificate: {fault}")))?;
+        }
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|fault| Error::Invalid(fault.to_string()))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}

@@ -1,0 +1,352 @@
+//! One WebSocket that reconnects by itself.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{
+    SinkExt, StreamExt,
+    stream::{SplitSink, SplitStream},
+};
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tokio_tungstenite::tungstenite::{
+    Message,
+    protocol::{CloseFrame, frame::coding::CloseCode},
+};
+
+use crate::{
+    Checkpoint, Connection, Error,
+    chance::{Backoff, Chance},
+    frame::{self, ServerFrame},
+    http::{Http, Socket},
+    state::State,
+};
+
+/// A connection that was ready for so long is taken for a good one: the next wait begins short again.
+const STABLE: Duration = Duration::from_secs(10);
+/// So long the rest of a connection may take when it is known to end: after a close, or when it takes nothing any more.
+const REST: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(crate) struct Limits {
+    pub(crate) handshake: Duration,
+    pub(crate) silence: Duration,
+}
+
+/// How far the application wants the session to be over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Open,
+    /// What is under way is written, and the connection closed.
+    Close,
+    /// At once.
+    Cut,
+}
+
+/// A session's parts that its handles and its task share.
+pub(crate) struct Link {
+    pub(crate) client: String,
+    pub(crate) http: Http,
+    pub(crate) chance: Chance,
+    pub(crate) limits: Limits,
+    /// Locked for what takes no waiting; see [`State`].
+    pub(crate) state: Mutex<State>,
+    /// There is something to write, or to look at again.
+    pub(crate) work: Notify,
+    /// The application has taken messages, or somebody waits for an answer: it may be time to read on.
+    pub(crate) room: Notify,
+    /// Something was answered.
+    pub(crate) answered: Notify,
+    /// Try to connect now.
+    pub(crate) hurry: Notify,
+    pub(crate) end: watch::Sender<End>,
+}
+
+/// Without what is nobody's business in a log: tokens, and places.
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+/// How a connection ended, and what that means.
+struct Ending {
+    error: Error,
+    /// There is no point in another one.
+    last: bool,
+    /// The session itself has broken it off, and makes another at once.
+    renew: bool,
+}
+
+impl Ending {
+    fn broken(error: Error) -> Self {
+        Self { error, last: false, renew: false }
+    }
+}
+
+impl Link {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        // Who panicked under the lock did so between two consistent states: nothing there calls foreign code.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and has the task look at it.
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let done = change(&mut self.state());
+        self.work.notify_one();
+        self.room.notify_one();
+        done
+    }
+
+    /// Connects, and again and again until the session is closed or there is no point in it.
+    pub(crate) async fn run(self: Arc<Self>, mut backoff: Backoff) {
+        let mut end = self.end.subscribe();
+        loop {
+            self.state().change(Connection::Connecting);
+            let ending = self.connection(&mut backoff, &mut end).await;
+            let open = *end.borrow_and_update() == End::Open;
+            if ending.last || !open {
+                self.state().end(open.then_some(ending.error));
+                self.answered.notify_waiters();
+                return;
+            }
+            let retry_in =
+                if ending.renew { Duration::ZERO } else { backoff.next(ending.error.retry_after()) };
+            self.state().change(Connection::Lost { error: ending.error, retry_in });
+            tokio::select! {
+                () = sleep(retry_in) => {}
+                () = self.hurry.notified() => {}
+                _ = end.changed() => {}
+            }
+        }
+    }
+
+    /// One connection from its beginning to its end.
+    async fn connection(&self, backoff: &mut Backoff, end: &mut watch::Receiver<End>) -> Ending {
+        let closed = Ending { error: Error::closed("by the application"), last: true, renew: false };
+        if *end.borrow_and_update() != End::Open {
+            return closed;
+        }
+        let resume = self.state().inbox.received.clone();
+        let opening = timeout(self.limits.handshake, self.open(resume.as_ref()));
+        let opened = tokio::select! {
+            opened = opening => opened,
+            _ = end.changed() => return closed,
+        };
+        let late = || Err(Error::broken("the broker was not ready in time"));
+        let (socket, epoch) = match opened.unwrap_or_else(|_| late()) {
+            Ok(Opened::Ready(socket, epoch)) => (socket, epoch),
+            Ok(Opened::Closed(close, problem)) => return self.closed_by_broker(close, problem),
+            Err(error) => return self.refused(error),
+        };
+        let began = Instant::now();
+        let (mut sink, mut stream) = socket.split();
+        let mut cut = end.clone();
+        let ending = tokio::select! {
+            ending = self.read(&mut stream, &epoch) => ending,
+            ending = self.write(&mut sink, end) => ending,
+            ending = self.watch() => ending,
+            ending = self.renew_token() => ending,
+            _ = cut.wait_for(|end| *end == End::Cut) => closed,
+        };
+        if began.elapsed() >= STABLE {
+            backoff.reset();
+        }
+        let too_long = matches!(ending.error, Error::Connection { code: Some(1009), .. });
+        self.state().lost(too_long.then_some(&ending.error));
+        self.answered.notify_waiters();
+        ending
+    }
+
+    /// Opens a connection and waits until it is ready, which it tells the state.
+    async fn open(&self, resume: Option<&Checkpoint>) -> Result<Opened, Error> {
+        let token = self.http.tokens.fresh().await?;
+        let mut socket = self.http.socket(&self.client, resume, token.as_deref()).await?;
+        let none: Arc<str> = "".into();
+        let mut problem = None;
+        loop {
+            match socket.next().await {
+                Some(Ok(Message::Text(text))) => match frame::read(&text, &none) {
+                    Some(ServerFrame::Ready { epoch, offset }) => {
+                        let resumed = resume.is_some_and(|resume| resume.epoch == epoch);
+                        let mut state = self.state();
+                        state.heard = Instant::now();
+                        state.ready(epoch.clone(), offset, resumed);
+                        return Ok(Opened::Ready(Box::new(socket), epoch));
+                    }
+                    Some(ServerFrame::Answer { reference: None, problem: Some(told) }) => {
+                        problem = Some(told)
+                    }
+                    Some(_) => {}
+                    None => return Err(Error::broken("the broker has sent something that is no frame")),
+                },
+                Some(Ok(Message::Close(close))) => {
+                    // Answered by reading on, and not waited for long.
+                    _ = timeout(REST, socket.next()).await;
+                    return Ok(Opened::Closed(close, problem));
+                }
+                Some(Ok(_)) => {}
+                Some(Err(fault)) => return Err(Error::connection("it broke off", fault)),
+                None => return Err(Error::broken("it broke off")),
+            }
+        }
+    }
+
+    async fn read(&self, stream: &mut SplitStream<Box<Socket>>, epoch: &Arc<str>) -> Ending {
+        let mut problem = None;
+        loop {
+            while self.state().holds() {
+                self.room.notified().await;
+            }
+            let message = stream.next().await;
+            self.state().heard = Instant::now();
+            match message {
+                Some(Ok(Message::Text(text))) => {
+                    let Some(frame) = frame::read(&text, epoch) else {
+                        return Ending::broken(Error::broken(
+                            "the broker has sent something that is no frame",
+                        ));
+                    };
+                    let answer = matches!(frame, ServerFrame::Answer { .. });
+                    if let ServerFrame::Answer { reference: None, problem: Some(told) } = &frame {
+                        problem = Some(told.clone());
+                    }
+                    self.state().frame(frame);
+                    if answer {
+                        self.answered.notify_waiters();
+                        self.work.notify_one();
+                    }
+                }
+                Some(Ok(Message::Close(close))) => {
+                    // Answered by reading on, and not waited for long.
+                    _ = timeout(REST, stream.next()).await;
+                    return self.closed_by_broker(close, problem);
+                }
+                Some(Ok(_)) => {}
+                Some(Err(fault)) => return Ending::broken(Error::connection("it broke off", fault)),
+                None => return Ending::broken(Error::broken("it broke off")),
+            }
+        }
+    }
+
+    async fn write(
+        &self,
+        sink: &mut SplitSink<Box<Socket>, Message>,
+        end: &mut watch::Receiver<End>,
+    ) -> Ending {
+        let written = loop {
+            let closing = *end.borrow_and_update() != End::Open;
+            if self.state().renews() {
+                return Ending {
+                    renew: true,
+                    ..Ending::broken(Error::broken("the application did not keep up"))
+                };
+            }
+            if let Err(fault) = self.write_all(sink).await {
+                break Err(fault);
+            }
+            if closing {
+                let close = CloseFrame { code: CloseCode::Normal, reason: "".into() };
+                break sink.send(Message::Close(Some(close))).await;
+            }
+            let deadline = self.state().deadline();
+            tokio::select! {
+                () = self.work.notified() => {}
+                _ = end.changed() => {}
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                    self.state().tick(Instant::now());
+                }
+            }
+        };
+        // Why it takes nothing more is what there is to read.
+        sleep(REST).await;
+        match written {
+            Ok(()) => Ending::broken(Error::closed("by the application")),
+            Err(fault) => Ending::broken(Error::connection("it broke off", fault)),
+        }
+    }
+
+    async fn write_all(
+        &self,
+        sink: &mut SplitSink<Box<Socket>, Message>,
+    ) -> Result<(), tokio_tungstenite::tungstenite::Error> {
+        let mut fed = false;
+        loop {
+            let Some(text) = self.state().out.pop() else { break };
+            sink.feed(Message::Text(text)).await?;
+            fed = true;
+        }
+        if fed { sink.flush().await } else { Ok(()) }
+    }
+
+    /// Notices a connection that is there no more although nobody said so: asks for a sign of life, and does not wait long for it.
+    async fn watch(&self) -> Ending {
+        let step = (self.limits.silence / 3).max(Duration::from_millis(1));
+        loop {
+            sleep(step).await;
+            let mut state = self.state();
+            let holds = state.holds();
+            let silent = state.heard.elapsed();
+            if !holds && silent >= 3 * step {
+                let reason = format!("nothing was heard for {:?}", self.limits.silence);
+                return Ending::broken(Error::broken(reason));
+            }
+            // Who does not read does not answer pings either: these frames tell the broker that somebody is there.
+            if holds {
+                state.heard = Instant::now();
+            }
+            if holds || silent >= step {
+                state.ping();
+                self.work.notify_one();
+            }
+        }
+    }
+
+    /// Has the connection go on by another token before its own ends.
+    async fn renew_token(&self) -> Ending {
+        while let Some(wait) = self.http.tokens.renewal() {
+            sleep(wait).await;
+            // A provider that has none now is asked again when half of what is left is over.
+            if let Ok(Some(token)) = self.http.tokens.fresh().await {
+                self.with(|state| state.auth(token));
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Whether the upgrade was refused for good. A token that has just ended is, if there is no other.
+    fn refused(&self, error: Error) -> Ending {
+        let last = if let Error::Problem { problem, .. } = &error {
+            let expired = problem.code() == "token-expired" && self.http.tokens.renewable();
+            [400, 401, 403].contains(&problem.status) && !expired
+        } else {
+            matches!(error, Error::Invalid(_))
+        };
+        Ending { error, last, renew: false }
+    }
+
+    fn closed_by_broker(&self, close: Option<CloseFrame>, problem: Option<wire::Problem>) -> Ending {
+        let code = close.as_ref().map(|close| u16::from(close.code));
+        let reason = close.map(|close| close.reason.to_string()).filter(|reason| !reason.is_empty());
+        let reason = reason.or_else(|| Some(problem.as_ref()?.to_string()));
+        let reason = reason.unwrap_or_else(|| "the broker closed the connection".to_owned());
+        let last = code == Some(1008) || (code == Some(4401) && !self.http.tokens.renewable());
+        let error = if last {
+            Error::Closed { code, reason, problem: problem.map(Box::new) }
+        } else {
+            let source = problem.map(|problem| Arc::new(Error::refused(problem)) as crate::error::Cause);
+            Error::Connection { code, reason, source }
+        };
+        Ending { error, last, renew: false }
+    }
+}
+
+enum Opened {
+    Ready(Box<Socket>, Arc<str>),
+    Closed(Option<CloseFrame>, Option<wire::Problem>),
+}

@@ -1,0 +1,272 @@
+//! What a session hands to the application.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
+
+use crate::{Error, Feature};
+
+/// A place in what is delivered to a client. Offsets of two epochs do not compare.
+///
+/// It is written as `epoch:offset`, which an application stores and another process hands to
+/// [`Connect::resume`](crate::Connect::resume).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The session of the broker's.
+    pub epoch: Arc<str>,
+    /// How far.
+    pub offset: u64,
+}
+
+impl fmt::Display for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.epoch, self.offset)
+    }
+}
+
+impl FromStr for Checkpoint {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let parts = text.rsplit_once(':').and_then(|(epoch, offset)| Some((epoch, offset.parse().ok()?)));
+        let (epoch, offset) =
+            parts.ok_or_else(|| Error::Invalid(format!("a checkpoint is <epoch>:<offset>, not {text:?}")))?;
+        Ok(Self { epoch: epoch.into(), offset })
+    }
+}
+
+/// The further of two places; that of the newer epoch where they do not compare. Alarms before their turn never lead back.
+pub(crate) fn further(before: &mut Option<Checkpoint>, place: Checkpoint) {
+    if !matches!(before, Some(before) if before.epoch == place.epoch && before.offset > place.offset) {
+        *before = Some(place);
+    }
+}
+
+/// What comes to the application.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "nearly all messages are events")]
+pub enum Message<P = Value> {
+    /// A delivery.
+    Event(Event<P>),
+    /// Deliveries that will not come.
+    Gap(Gap),
+}
+
+impl<P> Message<P> {
+    /// The event, if it is one.
+    #[must_use]
+    pub fn event(self) -> Option<Event<P>> {
+        match self {
+            Self::Event(event) => Some(event),
+            Self::Gap(_) => None,
+        }
+    }
+
+    /// Where the message brings who takes it.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        match self {
+            Self::Event(event) => event.checkpoint(),
+            Self::Gap(gap) => gap.checkpoint(),
+        }
+    }
+}
+
+/// An event that came to subscriptions, or an object that came inside of them or left.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Event<P = Value> {
+    /// The session of the broker's that `offset` counts in.
+    pub epoch: Arc<str>,
+    /// Its number there.
+    pub offset: u64,
+    /// Whether it is an alarm before its turn. Then `offset` is that of the delivery before it, a gap of reason `ahead` comes where its
+    /// turn is, and who breaks off in between gets the alarm again.
+    pub ahead: bool,
+    /// The client's subscriptions that it is for.
+    pub subscriptions: Vec<String>,
+    /// What brought it.
+    pub cause: Cause,
+    /// Of subscriptions to transitions: what became of the event's object.
+    pub transition: Option<Transition>,
+    /// The trace that the event belongs to.
+    pub trace: Option<Trace>,
+    /// The event; of an exit, the last one that was inside.
+    pub feature: Feature<P>,
+}
+
+impl<P> Event<P> {
+    /// Where the event brings who takes it.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { epoch: self.epoch.clone(), offset: self.offset }
+    }
+}
+
+/// Deliveries that will not come: lost ones, or, with reason [`Ahead`](GapReason::Ahead), an alarm that came before its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gap {
+    /// The session of the broker's that the offsets count in.
+    pub epoch: Arc<str>,
+    /// The first.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+    /// How many; 0 where the session is another one than before and nothing is known to be missing.
+    pub count: u64,
+    /// Why.
+    pub reason: GapReason,
+}
+
+impl Gap {
+    /// Where the gap brings who takes it.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { epoch: self.epoch.clone(), offset: self.to }
+    }
+}
+
+/// A trace as W3C Trace Context writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Its id, the span's, and flags.
+    pub parent: String,
+    /// What belongs to that.
+    pub state: Option<String>,
+}
+
+macro_rules! open_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)*
+            /// One that a newer broker knows.
+            Other(String),
+        }
+
+        impl $name {
+            /// As it is on the wire.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $text,)*
+                    Self::Other(text) => text,
+                }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                match text {
+                    $($text => Self::$variant,)*
+                    _ => Self::Other(text.to_owned()),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+open_enum! {
+    /// What brought a delivery.
+    Cause {
+        /// The event was published.
+        Published = "published",
+        /// The subscriber moved.
+        Moved = "moved",
+        /// The subscription changed.
+        Changed = "changed",
+        /// The event's time ran out.
+        Expired = "expired",
+        /// The event was revoked.
+        Revoked = "revoked",
+    }
+}
+
+open_enum! {
+    /// What became of an object in a subscription.
+    Transition {
+        /// It is inside now.
+        Enter = "enter",
+        /// It is inside no more.
+        Exit = "exit",
+    }
+}
+
+open_enum! {
+    /// Why deliveries will not come.
+    GapReason {
+        /// Nothing was lost: the alarm in this place was told before its turn.
+        Ahead = "ahead",
+        /// The client has said that it has them.
+        Acknowledged = "acknowledged",
+        /// They were kept for as long as they may be.
+        Age = "age",
+        /// The connection did not keep up.
+        Overflow = "overflow",
+        /// Nobody read, and the session keeps nothing.
+        NotDurable = "not-durable",
+        /// The session that the reader knew is over; the offsets are of the new one.
+        Epoch = "epoch",
+        /// A subscription remembers as many objects as it may, and one more did not enter.
+        Members = "members",
+    }
+}
+
+/// A message as it came. What the event is about is read by who takes it, for only he knows its type.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Event { event: Box<Event<()>>, feature: Box<RawValue> },
+    Gap(Gap),
+}
+
+impl Incoming {
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        match self {
+            Self::Event { event, .. } => event.checkpoint(),
+            Self::Gap(gap) => gap.checkpoint(),
+        }
+    }
+
+    /// Whether who is done with it is done with everything before it. An alarm before its turn says nothing of that.
+    pub(crate) fn in_turn(&self) -> bool {
+        match self {
+            Self::Event { event, .. } => !event.ahead,
+            Self::Gap(_) => true,
+        }
+    }
+
+    pub(crate) fn read<P: DeserializeOwned>(self) -> Result<Message<P>, Error> {
+        match self {
+            Self::Gap(gap) => Ok(Message::Gap(gap)),
+            Self::Event { event, feature } => {
+                let event = *event;
+                match serde_json::from_str(feature.get()) {
+                    Ok(feature) => Ok(Message::Event(event.of(feature))),
+                    Err(fault) => Err(Error::Unreadable {
+                        checkpoint: event.checkpoint(),
+                        feature: feature.get().into(),
+                        fault: Arc::new(fault),
+                    }),
+                }
+            }
+        }
+    }
+}
+
+impl Event<()> {
+    fn of<P>(self, feature: Feature<P>) -> Event<P> {
+        let Self { epoch, offset, ahead, subscriptions, cause, transition, trace, feature: _ } = self;
+        Event { epoch, offset, ahead, subscriptions, cause, transition, trace, feature }
+    }
+}

@@ -1,0 +1,424 @@
+//! What an application does with a session.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use futures_util::{Stream, StreamExt};
+use reqwest::Method;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::to_raw_value;
+use tokio::{
+    sync::{Mutex, oneshot},
+    task::JoinHandle,
+    time::timeout,
+};
+use wire::{self as documents, Deliveries, Explanation, NamedPosition};
+
+use crate::{
+    Acknowledge, Batch, Checkpoint, Connection, Connections, Error, Feature, Filter, Fix, Follow, Id,
+    Message, Messages, Report, Subscription, Trace,
+    batch::Batcher,
+    chance::Backoff,
+    feature::WithId,
+    http::{Body, client_path, encoded},
+    link::{End, Link},
+    state::{Answer, State, Way},
+};
+
+/// A session of a client: a WebSocket that reconnects by itself, and the broker's calls over HTTP. Made by [`connect`](crate::connect()).
+///
+/// It is cheap to clone, and its clones are the same session. It ends with [`close`](Self::close), or when all of its clones and its
+/// [`Messages`] are dropped, which waits for nothing.
+///
+/// A future that is dropped before it is done takes nothing back: what was asked may take effect.
+#[derive(Clone, Debug)]
+pub struct Session {
+    handle: Arc<Handle>,
+}
+
+/// What keeps a session open.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) link: Arc<Link>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.link.state().flush_acks();
+        self.link.end.send_if_modified(|end| {
+            let open = *end == End::Open;
+            if open {
+                *end = End::Close;
+            }
+            open
+        });
+    }
+}
+
+impl Session {
+    pub(crate) fn new(link: Arc<Link>, backoff: Backoff, acknowledge: Acknowledge) -> (Self, Messages) {
+        let task = Mutex::new(Some(tokio::spawn(link.clone().run(backoff))));
+        let handle = Arc::new(Handle { link, task });
+        (Self { handle: handle.clone() }, Messages::new(handle, acknowledge))
+    }
+
+    fn link(&self) -> &Link {
+        &self.handle.link
+    }
+
+    /// Its client.
+    #[must_use]
+    pub fn client(&self) -> &str {
+        &self.link().client
+    }
+
+    /// Makes a subscription, or replaces the one of this id. Done when it is in force: what is published afterwards is matched against it.
+    ///
+    /// One that is not durable ends with the connection, and is made again on the next one, where its live events may come again.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] when the broker refuses it, [`Error::QueueFull`], and [`Error::Closed`].
+    pub async fn subscribe(
+        &self,
+        id: impl Into<String>,
+        subscription: impl Into<Subscription>,
+    ) -> Result<(), Error> {
+        let id = id.into();
+        let subscription = subscription.into().named(id.clone());
+        self.ask(|state, answer| state.subscribe(id, subscription, answer)).await
+    }
+
+    /// Ends a subscription, whoever made it.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] with `not-found` where there is none, [`Error::QueueFull`], and [`Error::Closed`].
+    pub async fn unsubscribe(&self, id: &str) -> Result<(), Error> {
+        self.ask(|state, answer| state.unsubscribe(id, answer)).await
+    }
+
+    /// Publishes an event, and returns its id when the broker has it. While there is no connection it waits for one.
+    ///
+    /// What was not answered when a connection broke is sent again: a live event (`ttl_s`, `key`) then takes its own place, another one may
+    /// come twice, under the same id.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] when the broker refuses it, [`Error::QueueFull`] when too many wait, [`Error::Invalid`] for properties that JSON
+    /// cannot write, and [`Error::Closed`].
+    pub async fn publish<P: Serialize>(&self, event: &Feature<P>) -> Result<Id, Error> {
+        self.publish_in(event, None).await
+    }
+
+    /// Publishes an event that belongs to a trace. Otherwise as [`publish`](Self::publish).
+    ///
+    /// # Errors
+    /// As [`publish`](Self::publish).
+    pub async fn publish_traced<P: Serialize>(&self, event: &Feature<P>, trace: &Trace) -> Result<Id, Error> {
+        self.publish_in(event, Some(trace)).await
+    }
+
+    async fn publish_in<P: Serialize>(&self, event: &Feature<P>, trace: Option<&Trace>) -> Result<Id, Error> {
+        let id = event.id.clone().unwrap_or_else(|| self.link().chance.id());
+        let json = to_raw_value(&WithId { id: &id, feature: event })
+            .map_err(|fault| Error::Invalid(format!("the event cannot be written as JSON: {fault}")))?;
+        self.ask(|state, answer| state.publish(&json, trace, answer)).await?;
+        Ok(id)
+    }
+
+    /// Publishes many events over HTTP, and reads the source no faster than the broker takes them. What it refuses is in the report; where it
+    /// is overloaded, or away, it is tried again. [`iter`](crate::iter) makes a source of an iterator.
+    ///
+    /// # Errors
+    /// [`Error::Batch`], which says how far it came.
+    pub async fn publish_many<P: Serialize>(
+        &self,
+        events: impl Stream<Item = Feature<P>>,
+        options: Batch,
+    ) -> Result<Report, Error> {
+        let link = self.link();
+        let lines = events.map(|feature| {
+            let id = feature.id.clone().unwrap_or_else(|| link.chance.id());
+            line(&WithId { id: &id, feature: &feature })
+        });
+        Batcher::new(&link.http, link.chance.clone(), "/v1/events", options).send(lines).await
+    }
+
+    /// Ends the life of every live event of this id.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] with `not-found` where none is live, [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn revoke(&self, id: &Id) -> Result<(), Error> {
+        self.call(Method::DELETE, &format!("/v1/events/{}", encoded(&id.to_string())), None).await.map(drop)
+    }
+
+    /// Tells where the client is, and waits for nothing. While there is no connection the newest place wins, and each new connection is told
+    /// it. A broker that refuses it says so by [`Connection::Refused`].
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub fn move_to(&self, place: impl Into<Fix>) -> Result<(), Error> {
+        let place = place.into();
+        self.link().with(|state| state.check_open().map(|()| state.place(place)))
+    }
+
+    /// Tells where the client is. Done when this place, or a newer one, is in force.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] when the broker refuses it, [`Error::QueueFull`], and [`Error::Closed`].
+    pub async fn move_confirmed(&self, place: impl Into<Fix>) -> Result<(), Error> {
+        let place = place.into();
+        self.ask(|state, answer| state.place_confirmed(place, answer)).await
+    }
+
+    /// Tells where the client was: `[longitude, latitude, unix_s]`, oldest first; the last point is where it is now. Live events along the
+    /// way come as well.
+    ///
+    /// # Errors
+    /// As [`move_confirmed`](Self::move_confirmed).
+    pub async fn track(&self, points: Vec<[f64; 3]>, accuracy_m: Option<f64>) -> Result<(), Error> {
+        self.ask(|state, answer| state.track(Way { points, accuracy_m }, answer)).await
+    }
+
+    /// Follows a source of positions until it ends. Only fixes that are worth it are sent. While there is no connection they are recorded,
+    /// and told as a track afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Closed`], or what else ended the session before the source did.
+    pub async fn follow(&self, source: impl Stream<Item = Fix>, options: Follow) -> Result<(), Error> {
+        let link = self.link();
+        let sending = options.run(source, |fix| {
+            let unix_s = fix.unix_s.unwrap_or_else(|| link.chance.unix_s());
+            link.with(|state| state.followed(fix, unix_s));
+        });
+        tokio::select! {
+            () = sending => Ok(()),
+            error = self.wait_for(|state| state.check_open().err()) => Err(error),
+        }
+    }
+
+    /// Tells where many clients are, over HTTP; takes a token that permits it. `accepted` of the report is how many positions are in force.
+    ///
+    /// # Errors
+    /// [`Error::Batch`], which says how far it came.
+    pub async fn move_many(
+        &self,
+        positions: impl Stream<Item = NamedPosition>,
+        options: Batch,
+    ) -> Result<Report, Error> {
+        let link = self.link();
+        let lines = positions.map(|position| line(&position));
+        Batcher::new(&link.http, link.chance.clone(), "/v1/positions", options).send(lines).await
+    }
+
+    /// Says that everything up to a message, a checkpoint, or an offset of the session that the checkpoint is of, is not needed any more. Told
+    /// at once, and again after a reconnect.
+    pub fn ack(&self, up_to: impl Into<UpTo>) {
+        let up_to = up_to.into();
+        self.link().with(|state| {
+            let place = match up_to {
+                UpTo::Checkpoint(place) => Some(place),
+                UpTo::Offset(offset) => state.inbox.taken.clone().map(|taken| Checkpoint { offset, ..taken }),
+            };
+            place.into_iter().for_each(|place| state.ack(place));
+        });
+    }
+
+    /// The last message that the application took, or where the session began: what it stores, and another process goes on at.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        self.link().state().inbox.taken.clone()
+    }
+
+    /// What the connection is at now.
+    #[must_use]
+    pub fn connection(&self) -> Connection {
+        self.link().state().connection.clone()
+    }
+
+    /// Changes of the connection from now on, until the session has ended.
+    pub fn connections(&self) -> Connections {
+        Connections::new(self.link().state().changes.subscribe())
+    }
+
+    /// Tries to connect now instead of when its time has come: the network is back, or the application in the foreground.
+    pub fn wake(&self) {
+        self.link().hurry.notify_waiters();
+    }
+
+    /// The client's subscriptions as the broker shows them, whoever made them.
+    ///
+    /// # Errors
+    /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn subscriptions(&self) -> Result<Vec<wire::Subscription>, Error> {
+        read(&self.call(Method::GET, &format!("{}/subscriptions", client_path(self.client())), None).await?)
+    }
+
+    /// Asks why an event comes to the client, or does not. Either may be the id of one that is there, or one that might be.
+    ///
+    /// # Errors
+    /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn explain(
+        &self,
+        subscription: impl Into<Asked<Subscription>>,
+        event: impl Into<Asked<Feature>>,
+    ) -> Result<Explanation, Error> {
+        #[derive(Serialize)]
+        struct Question<'a> {
+            client: &'a str,
+            subscription: Asked<documents::Subscription>,
+            event: Asked<Feature>,
+        }
+        let subscription = match subscription.into() {
+            Asked::Id(id) => Asked::Id(id),
+            Asked::Document(subscription) => Asked::Document(subscription.into()),
+        };
+        let question = Question { client: self.client(), subscription, event: event.into() };
+        read(&self.call(Method::POST, "/v1/explain", Some(Body::json(&question)?)).await?)
+    }
+
+    /// Asks to whom an event went; takes a token that permits it.
+    ///
+    /// # Errors
+    /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn deliveries(&self, id: &Id) -> Result<Deliveries, Error> {
+        read(
+            &self
+                .call(Method::GET, &format!("/v1/events/{}/deliveries", encoded(&id.to_string())), None)
+                .await?,
+        )
+    }
+
+    /// Ends the client: its position, its subscriptions and what is kept for it are gone, and the session is closed.
+    ///
+    /// # Errors
+    /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn forget(&self) -> Result<(), Error> {
+        self.close().await;
+        self.call(Method::DELETE, &client_path(self.client()), None).await.map(drop)
+    }
+
+    /// Closes the session: waits up to 5 s until what is under way was answered, acknowledges what was processed, and ends the messages. What
+    /// the application has not taken it does not get; of a durable subscription the next session gets it.
+    pub async fn close(&self) {
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let link = self.link();
+        link.with(|state| state.closing = true);
+        link.answered.notify_waiters();
+        _ = timeout(PATIENCE, self.wait_for(|state| state.requests.is_empty().then_some(()))).await;
+        link.with(State::flush_acks);
+        let mut task = self.handle.task.lock().await;
+        if let Some(running) = task.as_mut() {
+            link.end.send_replace(End::Close);
+            if timeout(PATIENCE, &mut *running).await.is_err() {
+                link.end.send_replace(End::Cut);
+                _ = running.await;
+            }
+            *task = None;
+        }
+    }
+
+    /// Waits until there is what is looked for.
+    async fn wait_for<T>(&self, look: impl Fn(&State) -> Option<T>) -> T {
+        loop {
+            let mut change = pin!(self.link().answered.notified());
+            change.as_mut().enable();
+            if let Some(found) = look(&self.link().state()) {
+                return found;
+            }
+            change.await;
+        }
+    }
+
+    async fn ask(&self, ask: impl FnOnce(&mut State, Answer) -> Result<(), Error>) -> Result<(), Error> {
+        let (answer, outcome) = oneshot::channel();
+        self.link().with(|state| ask(state, answer))?;
+        outcome.await.unwrap_or_else(|_| Err(Error::closed("before it was answered")))
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<Body>) -> Result<Vec<u8>, Error> {
+        self.link().http.call(method, path, body).await
+    }
+}
+
+/// What [`Session::explain`] is asked about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Asked<T> {
+    /// The id of one that is there.
+    Id(String),
+    /// One that might be.
+    Document(T),
+}
+
+impl<T> From<&str> for Asked<T> {
+    fn from(id: &str) -> Self {
+        Self::Id(id.to_owned())
+    }
+}
+
+impl<F: Into<Filter>> From<F> for Asked<Subscription> {
+    fn from(filter: F) -> Self {
+        Self::Document(filter.into().into())
+    }
+}
+
+impl From<Subscription> for Asked<Subscription> {
+    fn from(subscription: Subscription) -> Self {
+        Self::Document(subscription)
+    }
+}
+
+impl From<&Id> for Asked<Feature> {
+    fn from(id: &Id) -> Self {
+        Self::Id(id.to_string())
+    }
+}
+
+impl From<Feature> for Asked<Feature> {
+    fn from(event: Feature) -> Self {
+        Self::Document(event)
+    }
+}
+
+/// Up to where is acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpTo {
+    /// An offset of the session that the checkpoint is of.
+    Offset(u64),
+    /// A place.
+    Checkpoint(Checkpoint),
+}
+
+impl From<u64> for UpTo {
+    fn from(offset: u64) -> Self {
+        Self::Offset(offset)
+    }
+}
+
+impl From<Checkpoint> for UpTo {
+    fn from(checkpoint: Checkpoint) -> Self {
+        Self::Checkpoint(checkpoint)
+    }
+}
+
+impl<P> From<&Message<P>> for UpTo {
+    fn from(message: &Message<P>) -> Self {
+        Self::Checkpoint(message.checkpoint())
+    }
+}
+
+impl<P> From<&crate::Event<P>> for UpTo {
+    fn from(event: &crate::Event<P>) -> Self {
+        Self::Checkpoint(event.checkpoint())
+    }
+}
+
+fn line(document: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(document)
+        .map_err(|fault| Error::Invalid(format!("it cannot be written as JSON: {fault}")))
+}
+
+fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(answer)
+        .map_err(|fault| Error::connection("the answer is none of this broker's", fault))
+}

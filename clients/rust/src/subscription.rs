@@ -1,0 +1,160 @@
+//! What a client wants to be told of.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use wire::{On, Overflow};
+
+use crate::{Area, Condition};
+
+/// An area and a condition, of which either may be absent.
+///
+/// ```
+/// use nearcast_client::{Filter, around, attr};
+/// let near = around(500.0).when(attr("severity").ge(2));
+/// let all = Filter::all();
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Filter(wire::Filter);
+
+impl Filter {
+    /// Every event.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Only where the condition is true as well: one that [`attr`](crate::attr) builds, CQL2 text, or CQL2-JSON.
+    pub fn when(mut self, condition: impl Into<Where>) -> Self {
+        self.0.condition = Some(condition.into().0);
+        self
+    }
+}
+
+impl From<Area> for Filter {
+    fn from(area: Area) -> Self {
+        Self(wire::Filter { area: area.0, condition: None })
+    }
+}
+
+impl From<Condition> for Filter {
+    fn from(condition: Condition) -> Self {
+        Self::all().when(condition)
+    }
+}
+
+/// A condition as it goes over the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Where(Value);
+
+impl From<Condition> for Where {
+    fn from(condition: Condition) -> Self {
+        Self(condition.to_string().into())
+    }
+}
+
+impl From<&str> for Where {
+    fn from(cql2_text: &str) -> Self {
+        Self(cql2_text.into())
+    }
+}
+
+impl From<String> for Where {
+    fn from(cql2_text: String) -> Self {
+        Self(cql2_text.into())
+    }
+}
+
+impl From<Value> for Where {
+    fn from(cql2_json: Value) -> Self {
+        Self(cql2_json)
+    }
+}
+
+/// What [`Session::subscribe`](crate::Session::subscribe) takes: filters, of which one has to hold, and how it is told. A single [`Filter`],
+/// [`Area`] or [`Condition`] becomes one by itself.
+///
+/// ```
+/// use nearcast_client::{Subscription, around, attr};
+/// let buses = Subscription::from(around(300.0).when(attr("type").eq("bus"))).enters().exits().hysteresis_m(20.0);
+/// let alarms = Subscription::any([around(500.0).into(), attr("type").eq("fire").into()]).durable();
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct Subscription(wire::Subscription);
+
+impl Subscription {
+    /// Of events for which one of the filters holds.
+    pub fn any(filters: impl IntoIterator<Item = Filter>) -> Self {
+        Self(wire::Subscription::of_events(filters.into_iter().map(|filter| filter.0).collect()))
+    }
+
+    /// Tells of live objects that come inside, in place of events.
+    pub fn enters(self) -> Self {
+        self.on(On::Enter)
+    }
+
+    /// Tells of live objects that leave, in place of events.
+    pub fn exits(self) -> Self {
+        self.on(On::Exit)
+    }
+
+    fn on(mut self, transition: On) -> Self {
+        self.0.on.retain(|&on| on != On::Event && on != transition);
+        self.0.on.push(transition);
+        self
+    }
+
+    /// Of transitions: begins with an enter for each object that is inside already.
+    pub fn initial(mut self) -> Self {
+        self.0.initial = Some(true);
+        self
+    }
+
+    /// Of transitions: an object enters when it has been inside for so long.
+    pub fn dwell(mut self, time: Duration) -> Self {
+        self.0.dwell_s = Some(time.as_secs_f64());
+        self
+    }
+
+    /// Of transitions: an object leaves when it is more than so many metres outside.
+    pub fn hysteresis_m(mut self, hysteresis_m: f64) -> Self {
+        self.0.hysteresis_m = Some(hysteresis_m);
+        self
+    }
+
+    /// Outlives the connection, and what matches is kept until it is acknowledged.
+    pub fn durable(mut self) -> Self {
+        self.0.durable = true;
+        self
+    }
+
+    /// What happens when the client does not keep up. As the broker has it by default where this is not said.
+    pub fn overflow(mut self, overflow: Overflow) -> Self {
+        self.0.overflow = Some(overflow);
+        self
+    }
+
+    pub(crate) fn named(self, id: String) -> wire::Subscription {
+        wire::Subscription { id: Some(id), activity: None, ..self.0 }
+    }
+}
+
+impl<F: Into<Filter>> From<F> for Subscription {
+    fn from(filter: F) -> Self {
+        Self::any([filter.into()])
+    }
+}
+
+/// As the broker shows it.
+impl From<wire::Subscription> for Subscription {
+    fn from(document: wire::Subscription) -> Self {
+        Self(document)
+    }
+}
+
+impl From<Subscription> for wire::Subscription {
+    fn from(subscription: Subscription) -> Self {
+        subscription.0
+    }
+}
