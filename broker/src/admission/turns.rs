@@ -143,7 +143,7 @@ mod tests {
             assert!(turns.len().abs_diff(expected) <= expected / 5, "{each:?}: {}", turns.len());
             assert_eq!(Turn::of_move(&flow, false, PATIENCE).await.unwrap_err(), Refusal::Overloaded);
             // One that is over makes room.
-            turns.drain(..turns.len().min(MOVES as usize));
+            turns.drain(..turns.len().min(32));
             assert!(Turn::of_move(&flow, false, PATIENCE).now_or_never().is_some());
         }
         assert_eq!(flow.turns.permits.available_permits(), TURNS as usize);
