@@ -96,6 +96,8 @@ impl Asker {
         answers: &mut Answers,
     ) -> Result<Answer, Refusal> {
         let id = self.id(&mut members)?;
+        // First: while a change is under way others wait for it, and are not to wait for the disk.
+        answers.all().await;
         let (app, permit) = (Arc::clone(&self.app), Arc::clone(self.permit.first()));
         let (text, bytes) = (text.to_owned(), text.len());
         let read = move || {
@@ -106,7 +108,6 @@ impl Asker {
             app.subscriptions.parse_members(&id, members)?.on_behalf(permit.behalf()).map(Box::new)
         };
         let (subscription, change) = self.app.admission.read(&self.publisher, bytes, read).await?;
-        answers.all().await;
         if self.outbox.is_closing() {
             // The client may have been deleted while this was held back.
             return Ok(Answer::Silence);

@@ -1,7 +1,7 @@
 //! What one task does before others get their turn: a flood that never pauses would keep its thread for itself.
 
-/// Bytes of requests until the others' turn, about a millisecond of work. With an eighth of it as many events cost a third more, because
-/// each write to a subscriber carries fewer of them (bench `overload`, two cores, November 2026).
+/// Bytes of requests until the others' turn, about a millisecond of work. With an eighth of it the broker took half to four fifths of the
+/// events, because each write to a subscriber carries fewer (bench `overload`, two busy cores, two runs, November 2026).
 const BYTES: usize = 128 * 1_024;
 
 /// What the smallest request counts as.
