@@ -247,6 +247,15 @@ impl Metrics {
                     "Folds of the log into tables.",
                     NO_LABELS,
                 ),
+                wipe: names.seconds(
+                    "nearcast_store_wipe_seconds",
+                    "Writing the data anew, without what was replaced or removed.",
+                ),
+                wipe_failures: names.counter(
+                    "nearcast_store_wipe_failures_total",
+                    "Times that it could not be written anew.",
+                    NO_LABELS,
+                ),
                 log_rows: names.gauge(
                     "nearcast_store_log_rows",
                     "Commits that are not in tables yet.",

@@ -4,20 +4,19 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, SyncSender};
 
-use redb::{ReadTransaction, ReadableTable as _};
-
-use super::disk::{FileMedium, sync_dir};
+use super::copy::Copy;
+use super::disk::{Counted, FileMedium, sync_dir};
 use super::error::StoreError;
-use super::format::{self, LOG, LogRow, Meta, open_database};
-use super::keys::Table;
+use super::format::{self, LogRow, Meta};
 use super::lock::{self, Lock, make_dir};
-use super::records::is_whole;
 use super::recovery::{Contents, last_commit};
-use super::writer::{self, Pace, Shared, append, guarded};
-use super::{Store, control, store_file, tail, tail_file};
+use super::shared::{Request, Shared, guarded};
+use super::writer::Pace;
+use super::{Store, control, store_file};
 
 /// A copy that was made: a data directory with which a broker can start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +33,6 @@ impl fmt::Display for Backup {
 
 /// A copy that is not finished yet.
 pub(super) const PARTIAL: &str = "store.redb.partial";
-/// Bytes that are copied in one transaction.
-const PART_BYTES: usize = 16 << 20;
 
 /// Copies a data directory into a new one, through the broker that has it if one does.
 ///
@@ -54,10 +51,10 @@ pub(crate) fn back_up(dir: &Path, to: &Path) -> Result<Backup, StoreError> {
 
 /// Copies what is committed now. Under its name there is a whole copy or none, and where there is none the target is as it was,
 /// but for what an earlier one left there that was cut off.
-pub(super) fn copy(shared: &Shared, to: &Path) -> Result<Backup, StoreError> {
+pub(super) fn copy(shared: &Shared, requests: &SyncSender<Request>, to: &Path) -> Result<Backup, StoreError> {
     free(to)?;
     let made: Vec<_> = to.ancestors().take_while(|dir| !dir.exists()).collect();
-    let copied = make_dir(to).and_then(|()| copy_into(shared, to));
+    let copied = make_dir(to).and_then(|()| copy_into(shared, requests, to));
     if copied.is_err() {
         for dir in made {
             // One that somebody has put something into stays.
@@ -78,7 +75,7 @@ fn free(to: &Path) -> Result<(), StoreError> {
     if is_taken { Err(StoreError::Exists { path: to.to_owned() }) } else { Ok(()) }
 }
 
-fn copy_into(shared: &Shared, to: &Path) -> Result<Backup, StoreError> {
+fn copy_into(shared: &Shared, requests: &SyncSender<Request>, to: &Path) -> Result<Backup, StoreError> {
     let mut lock = Lock::take(to)?;
     // Another one may have been finished meanwhile.
     free(to)?;
@@ -88,7 +85,7 @@ fn copy_into(shared: &Shared, to: &Path) -> Result<Backup, StoreError> {
         _ => Ok(()),
     };
     let copied = remove(&partial)
-        .and_then(|()| guarded(shared.path(), || write_copy(shared, &partial)))
+        .and_then(|()| guarded(shared.path(), || write_copy(shared, requests, &partial)))
         .and_then(|records| {
             let bytes = finish(&partial, to).map_err(|error| StoreError::io("write", to, &error))?;
             Ok(Backup { records, bytes })
@@ -113,33 +110,24 @@ fn finish(partial: &Path, to: &Path) -> io::Result<u64> {
     Ok(fs::metadata(file)?.len())
 }
 
-/// A new file with the rows of a snapshot: without the pages that are free in the old one. And with what was acknowledged
-/// before it was synced.
-fn write_copy(shared: &Shared, partial: &PathBuf) -> Result<u64, StoreError> {
+/// A new file with the rows of a snapshot that was folded first: what was replaced or removed before is not in it, nor are the
+/// pages that are free in the old one.
+fn write_copy(shared: &Shared, requests: &SyncSender<Request>, partial: &Path) -> Result<u64, StoreError> {
     let from = shared.path();
-    // Read first: what is put into the log meanwhile is in the snapshot, and is passed over here.
-    let tail = from.parent().map_or_else(|| Ok(Vec::new()), |dir| tail::bytes(&tail_file(dir)))?;
-    let txn = shared.snapshot()?;
-    let Some(meta) = Meta::read(&txn, from)? else {
+    let (snapshot, folded) = mpsc::sync_channel(1);
+    requests.send(Request::Snapshot(snapshot)).map_err(|_| StoreError::Closed)?;
+    let snapshot = folded.recv().unwrap_or(Err(StoreError::Closed))?;
+    let txn = &snapshot.txn;
+    let Some(meta) = Meta::read(txn, from)? else {
         return Err(StoreError::damaged(from, "there is nothing in it"));
     };
-    let backend = FileMedium::new(partial.clone()).create();
-    let backend = backend.map_err(|error| StoreError::io("make", partial, &error))?;
-    let database = open_database(
-        super::disk::Counted { inner: backend, read: Default::default(), fault: Default::default() },
-        partial,
-    )?;
-    let mut copy = Copy { shared, database, partial, records: 0 };
-    let mark = Meta { is_copy: true, ..meta.clone() };
-    copy.in_one(|txn| mark.write(txn).map(|()| 0))?;
-    copy.log(&txn)?;
-    let last = last_commit(&txn, &meta).map_err(|error| StoreError::of("read", from, error))?;
-    let rows = tail::rows_after(&tail, last).rows;
-    append(&copy.database, partial, &rows)?;
-    copy.records += rows.len() as u64;
-    for table in Table::ALL {
-        copy.table(&txn, table)?;
-    }
+    let last = last_commit(txn, &meta).map_err(|error| StoreError::of("read", from, error))?;
+    let inner = FileMedium::new(partial.to_owned()).create();
+    let inner = inner.map_err(|error| StoreError::io("make", partial, &error))?;
+    let backend = Counted { inner, read: Arc::default(), fault: Arc::default() };
+    let mut copy = Copy::begin(backend, partial, &Meta { is_copy: true, ..meta })?;
+    copy.tables(txn, from, || shared.goes_on())?;
+    copy.log(txn, from, last, || shared.goes_on())?;
     Ok(copy.records)
 }
 
@@ -155,8 +143,8 @@ pub(super) fn take_over(shared: &Shared, contents: &mut Contents) -> Result<(), 
     let row = LogRow::seal(number, contents.log.next_body, std::iter::once(&batch));
     (contents.log.last, contents.log.bytes) = (number, contents.log.bytes + row.len() as u64);
     let write = |database: &redb::Database| {
-        let txn = writer::begin(database)?;
-        writer::insert(&txn, &[(number, row)])?;
+        let txn = format::begin(database)?;
+        format::insert(&txn, &[(number, row)])?;
         format::unmark_copy(&txn)?;
         Ok::<_, redb::Error>(txn.commit()?)
     };
@@ -166,76 +154,4 @@ pub(super) fn take_over(shared: &Shared, contents: &mut Contents) -> Result<(), 
     })?;
     tracing::info!(path = %path.display(), "this is a copy, served for the first time: its sessions begin new epochs");
     Ok(())
-}
-
-struct Copy<'a> {
-    shared: &'a Shared,
-    database: redb::Database,
-    partial: &'a Path,
-    records: u64,
-}
-
-impl Copy<'_> {
-    fn in_one(
-        &mut self,
-        work: impl FnOnce(&redb::WriteTransaction) -> Result<u64, redb::Error>,
-    ) -> Result<(), StoreError> {
-        let done = || {
-            let txn = self.database.begin_write()?;
-            let records = work(&txn)?;
-            txn.commit()?;
-            Ok::<_, redb::Error>(records)
-        };
-        self.records += done().map_err(|error| StoreError::of("write", self.partial, error))?;
-        if self.shared.is_closing.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(()) }
-    }
-
-    fn log(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
-        let from = self.shared.path();
-        let of = |error: redb::Error| StoreError::of("read", from, error);
-        let log = txn.open_table(LOG).map_err(|error| of(error.into()))?;
-        for row in log.iter().map_err(|error| of(error.into()))? {
-            let (number, row) = row.map_err(|error| of(error.into()))?;
-            let (number, row) = (number.value(), row.value());
-            if let Err(what) = LogRow::unseal(number, row) {
-                return Err(StoreError::damaged(from, format!("commit {number} {what}")));
-            }
-            self.in_one(|txn| {
-                txn.open_table(LOG)?.insert(number, row)?;
-                Ok(1)
-            })?;
-        }
-        Ok(())
-    }
-
-    fn table(&mut self, txn: &ReadTransaction, table: Table) -> Result<(), StoreError> {
-        let from = self.shared.path();
-        let of = |error: redb::Error| StoreError::of("read", from, error);
-        let rows = txn.open_table(table.rows()).map_err(|error| of(error.into()))?;
-        let mut rows = rows.iter().map_err(|error| of(error.into()))?;
-        loop {
-            let (mut part, mut bytes) = (Vec::new(), 0);
-            while bytes < PART_BYTES
-                && let Some(row) = rows.next()
-            {
-                let (key, value) = row.map_err(|error| of(error.into()))?;
-                if !is_whole(table, key.value(), value.value()) {
-                    let what = format!("a record of table {} does not have its checksum", table.name());
-                    return Err(StoreError::damaged(from, what));
-                }
-                bytes += key.value().len() + value.value().len();
-                part.push((key, value));
-            }
-            if part.is_empty() {
-                return Ok(());
-            }
-            self.in_one(|txn| {
-                let mut copies = txn.open_table(table.rows())?;
-                for (key, value) in &part {
-                    copies.insert(key.value(), value.value())?;
-                }
-                Ok(part.len() as u64)
-            })?;
-        }
-    }
 }

@@ -16,20 +16,39 @@ pub(crate) struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
+    /// By number; those that nobody can reach any more are empty.
+    files: Vec<File>,
+    /// Which of them has the name, and which has it for good.
+    named: usize,
+    named_synced: usize,
+    /// Which one is beside it.
+    beside: Option<usize>,
+    /// Writes until power is lost.
+    power: Option<u64>,
+    is_off: bool,
+    /// All files together do not become longer than this.
+    room: Option<usize>,
+    syncs: u64,
+    replacements: u64,
+    /// Of so many syncs one does nothing.
+    lies: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct File {
     synced: Vec<u8>,
     now: Vec<u8>,
     /// Since the last sync: where, and what.
     unsynced: Vec<(usize, Vec<u8>)>,
     /// The length was set since then.
     lengths: Vec<usize>,
-    /// Writes until power is lost.
-    power: Option<u64>,
-    is_off: bool,
-    /// It does not become longer than this.
-    room: Option<usize>,
-    syncs: u64,
-    /// Of so many syncs one does nothing.
-    lies: Option<u64>,
+}
+
+/// A file on a disk, opened.
+#[derive(Debug)]
+struct Opened {
+    disk: Disk,
+    file: usize,
 }
 
 const SECTOR_BYTES: usize = 512;
@@ -46,16 +65,29 @@ impl State {
         if self.is_off { Err(io::Error::other("the power is off")) } else { Ok(()) }
     }
 
-    fn fit(&self, len: usize) -> io::Result<()> {
-        let is_full = self.room.is_some_and(|room| len > room && len > self.now.len());
+    /// Whether a file may have this length.
+    fn fit(&self, file: usize, len: usize) -> io::Result<()> {
+        let there = self.files[file].now.len();
+        let is_full = self.room.is_some_and(|room| len > there && self.len() - there + len > room);
         if is_full { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn len(&self) -> usize {
+        self.files.iter().map(|file| file.now.len()).sum()
+    }
+
+    fn now(&mut self) -> &mut File {
+        if self.files.is_empty() {
+            self.files.push(File::default());
+        }
+        &mut self.files[self.named]
     }
 }
 
 impl Disk {
     pub(crate) fn of(bytes: Vec<u8>) -> Self {
-        let state = State { synced: bytes.clone(), now: bytes, ..State::default() };
-        Self(Arc::new(Mutex::new(state)))
+        let file = File { synced: bytes.clone(), now: bytes, ..File::default() };
+        Self(Arc::new(Mutex::new(State { files: vec![file], ..State::default() })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -63,11 +95,16 @@ impl Disk {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.state().now.clone()
+        self.state().now().now.clone()
     }
 
     pub(crate) fn syncs(&self) -> u64 {
         self.state().syncs
+    }
+
+    /// How often a file was put in the place of another.
+    pub(crate) fn replacements(&self) -> u64 {
+        self.state().replacements
     }
 
     pub(crate) fn lose_power_after(&self, writes: u64) {
@@ -85,20 +122,22 @@ impl Disk {
     /// It may become so many bytes longer; `None`: without bound.
     pub(crate) fn leave_room(&self, bytes: Option<usize>) {
         let mut state = self.state();
-        state.room = bytes.map(|bytes| state.now.len() + bytes);
+        state.room = bytes.map(|bytes| state.len() + bytes);
     }
 
     /// What may be there after power was lost: what was synced, and of all sectors written since then any.
     pub(crate) fn torn(&self, random: &mut StdRng) -> Vec<u8> {
         let state = self.state();
-        let mut bytes = state.synced.clone();
-        if let Some(len) = state.lengths.last()
+        let named = if random.random() { state.named } else { state.named_synced };
+        let Some(file) = state.files.get(named) else { return Vec::new() };
+        let mut bytes = file.synced.clone();
+        if let Some(len) = file.lengths.last()
             && random.random()
         {
             bytes.resize(*len, 0);
         }
         let share = random.random_range(0.0..=1.0);
-        for (at, data) in &state.unsynced {
+        for (at, data) in &file.unsynced {
             let mut at = *at;
             // Sectors lie where they lie, wherever the write began.
             let mut data = &data[..];
@@ -117,8 +156,10 @@ impl Disk {
 
 impl Medium for Disk {
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
-        self.state().check()?;
-        Ok(Box::new(self.clone()))
+        let mut state = self.state();
+        state.check()?;
+        state.now();
+        Ok(Box::new(Opened { disk: self.clone(), file: state.named }))
     }
 
     fn path(&self) -> &Path {
@@ -126,43 +167,75 @@ impl Medium for Disk {
     }
 
     fn has_room(&self) -> io::Result<()> {
-        let state = self.state();
-        state.fit(state.now.len() + 1)
+        let mut state = self.state();
+        let (file, more) = (state.named, state.now().now.len() + 1);
+        state.fit(file, more)
+    }
+
+    fn begin_anew(&self) -> io::Result<Box<dyn StorageBackend>> {
+        self.give_up();
+        let mut state = self.state();
+        state.check()?;
+        let file = state.files.len();
+        state.files.push(File::default());
+        state.beside = Some(file);
+        Ok(Box::new(Opened { disk: self.clone(), file }))
+    }
+
+    fn put_in_place(&self) -> io::Result<()> {
+        let mut state = self.state();
+        let step = state.step();
+        state.named = state.beside.take().expect("one was begun");
+        step?;
+        state.step()?;
+        let named = state.named;
+        let old = std::mem::replace(&mut state.named_synced, named);
+        state.files[old] = File::default();
+        state.replacements += 1;
+        Ok(())
+    }
+
+    fn give_up(&self) {
+        let mut state = self.state();
+        if let Some(file) = state.beside.take() {
+            state.files[file] = File::default();
+        }
     }
 }
 
-impl StorageBackend for Disk {
+impl StorageBackend for Opened {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.state().now.len() as u64)
+        Ok(self.disk.state().files[self.file].now.len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.state();
+        let state = self.disk.state();
         state.check()?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
-        let bytes = state.now.get(offset..offset + out.len());
+        let bytes = state.files[self.file].now.get(offset..offset + out.len());
         out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let len = usize::try_from(len).map_err(io::Error::other)?;
-        let mut state = self.state();
+        let mut state = self.disk.state();
         state.step()?;
-        state.fit(len)?;
-        state.now.resize(len, 0);
-        state.lengths.push(len);
+        state.fit(self.file, len)?;
+        let file = &mut state.files[self.file];
+        file.now.resize(len, 0);
+        file.lengths.push(len);
         Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.disk.state();
         state.step()?;
         state.syncs += 1;
         if state.lies.is_some_and(|lies| state.syncs.is_multiple_of(lies)) {
             return Ok(());
         }
-        let State { synced, unsynced, lengths, now, .. } = &mut *state;
+        let File { synced, unsynced, lengths, now } = &mut state.files[self.file];
         // What was cut off in between is zeros, even where the file is as long again.
         synced.truncate(lengths.iter().copied().min().unwrap_or(usize::MAX));
         synced.resize(now.len(), 0);
@@ -178,15 +251,16 @@ impl StorageBackend for Disk {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
-        let mut state = self.state();
+        let mut state = self.disk.state();
         let step = state.step();
         let end = offset + data.len();
-        state.fit(end)?;
-        state.unsynced.push((offset, data.to_vec()));
+        state.fit(self.file, end)?;
+        let file = &mut state.files[self.file];
+        file.unsynced.push((offset, data.to_vec()));
         step?;
-        let len = state.now.len().max(end);
-        state.now.resize(len, 0);
-        state.now[offset..end].copy_from_slice(data);
+        let len = file.now.len().max(end);
+        file.now.resize(len, 0);
+        file.now[offset..end].copy_from_slice(data);
         Ok(())
     }
 }

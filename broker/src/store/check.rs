@@ -9,11 +9,11 @@ use redb::ReadableDatabase as _;
 
 use super::disk::{Counted, Overlay};
 use super::error::StoreError;
-use super::format::{Meta, open_database};
+use super::format::{Meta, append, open_database};
 use super::lock::Lock;
 use super::records::BodyId;
 use super::recovery::{self, ClientContents, Contents};
-use super::writer::{append, guarded};
+use super::shared::guarded;
 use super::{store_file, tail, tail_file};
 
 /// What is in a data directory, and what is wrong with it.

@@ -6,10 +6,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 use super::backup::Backup;
 use super::error::StoreError;
-use super::writer::Shared;
+use super::shared::{Request, Shared};
 
 #[cfg(unix)]
 pub(super) use unix::{Control, ask_for_backup};
@@ -32,7 +33,7 @@ mod unix {
 
     use super::super::disk::{Identity, identity};
     use super::super::{backup, lock};
-    use super::{Arc, Backup, ORDER_BYTES, Path, Shared, StoreError};
+    use super::{Arc, Backup, ORDER_BYTES, Path, Request, Shared, StoreError, SyncSender};
 
     /// Listens until it is dropped.
     #[derive(Debug)]
@@ -86,7 +87,11 @@ mod unix {
 
     impl Control {
         /// Listens in a data directory that this process has. Without it all goes on but the backups of a running broker.
-        pub(in super::super) fn start(dir: &Path, shared: &Arc<Shared>) -> Option<Self> {
+        pub(in super::super) fn start(
+            dir: &Path,
+            shared: &Arc<Shared>,
+            requests: &SyncSender<Request>,
+        ) -> Option<Self> {
             let socket = socket_of(dir);
             let started = || -> Result<Self, StoreError> {
                 let of = |error: io::Error| StoreError::io("listen on", &socket, &error);
@@ -99,9 +104,10 @@ mod unix {
                 }
                 let listener = reach(&socket, |path| UnixListener::bind(path)).map_err(of)?;
                 let identity = identity(&fs::metadata(&socket).map_err(of)?);
-                let for_thread = Arc::clone(shared);
+                let for_thread = (Arc::clone(shared), requests.clone());
                 let thread = thread::Builder::new().name("control".to_owned());
-                let thread = thread.spawn(move || listen(&listener, &for_thread)).map_err(of)?;
+                let thread =
+                    thread.spawn(move || listen(&listener, &for_thread.0, &for_thread.1)).map_err(of)?;
                 let (socket, shared) = (socket.clone(), Arc::clone(shared));
                 Ok(Self { socket, identity, shared, thread: Some(thread) })
             };
@@ -126,24 +132,27 @@ mod unix {
         }
     }
 
-    fn listen(listener: &UnixListener, shared: &Shared) {
+    fn listen(listener: &UnixListener, shared: &Shared, requests: &SyncSender<Request>) {
         for stream in listener.incoming() {
             if shared.is_closing.load(Ordering::Relaxed) {
                 return;
             }
-            if let Err(error) = stream.and_then(|stream| serve(stream, shared)) {
+            if let Err(error) = stream.and_then(|stream| serve(stream, shared, requests)) {
                 tracing::warn!(%error, "an order was not carried out");
             }
         }
     }
 
-    fn serve(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
+    fn serve(mut stream: UnixStream, shared: &Shared, requests: &SyncSender<Request>) -> io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let mut line = String::new();
         BufReader::new((&stream).take(ORDER_BYTES)).read_line(&mut line)?;
         let done = match serde_json::from_str::<Order>(&line) {
-            Ok(order) => backup::copy(shared, Path::new(&order.backup)).map_err(|error| error.to_string()),
+            Ok(order) => {
+                let made = backup::copy(shared, requests, Path::new(&order.backup));
+                made.map_err(|error| error.to_string())
+            }
             Err(error) => Err(format!("not an order: {error}")),
         };
         let answer = match done {
@@ -197,7 +206,7 @@ pub(super) enum Control {}
 
 #[cfg(not(unix))]
 impl Control {
-    pub(super) fn start(_dir: &Path, _shared: &Arc<Shared>) -> Option<Self> {
+    pub(super) fn start(_dir: &Path, _shared: &Arc<Shared>, _requests: &SyncSender<Request>) -> Option<Self> {
         None
     }
 }

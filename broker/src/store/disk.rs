@@ -6,7 +6,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
 use redb::backends::FileBackend;
@@ -23,14 +23,21 @@ pub(super) trait Medium: Debug + Send + Sync {
     fn is_in_place(&self) -> io::Result<()> {
         Ok(())
     }
+    /// Opens an empty one beside the one there is. What is left of an earlier one goes.
+    fn begin_anew(&self) -> io::Result<Box<dyn StorageBackend>>;
+    /// Puts that one, in which all is synced, in the place of the one there is, for good. Where this fails either of them may be
+    /// there.
+    fn put_in_place(&self) -> io::Result<()>;
+    /// Removes that one, if there is one.
+    fn give_up(&self);
 }
 
 /// A file that only its owner can read.
 #[derive(Debug)]
 pub(super) struct FileMedium {
     path: PathBuf,
-    /// Of the file that was opened first.
-    identity: OnceLock<Identity>,
+    /// Of the file that was opened first, or put in its place by us.
+    identity: Mutex<Option<Identity>>,
 }
 
 /// What a file is, whatever its name: device and inode.
@@ -96,7 +103,7 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
 
 impl FileMedium {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, identity: OnceLock::new() }
+        Self { path, identity: Mutex::new(None) }
     }
 
     /// Makes the file, which must not be there.
@@ -112,9 +119,18 @@ impl FileMedium {
         Ok(Box::new(backend))
     }
 
+    fn identity(&self) -> MutexGuard<'_, Option<Identity>> {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a file is until it gets the name.
+    fn new_path(&self) -> PathBuf {
+        self.path.with_extension("new")
+    }
+
     fn is_the_same(&self, found: &Metadata) -> io::Result<()> {
         let found = identity(found);
-        if *self.identity.get_or_init(|| found) == found {
+        if *self.identity().get_or_insert(found) == found {
             return Ok(());
         }
         Err(io::Error::other(
@@ -168,6 +184,23 @@ impl Medium for FileMedium {
             )),
             Err(error) => Err(error),
         }
+    }
+
+    fn begin_anew(&self) -> io::Result<Box<dyn StorageBackend>> {
+        self.give_up();
+        Self::new(self.new_path()).create()
+    }
+
+    fn put_in_place(&self) -> io::Result<()> {
+        self.is_in_place()?;
+        fs::rename(self.new_path(), &self.path)?;
+        *self.identity() = Some(identity(&fs::metadata(&self.path)?));
+        self.path.parent().map_or(Ok(()), sync_dir)
+    }
+
+    fn give_up(&self) {
+        // What stays is removed before the next one is begun, or when the directory is opened again.
+        let _ = fs::remove_file(self.new_path());
     }
 }
 

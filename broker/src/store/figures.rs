@@ -19,6 +19,9 @@ pub(crate) struct Figures {
     pub(crate) slice: Histogram,
     /// Folds that came to their end.
     pub(crate) folds: Counter,
+    /// From the beginning of a copy without what was replaced or removed to its being in place.
+    pub(crate) wipe: Histogram,
+    pub(crate) wipe_failures: Counter,
     /// What of the log is not in the tables.
     pub(crate) log_rows: Gauge,
     pub(crate) log_bytes: Gauge,
@@ -34,6 +37,10 @@ impl Figures {
     pub(super) fn folded(&self, took: Duration, is_whole: bool) {
         self.slice.record(took);
         self.folds.increment(is_whole.into());
+    }
+
+    pub(super) fn wiped(&self, took: Duration) {
+        self.wipe.record(took);
     }
 
     pub(super) fn synced(&self, took: Duration, log: &LogState) {

@@ -10,6 +10,7 @@ use super::batch::Batch;
 use super::error::StoreError;
 use super::keys::Table;
 use super::slots;
+use super::tail::NumberedRow;
 use crate::config::WorldName;
 
 /// Version of all of this. Whoever changes what is written counts it up, and reads the old one or refuses it.
@@ -227,4 +228,30 @@ pub(super) fn crc(number: u64, rest: &[u8]) -> [u8; 4] {
     hasher.update(&number.to_be_bytes());
     hasher.update(rest);
     hasher.finalize().to_le_bytes()
+}
+
+pub(super) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error> {
+    let mut txn = database.begin_write()?;
+    // In one phase a bit that flips in the last commit looks like a commit that never was.
+    txn.set_two_phase_commit(true);
+    Ok(txn)
+}
+
+pub(super) fn insert(txn: &WriteTransaction, rows: &[NumberedRow]) -> Result<(), redb::Error> {
+    let mut log = txn.open_table(LOG)?;
+    for (number, row) in rows {
+        // A commit that failed may have happened: what takes its number takes its place.
+        log.insert(number, &**row)?;
+    }
+    Ok(())
+}
+
+/// Appends rows to the log of a file that nobody else writes.
+pub(super) fn append(database: &Database, path: &Path, rows: &[NumberedRow]) -> Result<(), StoreError> {
+    let append = || {
+        let txn = begin(database)?;
+        insert(&txn, rows)?;
+        Ok::<_, redb::Error>(txn.commit()?)
+    };
+    append().map_err(|error| StoreError::of("write", path, error))
 }

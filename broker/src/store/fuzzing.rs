@@ -7,13 +7,12 @@ use matcher::live::Cause;
 use serde::{Deserialize, Serialize};
 
 use super::disk::{Counted, Medium as _};
-use super::format::{self, LogRow, open_database};
+use super::format::{self, LogRow, append, open_database};
 use super::inline::{InlineStore, TestDisk};
 use super::keys::Table;
 use super::records::{self, BodyRecord, LiveRecord, MatchRecord, Matched, StandingRecord, seal, unseal};
 use super::recovery::Contents;
 use super::tail::{self, NumberedRow};
-use super::writer::append;
 use super::{
     Batch, Recovered, StoreError, StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding,
     kept,
@@ -162,7 +161,7 @@ pub fn store_file(data: &[u8]) {
 type Opened = (InlineStore, Recovered);
 
 fn open(disk: &TestDisk) -> Result<Opened, StoreError> {
-    InlineStore::open(disk, 0, true)
+    InlineStore::open(disk, 0, true, None)
 }
 
 /// Folds all that there is, once nobody holds anything of it.
@@ -188,7 +187,8 @@ static NEW: LazyLock<Vec<u8>> = LazyLock::new(|| {
 fn disk_with(rows: &[NumberedRow]) -> TestDisk {
     let disk = TestDisk::of(NEW.clone());
     let path = disk.path();
-    let backend = Counted { inner: Box::new(disk.clone()), read: Arc::default(), fault: Arc::default() };
+    let inner = disk.open().expect("it is there");
+    let backend = Counted { inner, read: Arc::default(), fault: Arc::default() };
     let database = open_database(backend, path).expect("nothing is damaged");
     append(&database, path, rows).expect("there is room");
     drop(database);

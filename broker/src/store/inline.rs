@@ -8,8 +8,9 @@ use std::time::Duration;
 pub(crate) use super::breakable::Disk as TestDisk;
 pub(crate) use super::check::Report;
 use super::recovery;
-use super::writer::{Pace, Request, Writer};
-use super::{Batch, BodyId, Recovered, StoreError, StoredBody, check, format, prepare};
+use super::shared::{Commit, Request};
+use super::writer::{Pace, Writer};
+use super::{Batch, BodyId, Recovered, StoreError, StoredBody, check, format, prepare, wiping};
 use crate::config::WorldName;
 use crate::sessions;
 
@@ -30,9 +31,11 @@ impl InlineStore {
         disk: &TestDisk,
         rows: u64,
         folds_at_once: bool,
+        wipe_after: Option<Duration>,
     ) -> Result<(Self, Recovered), StoreError> {
         let slice = Duration::from_secs(u64::from(folds_at_once));
-        let pace = Pace { bytes: 16 << 20, rows, slice, idle_slice: slice };
+        let wiping = wiping::Settings { after: wipe_after, on_thread: false };
+        let pace = Pace { bytes: 16 << 20, rows, slice, idle_slice: slice, wiping };
         let (writer, requests, recovered) =
             prepare(Box::new(disk.clone()), Some(WorldName::Planar), None, pace, &|_| {})?;
         Ok((Self(Arc::new(Mutex::new(Inline { writer, _requests: requests }))), recovered))
@@ -45,6 +48,7 @@ impl InlineStore {
     /// What the writer does while nobody commits. Says whether there was something.
     pub(crate) fn idle(&self) -> bool {
         let writer = &mut self.inline().writer;
+        writer.wipe();
         let has_to_fold = writer.has_to_fold();
         if has_to_fold {
             // What fails here is told to whoever commits next.
@@ -72,7 +76,7 @@ impl InlineStore {
 impl sessions::Disk for InlineStore {
     fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
         let (done, outcome) = mpsc::sync_channel(1);
-        self.inline().writer.commit_group(Request { batch: batch.clone(), done });
+        self.inline().writer.commit_group(Commit { batch: batch.clone(), done });
         outcome.recv().unwrap_or(Err(StoreError::Closed))
     }
 

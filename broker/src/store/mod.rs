@@ -3,6 +3,7 @@
 //! A data directory (`store.data`, readable by its owner alone) holds
 //!
 //! - `store.redb`: all of it, in the format of the library `redb` 4, which checks pages when the file is opened;
+//! - `store.new`: what takes its place soon ([`wiping`]);
 //! - `tail`, with `store.fsync = "interval"`: what was acknowledged since the last sync ([`tail`]);
 //! - `lock`: held by the one broker there may be, with its process id once there is a `store.redb`;
 //! - `control`: a socket that a running broker takes orders on ([`control`]).
@@ -21,11 +22,15 @@
 //!
 //! A commit is one transaction, in two phases and synced ([`writer`]). One that failed may have happened: its number is
 //! given to the next, which takes its place.
+//!
+//! What was replaced or removed leaves the disk some time later, when all rows are written into a new file that takes the place of
+//! the old one ([`wiping`]).
 
 mod backup;
 mod batch;
 mod check;
 mod control;
+mod copy;
 mod disk;
 mod error;
 mod figures;
@@ -36,9 +41,11 @@ mod keys;
 mod lock;
 mod records;
 mod recovery;
+mod shared;
 mod slots;
 mod tail;
 mod window;
+mod wiping;
 mod writer;
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -53,9 +60,9 @@ mod tests;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -73,8 +80,9 @@ pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMa
 
 use disk::{Counted, FileMedium, Medium};
 use lock::Lock;
+use shared::{Commit, Request, Shared, guarded};
 use tail::{Found, Tail};
-use writer::{Lazy, Pace, Request, Shared, Writer, guarded};
+use writer::{Lazy, Pace, Writer};
 
 /// A data directory that this process has. A clone is another handle to it; with the last one what is under way is
 /// written and the directory is let go.
@@ -151,7 +159,9 @@ impl Store {
         let dir = Path::new(&settings.data);
         lock::make_dir(dir)?;
         let lazily = (settings.fsync == Fsync::Interval).then_some(Duration::from_millis(settings.fsync_ms));
-        Self::open_dir(dir, Some(world), lazily, Pace::default(), &progress)
+        let after = (settings.wipe_after_s > 0).then_some(Duration::from_secs(settings.wipe_after_s));
+        let wiping = wiping::Settings { after, on_thread: true };
+        Self::open_dir(dir, Some(world), lazily, Pace { wiping, ..Pace::default() }, &progress)
     }
 
     fn open_dir(
@@ -175,7 +185,10 @@ impl Store {
         let medium = Box::new(FileMedium::new(path));
         let (mut store, recovered) = Self::open_medium(medium, world, Some((dir, lazily)), pace, progress)?;
         if let Some(inner) = Arc::get_mut(&mut store.inner) {
-            inner.control = control::Control::start(dir, &inner.shared);
+            inner.control = inner
+                .requests
+                .as_ref()
+                .and_then(|requests| control::Control::start(dir, &inner.shared, requests));
             inner._lock = Some(lock);
         }
         Ok((store, recovered))
@@ -209,7 +222,9 @@ impl Store {
         }
         let requests = self.inner.requests.as_ref().ok_or(StoreError::Closed)?;
         let (done, outcome) = mpsc::sync_channel(1);
-        requests.send(Request { batch: batch.clone(), done }).map_err(|_| StoreError::Closed)?;
+        requests
+            .send(Request::Commit(Commit { batch: batch.clone(), done }))
+            .map_err(|_| StoreError::Closed)?;
         outcome.recv().unwrap_or(Err(StoreError::Closed))
     }
 
@@ -229,14 +244,17 @@ impl Store {
 
     /// Copies all that is committed now into a new directory, while commits go on. See [`Backup`].
     pub(crate) fn backup(&self, to: &Path) -> Result<Backup, StoreError> {
-        backup::copy(&self.inner.shared, to)
+        let requests = self.inner.requests.as_ref().ok_or(StoreError::Closed)?;
+        backup::copy(&self.inner.shared, requests, to)
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.shared.is_closing.store(true, Ordering::Relaxed);
         self.control = None;
-        self.requests = None;
+        // Who asks for a copy may have a sender of its own.
+        self.requests.take().into_iter().for_each(|requests| drop(requests.send(Request::End)));
         // A writer that panicked has said so itself.
         let _ = self.writer.take().map(JoinHandle::join);
     }
@@ -250,15 +268,9 @@ fn prepare(
     pace: Pace,
     progress: &dyn Fn(Progress),
 ) -> Result<(Writer, SyncSender<Request>, Recovered), StoreError> {
-    let shared = Arc::new(Shared {
-        medium,
-        database: Mutex::new(None),
-        dropped: Arc::default(),
-        next_body: AtomicU64::new(0),
-        is_closing: AtomicBool::new(false),
-        figures: OnceLock::new(),
-        fault: Arc::default(),
-    });
+    let shared = Arc::new(Shared::new(medium));
+    // What was being written when the process ended.
+    shared.medium.give_up();
     let path = shared.path();
     let database = verified(&shared, progress)?;
     let (meta, mut contents) = guarded(path, || {
@@ -279,7 +291,7 @@ fn prepare(
         }
         if !rows.is_empty() {
             let append = |database: &Option<_>| match database {
-                Some(database) => writer::append(database, path, &rows),
+                Some(database) => format::append(database, path, &rows),
                 None => Err(StoreError::Closed),
             };
             guarded(path, || append(&*shared.database()))?;

@@ -4,45 +4,30 @@
 //! milliseconds of a commit while there are commits, and a transaction of its own while there are none: so none waits
 //! for more than a slice, and the log does not grow without bound.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use redb::{Database, ReadTransaction, ReadableDatabase as _, WriteTransaction};
+use redb::ReadableDatabase as _;
 
 use super::batch::Batch;
-use super::disk::{Counted, Fault, Medium};
+use super::copy::Copy;
 use super::error::StoreError;
-use super::figures::Figures;
 use super::fold::{Bodies, Folding};
 use super::format::{self, LOG, LogRow};
 use super::records::Dropped;
 use super::recovery::{self, LogState};
+use super::shared::{Commit, Request, Shared, SnapshotSender, guarded};
 use super::tail::{NumberedRow, Tail};
+use super::wiping::{self, Wiping};
 use crate::clock;
 
-/// What the writer and its callers share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) medium: Box<dyn Medium>,
-    /// `None` after a failure, until it was opened again. A std mutex: held to begin a transaction.
-    pub(super) database: Mutex<Option<Database>>,
-    pub(super) dropped: Arc<Dropped>,
-    pub(super) next_body: AtomicU64,
-    /// Whoever copies ends.
-    pub(super) is_closing: AtomicBool,
-    pub(super) figures: OnceLock<Figures>,
-    pub(super) fault: Arc<Fault>,
-}
-
-/// A batch, and who waits for it.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) batch: Batch,
-    pub(super) done: SyncSender<Result<(), StoreError>>,
+/// Who waits for a fold.
+#[derive(Debug, Default)]
+struct Awaiting {
+    wipe: bool,
+    snapshots: Vec<SnapshotSender>,
 }
 
 /// Runs until all senders of requests are gone.
@@ -53,10 +38,15 @@ pub(super) struct Writer {
     log: LogState,
     bodies: Bodies,
     folding: Option<Folding>,
+    /// Who waits for that one, and for the next.
+    awaiting: Awaiting,
+    awaiting_next: Awaiting,
+    wiping: Wiping,
     pace: Pace,
     /// Goes with the first commit: what a recovery found that nobody refers to.
     cleanup: Batch,
     lazy: Option<Lazy>,
+    is_ending: bool,
     /// Whether the last failure was for want of room.
     is_full: bool,
 }
@@ -77,7 +67,7 @@ pub(super) struct Lazy {
 
 /// What there is to do next.
 enum Next {
-    Commit(Request),
+    Commit(Commit),
     Sync,
     Fold,
     End,
@@ -93,12 +83,14 @@ pub(super) struct Pace {
     /// How long a slice takes within a commit, and where nobody waits.
     pub(super) slice: Duration,
     pub(super) idle_slice: Duration,
+    pub(super) wiping: wiping::Settings,
 }
 
 impl Default for Pace {
     fn default() -> Self {
         let (slice, idle_slice) = (Duration::from_millis(1), Duration::from_millis(2));
-        Self { bytes: 32 << 20, rows: 16_384, slice, idle_slice }
+        let wiping = wiping::Settings { after: None, on_thread: true };
+        Self { bytes: 32 << 20, rows: 16_384, slice, idle_slice, wiping }
     }
 }
 
@@ -109,45 +101,10 @@ const GROUP_BYTES: usize = 16 << 20;
 /// How long after a failed sync the next one is tried without anybody's asking.
 const RETRY: Duration = Duration::from_secs(1);
 
-impl Shared {
-    pub(super) fn path(&self) -> &Path {
-        self.medium.path()
+impl Awaiting {
+    fn is_empty(&self) -> bool {
+        !self.wipe && self.snapshots.is_empty()
     }
-
-    pub(super) fn database(&self) -> MutexGuard<'_, Option<Database>> {
-        self.database.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// All that is committed now, as long as the transaction is held.
-    pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
-        let database = self.database();
-        let database = database.as_ref().ok_or_else(|| self.unopened())?;
-        database.begin_read().map_err(|error| StoreError::of("read", self.path(), error))
-    }
-
-    fn unopened(&self) -> StoreError {
-        let why = "it could not be opened again since its last failure".to_owned();
-        StoreError::Io { what: "use", path: self.path().to_owned(), why }
-    }
-
-    /// Opens the file, which takes as long as reading it does. `read` counts bytes on the way.
-    pub(super) fn open(&self, read: Arc<AtomicU64>) -> Result<Database, StoreError> {
-        let path = self.path();
-        guarded(path, || {
-            let inner = self.medium.open().map_err(|error| StoreError::of("open", path, error))?;
-            format::open_database(Counted { inner, read, fault: Arc::clone(&self.fault) }, path)
-        })
-    }
-}
-
-/// Does something that may panic in the library, which for a file that somebody altered it says it may: then the file is
-/// damaged, and the broker goes on.
-pub(super) fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
-        Err(StoreError::damaged(path, text))
-    })
 }
 
 impl Lazy {
@@ -165,7 +122,22 @@ impl Writer {
         cleanup: Batch,
         pace: Pace,
     ) -> Self {
-        Self { shared, requests, log, bodies, folding: None, pace, cleanup, lazy: None, is_full: false }
+        let wiping = Wiping::new(pace.wiping, log.last == 0);
+        Self {
+            shared,
+            requests,
+            log,
+            bodies,
+            folding: None,
+            awaiting: Awaiting::default(),
+            awaiting_next: Awaiting::default(),
+            wiping,
+            pace,
+            cleanup,
+            lazy: None,
+            is_ending: false,
+            is_full: false,
+        }
     }
 
     pub(super) fn acknowledge_before_sync(&mut self, lazy: Lazy) {
@@ -183,84 +155,193 @@ impl Writer {
             }
         }
         self.sync_in_time();
+        self.wiping.close(&self.shared);
         *self.shared.database() = None;
     }
 
     fn next(&mut self) -> Next {
-        let due = self.lazy.as_ref().and_then(|lazy| lazy.due);
-        let now = Instant::now();
-        if due.is_some_and(|due| due <= now) {
-            return Next::Sync;
-        }
-        if self.has_to_fold() {
-            return match self.requests.try_recv() {
-                Ok(request) => Next::Commit(request),
-                Err(TryRecvError::Empty) => Next::Fold,
-                Err(TryRecvError::Disconnected) => Next::End,
+        loop {
+            if self.is_ending {
+                return Next::End;
+            }
+            self.wipe();
+            let due = self.lazy.as_ref().and_then(|lazy| lazy.due);
+            let now = Instant::now();
+            // All that is acknowledged has to be in the log before a fold begins.
+            if due.is_some_and(|due| due <= now) || (self.lazy.is_some() && self.wants_fold()) {
+                return Next::Sync;
+            }
+            let received = if self.has_to_fold() {
+                match self.requests.try_recv() {
+                    Err(TryRecvError::Empty) => return Next::Fold,
+                    received => received.map_err(|_| RecvTimeoutError::Disconnected),
+                }
+            } else {
+                match due.into_iter().chain(self.wiping.next()).min() {
+                    None => self.requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                    Some(until) => self.requests.recv_timeout(until.saturating_duration_since(now)),
+                }
             };
+            match received {
+                Ok(Request::Commit(commit)) => return Next::Commit(commit),
+                Ok(Request::Snapshot(sender)) => self.await_snapshot(sender),
+                Ok(Request::End) => self.is_ending = true,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Next::End,
+            }
         }
-        match due {
-            None => self.requests.recv().map_or(Next::End, Next::Commit),
-            Some(due) => match self.requests.recv_timeout(due - now) {
-                Ok(request) => Next::Commit(request),
-                Err(RecvTimeoutError::Timeout) => Next::Sync,
-                Err(RecvTimeoutError::Disconnected) => Next::End,
-            },
+    }
+
+    /// Answers with a snapshot after the next fold.
+    fn await_snapshot(&mut self, sender: SnapshotSender) {
+        match self.open_again() {
+            Ok(()) => self.awaiting_next.snapshots.push(sender),
+            Err(error) => drop(sender.send(Err(error))),
         }
     }
 
     pub(super) fn has_to_fold(&self) -> bool {
-        let has_to = self.folding.is_some() || (self.lazy.is_none() && self.is_long());
+        let has_to = self.folding.is_some() || (self.lazy.is_none() && self.wants_fold());
         has_to && self.shared.database().is_some()
+    }
+
+    /// Whether a fold should begin. None does while the file is copied, for what it takes from the log would be in neither.
+    fn wants_fold(&self) -> bool {
+        let wants = self.is_long() || !self.awaiting_next.is_empty();
+        wants && self.folding.is_none() && !self.wiping.is_copying()
     }
 
     fn is_long(&self) -> bool {
         self.log.bytes > self.pace.bytes || self.log.last - self.log.folded > self.pace.rows
     }
 
-    /// Begins a fold where the log has become long. All that is acknowledged has to be in the log by now: what was let go
-    /// of in memory may be referred to there.
+    /// Begins a fold where there has to be one. All that is acknowledged has to be in the log by now: what was let go of in
+    /// memory may be referred to there.
     fn begin_fold(&mut self) {
-        if self.folding.is_none() && self.is_long() {
+        if self.wants_fold() {
             let let_go = std::mem::take(&mut *dropped(&self.shared.dropped));
             self.bodies.let_go(let_go);
             self.folding = Some(Folding::new(&self.log));
+            self.awaiting = std::mem::take(&mut self.awaiting_next);
         }
     }
 
-    pub(super) fn commit_group(&mut self, first: Request) {
+    /// A fold has come to its end: who waited for it goes on.
+    fn folded(&mut self) {
+        self.folding = None;
+        self.bodies.folded();
+        let Awaiting { wipe, snapshots } = std::mem::take(&mut self.awaiting);
+        let has_readers = !snapshots.is_empty();
+        for sender in snapshots {
+            // Who asked may have given up.
+            let _ = sender.send(self.shared.long_snapshot());
+        }
+        if wipe && has_readers {
+            // A file that is read stays: in its turn.
+            self.wiping.changed();
+        } else if wipe {
+            match self.shared.snapshot() {
+                Ok(txn) => self.wiping.copy(&self.shared, txn, self.log.last, self.log.bytes),
+                Err(error) => self.wiping.ended(&self.shared, None, Err(error)),
+            }
+        }
+    }
+
+    /// The fold at hand, and whoever waits for one, cannot go on.
+    fn give_up_fold(&mut self, error: &StoreError) {
+        self.folding = None;
+        for Awaiting { wipe, snapshots } in
+            [std::mem::take(&mut self.awaiting), std::mem::take(&mut self.awaiting_next)]
+        {
+            for sender in snapshots {
+                let _ = sender.send(Err(error.clone()));
+            }
+            if wipe {
+                self.wiping.ended(&self.shared, None, Err(error.clone()));
+            }
+        }
+    }
+
+    /// Goes on with wiping, where it is time.
+    pub(super) fn wipe(&mut self) {
+        let is_hurried = self.is_long() || !self.awaiting_next.snapshots.is_empty();
+        self.shared.is_in_a_hurry.store(is_hurried, Ordering::Relaxed);
+        if !self.shared.has_readers() && self.wiping.begin() {
+            self.awaiting_next.wipe = true;
+        }
+        let Some(copied) = self.wiping.copied() else { return };
+        if copied.outcome.is_ok() && Wiping::is_far_behind(&copied, self.log.bytes) {
+            match self.shared.snapshot() {
+                Ok(txn) => {
+                    self.wiping.copy_more(&self.shared, copied, txn, self.log.last, self.log.bytes);
+                }
+                Err(error) => self.wiping.ended(&self.shared, Some(copied.begun), Err(error)),
+            }
+            return;
+        }
+        let outcome = copied.outcome.and_then(|copy| self.put_in_place(copy));
+        self.wiping.ended(&self.shared, Some(copied.begun), outcome);
+    }
+
+    /// Puts a copy in the place of the file, with the last rows of the log.
+    fn put_in_place(&mut self, mut copy: Copy) -> Result<(), StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let path = shared.path();
+        guarded(path, || copy.log(&shared.snapshot()?, path, self.log.last, || Ok(())))?;
+        if let Err(error) = shared.medium.put_in_place() {
+            // Which of the two it is now is found out when it is opened again.
+            *shared.database() = None;
+            self.give_up_fold(&StoreError::io("replace", path, &error));
+            return Err(StoreError::io("replace", path, &error));
+        }
+        let (database, fault) = copy.into_parts();
+        *shared.fault() = fault;
+        let old = shared.database().replace(database);
+        old.into_iter().for_each(|old| self.wiping.retire(old));
+        Ok(())
+    }
+
+    pub(super) fn commit_group(&mut self, first: Commit) {
         let mut bytes = first.batch.bytes();
         let mut group = vec![first];
         while bytes < GROUP_BYTES
             && let Ok(request) = self.requests.try_recv()
         {
-            bytes += request.batch.bytes();
-            group.push(request);
+            match request {
+                Request::Commit(commit) => {
+                    bytes += commit.batch.bytes();
+                    group.push(commit);
+                }
+                Request::Snapshot(sender) => self.await_snapshot(sender),
+                Request::End => self.is_ending = true,
+            }
         }
         let begun = Instant::now();
         let outcome = self.commit(&group);
         if let Some(figures) = self.shared.figures.get() {
             figures.committed(begun.elapsed(), group.len());
         }
-        for request in group {
-            // Who asked may have given up.
-            let _ = request.done.send(outcome.clone());
+        if outcome.is_ok() {
+            self.wiping.changed();
+        }
+        for commit in group {
+            let _ = commit.done.send(outcome.clone());
         }
     }
 
-    fn commit(&mut self, group: &[Request]) -> Result<(), StoreError> {
+    fn commit(&mut self, group: &[Commit]) -> Result<(), StoreError> {
         let medium = &self.shared.medium;
         medium.is_in_place().map_err(|error| StoreError::io("write", medium.path(), &error))?;
         let waiting = self.lazy.as_ref().map_or(0, |lazy| lazy.rows.len() as u64);
         let number = self.log.last + waiting + 1;
         // No body of these batches has a greater one.
         let next_body = self.shared.next_body.load(Ordering::Acquire);
-        let batches = std::iter::once(&self.cleanup).chain(group.iter().map(|request| &request.batch));
+        let batches = std::iter::once(&self.cleanup).chain(group.iter().map(|commit| &commit.batch));
         let row = LogRow::seal(number, next_body, batches);
         self.put(number, row)?;
         self.log.next_body = next_body;
         self.cleanup = Batch::default();
-        group.iter().flat_map(|request| request.batch.bodies()).for_each(|body| body.written());
+        group.iter().flat_map(|commit| commit.batch.bodies()).for_each(|body| body.written());
         Ok(())
     }
 
@@ -306,6 +387,7 @@ impl Writer {
                     lazy.rows = rows;
                 }
                 (lazy.due, lazy.is_failing) = (Some(Instant::now() + RETRY), true);
+                self.give_up_fold(&error);
                 return Err(error);
             }
         }
@@ -318,17 +400,17 @@ impl Writer {
         let Some(folding) = self.folding.as_mut().filter(|folding| folding.is_merging()) else {
             return self.write(&[], slice);
         };
-        let (begun, shared) = (clock::now(), &self.shared);
+        let (begun, shared) = (clock::now(), Arc::clone(&self.shared));
         let path = shared.path();
         let merged = guarded(path, || {
             let of = |error: redb::Error| StoreError::of("read", path, error);
             let rows = shared.snapshot()?.open_table(LOG).map_err(|error| of(error.into()))?;
             folding.merge(&rows, path, begun + slice)
         });
-        if merged.is_err() {
+        if let Err(error) = &merged {
             // With the next commit everything begins anew.
             *shared.database() = None;
-            self.folding = None;
+            self.give_up_fold(error);
         }
         if let Some(figures) = shared.figures.get() {
             figures.folded(begun.elapsed(), false);
@@ -341,15 +423,15 @@ impl Writer {
     fn write(&mut self, rows: &[NumberedRow], slice: Duration) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
         self.open_again()?;
-        shared.fault.take();
+        shared.fault().take();
         let outcome = guarded(shared.path(), || self.transact(rows, slice));
-        let outcome = outcome.map_err(|told| match shared.fault.take() {
+        let outcome = outcome.map_err(|told| match shared.fault().take() {
             Some(error) => StoreError::io("write", shared.path(), &error),
             None => told,
         });
         if let Err(error) = &outcome {
             *shared.database() = None;
-            self.folding = None;
+            self.give_up_fold(error);
             self.is_full = matches!(error, StoreError::Full { .. });
         }
         outcome
@@ -360,13 +442,13 @@ impl Writer {
         let path = shared.path();
         let of = |error: redb::Error| StoreError::of("write", path, error);
         let begun = match &*shared.database() {
-            Some(database) => begin(database).map_err(of),
+            Some(database) => format::begin(database).map_err(of),
             None => Err(shared.unopened()),
         };
         let txn = begun?;
         let mut log = self.log;
         if !rows.is_empty() {
-            insert(&txn, rows).map_err(of)?;
+            format::insert(&txn, rows).map_err(of)?;
             log.bytes += rows.iter().map(|(_, row)| row.len() as u64).sum::<u64>();
             log.last += rows.len() as u64;
         }
@@ -391,8 +473,7 @@ impl Writer {
             figures.synced(begun.elapsed(), &self.log);
         }
         if is_folded {
-            self.folding = None;
-            self.bodies.folded();
+            self.folded();
         }
         Ok(())
     }
@@ -430,30 +511,4 @@ impl Writer {
 
 fn dropped(dropped: &Dropped) -> MutexGuard<'_, Vec<u64>> {
     dropped.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error> {
-    let mut txn = database.begin_write()?;
-    // In one phase a bit that flips in the last commit looks like a commit that never was.
-    txn.set_two_phase_commit(true);
-    Ok(txn)
-}
-
-pub(super) fn insert(txn: &WriteTransaction, rows: &[NumberedRow]) -> Result<(), redb::Error> {
-    let mut log = txn.open_table(LOG)?;
-    for (number, row) in rows {
-        // A commit that failed may have happened: what takes its number takes its place.
-        log.insert(number, &**row)?;
-    }
-    Ok(())
-}
-
-/// Appends rows to the log of a file that nobody else writes.
-pub(super) fn append(database: &Database, path: &Path, rows: &[NumberedRow]) -> Result<(), StoreError> {
-    let append = || {
-        let txn = begin(database)?;
-        insert(&txn, rows)?;
-        Ok::<_, redb::Error>(txn.commit()?)
-    };
-    append().map_err(|error| StoreError::of("write", path, error))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use matcher::geo::World;
 use tokio::sync::mpsc;
@@ -65,7 +66,8 @@ impl Disk for Way {
 
 /// Opens what is on a disk.
 pub(super) fn open(disk: &TestDisk, plan: &Plan) -> Result<(InlineStore, Recovered), StoreError> {
-    InlineStore::open(disk, plan.fold_rows, plan.folds_at_once)
+    let wipe_after = plan.wipe_after_ms.map(Duration::from_millis);
+    InlineStore::open(disk, plan.fold_rows, plan.folds_at_once, wipe_after)
 }
 
 pub(super) fn dealing(seed: u64) -> Dealing {

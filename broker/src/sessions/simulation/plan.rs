@@ -26,6 +26,8 @@ pub(super) struct Plan {
     /// Of a thousand steps so many are disk faults, and so many crashes.
     pub(super) faults: u32,
     pub(super) crashes: u32,
+    /// After which time what was replaced or removed is wiped.
+    pub(super) wipe_after_ms: Option<u64>,
 }
 
 pub(super) struct Choices(pub(super) StdRng);
@@ -77,6 +79,7 @@ impl Choices {
             steps_count: self.one(&[60, 150, 300]),
             faults: self.one(&[0, 10, 30]),
             crashes: self.one(&[0, 10, 30]),
+            wipe_after_ms: self.one(&[None, Some(0), Some(2_000)]),
         }
     }
 

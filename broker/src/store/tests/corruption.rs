@@ -21,6 +21,7 @@ use crate::config::WorldName;
 use crate::store::disk::{Medium, Overlay};
 use crate::store::format::LOG;
 use crate::store::lock::Lock;
+use crate::store::wiping;
 use crate::store::writer::Pace;
 use crate::store::{Batch, Recovered, Store, StoreError, StoredPosition, check, store_file, tail_file};
 
@@ -75,6 +76,16 @@ impl Medium for Image {
     fn has_room(&self) -> io::Result<()> {
         Ok(())
     }
+
+    fn begin_anew(&self) -> io::Result<Box<dyn StorageBackend>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn put_in_place(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn give_up(&self) {}
 }
 
 impl StorageBackend for Image {
@@ -122,8 +133,13 @@ const OTHER_BITS: u64 = 60;
 const OTHER_BITS_SOAK: u64 = 100_000;
 
 /// Folds early, and all at once, so that the file stays small.
-const IN_TABLES: Pace =
-    Pace { bytes: 16 << 20, rows: 8, slice: Duration::from_secs(1), idle_slice: Duration::from_secs(1) };
+const IN_TABLES: Pace = Pace {
+    bytes: 16 << 20,
+    rows: 8,
+    slice: Duration::from_secs(1),
+    idle_slice: Duration::from_secs(1),
+    wiping: wiping::Settings { after: None, on_thread: true },
+};
 
 #[test]
 fn a_flipped_bit_is_told_or_harmless_after_a_clean_end() {

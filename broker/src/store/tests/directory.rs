@@ -15,7 +15,7 @@ use crate::store::{Batch, Recovered, Store, StoreError, StoredSession, StoredSta
 
 pub(super) fn settings(dir: &Path, fsync: Fsync) -> config::Store {
     let data = dir.to_str().expect("a path in UTF-8").to_owned();
-    config::Store { data, fsync, fsync_ms: 20, ack_delay_ms: 1 }
+    config::Store { data, fsync, fsync_ms: 20, ack_delay_ms: 1, wipe_after_s: 0 }
 }
 
 pub(super) fn open_in(dir: &Path, fsync: Fsync) -> Result<(Store, Recovered), StoreError> {

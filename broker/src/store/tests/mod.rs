@@ -8,6 +8,7 @@ mod killed;
 mod latency;
 mod model;
 mod power;
+mod wiping;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -54,12 +55,13 @@ fn runs(few: u64, many: u64) -> u64 {
     if std::env::var("NEARCAST_SOAK").is_ok_and(|soak| soak == "1") { many } else { few }
 }
 
-/// Folds as often and in slices as thin as can be.
+/// Folds as often and in slices as thin as can be, and wipes all the time.
 const THIN: Pace = Pace {
     bytes: 16 << 20,
     rows: 8,
     slice: Duration::from_micros(30),
     idle_slice: Duration::from_micros(30),
+    wiping: super::wiping::Settings { after: Some(Duration::ZERO), on_thread: true },
 };
 
 fn open(disk: &Disk) -> Result<(Store, Recovered), StoreError> {

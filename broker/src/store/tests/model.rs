@@ -12,6 +12,7 @@ use crate::store::{Batch, Store, StoredLive, StoredStanding, recovery};
 
 #[test]
 fn what_was_committed_is_read_back() {
+    let mut replacements = 0;
     for seed in 0..runs(20, 2_000) {
         let disk = Disk::default();
         let mut memory = Memory::new(seed);
@@ -31,7 +32,9 @@ fn what_was_committed_is_read_back() {
                 store = again;
             }
         }
+        replacements += disk.replacements();
     }
+    assert!(replacements > 0, "nothing was wiped");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! A copy that takes the original's place.
 
+use std::path::Path;
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -49,4 +52,58 @@ async fn who_was_further_than_the_copy_is_told_and_misses_nothing_of_it() {
     expect_events(&mut car, [6]).await;
     car.assert_quiet().await;
     again.finish().await;
+}
+
+/// Whether something stands in a file of a directory, or in one of its directories.
+fn holds(dir: &Path, bytes: &[u8]) -> bool {
+    let entries = std::fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.filter(|path| path.is_dir() || path.is_file()).any(|path| {
+        // One that is replaced meanwhile is looked at again.
+        let text = || std::fs::read(&path).unwrap_or_default();
+        if path.is_dir() {
+            holds(&path, bytes)
+        } else {
+            text().windows(bytes.len()).any(|found| found == bytes)
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_forgotten_is_in_no_copy_and_soon_not_on_the_disk() {
+    let folder = TempDir::new().expect("a folder");
+    let [data, copy] = ["data", "copy"].map(|name| folder.path().join(name));
+    let program = Serve::new()
+        .config("[store]\nwipe_after_s = 1\n")
+        .args(&["--data", data.to_str().expect("UTF-8")])
+        .start()
+        .await;
+    let http = program.http();
+    subscribe(&http, "leaver", "s", &json!({"filters": [{"where": "kind = 'only-of-the-leaver'"}]})).await;
+    let longitudes = [7.123_456_789_f64, 7.123_456_791];
+    for longitude in longitudes {
+        let told = http.put("/v1/clients/leaver/position", &json!({"coordinates": [longitude, 45.0]})).await;
+        assert!((200..300).contains(&told.status), "{told:?}");
+    }
+    subscribe(&http, "stayer", "s", &durable()).await;
+    let holds_something = |dir: &Path| {
+        let places = longitudes.map(f64::to_le_bytes);
+        let texts = [&b"leaver"[..], b"only-of-the"];
+        places.iter().map(|place| &place[..]).chain(texts).any(|bytes| holds(dir, bytes))
+    };
+    assert!(holds_something(&data), "it would not be seen");
+    let gone = http.delete("/v1/clients/leaver").await;
+    assert!(gone.status == 204, "{gone:?}");
+    let output = run_to_end(&["backup", "--data", "data", "--to", "copy"], &[], folder.path());
+    assert!(output.status.success(), "{output:?}");
+    assert!(!holds_something(&copy), "a copy has something of who was forgotten before");
+    let patience = Instant::now();
+    while holds_something(&data) {
+        assert!(
+            patience.elapsed() < Duration::from_secs(60),
+            "something of who was forgotten is on the disk"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(holds(&data, b"stayer") && holds(&copy, b"stayer"));
+    program.finish().await;
 }

@@ -163,7 +163,9 @@ impl Run {
         // What one engine has written and another has not is lost in ways of its own.
         let shards = (1 + self.seed % 3).to_string();
         let fsync = if self.death == Death::KillUnsynced { "interval" } else { "always" };
-        Serve::new().args(&["--shards", &shards, "--data", data, "--fsync", fsync])
+        // Some die while the data is written anew.
+        let wiping = "[store]\nwipe_after_s = 1\n";
+        Serve::new().config(wiping).args(&["--shards", &shards, "--data", data, "--fsync", fsync])
     }
 
     /// Starts the broker, checks what it remembers, lets everybody at it for a while, and ends it.

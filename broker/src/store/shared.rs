@@ -1,0 +1,138 @@
+//! What the writer and its callers share, and what it is asked for.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use redb::{Database, ReadTransaction, ReadableDatabase as _};
+
+use super::batch::Batch;
+use super::disk::{Counted, Fault, Medium};
+use super::error::StoreError;
+use super::figures::Figures;
+use super::format;
+use super::records::Dropped;
+
+/// What the writer and its callers share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) medium: Box<dyn Medium>,
+    /// `None` after a failure, until it was opened again. A std mutex: held to begin a transaction.
+    pub(super) database: Mutex<Option<Database>>,
+    pub(super) dropped: Arc<Dropped>,
+    pub(super) next_body: AtomicU64,
+    /// Whoever copies ends.
+    pub(super) is_closing: AtomicBool,
+    /// Whoever copies does not rest.
+    pub(super) is_in_a_hurry: AtomicBool,
+    pub(super) figures: OnceLock<Figures>,
+    /// Of the file that is open. A std mutex: held to clone a handle.
+    fault: Mutex<Arc<Fault>>,
+    /// Cloned by whoever reads for long from the file that is open.
+    readers: Arc<()>,
+}
+
+/// What the writer is asked for.
+#[derive(Debug)]
+pub(super) enum Request {
+    Commit(Commit),
+    /// What is committed now, after what was replaced or removed before is out of it.
+    Snapshot(SnapshotSender),
+    /// To end, where others could still ask.
+    End,
+}
+
+/// A batch, and who waits for it.
+#[derive(Debug)]
+pub(super) struct Commit {
+    pub(super) batch: Batch,
+    pub(super) done: SyncSender<Result<(), StoreError>>,
+}
+
+pub(super) type SnapshotSender = SyncSender<Result<Snapshot, StoreError>>;
+
+/// A transaction that reads. While there is one the file is not replaced by another.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) txn: ReadTransaction,
+    _reader: Arc<()>,
+}
+
+impl Shared {
+    pub(super) fn new(medium: Box<dyn Medium>) -> Self {
+        Self {
+            medium,
+            database: Mutex::new(None),
+            dropped: Arc::default(),
+            next_body: AtomicU64::new(0),
+            is_closing: AtomicBool::new(false),
+            is_in_a_hurry: AtomicBool::new(false),
+            figures: OnceLock::new(),
+            fault: Mutex::default(),
+            readers: Arc::default(),
+        }
+    }
+
+    /// Whoever copies goes on.
+    ///
+    /// # Errors
+    /// The store is closing.
+    pub(super) fn goes_on(&self) -> Result<(), StoreError> {
+        if self.is_closing.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    pub(super) fn fault(&self) -> MutexGuard<'_, Arc<Fault>> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.medium.path()
+    }
+
+    pub(super) fn database(&self) -> MutexGuard<'_, Option<Database>> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A snapshot for somebody who reads it for long.
+    pub(super) fn long_snapshot(&self) -> Result<Snapshot, StoreError> {
+        Ok(Snapshot { txn: self.snapshot()?, _reader: Arc::clone(&self.readers) })
+    }
+
+    /// Whether somebody has one.
+    pub(super) fn has_readers(&self) -> bool {
+        Arc::strong_count(&self.readers) > 1
+    }
+
+    /// All that is committed now, as long as the transaction is held.
+    pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
+        let database = self.database();
+        let database = database.as_ref().ok_or_else(|| self.unopened())?;
+        database.begin_read().map_err(|error| StoreError::of("read", self.path(), error))
+    }
+
+    pub(super) fn unopened(&self) -> StoreError {
+        let why = "it could not be opened again since its last failure".to_owned();
+        StoreError::Io { what: "use", path: self.path().to_owned(), why }
+    }
+
+    /// Opens the file, which takes as long as reading it does. `read` counts bytes on the way.
+    pub(super) fn open(&self, read: Arc<AtomicU64>) -> Result<Database, StoreError> {
+        let path = self.path();
+        guarded(path, || {
+            let inner = self.medium.open().map_err(|error| StoreError::of("open", path, error))?;
+            format::open_database(Counted { inner, read, fault: Arc::clone(&self.fault()) }, path)
+        })
+    }
+}
+
+/// Does something that may panic in the library, which for a file that somebody altered it says it may: then the file is
+/// damaged, and the broker goes on.
+pub(super) fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
+        Err(StoreError::damaged(path, text))
+    })
+}
