@@ -26,7 +26,7 @@ use crate::clock;
 #[derive(Debug)]
 pub(super) struct Wiping {
     settings: Settings,
-    /// When it is time; `None` while nothing has changed, and while it is done.
+    /// When it is time; `None` while nothing has changed.
     due: Option<Instant>,
     /// Before then it would take too large a share of the time.
     rests_until: Instant,
@@ -37,7 +37,7 @@ pub(super) struct Wiping {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
-    /// How long what was replaced or removed may stay at least; `None`: for as long as it pleases.
+    /// How long after a change it begins; `None`: never.
     pub(super) after: Option<Duration>,
     /// Whether another thread copies. In a simulation nothing happens by itself.
     pub(super) on_thread: bool,
@@ -94,13 +94,17 @@ impl Wiping {
     /// Something was written.
     pub(super) fn changed(&mut self) {
         if let (None, Some(after)) = (self.due, self.settings.after) {
-            self.due = Some((clock::now() + after).max(self.rests_until));
+            self.due = Some(clock::now() + after);
         }
+    }
+
+    fn when(&self) -> Option<Instant> {
+        self.due.map(|due| due.max(self.rests_until))
     }
 
     /// Whether it is time to begin. If so, what changes from now on is for the next time.
     pub(super) fn begin(&mut self) -> bool {
-        let is_due = self.copying.is_none() && self.due.is_some_and(|due| due <= clock::now());
+        let is_due = self.copying.is_none() && self.when().is_some_and(|when| when <= clock::now());
         if is_due {
             self.due = None;
         }
@@ -110,7 +114,7 @@ impl Wiping {
     /// When to look at it again.
     pub(super) fn next(&self) -> Option<Instant> {
         let soon = clock::now() + LOOK_EVERY;
-        if self.copying.is_some() { Some(soon) } else { self.due.map(|due| due.max(soon)) }
+        if self.copying.is_some() { Some(soon) } else { self.when().map(|when| when.max(soon)) }
     }
 
     pub(super) fn is_copying(&self) -> bool {
