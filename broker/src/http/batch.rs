@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use serde_json::Value;
 use wire::Rejected;
 
 use super::App;
@@ -34,6 +35,8 @@ pub(crate) struct Tally {
     pub(crate) rejected: Vec<Rejected>,
     pub(crate) rejected_unlisted: u64,
     index: u64,
+    /// Of what was done not all is known to be safe, nor which is.
+    is_torn: bool,
 }
 
 impl Tally {
@@ -65,15 +68,29 @@ impl Tally {
     ) -> Result<(), Refusal> {
         let Some(receipt) = receipt else { return outcome };
         let settled = receipt.settled().await;
+        self.is_torn = settled.is_err();
         self.done = self.done.saturating_sub(receipt.failed());
         // Who is told that something is not safe sends everything again, faults included.
         settled.and(outcome)
     }
 
-    /// The answer to a batch that did not come to its end: what was done before stays done.
-    pub(crate) fn interrupted(&self, refusal: &Refusal, done: &str) -> Response {
+    /// The answer to a batch that did not come to its end. What was done before stays done: it says what became of the first
+    /// elements, so that whoever sent them goes on behind these.
+    pub(crate) fn interrupted(self, refusal: &Refusal, done: &str) -> Response {
         let mut problem = refusal.problem();
-        problem.facts.insert(done.to_owned(), self.done.into());
+        let mut tell = |name: &str, value: Value| problem.facts.insert(name.to_owned(), value);
+        if self.is_torn {
+            // A number alone, which is not that of the first ones. Clients know that of `storage` only.
+            if self.done > 0 && *refusal == Refusal::Storage {
+                tell(done, self.done.into());
+            }
+        } else if self.index > 0 {
+            tell(done, self.done.into());
+            tell("rejected", serde_json::to_value(self.rejected).unwrap_or_default());
+            if self.rejected_unlisted > 0 {
+                tell("rejected_unlisted", self.rejected_unlisted.into());
+            }
+        }
         error::respond(refusal, &problem)
     }
 }
@@ -153,7 +170,17 @@ pub(crate) async fn elements<W: Work>(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    /// What the answer says besides the problem.
+    async fn facts(tally: Tally, refusal: &Refusal) -> Value {
+        let body = tally.interrupted(refusal, "accepted").into_body();
+        let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        let problem: wire::Problem = serde_json::from_slice(&body).unwrap();
+        problem.facts.into_iter().collect()
+    }
 
     #[tokio::test]
     async fn only_what_is_safe_is_counted() {
@@ -166,10 +193,21 @@ mod tests {
         }
         let settled = tally.settle(Some(receipt), Err(Refusal::TooSlow)).await;
         assert_eq!((settled, tally.done), (Err(Refusal::Storage), 1));
+        assert_eq!(facts(tally, &Refusal::Storage).await, json!({"accepted": 1}));
 
-        let mut tally = Tally { done: 3, ..Tally::default() };
+        let mut tally = Tally { done: 3, index: 3, ..Tally::default() };
         let settled = tally.settle(Some(Receipt::new()), Err(Refusal::TooSlow)).await;
         assert_eq!((settled, tally.done), (Err(Refusal::TooSlow), 3));
+        assert_eq!(facts(tally, &Refusal::TooSlow).await, json!({"accepted": 3, "rejected": []}));
+
+        let receipt = Receipt::new();
+        drop(receipt.ticket());
+        let mut tally = Tally { done: 3, index: 3, ..Tally::default() };
+        let settled = tally.settle(Some(receipt), Ok(())).await;
+        assert_eq!((settled, tally.done), (Err(Refusal::Stopping), 2));
+        assert_eq!(facts(tally, &Refusal::Stopping).await, json!({}), "which two is not known");
+
+        let mut tally = Tally::default();
         assert_eq!(tally.settle(None, Ok(())).await, Ok(()));
     }
 }

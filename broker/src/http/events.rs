@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use wire::Accepted;
 
 use super::batch::{self, Tally, Work};
@@ -54,7 +54,7 @@ const SEQUENCE: &str = concat!(
     ), description = "A Feature, a FeatureCollection, a GeoJSON text sequence (RFC 8142) or a Feature a line"),
     responses(
         (status = 202, description = "Matched against every subscription that was acknowledged before", body = Accepted),
-        (status = "4XX", description = "Not accepted", body = wire::Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not accepted; of a batch that ends midway `accepted`, `rejected` and `rejected_unlisted` tell what became of its first elements", body = wire::Problem, content_type = "application/problem+json"),
         (status = 429, description = "Faster than limits.events_per_second or the tenant's quota, or more than the broker can do in time", body = wire::Problem, content_type = "application/problem+json"),
         (status = 503, description = "The broker is starting or stopping, or its disk takes nothing", body = wire::Problem, content_type = "application/problem+json"),
     )
@@ -89,11 +89,7 @@ pub(crate) async fn publish(
         }
     };
     if let Err(refusal) = tally.settle(receipt, published).await {
-        return Ok(if tally.done == 0 {
-            refusal.into_response()
-        } else {
-            tally.interrupted(&refusal, Publish::DONE)
-        });
+        return Ok(tally.interrupted(&refusal, Publish::DONE));
     }
     let Tally { done, rejected, rejected_unlisted, .. } = tally;
     let answer = Accepted { accepted: done, rejected, rejected_unlisted };

@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use wire::Moved;
 
 use super::batch::{self, Tally, Work};
@@ -84,7 +84,7 @@ const LINES: &str = concat!(
     request_body(content((Vec<wire::NamedPosition> = "application/json"), (String = "application/x-ndjson", example = json!(LINES)))),
     responses(
         (status = 202, description = "In force for every event that is published from now on", body = Moved),
-        (status = "4XX", description = "Not taken", body = wire::Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not taken; of a batch that ends midway `moved`, `rejected` and `rejected_unlisted` tell what became of its first elements", body = wire::Problem, content_type = "application/problem+json"),
         (status = 503, description = "The broker is overloaded or stopping, or its disk takes nothing", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]
@@ -108,11 +108,7 @@ pub(crate) async fn move_many(
         }
     };
     if let Err(refusal) = tally.settle(receipt, moved).await {
-        return Ok(if tally.done == 0 {
-            refusal.into_response()
-        } else {
-            tally.interrupted(&refusal, MoveMany::DONE)
-        });
+        return Ok(tally.interrupted(&refusal, MoveMany::DONE));
     }
     let Tally { done, rejected, rejected_unlisted, .. } = tally;
     let answer = Moved { moved: done, rejected, rejected_unlisted };

@@ -80,12 +80,12 @@ pub(crate) struct Batcher<'a> {
     done: u64,
 }
 
+/// What became of elements, as an answer tells it, or the problem of a batch that ended midway.
 #[derive(Deserialize)]
-struct Answer {
+struct Tally {
     #[serde(alias = "moved")]
     accepted: u64,
-    #[serde(default)]
-    rejected: Vec<Refusal>,
+    rejected: Option<Vec<Refusal>>,
     #[serde(default)]
     rejected_unlisted: u64,
 }
@@ -137,8 +137,9 @@ impl<'a> Batcher<'a> {
             let body = Body { media_type: "application/x-ndjson", text: batch.text.clone().into() };
             let error = match self.http.call(Method::POST, self.path, Some(body)).await {
                 Ok(answer) => match serde_json::from_slice(&answer) {
-                    Ok(answer) => {
-                        self.take_down(answer, batch.ends.len());
+                    Ok(tally) => {
+                        self.take_down(tally);
+                        self.done += batch.ends.len() as u64;
                         return Ok(());
                     }
                     Err(fault) => Error::connection("the answer is none of this broker's", fault),
@@ -159,9 +160,13 @@ impl<'a> Batcher<'a> {
         Ok(())
     }
 
-    fn take_down(&mut self, answer: Answer, elements: usize) {
-        self.report.accepted += answer.accepted;
-        for Refusal { index, problem } in answer.rejected {
+    /// Takes down what became of the next elements, and says of how many that is told.
+    fn take_down(&mut self, Tally { accepted, rejected, rejected_unlisted }: Tally) -> u64 {
+        let rejected = rejected.unwrap_or_default();
+        let through = accepted.saturating_add(rejected.len() as u64).saturating_add(rejected_unlisted);
+        self.report.accepted += accepted;
+        self.report.rejected_unlisted += rejected_unlisted;
+        for Refusal { index, problem } in rejected {
             if self.report.rejected.len() < LISTED {
                 let problem = problem::of_frame(problem);
                 self.report.rejected.push(Rejected { index: self.done + index, problem });
@@ -169,19 +174,21 @@ impl<'a> Batcher<'a> {
                 self.report.rejected_unlisted += 1;
             }
         }
-        self.report.rejected_unlisted += answer.rejected_unlisted;
-        self.done += elements as u64;
+        through
     }
 
-    /// How many elements a batch that ended midway is through. They are the first ones; which of them were rejected is not told, so that
-    /// where some were, as many at the end of those that count come twice. With `storage` it is not even known which: all come again.
+    /// How many elements a batch that ended midway is through: the first ones. A broker that does not tell which of them were rejected is
+    /// an older one: where some were, as many come twice. Or it does not know which are on disk (`storage`): all come again.
     fn partly(&mut self, error: &Error, elements: usize) -> usize {
-        let Some(problem) = error.problem().filter(|problem| problem.code() != "storage") else { return 0 };
-        let count = problem.facts.get("accepted").or_else(|| problem.facts.get("moved"));
-        let taken = count.and_then(Value::as_u64).unwrap_or(0).min(elements as u64);
-        self.report.accepted += taken;
-        self.done += taken;
-        usize::try_from(taken).unwrap_or(elements)
+        let Some(problem) = error.problem() else { return 0 };
+        let facts: Value = problem.facts.clone().into_iter().collect();
+        let Ok(tally) = serde_json::from_value::<Tally>(facts) else { return 0 };
+        if tally.rejected.is_none() && problem.code() == "storage" {
+            return 0;
+        }
+        let through = self.take_down(tally).min(elements as u64);
+        self.done += through;
+        usize::try_from(through).unwrap_or(elements)
     }
 
     fn given_up(&mut self, source: Error) -> Error {

@@ -47,11 +47,18 @@ const BATCH = 500;
 const BATCH_CHARS = 1 << 20;
 const LISTED = 1000;
 
+function number(member: unknown): number {
+  return typeof member === "number" ? member : 0;
+}
+
 /** A batch that can be tried again: the broker is overloaded, starts, stops, does not answer, or cannot be reached. */
 function passes(error: unknown): boolean {
   if (error instanceof ConnectionError || error instanceof Timeout) return true;
   return error instanceof ProblemError && [429, 502, 503, 504].includes(error.status);
 }
+
+/** What became of elements, as an answer tells it, or the problem of a batch that ended midway. */
+type Tally = Readonly<Record<string, unknown>>;
 
 /** Sends lines to a call of the broker's. */
 export class Batcher {
@@ -109,8 +116,8 @@ export class Batcher {
     let rest = batch;
     while (rest.length > 0) {
       try {
-        rest = rest.slice(await this.#request(rest));
-        continue;
+        await this.#request(rest);
+        return;
       } catch (error) {
         if (error instanceof ProblemError) {
           const taken = this.#partly(error, rest.length);
@@ -127,36 +134,37 @@ export class Batcher {
   }
 
   /** Sends elements and takes down what became of them, of all unless it throws. */
-  async #request(batch: readonly string[]): Promise<number> {
+  async #request(batch: readonly string[]): Promise<void> {
     const body = `${batch.join("\n")}\n`;
     const { signal } = this.#options;
-    const answer = (await this.#http.call("POST", this.#path, { body, contentType: "application/x-ndjson", signal })) as {
-      accepted?: number;
-      moved?: number;
-      rejected?: readonly { index: number; problem: unknown }[];
-      rejected_unlisted?: number;
-    };
-    this.#accepted += answer[this.#count] ?? 0;
-    for (const { index, problem } of answer.rejected ?? []) {
-      if (this.#rejected.length < LISTED) this.#rejected.push({ index: this.#done + index, problem: frameProblem(problem) });
-      else this.#unlisted += 1;
-    }
-    this.#unlisted += answer.rejected_unlisted ?? 0;
+    const answer = await this.#http.call("POST", this.#path, { body, contentType: "application/x-ndjson", signal });
+    this.#take(answer as Tally);
     this.#done += batch.length;
-    return batch.length;
   }
 
   /**
-   * How many elements a batch that ended midway is through. They are the first ones; which of them were rejected is not told, so that where
-   * some were, as many at the end of those that count come twice. With `storage` it is not even known which: all come again.
+   * How many elements a batch that ended midway is through: the first ones. A broker that does not tell which of them were rejected is an older
+   * one: where some were, as many come twice. Or it does not know which are on disk (`storage`): all come again.
    */
-  #partly(error: ProblemError, length: number): number {
-    const count = error.problem[this.#count];
-    if (error.code === "storage" || typeof count !== "number") return 0;
-    const taken = Math.min(count, length);
-    this.#accepted += taken;
-    this.#done += taken;
-    return taken;
+  #partly({ code, problem }: ProblemError, length: number): number {
+    if (typeof problem[this.#count] !== "number" || (code === "storage" && !("rejected" in problem))) return 0;
+    const through = Math.min(this.#take(problem), length);
+    this.#done += through;
+    return through;
+  }
+
+  /** Takes down what became of the next elements, and says of how many that is told. */
+  #take(tally: Tally): number {
+    const accepted = number(tally[this.#count]);
+    const rejected = Array.isArray(tally["rejected"]) ? (tally["rejected"] as readonly { index: number; problem: unknown }[]) : [];
+    const unlisted = number(tally["rejected_unlisted"]);
+    for (const { index, problem } of rejected) {
+      if (this.#rejected.length < LISTED) this.#rejected.push({ index: this.#done + index, problem: frameProblem(problem) });
+      else this.#unlisted += 1;
+    }
+    this.#accepted += accepted;
+    this.#unlisted += unlisted;
+    return accepted + rejected.length + unlisted;
   }
 
   #report(): PublishReport {

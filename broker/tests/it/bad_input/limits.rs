@@ -179,6 +179,40 @@ async fn a_long_list_of_rejections_is_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_ends_midway_tells_what_became_of_its_first_elements() {
+    let config = "[limits]\nevents_per_second = 10\nrejected_listed = 2\nposition_bytes = 512\n";
+    let program = Serve::new().config(config).start().await;
+    let http = program.http();
+    let mut client = program.ws("car").await;
+    client.subscribe("s", json!({"filters": [{}]})).await;
+    let is_bad = |idx: u64| [0, 2, 3].contains(&idx);
+    let line =
+        |idx| if is_bad(idx) { json!({}) } else { feature(&format!("e{idx}"), [9.0, 45.0], json!({})) };
+    let lines: String = (0..500).map(|idx| format!("{}\n", line(idx))).collect();
+    let problem = http.post("/v1/events", "application/x-ndjson", lines).await.problem(429);
+    let indices = |problem: &Value| -> Vec<u64> {
+        let rejected = problem["rejected"].as_array().expect("an array");
+        rejected.iter().map(|one| one["index"].as_u64().expect("a number")).collect()
+    };
+    assert_eq!((indices(&problem), &problem["rejected_unlisted"]), (vec![0, 2], &json!(1)), "{problem}");
+    with_problem_shape("an element", problem["rejected"][0]["problem"].clone());
+    let through = 3 + problem["accepted"].as_u64().expect("a number");
+    assert!((7..500).contains(&through), "{problem}");
+    for idx in (0..through).filter(|&idx| !is_bad(idx)) {
+        assert_eq!(client.event().await["event"]["id"], format!("e{idx}"));
+    }
+    client.assert_quiet().await;
+
+    // Also where nothing was done. A document that is not read as a whole before is as long as this.
+    for (elements, moved) in [(r#"{"client":"a","coordinates":[9,45]},{}"#, 1), ("17,{}", 0)] {
+        let body = format!("[{elements},{}not JSON]", " ".repeat(2_000));
+        let problem = http.post("/v1/positions", "application/json", body).await.problem(400);
+        assert_eq!((&problem["moved"], indices(&problem).len()), (&json!(moved), 2 - moved), "{problem}");
+    }
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn publishing_too_fast_is_told() {
     let program = Serve::new().config("[limits]\nevents_per_second = 5\n").start().await;
     let mut client = program.ws("car").await;

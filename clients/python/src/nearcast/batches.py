@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -76,8 +76,7 @@ class Batches:
     async def send(self, lines: list[bytes]) -> None:
         """Sends a batch, and returns when it is answered.
 
-        Of a batch that the broker ends midway (429 and such) it says how many elements it took, not which; the rest is sent again. If it had
-        rejected some before, as many may come twice, and those rejections are not known.
+        Of a batch that the broker ends midway (429 and such) it says what became of the first elements; the rest is sent again.
 
         Raises:
             BatchError: It was refused as a whole, or nothing could be done for a minute.
@@ -88,11 +87,9 @@ class Batches:
                 answer = await self._post(b"\n".join(lines))
             except (ProblemError, UnreachableError, TimedOutError) as error:
                 problem = error.problem if isinstance(error, ProblemError) else None
-                taken = problem.document.get(self._member, 0) if problem else 0
-                if isinstance(taken, int) and taken > 0:
-                    self.outcome.accepted += taken
-                    self._index += taken
-                    lines = lines[taken:]
+                if problem and (through := self._partly(problem)):
+                    self._index += through
+                    lines = lines[through:]
                     failures, since = 0, clock.monotonic()
                 if not _passes(problem) or clock.monotonic() - since >= PATIENCE_S:
                     raise BatchError(f"a batch was not taken: {error}", self.outcome) from error
@@ -100,20 +97,34 @@ class Batches:
                 await clock.sleep(max(delay_s, (problem.retry_after_s if problem else None) or 0))
                 failures += 1
             else:
-                self._count(answer, len(lines))
+                self._count(answer)
+                self._index += len(lines)
                 return
 
-    def _count(self, answer: dict[str, Any], elements: int) -> None:
+    def _partly(self, problem: Problem) -> int:
+        """How many elements a batch that ended midway is through: the first ones.
+
+        A broker that does not tell which of them were rejected is an older one: where some were, as many come twice. Or it does not know which
+        are on disk (`storage`): all come again.
+        """
+        told = problem.document
+        if not isinstance(told.get(self._member), int) or (problem.code == "storage" and "rejected" not in told):
+            return 0
+        return self._count(told)
+
+    def _count(self, told: Mapping[str, Any]) -> int:
+        """Takes down what became of the next elements, and says of how many that is told."""
         outcome = self.outcome
-        outcome.accepted += answer[self._member]
-        outcome.rejected_unlisted += answer.get("rejected_unlisted", 0)
-        for rejected in answer["rejected"]:
+        accepted, listed, unlisted = told[self._member], told.get("rejected", ()), told.get("rejected_unlisted", 0)
+        outcome.accepted += accepted
+        outcome.rejected_unlisted += unlisted
+        for rejected in listed:
             if len(outcome.rejected) < REJECTED_LISTED:
                 problem = read_problem(rejected["problem"])
                 outcome.rejected.append(Rejected(self._index + rejected["index"], problem))
             else:
                 outcome.rejected_unlisted += 1
-        self._index += elements
+        return int(accepted + len(listed) + unlisted)
 
 
 def _passes(problem: Problem | None) -> bool:

@@ -164,9 +164,15 @@ async def test_a_rate_holds_a_batch_back(brokers: Callable[..., Broker], tmp_pat
     broker = brokers("--config", str(tmp_path / "slow.toml"))
     async with nearcast.connect(broker.url, "ann") as session:
         await session.subscribe("all", Filter())
-        outcome = await session.publish_many((event(HERE, {"number": number}) for number in range(250)), batch=80)
-        assert outcome.accepted == 250
-        assert [numbered(await within(session.receive())) for _ in range(250)] == list(range(250))
+        events = [event(HERE, {"number": number}) for number in range(250)]
+        for wrong in events[1::7]:
+            wrong["geometry"]["coordinates"] = [900, 0]
+        outcome = await session.publish_many(events, batch=80)
+        assert [rejected.index for rejected in outcome.rejected] == list(range(1, 250, 7))
+        assert (outcome.accepted, outcome.rejected_unlisted) == (214, 0)
+        await session.publish(event(HERE, {"number": 250}))
+        numbers = [numbered(await within(session.receive())) for _ in range(215)]
+        assert numbers == [number for number in range(251) if number % 7 != 1]
 
 
 def numbered(message: Message) -> int:

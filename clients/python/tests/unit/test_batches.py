@@ -84,6 +84,28 @@ async def test_the_rest_of_a_batch_that_was_ended_is_sent_again_when_the_broker_
     assert broker.batches.outcome.accepted == 5
 
 
+async def test_what_was_rejected_before_the_end_is_not_sent_again() -> None:
+    broker = Broker(
+        refused(429, **accepted(2, 1)),
+        refused(503, "stopping", **accepted(0, 0, unlisted=1)),
+        refused(503, "storage", **accepted(1)),
+        accepted(1, 0),
+    )
+    await broker.send(range(8))
+    assert broker.came == [[*range(8)], [3, 4, 5, 6, 7], [5, 6, 7], [6, 7]]
+    outcome = broker.batches.outcome
+    assert outcome.accepted == 4
+    assert [rejected.index for rejected in outcome.rejected] == [1, 3, 6]
+    assert outcome.rejected_unlisted == 1
+
+
+async def test_a_batch_goes_again_as_a_whole_when_it_is_not_known_what_is_on_disk() -> None:
+    broker = Broker(refused(503, "storage", accepted=2), accepted(3))
+    await broker.send(range(3))
+    assert broker.came == [[0, 1, 2]] * 2
+    assert broker.batches.outcome.accepted == 3
+
+
 async def test_what_breaks_is_sent_again() -> None:
     broker = Broker(UnreachableError("reset"), refused(503, "recovering"), refused(502, "about:blank"), accepted(2))
     await broker.send(range(2))

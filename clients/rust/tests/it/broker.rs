@@ -51,6 +51,14 @@ impl Broker {
         Self::with(&["--data", "{folder}/data"]).await
     }
 
+    /// With settings of a file.
+    pub(crate) async fn configured(settings: &str) -> Self {
+        let mut broker = Self::prepared(&["--config", "{folder}/settings.toml"]);
+        std::fs::write(broker.folder.path().join("settings.toml"), settings).expect("written");
+        broker.run().await;
+        broker
+    }
+
     /// Tokens are wanted; [`token`] makes them.
     pub(crate) async fn with_tokens() -> Self {
         Self::with(&["--auth", "jwt", "--jwks", "{folder}/keys.json"]).await

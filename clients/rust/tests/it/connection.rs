@@ -1,9 +1,10 @@
-//! What a session does with connections that are silent, or that nobody closes.
+//! What a session does with connections that are silent, or that nobody closes, and with batches that break off.
 
 use std::time::Duration;
 
-use nearcast_client::{Connection, Error, connect, event};
-use serde_json::json;
+use futures_util::stream;
+use nearcast_client::{Batch, Connection, Error, connect, event};
+use serde_json::{Value, json};
 
 use crate::{scripted::Server, within};
 
@@ -111,4 +112,41 @@ async fn closing_ends_although_the_broker_reads_nothing() {
         assert!(matches!(publishing.await.expect("no panic"), Err(Error::Closed { .. })));
     }
     drop(peer);
+}
+
+#[tokio::test]
+async fn a_batch_goes_on_behind_what_the_broker_has_decided() {
+    let server = Server::start().await;
+    let connecting = tokio::spawn(connect(server.url(), "ann").into_future());
+    let mut peer = server.request().await.accept().await;
+    peer.ready("e1", 0).await;
+    let (session, _messages) = within("connect", connecting).await.expect("no panic").expect("connected");
+    let publishing = tokio::spawn(async move {
+        let events = (0..8).map(|n| event([9.0, 45.0], json!({"n": n})));
+        session.publish_many(stream::iter(events), Batch::default()).await
+    });
+    let refused = json!({"type": "urn:nearcast:problem:invalid-document", "title": "no", "status": 400});
+    let rejected = |index: u64| json!([{"index": index, "problem": refused}]);
+    for (came, code, tally) in [
+        (0..8, "overloaded", json!({"accepted": 2, "rejected": rejected(1)})),
+        (3..8, "stopping", json!({"accepted": 0, "rejected": rejected(0), "rejected_unlisted": 1})),
+        // What is on disk is known of none of them, and then of the first one.
+        (5..8, "storage", json!({"accepted": 2})),
+        (5..8, "storage", json!({"accepted": 1, "rejected": []})),
+        (6..8, "", json!({"accepted": 1, "rejected": rejected(0)})),
+    ] {
+        let mut request = server.request().await;
+        let body = request.body().await;
+        let numbers = body.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let numbers = numbers.map(|event| event["properties"]["n"].as_u64().expect("a number"));
+        assert_eq!(numbers.collect::<Vec<_>>(), came.collect::<Vec<_>>(), "before {code}");
+        let (status, kind) = if code.is_empty() { (202, "json") } else { (503, "problem+json") };
+        let mut answer = tally;
+        answer["type"] = json!(format!("urn:nearcast:problem:{code}"));
+        let headers = json!({"content-type": format!("application/{kind}")});
+        request.answer(status, &headers, &answer.to_string()).await;
+    }
+    let report = within("a report", publishing).await.expect("no panic").expect("sent");
+    let indices: Vec<_> = report.rejected.iter().map(|rejected| rejected.index).collect();
+    assert_eq!((report.accepted, indices, report.rejected_unlisted), (4, vec![1, 3, 6], 1));
 }

@@ -73,6 +73,14 @@ impl Request {
         self.header("authorization")?.strip_prefix("Bearer ")
     }
 
+    /// The body, which comes as a whole.
+    pub(crate) async fn body(&mut self) -> String {
+        let bytes = self.header("content-length").expect("a length").parse().expect("a number");
+        let mut body = vec![0; bytes];
+        within("a body", self.stream.read_exact(&mut body)).await.expect("a body");
+        String::from_utf8(body).expect("text")
+    }
+
     pub(crate) async fn accept(mut self) -> Peer {
         let key = self.header("sec-websocket-key").expect("a request for a WebSocket");
         let answer = format!(

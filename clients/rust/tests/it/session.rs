@@ -111,6 +111,23 @@ async fn of_many_events_those_that_are_refused_are_told_by_their_place_in_the_in
 }
 
 #[tokio::test]
+async fn a_batch_that_the_broker_ends_is_gone_on_with_behind_what_it_has_decided() {
+    let broker = Broker::configured("[limits]\nevents_per_second = 100\n").await;
+    let (session, mut messages) = broker.connect("ann").await.expect("connected");
+    session.subscribe("all", Filter::all()).await.expect("subscribed");
+    let events = (0..250).map(|n| if n % 7 == 1 { numbered(n).reach_m(-1.0) } else { numbered(n) });
+    let report = session.publish_many(iter(events), Batch::default().size(80)).await.expect("sent");
+    assert_eq!((report.accepted, report.rejected_unlisted), (214, 0));
+    let rejected = report.rejected.iter().map(|rejected| rejected.index);
+    assert_eq!(rejected.collect::<Vec<_>>(), (1..250).step_by(7).collect::<Vec<_>>());
+    for n in (0..250).filter(|n| n % 7 != 1) {
+        assert_eq!(next(&mut messages).await.feature.properties["n"], n);
+    }
+    session.publish(&numbered(250)).await.expect("published");
+    assert_eq!(next(&mut messages).await.feature.properties["n"], 250, "none comes twice");
+}
+
+#[tokio::test]
 async fn a_source_is_read_no_faster_than_the_broker_takes_it() {
     let mut broker = Broker::start().await;
     let (session, _) = broker.connect("ann").await.expect("connected");

@@ -169,6 +169,28 @@ describe("over HTTP", () => {
     await session.close();
   });
 
+  test("a batch that the broker ends is gone on with behind what it has decided", async () => {
+    const slow = await Broker.start({ settings: { "limits.events_per_second": 100 } });
+    const session = await connect({ url: slow.url, client: "ann" });
+    await session.subscribe("all", { filters: [{ area: everywhere() }] });
+    const numbers = Array.from({ length: 250 }, (_, i) => i);
+    const report = await session.publishMany(
+      numbers.map((i) => event(i % 7 === 1 ? [200, 0] : here, { i })),
+      { batch: 80 },
+    );
+    const [wrong, right] = [numbers.filter((i) => i % 7 === 1), numbers.filter((i) => i % 7 !== 1)];
+    expect(report.rejected.map(({ index }) => index)).toEqual(wrong);
+    expect(report.accepted).toBe(right.length);
+    await session.publish(event(here, { i: 250 }));
+    const messages = session[Symbol.asyncIterator]();
+    for (const i of [...right, 250]) {
+      const { value } = await within(messages.next(), "a delivery");
+      expect(value).toMatchObject({ feature: { properties: { i } } });
+    }
+    await session.close();
+    await slow.stop();
+  });
+
   test("many positions are told", async () => {
     const { session, delivery } = await someone();
     await session.subscribe("around", { filters: [{ area: around(100), where: "type = 'moved'" }] });

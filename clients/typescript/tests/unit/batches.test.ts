@@ -107,6 +107,24 @@ describe("a batch", () => {
     expect(clock.now() - before_ms).toBeGreaterThanOrEqual(4000);
   });
 
+  test("goes on behind what was rejected before it ended", async () => {
+    const problem = { type: "urn:nearcast:problem:invalid-document", title: "no", status: 400 };
+    const ended = (code: string, tally: object): Answer => ({
+      status: 503,
+      body: { type: `urn:nearcast:problem:${code}`, title: code, status: 503, ...tally },
+    });
+    const answers = [
+      ended("overloaded", { accepted: 2, rejected: [{ index: 1, problem }] }),
+      ended("stopping", { accepted: 0, rejected: [{ index: 0, problem }], rejected_unlisted: 1 }),
+      ended("storage", { accepted: 1, rejected: [] }),
+      taken(1, [{ index: 0, problem }]),
+    ];
+    const { report, scripted } = send(answers, ["0", "1", "2", "3", "4", "5", "6", "7"], 8);
+    const { accepted, rejected, rejected_unlisted } = await report;
+    expect(scripted.bodies.map((lines) => lines.join(""))).toEqual(["01234567", "34567", "567", "67"]);
+    expect([accepted, rejected.map(({ index }) => index), rejected_unlisted]).toEqual([4, [1, 3, 6], 1]);
+  });
+
   test("goes again as a whole when it is not known what is on disk", async () => {
     const storage: Answer = { status: 503, body: { type: "urn:nearcast:problem:storage", title: "no", status: 503, accepted: 2 } };
     const { report, scripted } = send([storage, "unreachable", taken(3)], ["0", "1", "2"]);
