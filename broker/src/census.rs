@@ -33,7 +33,7 @@ impl Census {
     /// A place for a new client.
     pub(crate) fn place(self: &Arc<Self>, name: &str) -> Result<Place, Refusal> {
         let full = Refusal::Limit { what: "clients", limit: self.limit, setting: "limits.clients" };
-        let share = self.quota.share(tenant::split(name).0)?;
+        let share = self.quota.share(tenant::split(name).0, 1)?;
         self.take(self.limit, share).ok_or(full)
     }
 
@@ -46,7 +46,7 @@ impl Census {
     /// A place for a client that there was before the broker began; it has one whatever the limits are now.
     pub(crate) fn place_again(self: &Arc<Self>, name: &str) -> Place {
         self.taken.fetch_add(1, Ordering::Relaxed);
-        Place { census: Arc::clone(self), _share: self.quota.share_again(tenant::split(name).0) }
+        Place { census: Arc::clone(self), _share: self.quota.share_again(tenant::split(name).0, 1) }
     }
 
     fn take(self: &Arc<Self>, limit: u64, share: Share) -> Option<Place> {

@@ -47,7 +47,8 @@ impl LiveCensus {
             return Err(Refusal::Limit { what: "live objects", limit: self.limit, setting });
         }
         let tenant = tenant::split(object).0;
-        let share = if limit.is_some() { self.quota.share(tenant)? } else { self.quota.share_again(tenant) };
+        let share =
+            if limit.is_some() { self.quota.share(tenant, 1)? } else { self.quota.share_again(tenant, 1) };
         let (object, census) = (Arc::from(object), Arc::clone(self));
         let place = Arc::new(LivePlace { object: Arc::clone(&object), census, _share: share });
         places.insert(object, Arc::downgrade(&place));

@@ -24,9 +24,12 @@ struct Tally {
     quota: Arc<Quota>,
 }
 
-/// One of those that a tenant may have, free again when this is dropped; nothing where any number may be had.
+/// Some of those that a tenant may have, free again when this is dropped; nothing where any number may be had.
 #[derive(Default)]
-pub(crate) struct Share(Option<Arc<Tally>>);
+pub(crate) struct Share {
+    count: u64,
+    tally: Option<Arc<Tally>>,
+}
 
 /// Shares that must be left before one is given to somebody who may not need it: half of all within these bounds. Closer to the limit
 /// a client that is known could otherwise keep one from another that is new.
@@ -37,6 +40,7 @@ const AMPLE: std::ops::RangeInclusive<u64> = 64..=1_000;
 pub(crate) struct Quotas {
     pub(crate) clients: Arc<Quota>,
     pub(crate) subscriptions: Arc<Quota>,
+    pub(crate) constraints: Arc<Quota>,
     pub(crate) live_events: Arc<Quota>,
     pub(crate) connections: Arc<Quota>,
 }
@@ -46,6 +50,7 @@ impl Quotas {
         let config::Quotas {
             tenant_clients,
             tenant_subscriptions,
+            tenant_constraints,
             tenant_live_events,
             tenant_connections,
             ..
@@ -56,6 +61,11 @@ impl Quotas {
                 "subscriptions of one tenant",
                 "quotas.tenant_subscriptions",
                 tenant_subscriptions,
+            ),
+            constraints: Quota::new(
+                "constraints in the subscriptions of one tenant",
+                "quotas.tenant_constraints",
+                tenant_constraints,
             ),
             live_events: Quota::new(
                 "live objects of one tenant",
@@ -81,10 +91,10 @@ impl Quota {
         Self::new("", "", 0)
     }
 
-    /// One more for a tenant.
-    pub(crate) fn share(self: &Arc<Self>, tenant: &str) -> Result<Share, Refusal> {
+    /// So many more for a tenant, or none of them.
+    pub(crate) fn share(self: &Arc<Self>, tenant: &str, count: u64) -> Result<Share, Refusal> {
         let full = Refusal::Limit { what: self.what, limit: self.limit, setting: self.setting };
-        self.take(tenant, self.limit).ok_or(full)
+        self.take(tenant, count, self.limit).ok_or(full)
     }
 
     /// One for a tenant that may not need it, as long as it has plenty.
@@ -92,22 +102,22 @@ impl Quota {
     /// Cost: as that of any other, a look into a table under a lock that is shared; none where there is no limit.
     pub(crate) fn share_in_advance(self: &Arc<Self>, tenant: &str) -> Option<Share> {
         let ample = (self.limit / 2).clamp(*AMPLE.start(), *AMPLE.end());
-        self.take(tenant, self.limit.saturating_sub(ample))
+        self.take(tenant, 1, self.limit.saturating_sub(ample))
     }
 
-    /// One that a tenant had before the broker began; it has it whatever the limit is now.
-    pub(crate) fn share_again(self: &Arc<Self>, tenant: &str) -> Share {
-        self.take(tenant, u64::MAX).expect("there is no limit")
+    /// So many that a tenant had before the broker began; it has them whatever the limit is now.
+    pub(crate) fn share_again(self: &Arc<Self>, tenant: &str, count: u64) -> Share {
+        self.take(tenant, count, u64::MAX).expect("nobody has so many")
     }
 
-    fn take(self: &Arc<Self>, tenant: &str, limit: u64) -> Option<Share> {
-        if self.limit == 0 {
-            return Some(Share(None));
+    fn take(self: &Arc<Self>, tenant: &str, count: u64, limit: u64) -> Option<Share> {
+        if self.limit == 0 || count == 0 {
+            return Some(Share::default());
         }
         let tally = self.tally(tenant);
-        let one_more = |taken: u64| (taken < limit).then(|| taken + 1);
-        tally.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
-        Some(Share(Some(tally)))
+        let more = |taken: u64| taken.checked_add(count).filter(|taken| *taken <= limit);
+        tally.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Share { count, tally: Some(tally) })
     }
 
     fn tally(self: &Arc<Self>, tenant: &str) -> Arc<Tally> {
@@ -136,11 +146,28 @@ impl Quota {
     }
 }
 
+impl Share {
+    /// Takes in what the same tenant has of the same besides.
+    pub(crate) fn join(&mut self, mut other: Self) {
+        self.count += std::mem::take(&mut other.count);
+        if self.tally.is_none() {
+            self.tally = other.tally.take();
+        }
+    }
+
+    /// Gives back all but so many.
+    pub(crate) fn shrink(&mut self, count: u64) {
+        let surplus = self.count.saturating_sub(count);
+        self.count -= surplus;
+        if let Some(tally) = &self.tally {
+            tally.taken.fetch_sub(surplus, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Drop for Share {
     fn drop(&mut self) {
-        if let Some(tally) = &self.0 {
-            tally.taken.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.shrink(0);
     }
 }
 
@@ -163,16 +190,35 @@ mod tests {
     #[test]
     fn each_tenant_has_its_own_and_gives_it_back() {
         let quota = Quota::new("things", "quotas.things", 2);
-        let (first, second) = (quota.share("a").unwrap(), quota.share("a").unwrap());
+        let (first, second) = (quota.share("a", 1).unwrap(), quota.share("a", 1).unwrap());
         let full = Refusal::Limit { what: "things", limit: 2, setting: "quotas.things" };
-        assert_eq!(quota.share("a").err(), Some(full));
-        assert!(quota.share("").is_ok() && quota.share("b").is_ok());
+        assert_eq!(quota.share("a", 1).err(), Some(full));
+        assert!(quota.share("", 1).is_ok() && quota.share("b", 1).is_ok());
         drop(first);
-        let again = quota.share_again("a");
-        let beyond = quota.share_again("a");
-        assert!(quota.share("a").is_err());
+        let again = quota.share_again("a", 1);
+        let beyond = quota.share_again("a", 1);
+        assert!(quota.share("a", 1).is_err());
         drop((again, beyond, second));
-        assert!(quota.share("a").is_ok());
+        assert!(quota.share("a", 1).is_ok());
+        assert!(quota.read().is_empty());
+    }
+
+    #[test]
+    fn shares_of_many_grow_and_shrink() {
+        let quota = Quota::new("things", "quotas.things", 10);
+        let mut held = quota.share("a", 6).unwrap();
+        assert!(quota.share("a", 5).is_err(), "all or none");
+        assert!(quota.share("a", u64::MAX).is_err());
+        held.join(quota.share("a", 4).unwrap());
+        assert!(quota.share("a", 1).is_err());
+        assert!(quota.share("a", 0).is_ok());
+        held.shrink(3);
+        held.shrink(5);
+        drop(quota.share("a", 7).unwrap());
+        let mut none = Share::default();
+        none.join(held);
+        assert!(quota.share("a", 8).is_err());
+        drop(none);
         assert!(quota.read().is_empty());
     }
 
@@ -182,11 +228,11 @@ mod tests {
             let quota = Quota::new("things", "quotas.things", limit);
             let held: Vec<_> = std::iter::from_fn(|| quota.share_in_advance("a")).collect();
             assert_eq!(held.len(), advance, "{limit}");
-            let rest: Vec<_> = std::iter::from_fn(|| quota.share("a").ok()).collect();
+            let rest: Vec<_> = std::iter::from_fn(|| quota.share("a", 1).ok()).collect();
             assert_eq!((held.len() + rest.len()) as u64, limit);
         }
         let none = Quota::new("things", "quotas.things", 0);
-        assert!(none.share("a").is_ok() && none.share_in_advance("a").is_some());
+        assert!(none.share("a", 1).is_ok() && none.share_in_advance("a").is_some());
         assert!(none.read().is_empty());
     }
 
@@ -203,7 +249,7 @@ mod tests {
                     start.wait();
                     let mut held = Vec::new();
                     for round in 0..ROUNDS {
-                        held.extend(quota.share("a").ok());
+                        held.extend(quota.share("a", 1).ok());
                         let tally = quota.read().get("a").and_then(Weak::upgrade);
                         assert!(tally.is_none_or(|tally| tally.taken.load(Ordering::Relaxed) <= LIMIT));
                         if round % 3 == thread % 3 {
@@ -214,7 +260,7 @@ mod tests {
             }
         });
         assert!(quota.read().is_empty());
-        let all: Vec<_> = std::iter::from_fn(|| quota.share("a").ok()).collect();
+        let all: Vec<_> = std::iter::from_fn(|| quota.share("a", 1).ok()).collect();
         assert_eq!(all.len() as u64, LIMIT);
     }
 }

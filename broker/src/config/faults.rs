@@ -106,6 +106,7 @@ impl Config {
             ("limits.subscriptions_per_client", limits.subscriptions_per_client as u64),
             ("limits.filters_per_subscription", limits.filters_per_subscription as u64),
             ("limits.condition_bytes", limits.condition_bytes as u64),
+            ("limits.constraints_per_client", limits.constraints_per_client),
             ("limits.vertices_per_area", limits.vertices_per_area as u64),
             ("limits.nearest", limits.nearest.into()),
             ("limits.nearest_filters", limits.nearest_filters as u64),

@@ -153,6 +153,7 @@ pub struct Limits {
     pub subscriptions_per_client: usize,
     pub filters_per_subscription: usize,
     pub condition_bytes: usize,
+    pub constraints_per_client: u64,
     pub vertices_per_area: usize,
     pub nearest: u32,
     pub nearest_filters: usize,
@@ -175,6 +176,7 @@ pub struct Limits {
 pub struct Quotas {
     pub tenant_clients: u64,
     pub tenant_subscriptions: u64,
+    pub tenant_constraints: u64,
     pub tenant_live_events: u64,
     pub tenant_connections: u64,
     pub tenant_events_per_second: u32,

@@ -43,7 +43,7 @@ pub(crate) async fn stream(
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let resume = resume(&headers)?;
-    let share = app.reading.share(permit.behalf().tenant_name())?;
+    let share = app.reading.share(permit.behalf().tenant_name(), 1)?;
     let outbox = app.outbox();
     let attach = {
         let (outbox, confinement) = (Arc::clone(&outbox), permit.confinement.clone());

@@ -62,7 +62,7 @@ pub(crate) async fn upgrade(
     app.refuse_when_stopping()?;
     let Handshake(upgrade) = handshake?;
     let resume = resume(query.as_deref().unwrap_or_default())?;
-    let share = app.reading.share(permit.behalf().tenant_name())?;
+    let share = app.reading.share(permit.behalf().tenant_name(), 1)?;
     let settings = &app.config.connection;
     let frame_bytes = app.config.limits.frame_bytes;
     let upgrade = upgrade

@@ -31,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) confinement: Option<Arc<Confinement>>,
     /// For each of them, how many of the nearest objects in its area count.
     pub(crate) nearest: Vec<Nearest>,
+    /// How many constraints the filters have in their normal form.
+    pub(crate) constraints: u64,
     /// What it is told of.
     pub(crate) interest: Interest,
     /// Whether it outlives its connection, and what it brings is kept.
@@ -49,6 +51,7 @@ impl Prepared {
     /// change.
     pub(crate) fn on_behalf(mut self, behalf: Behalf<'_>) -> Result<Self, Refusal> {
         behalf.confine(&mut self.filters)?;
+        self.constraints = constraints_count(&self.filters);
         self.confinement = behalf.confinement.cloned();
         Ok(self)
     }
@@ -155,8 +158,18 @@ impl SubscriptionReader {
             documents.join(",")
         );
         let (id, document) = (id.into(), document.into());
-        let (confinement, source) = (None, None);
-        Ok(Prepared { id, filters, confinement, nearest, interest, durable, overflow, document, source })
+        Ok(Prepared {
+            id,
+            constraints: constraints_count(&filters),
+            filters,
+            confinement: None,
+            nearest,
+            interest,
+            durable,
+            overflow,
+            document,
+            source: None,
+        })
     }
 
     fn filter_texts<'a>(&self, members: &mut Members<'a>, faults: &mut Vec<Fault>) -> Vec<&'a RawValue> {
@@ -258,6 +271,10 @@ struct FilterRead {
     nearest: Nearest,
     /// In its normalised form.
     document: String,
+}
+
+fn constraints_count(filters: &[Filter]) -> u64 {
+    filters.iter().map(|filter| filter.condition.normal().constraints_count()).sum()
 }
 
 /// Puts the faults of a part under the part's pointer.

@@ -1,6 +1,7 @@
 //! The clients of one shard: their subscriptions, their readers, and the offsets of what they get.
 
 mod activity;
+mod allowance;
 mod confined;
 mod dealing;
 mod deliveries;
@@ -34,13 +35,14 @@ use crate::ingest::subscription::{Prepared, quoted};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::privacy::Rounding;
-use crate::quota::{Quota, Quotas, Share};
+use crate::quota::Quotas;
 use crate::recipient::Recipient;
 use crate::refusal::Refusal;
 use crate::store::StoredSession;
 use crate::telemetry::Telemetry;
 use crate::tenant;
 use activity::{Activity, Evaluations};
+use allowance::{Allowance, Taken};
 use deliveries::Log;
 pub(crate) use deliveries::{Known, Told};
 use durable::Durable;
@@ -66,7 +68,7 @@ pub(crate) struct Sessions {
     now: Moment,
     limits: Limits,
     census: Arc<Census>,
-    subscription_quota: Arc<Quota>,
+    allowance: Allowance,
     metrics: Arc<Metrics>,
     ids: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
     clients: Slots<Client>,
@@ -184,6 +186,8 @@ struct Client {
     /// When it last told a position, in Unix milliseconds.
     positioned_ms: Option<u64>,
     subscriptions: BTreeMap<Arc<str>, u32>,
+    /// Of all of these.
+    constraints: u64,
     readers: Vec<Reader>,
     /// Where its readers note what they take, once there is a need.
     recipient: Option<Arc<Recipient>>,
@@ -217,8 +221,7 @@ struct Held {
     /// The connection that it ends with.
     owner: Option<u64>,
     activity: Activity,
-    /// Of what its tenant may have.
-    share: Share,
+    taken: Taken,
 }
 
 impl Sessions {
@@ -234,6 +237,7 @@ impl Sessions {
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
         let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();
+        let allowance = Allowance::new(&limits, &quotas);
         let settings = Settings {
             members_max: limits.members_per_subscription,
             holds_inaccurate: config.sessions.inaccurate_fixes == InaccurateFixes::Hold,
@@ -245,7 +249,7 @@ impl Sessions {
             now: Moment::ZERO,
             limits,
             census,
-            subscription_quota: quotas.subscriptions,
+            allowance,
             metrics,
             ids: HashMap::default(),
             clients: Slots::new(),
@@ -299,6 +303,7 @@ impl Sessions {
             stored_confinement: None,
             positioned_ms: None,
             subscriptions: BTreeMap::new(),
+            constraints: 0,
             readers: Vec::new(),
             recipient: None,
             _place: place,
@@ -388,21 +393,9 @@ impl Sessions {
         owner: Option<u64>,
     ) -> Result<Installed, Refusal> {
         let client = self.clients.get_mut(client_id).ok_or(Refusal::Internal("the client is gone"))?;
-        let limit = self.limits.subscriptions_per_client;
         let previous = client.subscriptions.get(&prepared.id).copied();
-        if previous.is_none() && client.subscriptions.len() >= limit {
-            let setting = "limits.subscriptions_per_client";
-            return Err(Refusal::Limit {
-                what: "subscriptions for one client",
-                limit: limit as u64,
-                setting,
-            });
-        }
-        let share = match previous {
-            None => Some(self.subscription_quota.share(tenant::split(&client.name).0)?),
-            // It goes on with that of the one that it replaces.
-            Some(_) => None,
-        };
+        let replaced = previous.and_then(|number| self.subscriptions.get(number)).map(|old| &old.taken);
+        let taken = self.allowance.take(client, prepared.constraints, replaced)?;
         let Prepared { id, filters, nearest, interest, durable, overflow, document, source, .. } = prepared;
         let source = source.filter(|_| self.ledger.has_disk());
         let mut held = Held {
@@ -416,7 +409,7 @@ impl Sessions {
             takes_all: interest == Interest::Events && nearest.iter().all(Option::is_none),
             owner: owner.filter(|_| !durable),
             activity: Activity::since(self.evaluations.of(&client.name)),
-            share: Share::default(),
+            taken,
         };
         let document = held.shown(client.evaluations(&self.evaluations), self.now);
         let subscription = Subscription { client: ClientId(client_id), filters };
@@ -441,12 +434,11 @@ impl Sessions {
             &mut self.effects,
         );
         let (mut was_durable, mut was_stored) = (false, false);
+        client.constraints += held.taken.constraints;
         if let Some(old) = self.subscriptions.get_mut(number) {
             (was_durable, was_stored) = (old.durable, old.is_stored);
-            held.share = std::mem::take(&mut old.share);
-        }
-        if let Some(share) = share {
-            held.share = share;
+            client.constraints -= old.taken.constraints;
+            held.taken.replace(std::mem::take(&mut old.taken));
         }
         self.subscriptions.put(number, held);
         let name = Arc::clone(&client.name);
@@ -517,7 +509,13 @@ impl Sessions {
     fn end(&mut self, number: u32) {
         self.engine.remove(SubscriptionId(number));
         self.tracker.remove(SubscriptionId(number));
-        self.subscriptions.remove(number);
+        let held = self.subscriptions.remove(number);
+        // One that is forgotten is gone before its subscriptions.
+        if let Some(held) = held
+            && let Some(client) = self.clients.get_mut(held.client)
+        {
+            client.constraints -= held.taken.constraints;
+        }
         self.metrics.subscriptions.lower();
         self.metrics.changes.add(1);
     }

@@ -295,7 +295,8 @@ impl Sessions {
         prepared: Prepared,
         standings: &[(Arc<str>, StoredStanding)],
     ) {
-        let Prepared { id, filters, nearest, interest, durable, overflow, document, .. } = prepared;
+        let Prepared { id, filters, nearest, interest, durable, overflow, document, constraints, .. } =
+            prepared;
         let subscription = Subscription { client: ClientId(client_id), filters };
         let Some(number) = self.subscriptions.reserve() else { return };
         if self.engine.install(SubscriptionId(number), &subscription).is_err() {
@@ -313,8 +314,7 @@ impl Sessions {
         if durable && self.tracker.live_count() > 0 {
             self.unfinished.subscriptions.push(SubscriptionId(number));
         }
-        let name = self.clients.get(client_id).map_or("", |client| &*client.name);
-        let share = self.subscription_quota.share_again(tenant::split(name).0);
+        let Some(client) = self.clients.get_mut(client_id) else { return };
         let held = Held {
             client: client_id,
             id: Arc::clone(&id),
@@ -325,14 +325,13 @@ impl Sessions {
             overflow,
             takes_all,
             owner: None,
-            activity: Activity::since(self.evaluations.of(name)),
-            share,
+            activity: Activity::since(self.evaluations.of(&client.name)),
+            taken: self.allowance.take_again(client, constraints),
         };
         self.subscriptions.put(number, held);
         self.metrics.subscriptions.raise();
-        if let Some(client) = self.clients.get_mut(client_id) {
-            client.subscriptions.insert(id, number);
-        }
+        client.subscriptions.insert(id, number);
+        client.constraints += constraints;
     }
 
     /// What is kept, and what the offsets between stand for: up to the last loss they are taken for lost.

@@ -224,6 +224,50 @@ async fn nothing_is_left_of_a_forgotten_client() {
     assert_eq!(bench.sessions.metrics.clients.get(), 1);
 }
 
+#[test]
+fn constraints_are_counted_for_each_client_and_given_back() {
+    let mut bench = Bench::with(None, |config| {
+        config.limits.subscriptions_per_client = 5;
+        config.limits.constraints_per_client = 10;
+        config.quotas.tenant_constraints = 12;
+    });
+    let full = |limit: u64, setting: &str, outcome: Result<Installed, Refusal>| match outcome {
+        Err(Refusal::Limit { limit: found, setting: named, .. }) => (found, named) == (limit, setting),
+        other => panic!("{other:?}"),
+    };
+    let (client, tenant) = ("limits.constraints_per_client", "quotas.tenant_constraints");
+    let install = |bench: &mut Bench, client: &str, id: &str, count: usize, owner: Option<u64>| {
+        let condition = vec!["a = 1"; count].join(" AND ");
+        let document = format!(r#"{{"filters":[{{"where":"{condition}"}}]}}"#);
+        bench.install_document(client, id, &document, owner)
+    };
+    install(&mut bench, "a", "s", 6, None).unwrap();
+    install(&mut bench, "a", "t", 4, None).unwrap();
+    assert!(full(10, client, install(&mut bench, "a", "u", 1, None)));
+    // One that is replaced gives back its own, and is still there where the other one is refused.
+    assert!(full(10, client, install(&mut bench, "a", "s", 7, None)));
+    install(&mut bench, "a", "s", 5, None).unwrap();
+    install(&mut bench, "a", "u", 1, Some(7)).unwrap();
+    install(&mut bench, "a", "s", 5, None).unwrap();
+    assert!(full(10, client, install(&mut bench, "a", "v", 1, None)));
+    // One that ends with its connection.
+    bench.sessions.detach("a", 7);
+    install(&mut bench, "a", "v", 1, None).unwrap();
+    // Others have their own, as far as their tenant's goes.
+    assert!(full(12, tenant, install(&mut bench, "b", "s", 3, None)));
+    install(&mut bench, "b", "s", 2, None).unwrap();
+    assert!(full(12, tenant, install(&mut bench, "b", "s", 3, None)));
+    install(&mut bench, "\u{1}acme\u{1}b", "s", 10, None).unwrap();
+    assert!(bench.sessions.remove("a", "t"));
+    install(&mut bench, "b", "s", 6, None).unwrap();
+    assert!(full(12, tenant, install(&mut bench, "a", "t", 1, None)));
+    bench.sessions.forget("a");
+    install(&mut bench, "b", "t", 4, None).unwrap();
+    assert!(full(10, client, install(&mut bench, "b", "u", 1, None)));
+    install(&mut bench, "a", "s", 2, None).unwrap();
+    assert!(full(12, tenant, install(&mut bench, "a", "t", 1, None)));
+}
+
 /// What became of the deliveries of an event, in order.
 fn states(bench: &Bench, id: &str) -> Option<Vec<wire::DeliveryState>> {
     let told = Told::joined(id, vec![bench.sessions.deliveries(id, None)])?;

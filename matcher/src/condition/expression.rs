@@ -108,6 +108,9 @@ impl Comparison {
     }
 }
 
+/// Bytes that a value takes besides its text.
+const VALUE_BYTES: usize = 32;
+
 impl Expression {
     /// Evaluates the tree over an event (Kleene's logic). The meaning of a condition; engines may be faster,
     /// never different.
@@ -187,6 +190,22 @@ impl Constraint {
             },
             Test::IsNull => Truth::False,
         }
+    }
+
+    /// Bytes that its name and its values take, about.
+    pub(super) fn bytes(&self) -> usize {
+        let value = |scalar: &Scalar| match scalar {
+            Scalar::Text(text) => VALUE_BYTES + text.as_str().len(),
+            Scalar::Number(_) | Scalar::Bool(_) => VALUE_BYTES,
+        };
+        let values = match &self.test {
+            Test::Compare(_, scalar) => value(scalar),
+            Test::Between(low, high) => value(low) + value(high),
+            Test::In(values) => values.iter().map(value).sum(),
+            Test::Like(pattern) => VALUE_BYTES + pattern.as_str().len(),
+            Test::IsNull => 0,
+        };
+        self.name.as_str().len() + values
     }
 }
 

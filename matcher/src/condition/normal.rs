@@ -11,6 +11,8 @@ use crate::event::Value;
 pub const CONJUNCTIONS_MAX: u64 = 64;
 /// The most constraints that a conjunction may have.
 pub const CONSTRAINTS_MAX: u64 = 32;
+/// Bytes of a name and its values up to which [`Normal::constraints_count`] takes a constraint for one.
+pub const CONSTRAINT_BYTES: usize = 256;
 
 /// A disjunction of conjunctions. Without conjunctions it is never true; a conjunction without literals
 /// always is.
@@ -78,6 +80,17 @@ impl Normal {
             conjunction.push(Literal { constraint: constraint.clone(), negated: false });
         }
         self
+    }
+
+    /// How much it is to hold, in constraints: each counts once in every conjunction that it stands in, a long one for as many as it has
+    /// [`CONSTRAINT_BYTES`], and a conjunction without any as one.
+    ///
+    /// Cost: linear in the constraints and the values that they list.
+    #[must_use]
+    pub fn constraints_count(&self) -> u64 {
+        let count = |literal: &Literal| literal.constraint.bytes().div_ceil(CONSTRAINT_BYTES).max(1) as u64;
+        let conjunction = |literals: &Vec<Literal>| literals.iter().map(count).sum::<u64>().max(1);
+        self.conjunctions.iter().map(conjunction).sum()
     }
 
     /// The conjunctions.

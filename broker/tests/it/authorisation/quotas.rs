@@ -8,7 +8,7 @@ use super::guarded;
 use super::tokens::ISSUER;
 use crate::harness::{Door, Program, Ws, eventually, feature};
 
-const SETTINGS: &str = "\n[quotas]\ntenant_clients = 3\ntenant_subscriptions = 2\ntenant_live_events = 2\n\
+const SETTINGS: &str = "\n[quotas]\ntenant_clients = 3\ntenant_subscriptions = 2\ntenant_constraints = 8\ntenant_live_events = 2\n\
                         tenant_connections = 2\n";
 
 const TENANTS: [&str; 3] = ["acme", "", "umbrella"];
@@ -35,6 +35,13 @@ async fn subscribe(of: &Caller<'_>, client: &str, id: &str) -> u16 {
         .0
 }
 
+/// With so many constraints, one of which is that of its tenant.
+async fn subscribe_with(of: &Caller<'_>, client: &str, id: &str, constraints: usize) -> (u16, Value) {
+    let condition = vec!["a = 1"; constraints - 1].join(" AND ");
+    let path = format!("/v1/clients/{client}/subscriptions/{id}");
+    of.call("PUT", &path, Some(json!({"filters": [{"where": condition}]}))).await
+}
+
 async fn publish(of: &Caller<'_>, key: &str) -> (u16, Value) {
     let mut event = feature(key, [9.0, 45.0], json!({}));
     event["key"] = json!(key);
@@ -57,6 +64,11 @@ async fn each_has_its_own(door: &Door) {
         let path = "/v1/clients/a/subscriptions/t";
         let refused = admin.call("PUT", path, Some(json!({"filters": [{}]}))).await;
         assert_full(&refused, "quotas.tenant_subscriptions", 2);
+        assert_eq!(subscribe_with(&admin, "a", "s", 7).await.0, 200, "{tenant}");
+        assert_full(&subscribe_with(&admin, "b", "s", 2).await, "quotas.tenant_constraints", 8);
+        assert_eq!(subscribe_with(&admin, "a", "s", 2).await.0, 200, "{tenant}");
+        assert_eq!(subscribe_with(&admin, "b", "s", 6).await.0, 200, "{tenant}");
+        assert_full(&subscribe_with(&admin, "a", "s", 3).await, "quotas.tenant_constraints", 8);
         for key in ["j", "k", "j"] {
             assert_eq!(publish(&admin, key).await.0, 202, "{tenant} {key}");
         }
@@ -77,7 +89,8 @@ async fn each_has_its_own(door: &Door) {
         })
         .await;
         assert_eq!(admin.call("DELETE", "/v1/clients/a/subscriptions/s", None).await.0, 204);
-        assert_eq!(subscribe(&admin, "a", "t").await, 201);
+        assert_full(&subscribe_with(&admin, "a", "t", 3).await, "quotas.tenant_constraints", 8);
+        assert_eq!(subscribe_with(&admin, "a", "t", 2).await.0, 201);
         assert_eq!(admin.call("DELETE", "/v1/events/k", None).await.0, 204);
         eventually("an object is gone", async || (publish(&admin, "l").await.0 == 202).then_some(())).await;
         assert_eq!(admin.call("DELETE", "/v1/clients/c", None).await.0, 204);
@@ -124,6 +137,37 @@ async fn what_was_there_counts_after_a_restart() {
         assert_eq!(place(&admin, "e").await.0, 204);
         assert_eq!(subscribe(&admin, "e", "s").await, 409);
         assert_full(&publish(&admin, "e").await, "quotas.tenant_live_events", 2);
+    }
+    program.finish().await;
+}
+
+/// Subscriptions with more constraints than a client or its tenant may have by now stay, and may be replaced by smaller ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn constraints_that_were_there_count_after_a_restart() {
+    let folder = TempDir::new().expect("a folder");
+    let program = on_disk(&folder, "").await;
+    for tenant in TENANTS {
+        for client in ["a", "b"] {
+            assert_eq!(subscribe_with(&admin(&program, tenant), client, "s", 10).await.0, 201);
+        }
+    }
+    program.kill();
+    let settings = "\n[limits]\nconstraints_per_client = 5\n[quotas]\ntenant_constraints = 16\n";
+    let program = on_disk(&folder, settings).await;
+    for tenant in TENANTS {
+        let admin = admin(&program, tenant);
+        for (id, count) in [("s", 11), ("t", 2)] {
+            assert_full(&subscribe_with(&admin, "a", id, count).await, "limits.constraints_per_client", 5);
+        }
+        assert_full(&subscribe_with(&admin, "c", "s", 2).await, "quotas.tenant_constraints", 16);
+        assert_eq!(subscribe_with(&admin, "a", "s", 10).await.0, 200, "{tenant}");
+        assert_eq!(subscribe_with(&admin, "a", "s", 9).await.0, 200, "{tenant}");
+        assert_eq!(admin.call("DELETE", "/v1/clients/b", None).await.0, 204);
+        eventually("a client is gone", async || {
+            (subscribe_with(&admin, "c", "s", 5).await.0 == 201).then_some(())
+        })
+        .await;
+        assert_full(&subscribe_with(&admin, "d", "s", 3).await, "quotas.tenant_constraints", 16);
     }
     program.finish().await;
 }

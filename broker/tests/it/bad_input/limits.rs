@@ -168,6 +168,34 @@ async fn a_client_has_so_many_subscriptions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_has_so_many_constraints() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    // A few kilobytes, which are 24,576 constraints in normal form.
+    let factors: Vec<_> = (0..6).map(|idx| format!("(a{idx} = 1 OR b{idx} = 1)")).collect();
+    let large = json!({"filters": vec![json!({"where": factors.join(" AND ")}); 64]});
+    for idx in 0..4 {
+        http.put(&format!("/v1/clients/car/subscriptions/s{idx}"), &large).await.expect(201);
+    }
+    let problem = http.put("/v1/clients/car/subscriptions/s4", &large).await.problem(409);
+    assert_eq!(
+        (&problem["type"], &problem["setting"], &problem["limit"]),
+        (
+            &json!("urn:nearcast:problem:limit-reached"),
+            &json!("limits.constraints_per_client"),
+            &json!(100_000)
+        )
+    );
+    let mut client = program.ws("car").await;
+    let told = client.problem(json!({"op": "subscribe", "id": "s4", "filters": large["filters"]})).await;
+    assert_eq!(told, problem);
+    http.put("/v1/clients/car/subscriptions/s3", &large).await.expect(200);
+    client.subscribe("s4", json!({"filters": [{"where": "a = 1"}]})).await;
+    http.put("/v1/clients/bus/subscriptions/s0", &large).await.expect(201);
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_list_of_rejections_is_cut() {
     let program = Serve::new().config(SMALL).start().await;
     let body = "{}\n".repeat(10);

@@ -109,3 +109,24 @@ fn a_constraint_more_is_asked_by_each_conjunction_and_not_counted() {
         assert_eq!(*condition.expression(), both, "{text}");
     }
 }
+
+#[test]
+fn what_it_is_to_hold_is_counted_in_constraints() {
+    let count = |text: &str| Condition::parse(text).unwrap().normal().constraints_count();
+    for (text, expected) in [
+        ("a = 1", 1),
+        ("a IS NULL AND b BETWEEN 1 AND 2 AND NOT c LIKE 'x%'", 3),
+        ("(a = 1 OR b = 2) AND c = 3", 4),
+        ("TRUE", 1),
+        ("a = 1 OR TRUE", 2),
+        ("FALSE", 0),
+    ] {
+        assert_eq!(count(text), expected, "{text}");
+    }
+    assert_eq!(Condition::always().normal().constraints_count(), 1);
+    // A name of one byte, and 32 bytes for each value besides its text.
+    let text = |bytes: usize| format!("a = '{}'", "x".repeat(bytes));
+    assert_eq!([223, 224, 479, 480].map(|bytes| count(&text(bytes))), [1, 2, 2, 3]);
+    let list = |values: usize| format!("(a = 1 OR b = 2) AND c IN ({})", vec!["7"; values].join(","));
+    assert_eq!([7, 8, 4_000].map(|values| count(&list(values))), [4, 6, 2 * (1 + 501)]);
+}

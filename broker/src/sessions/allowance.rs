@@ -1,0 +1,86 @@
+//! How many subscriptions a client and its tenant may have, and how many constraints these may have.
+
+use std::sync::Arc;
+
+use super::Client;
+use crate::config::Limits;
+use crate::quota::{Quota, Quotas, Share};
+use crate::refusal::Refusal;
+use crate::tenant;
+
+/// What each client and each tenant may have.
+pub(super) struct Allowance {
+    client_subscriptions: usize,
+    client_constraints: u64,
+    tenant_subscriptions: Arc<Quota>,
+    tenant_constraints: Arc<Quota>,
+}
+
+/// What a subscription takes of it. Its tenant has that again when this is dropped.
+#[derive(Default)]
+pub(super) struct Taken {
+    pub(super) constraints: u64,
+    subscription_share: Share,
+    constraints_share: Share,
+}
+
+impl Allowance {
+    pub(super) fn new(limits: &Limits, quotas: &Quotas) -> Self {
+        Self {
+            client_subscriptions: limits.subscriptions_per_client,
+            client_constraints: limits.constraints_per_client,
+            tenant_subscriptions: Arc::clone(&quotas.subscriptions),
+            tenant_constraints: Arc::clone(&quotas.constraints),
+        }
+    }
+
+    /// What a client's subscription with so many constraints takes: of one that replaces another, no more of its tenant's than
+    /// that does not have. A replacement that has no more constraints is never refused.
+    pub(super) fn take(
+        &self,
+        client: &Client,
+        constraints: u64,
+        replaced: Option<&Taken>,
+    ) -> Result<Taken, Refusal> {
+        if replaced.is_none() && client.subscriptions.len() >= self.client_subscriptions {
+            return Err(Refusal::Limit {
+                what: "subscriptions for one client",
+                limit: self.client_subscriptions as u64,
+                setting: "limits.subscriptions_per_client",
+            });
+        }
+        let more = constraints.saturating_sub(replaced.map_or(0, |replaced| replaced.constraints));
+        if more > 0 && client.constraints.saturating_add(more) > self.client_constraints {
+            return Err(Refusal::Limit {
+                what: "constraints in the subscriptions of one client",
+                limit: self.client_constraints,
+                setting: "limits.constraints_per_client",
+            });
+        }
+        let tenant = tenant::split(&client.name).0;
+        Ok(Taken {
+            constraints,
+            subscription_share: self.tenant_subscriptions.share(tenant, u64::from(replaced.is_none()))?,
+            constraints_share: self.tenant_constraints.share(tenant, more)?,
+        })
+    }
+
+    /// What a subscription takes that a client had before the broker began; it has it whatever it may have now.
+    pub(super) fn take_again(&self, client: &Client, constraints: u64) -> Taken {
+        let tenant = tenant::split(&client.name).0;
+        Taken {
+            constraints,
+            subscription_share: self.tenant_subscriptions.share_again(tenant, 1),
+            constraints_share: self.tenant_constraints.share_again(tenant, constraints),
+        }
+    }
+}
+
+impl Taken {
+    /// Goes on with what the one has that is replaced, and gives back what of that is not needed.
+    pub(super) fn replace(&mut self, replaced: Self) {
+        self.subscription_share.join(replaced.subscription_share);
+        self.constraints_share.join(replaced.constraints_share);
+        self.constraints_share.shrink(self.constraints);
+    }
+}
