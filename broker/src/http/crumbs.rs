@@ -8,26 +8,21 @@ use std::time::Duration;
 
 use tokio::time::Sleep;
 
-/// Fewer bytes are a crumb. The shortest frame of any use, a ping, has 19; nobody needs many of those in a row.
+/// What a read should bring. The shortest frame of any use, a ping, has 19; nobody needs many of those.
 const ENOUGH_BYTES: usize = 32;
 
-/// Crumbs in a row that are read as they come.
-const IN_A_ROW: u32 = 32;
+/// How far a connection may fall behind that: so many reads of nothing to speak of.
+const DEBT_BYTES_MAX: usize = 32 * ENOUGH_BYTES;
 
-/// Before each one behind them.
+/// Before each read beyond it.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Reads the more seldom the less comes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Crumbs {
-    left: u32,
+    /// By how much all reads together brought less than enough. What they brought beyond it earlier does not count.
+    debt_bytes: usize,
     pause: Option<Pin<Box<Sleep>>>,
-}
-
-impl Default for Crumbs {
-    fn default() -> Self {
-        Self { left: IN_A_ROW, pause: None }
-    }
 }
 
 impl Crumbs {
@@ -42,11 +37,9 @@ impl Crumbs {
 
     /// So many bytes were read.
     pub(super) fn came(&mut self, bytes: usize) {
-        if bytes >= ENOUGH_BYTES {
-            self.left = IN_A_ROW;
-        } else if let Some(left) = self.left.checked_sub(1) {
-            self.left = left;
-        } else {
+        self.debt_bytes = (self.debt_bytes + ENOUGH_BYTES).saturating_sub(bytes);
+        if self.debt_bytes > DEBT_BYTES_MAX {
+            self.debt_bytes = DEBT_BYTES_MAX;
             self.pause = Some(Box::pin(tokio::time::sleep(PAUSE)));
         }
     }
@@ -66,11 +59,16 @@ mod tests {
             crumbs.poll_pause(&mut ctx).is_pending()
         };
         for _ in 0..10 {
-            (0..IN_A_ROW).for_each(|_| crumbs.came(1));
+            (0..32).for_each(|_| crumbs.came(1));
             assert!(!waits(&mut crumbs));
+            crumbs.came(2 * DEBT_BYTES_MAX);
+        }
+        // A read that is just enough now and then pays nothing back.
+        for count in [31, 2] {
+            (0..count).for_each(|_| crumbs.came(1));
             crumbs.came(ENOUGH_BYTES);
         }
-        (0..=IN_A_ROW).for_each(|_| crumbs.came(1));
+        (0..2).for_each(|_| crumbs.came(1));
         assert!(waits(&mut crumbs));
         poll_fn(|ctx| crumbs.poll_pause(ctx)).await;
         crumbs.came(1);
