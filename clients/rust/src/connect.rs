@@ -11,12 +11,10 @@ use rand::RngCore;
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    Checkpoint, Connection, Error, Messages, Session,
-    chance::{Backoff, Chance},
-    http::Http,
+    Broker, BrokerAt, Checkpoint, Connection, Error, Messages, Session,
+    chance::Backoff,
     link::{End, Limits, Link},
     state::State,
-    token::{Source, Tokens},
 };
 
 /// Opens a session of a client: a WebSocket that reconnects by itself. `url` is the broker's, `http`, `https`, `ws` or `wss`.
@@ -34,9 +32,8 @@ use crate::{
 /// [`Error::Invalid`] for a URL that is none.
 pub fn connect(url: impl Into<String>, client: impl Into<String>) -> Connect {
     Connect {
-        url: url.into(),
+        broker: Broker::at(url),
         client: client.into(),
-        token: Source::None,
         resume: None,
         acknowledge: Acknowledge::Auto,
         inbox: 1000,
@@ -45,10 +42,7 @@ pub fn connect(url: impl Into<String>, client: impl Into<String>) -> Connect {
         backoff: (Duration::from_millis(250), Duration::from_secs(30)),
         connect_timeout: Duration::from_secs(30),
         handshake_timeout: Duration::from_secs(10),
-        request_timeout: Duration::from_secs(30),
         silence: Duration::from_secs(45),
-        roots_pem: Vec::new(),
-        chance: Chance::new(),
     }
 }
 
@@ -67,9 +61,8 @@ pub enum Acknowledge {
 #[derive(Debug)]
 #[must_use = "it connects when it is awaited"]
 pub struct Connect {
-    url: String,
+    broker: BrokerAt,
     client: String,
-    token: Source,
     resume: Option<Checkpoint>,
     acknowledge: Acknowledge,
     inbox: usize,
@@ -78,16 +71,13 @@ pub struct Connect {
     backoff: (Duration, Duration),
     connect_timeout: Duration,
     handshake_timeout: Duration,
-    request_timeout: Duration,
     silence: Duration,
-    roots_pem: Vec<Vec<u8>>,
-    chance: Chance,
 }
 
 impl Connect {
     /// With a JSON Web Token.
     pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Source::Fixed(token.into());
+        self.broker = self.broker.token(token);
         self
     }
 
@@ -106,10 +96,7 @@ impl Connect {
         T: Future<Output = Result<String, E>> + Send + 'static,
         E: std::error::Error + Send + Sync + 'static,
     {
-        self.token = Source::Provider(Arc::new(move || {
-            let token = provider();
-            async move { token.await.map_err(|fault| Arc::new(fault) as crate::error::Cause) }.boxed()
-        }));
+        self.broker = self.broker.token_provider(provider);
         self
     }
 
@@ -164,7 +151,7 @@ impl Connect {
 
     /// So long a call over HTTP may take (30 s).
     pub fn request_timeout(mut self, limit: Duration) -> Self {
-        self.request_timeout = limit;
+        self.broker = self.broker.request_timeout(limit);
         self
     }
 
@@ -176,31 +163,32 @@ impl Connect {
 
     /// Trusts certificates of this authority, in PEM, beside those that the machine trusts.
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.roots_pem.push(pem.into());
+        self.broker = self.broker.root_certificates(pem);
         self
     }
 
     /// Takes random numbers, for waits and ids, from here.
     pub fn random(mut self, random: impl RngCore + Send + 'static) -> Self {
-        self.chance = self.chance.with_random(random);
+        let chance = self.broker.chance();
+        *chance = chance.clone().with_random(random);
         self
     }
 
     /// Takes the time of day, for the ends of tokens and for tracks, from here.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.chance = self.chance.with_clock(now);
+        let chance = self.broker.chance();
+        *chance = chance.clone().with_clock(now);
         self
     }
 
     async fn open(self) -> Result<(Session, Messages), Error> {
-        let tokens = Tokens::new(self.token, self.chance.clone());
-        let http = Http::new(&self.url, &self.roots_pem, tokens, self.request_timeout)?;
+        let broker = self.broker.open()?;
+        let backoff = Backoff::new(self.backoff.0, self.backoff.1, broker.chance.clone());
         let state = State::new(self.inbox, self.queue, self.track_points, self.resume);
         let mut changes = state.changes.subscribe();
         let link = Arc::new(Link {
             client: self.client,
-            http,
-            chance: self.chance.clone(),
+            broker,
             limits: Limits { handshake: self.handshake_timeout, silence: self.silence },
             state: Mutex::new(state),
             work: Notify::new(),
@@ -209,7 +197,6 @@ impl Connect {
             hurry: Notify::new(),
             end: watch::Sender::new(End::Open),
         });
-        let backoff = Backoff::new(self.backoff.0, self.backoff.1, self.chance);
         let (session, messages) = Session::new(link, backoff, self.acknowledge);
         let mut last = None;
         let ready = async {

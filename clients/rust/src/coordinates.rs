@@ -21,6 +21,17 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
+    /// How many metres it is along a great circle to another place, as the broker measures it.
+    #[must_use]
+    pub fn distance_m(self, to: Self) -> f64 {
+        const EARTH_RADIUS_M: f64 = 6_371_008.8;
+        let sin_lat = ((to.lat - self.lat).to_radians() / 2.0).sin();
+        let sin_lon = ((to.lon - self.lon).to_radians() / 2.0).sin();
+        let a =
+            sin_lat * sin_lat + self.lat.to_radians().cos() * to.lat.to_radians().cos() * sin_lon * sin_lon;
+        2.0 * EARTH_RADIUS_M * a.sqrt().min(1.0).asin()
+    }
+
     pub(crate) fn to_vec(self) -> Vec<f64> {
         [Some(self.lon), Some(self.lat), self.altitude_m].into_iter().flatten().collect()
     }
@@ -54,5 +65,20 @@ impl<'de> Deserialize<'de> for Coordinates {
             [lon, lat, altitude_m] => Ok([lon, lat, altitude_m].into()),
             _ => Err(D::Error::custom("a position has two or three numbers")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_those_of_great_circles() {
+        let distance_m = |from: [f64; 2], to: [f64; 2]| Coordinates::from(from).distance_m(to.into());
+        let quarter = distance_m([0.0, 0.0], [90.0, 0.0]);
+        assert!((quarter - 10_007_557.0).abs() < 1.0, "{quarter}");
+        let across = distance_m([179.999, 0.0], [-179.999, 0.0]);
+        assert!((across - 222.4).abs() < 0.1, "{across}");
+        assert_eq!(distance_m([9.19, 45.46], [9.19, 45.46]), 0.0);
     }
 }

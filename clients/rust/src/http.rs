@@ -1,6 +1,6 @@
 //! The broker's calls over HTTP, of which the upgrade to a WebSocket is one.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use reqwest::{
     Method, Response,
@@ -27,6 +27,13 @@ pub(crate) struct Http {
     base: String,
     pub(crate) tokens: Tokens,
     timeout: Duration,
+}
+
+/// Without its tokens.
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Http").field(&self.base).finish()
+    }
 }
 
 impl Http {

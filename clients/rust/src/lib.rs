@@ -3,6 +3,7 @@
 
 mod area;
 mod batch;
+mod broker;
 mod chance;
 mod condition;
 mod connect;
@@ -30,6 +31,7 @@ pub use wire::{Deliveries, Explanation, Fault, NamedPosition, Overflow, Position
 pub use crate::{
     area::{Area, Line, Shape, around, circle, corridor, everywhere, polygon},
     batch::{Batch, Rejected, Report},
+    broker::{Broker, BrokerAt},
     condition::{Attribute, Caseless, Condition, Literal, attr},
     connect::{Acknowledge, Connect, connect},
     connection::{Connection, Connections},

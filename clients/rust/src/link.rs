@@ -20,10 +20,10 @@ use tokio_tungstenite::tungstenite::{
 };
 
 use crate::{
-    Checkpoint, Connection, Error,
-    chance::{Backoff, Chance},
+    Broker, Checkpoint, Connection, Error,
+    chance::Backoff,
     frame::{self, ServerFrame},
-    http::{Http, Socket},
+    http::Socket,
     state::State,
 };
 
@@ -51,8 +51,7 @@ pub(crate) enum End {
 /// A session's parts that its handles and its task share.
 pub(crate) struct Link {
     pub(crate) client: String,
-    pub(crate) http: Http,
-    pub(crate) chance: Chance,
+    pub(crate) broker: Broker,
     pub(crate) limits: Limits,
     /// Locked for what takes no waiting; see [`State`].
     pub(crate) state: Mutex<State>,
@@ -165,8 +164,8 @@ impl Link {
 
     /// Opens a connection and waits until it is ready, which it tells the state.
     async fn open(&self, resume: Option<&Checkpoint>) -> Result<Opened, Error> {
-        let token = self.http.tokens.fresh().await?;
-        let mut socket = self.http.socket(&self.client, resume, token.as_deref()).await?;
+        let token = self.broker.http.tokens.fresh().await?;
+        let mut socket = self.broker.http.socket(&self.client, resume, token.as_deref()).await?;
         let none: Arc<str> = "".into();
         let mut problem = None;
         loop {
@@ -309,10 +308,10 @@ impl Link {
 
     /// Has the connection go on by another token before its own ends.
     async fn renew_token(&self) -> Ending {
-        while let Some(wait) = self.http.tokens.renewal() {
+        while let Some(wait) = self.broker.http.tokens.renewal() {
             sleep(wait).await;
             // A provider that has none now is asked again when half of what is left is over.
-            if let Ok(Some(token)) = self.http.tokens.fresh().await {
+            if let Ok(Some(token)) = self.broker.http.tokens.fresh().await {
                 self.with(|state| state.auth(token));
             }
         }
@@ -322,7 +321,7 @@ impl Link {
     /// Whether the upgrade was refused for good. A token that has just ended is, if there is no other.
     fn refused(&self, error: Error) -> Ending {
         let last = if let Error::Problem { problem, .. } = &error {
-            let expired = problem.code() == "token-expired" && self.http.tokens.renewable();
+            let expired = problem.code() == "token-expired" && self.broker.http.tokens.renewable();
             [400, 401, 403].contains(&problem.status) && !expired
         } else {
             matches!(error, Error::Invalid(_))
@@ -335,7 +334,7 @@ impl Link {
         let reason = close.map(|close| close.reason.to_string()).filter(|reason| !reason.is_empty());
         let reason = reason.or_else(|| Some(problem.as_ref()?.to_string()));
         let reason = reason.unwrap_or_else(|| "the broker closed the connection".to_owned());
-        let last = code == Some(1008) || (code == Some(4401) && !self.http.tokens.renewable());
+        let last = code == Some(1008) || (code == Some(4401) && !self.broker.http.tokens.renewable());
         let error = if last {
             Error::Closed { code, reason, problem: problem.map(Box::new) }
         } else {

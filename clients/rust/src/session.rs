@@ -2,24 +2,21 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use futures_util::{Stream, StreamExt};
-use reqwest::Method;
-use serde::{Serialize, de::DeserializeOwned};
+use futures_util::Stream;
+use serde::Serialize;
 use serde_json::value::to_raw_value;
 use tokio::{
     sync::{Mutex, oneshot},
     task::JoinHandle,
     time::timeout,
 };
-use wire::{self as documents, Deliveries, Explanation, NamedPosition};
+use wire::{Deliveries, Explanation, NamedPosition};
 
 use crate::{
-    Acknowledge, Batch, Checkpoint, Connection, Connections, Error, Feature, Filter, Fix, Follow, Id,
+    Acknowledge, Batch, Broker, Checkpoint, Connection, Connections, Error, Feature, Filter, Fix, Follow, Id,
     Message, Messages, Report, Subscription, Trace,
-    batch::Batcher,
     chance::Backoff,
     feature::WithId,
-    http::{Body, client_path, encoded},
     link::{End, Link},
     state::{Answer, State, Way},
 };
@@ -64,6 +61,12 @@ impl Session {
 
     fn link(&self) -> &Link {
         &self.handle.link
+    }
+
+    /// The broker's calls over HTTP, with the token of the session.
+    #[must_use]
+    pub fn broker(&self) -> &Broker {
+        &self.link().broker
     }
 
     /// Its client.
@@ -117,7 +120,7 @@ impl Session {
     }
 
     async fn publish_in<P: Serialize>(&self, event: &Feature<P>, trace: Option<&Trace>) -> Result<Id, Error> {
-        let id = event.id.clone().unwrap_or_else(|| self.link().chance.id());
+        let id = event.id.clone().unwrap_or_else(|| self.link().broker.chance.id());
         let json = to_raw_value(&WithId { id: &id, feature: event })
             .map_err(|fault| Error::Invalid(format!("the event cannot be written as JSON: {fault}")))?;
         self.ask(|state, answer| state.publish(&json, trace, answer)).await?;
@@ -134,12 +137,7 @@ impl Session {
         events: impl Stream<Item = Feature<P>>,
         options: Batch,
     ) -> Result<Report, Error> {
-        let link = self.link();
-        let lines = events.map(|feature| {
-            let id = feature.id.clone().unwrap_or_else(|| link.chance.id());
-            line(&WithId { id: &id, feature: &feature })
-        });
-        Batcher::new(&link.http, link.chance.clone(), "/v1/events", options).send(lines).await
+        self.broker().publish_many(events, options).await
     }
 
     /// Ends the life of every live event of this id.
@@ -147,7 +145,7 @@ impl Session {
     /// # Errors
     /// [`Error::Problem`] with `not-found` where none is live, [`Error::Connection`], and [`Error::Timeout`].
     pub async fn revoke(&self, id: &Id) -> Result<(), Error> {
-        self.call(Method::DELETE, &format!("/v1/events/{}", encoded(&id.to_string())), None).await.map(drop)
+        self.broker().revoke(id).await
     }
 
     /// Tells where the client is, and waits for nothing. While there is no connection the newest place wins, and each new connection is told
@@ -186,7 +184,7 @@ impl Session {
     pub async fn follow(&self, source: impl Stream<Item = Fix>, options: Follow) -> Result<(), Error> {
         let link = self.link();
         let sending = options.run(source, |fix| {
-            let unix_s = fix.unix_s.unwrap_or_else(|| link.chance.unix_s());
+            let unix_s = fix.unix_s.unwrap_or_else(|| link.broker.chance.unix_s());
             link.with(|state| state.followed(fix, unix_s));
         });
         tokio::select! {
@@ -204,9 +202,7 @@ impl Session {
         positions: impl Stream<Item = NamedPosition>,
         options: Batch,
     ) -> Result<Report, Error> {
-        let link = self.link();
-        let lines = positions.map(|position| line(&position));
-        Batcher::new(&link.http, link.chance.clone(), "/v1/positions", options).send(lines).await
+        self.broker().move_many(positions, options).await
     }
 
     /// Says that everything up to a message, a checkpoint, or an offset of the session that the checkpoint is of, is not needed any more. Told
@@ -249,7 +245,7 @@ impl Session {
     /// # Errors
     /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
     pub async fn subscriptions(&self) -> Result<Vec<wire::Subscription>, Error> {
-        read(&self.call(Method::GET, &format!("{}/subscriptions", client_path(self.client())), None).await?)
+        self.broker().subscriptions(self.client()).await
     }
 
     /// Asks why an event comes to the client, or does not. Either may be the id of one that is there, or one that might be.
@@ -261,18 +257,7 @@ impl Session {
         subscription: impl Into<Asked<Subscription>>,
         event: impl Into<Asked<Feature>>,
     ) -> Result<Explanation, Error> {
-        #[derive(Serialize)]
-        struct Question<'a> {
-            client: &'a str,
-            subscription: Asked<documents::Subscription>,
-            event: Asked<Feature>,
-        }
-        let subscription = match subscription.into() {
-            Asked::Id(id) => Asked::Id(id),
-            Asked::Document(subscription) => Asked::Document(subscription.into()),
-        };
-        let question = Question { client: self.client(), subscription, event: event.into() };
-        read(&self.call(Method::POST, "/v1/explain", Some(Body::json(&question)?)).await?)
+        self.broker().explain(self.client(), subscription, event, None).await
     }
 
     /// Asks to whom an event went; takes a token that permits it.
@@ -280,11 +265,7 @@ impl Session {
     /// # Errors
     /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
     pub async fn deliveries(&self, id: &Id) -> Result<Deliveries, Error> {
-        read(
-            &self
-                .call(Method::GET, &format!("/v1/events/{}/deliveries", encoded(&id.to_string())), None)
-                .await?,
-        )
+        self.broker().deliveries(id).await
     }
 
     /// Ends the client: its position, its subscriptions and what is kept for it are gone, and the session is closed.
@@ -293,7 +274,7 @@ impl Session {
     /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
     pub async fn forget(&self) -> Result<(), Error> {
         self.close().await;
-        self.call(Method::DELETE, &client_path(self.client()), None).await.map(drop)
+        self.broker().forget(self.client()).await
     }
 
     /// Closes the session: waits up to 5 s until what is under way was answered, acknowledges what was processed, and ends the messages. What
@@ -332,10 +313,6 @@ impl Session {
         let (answer, outcome) = oneshot::channel();
         self.link().with(|state| ask(state, answer))?;
         outcome.await.unwrap_or_else(|_| Err(Error::closed("before it was answered")))
-    }
-
-    async fn call(&self, method: Method, path: &str, body: Option<Body>) -> Result<Vec<u8>, Error> {
-        self.link().http.call(method, path, body).await
     }
 }
 
@@ -411,14 +388,4 @@ impl<P> From<&crate::Event<P>> for UpTo {
     fn from(event: &crate::Event<P>) -> Self {
         Self::Checkpoint(event.checkpoint())
     }
-}
-
-fn line(document: &impl Serialize) -> Result<String, Error> {
-    serde_json::to_string(document)
-        .map_err(|fault| Error::Invalid(format!("it cannot be written as JSON: {fault}")))
-}
-
-fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(answer)
-        .map_err(|fault| Error::connection("the answer is none of this broker's", fault))
 }

@@ -9,6 +9,7 @@ mod programs;
 mod resume;
 mod scripted;
 mod session;
+mod sessionless;
 
 use std::{fs, future::Future, time::Duration};
 

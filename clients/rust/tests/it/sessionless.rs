@@ -1,0 +1,65 @@
+//! The broker's calls without a session, against a started broker.
+
+use std::{convert::Infallible, time::Duration};
+
+use futures_util::FutureExt;
+use nearcast_client::{Batch, Broker, Error, circle, event, everywhere, iter};
+use serde_json::json;
+
+use crate::{broker, within};
+
+#[tokio::test]
+async fn everything_over_http_is_done_without_becoming_a_reader() {
+    let started = broker::Broker::start().await;
+    let broker = Broker::at(started.url()).request_timeout(Duration::from_secs(20)).open().expect("a URL");
+    assert!(broker.ready().await.expect("ready").starts_with("ready"));
+    let id = broker.publish(&event([9.19, 45.46], json!({"n": 1})).ttl_s(60.0)).await.expect("published");
+    let refused = broker.publish(&event([9.19, 95.0], json!({}))).await.expect_err("no latitude");
+    assert_eq!(refused.problem().expect("a problem").errors[0].pointer, "/geometry/coordinates");
+    let lines =
+        ["{\"type\":\"Feature\",\"geometry\":{\"type\":\"Point\",\"coordinates\":[9,45]}}", "nonsense"];
+    let report = broker.publish_lines(iter(lines.map(str::to_owned)), Batch::default()).await.expect("sent");
+    assert_eq!((report.accepted, report.rejected[0].index), (1, 1));
+
+    // A subscription of somebody else's, who is not connected.
+    let (ann, _) = started.connect("ann").await.expect("connected");
+    ann.subscribe("near", nearcast_client::Subscription::from(circle([9.19, 45.46], 100.0)).durable())
+        .await
+        .expect("subscribed");
+    assert_eq!(ann.broker().subscriptions("ann").await.expect("hers").len(), 1);
+    ann.close().await;
+    let explained = broker.explain("ann", "near", &id, None).await.expect("explained");
+    assert!(explained.matched, "{explained:?}");
+    let there = Some([9.2, 45.46].into());
+    let explained = broker.explain("bob", everywhere().nearest(1), &id, there).await.expect("explained");
+    assert_eq!(explained.position.expect("as asked").coordinates, [9.2, 45.46]);
+    assert_eq!(broker.deliveries(&id).await.expect("deliveries").deliveries[0].client, "ann");
+    broker.publish(&event([9.19, 45.46], json!({"n": 2}))).await.expect("published");
+    let clients = broker.clients(10, None).await.expect("clients").clients;
+    assert_eq!((clients[0].client.as_str(), clients[0].connections, clients[0].kept_matches), ("ann", 0, 2));
+    assert_eq!(broker.stats().await.expect("figures").events, 3);
+    assert!(broker.metrics().await.expect("figures").contains("nearcast_events_total 3"));
+    broker.revoke(&id).await.expect("revoked");
+    broker.unsubscribe("ann", "near").await.expect("unsubscribed");
+    broker.forget("ann").await.expect("forgotten");
+    assert_eq!(broker.unsubscribe("ann", "near").await.expect_err("gone").code(), Some("not-found"));
+}
+
+#[tokio::test]
+async fn a_token_is_asked_for_and_never_shown() {
+    let started = broker::Broker::with_tokens().await;
+    let token = broker::token("ann", "publish", 600);
+    let provider = {
+        let token = token.clone();
+        move || std::future::ready(Ok::<_, Infallible>(token.clone()))
+    };
+    let broker = Broker::at(started.url()).token_provider(provider).open().expect("a URL");
+    assert!(!format!("{broker:?}").contains(&token));
+    broker.publish(&event([9.19, 45.46], json!({}))).await.expect("published");
+    assert_eq!(broker.stats().await.expect_err("no admin").code(), Some("forbidden"));
+    let wrong = Broker::at("localhost").open().expect_err("no URL");
+    assert!(matches!(wrong, Error::Invalid(_)), "{wrong}");
+    let nobody = Broker::at("http://127.0.0.1:1").token(token).open().expect("a URL");
+    let error = within("a refusal", nobody.ready().boxed()).await.expect_err("nobody listens");
+    assert!(matches!(error, Error::Connection { .. }), "{error}");
+}
