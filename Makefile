@@ -13,8 +13,8 @@ demo: ## Start a broker and replay real taxis against it; ARGS="--for 20s --spee
 	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
 
 test: ## Run every test
-	@for tool in curl jq pgrep; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
-		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends curl jq procps; } # what the documents have one type
+	@for tool in curl jq pgrep script; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
+		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends bsdutils curl jq procps; } # what the documents have one type
 	$(CARGO) test --workspace --locked
 	$(MAKE) api-test contract-test python-test typescript-test
 

@@ -36,6 +36,10 @@ pub enum Command {
         #[arg(value_name = "DIR")]
         data: PathBuf,
     },
+    /// What is done against a running broker.
+    #[cfg(feature = "client")]
+    #[command(flatten)]
+    Client(nearcast_cli::Verb),
 }
 
 /// Flags that are settings, too.

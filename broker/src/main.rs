@@ -22,6 +22,8 @@ fn main() -> ExitCode {
         Command::PrintConfig(settings) => print_config(&settings).map(|()| ExitCode::SUCCESS),
         Command::Backup(arguments) => maintenance::backup(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Check { data } => Ok(maintenance::check(&data)),
+        #[cfg(feature = "client")]
+        Command::Client(verb) => client(verb),
     };
     done.unwrap_or_else(|error| {
         eprintln!("nearcast: {error:#}");
@@ -74,6 +76,20 @@ fn demo(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
     // Both ends of every connection are its own: some 1,500 sockets.
     open_files::raise().context("how many files may be open cannot be raised")?;
     tokio::runtime::Runtime::new()?.block_on(demo::run(arguments))
+}
+
+/// A first signal lets what is under way end, a second one ends at once.
+#[cfg(feature = "client")]
+fn client(verb: nearcast_cli::Verb) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let done = runtime.block_on(async {
+        let stop = CancellationToken::new();
+        tokio::spawn(stop_on_signal(stop.clone()));
+        nearcast_cli::run(verb, stop).await
+    });
+    // What is being written may wait for somebody who does not read.
+    runtime.shutdown_background();
+    done
 }
 
 fn log(config: &Config) -> anyhow::Result<()> {

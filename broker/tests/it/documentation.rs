@@ -35,7 +35,7 @@ fn how_tos() {
     let mut names: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert!(names.len() >= 5, "{names:?}");
+    assert!(names.len() >= 6, "{names:?}");
     names.iter().for_each(|name| follow(&format!("docs/how-to/{}", name.to_str().unwrap())));
 }
 
@@ -113,6 +113,7 @@ impl Shell {
             .env("PATH", path)
             .env("HOME", folder.path())
             .env("BROKER__SERVER__LISTEN", format!("127.0.0.1:{port}"))
+            .env("NEARCAST_URL", format!("http://127.0.0.1:{port}"))
             .env("BROKER__ADMISSION__DELAY_MS", "60000")
             .process_group(0)
             .stdin(Stdio::piped())
@@ -150,14 +151,19 @@ impl Shell {
         let output = self.output();
         // So that the broker is what is ended, and not a shell around it.
         let exec = if is_broker { "exec " } else { "" };
-        self.say(&format!("{{ trap - ERR; {exec}{block}\n}} < /dev/null > {output} &\n"));
+        // Which says there that it listens.
+        let errors = if block.contains("nearcast sub ") { "2>&1" } else { "" };
+        self.say(&format!("{{ trap - ERR; {exec}{block}\n}} < /dev/null > {output} {errors} &\n"));
         if is_broker {
             self.say("BROKER=$!\n");
             self.wait_for(block, |line| line.starts_with("nearcast listens on "));
             // Who types is not that fast.
             self.run("until curl --silent --fail localhost:7070/readyz; do sleep 0.01; done");
         } else {
-            self.wait_for(block, |line| line.starts_with(": nearcast "));
+            // A stream's first comment, or `nearcast sub`.
+            self.wait_for(block, |line| {
+                line.starts_with(": nearcast ") || line.starts_with("nearcast: listening")
+            });
         }
     }
 

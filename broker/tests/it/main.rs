@@ -9,6 +9,8 @@ mod admission;
 mod authorisation;
 mod bad_input;
 mod clients;
+#[cfg(feature = "client")]
+mod command_line;
 mod contract;
 mod delivery;
 mod demo;

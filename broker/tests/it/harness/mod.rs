@@ -22,7 +22,7 @@ pub(crate) use door::Door;
 pub(crate) use http::{Answer, Http, with_problem_shape};
 #[cfg(feature = "gpu")]
 pub(crate) use inside::Inside;
-pub(crate) use program::{Program, Serve, run_to_end};
+pub(crate) use program::{Program, Serve, command, run_to_end};
 pub(crate) use raw::Raw;
 pub(crate) use sse::Sse;
 pub(crate) use tls::{Pair, connect};

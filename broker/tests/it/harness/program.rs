@@ -261,7 +261,8 @@ pub(crate) fn run_to_end(args: &[&str], env: &[(&str, &str)], folder: &Path) -> 
     command.output().expect("the program starts")
 }
 
-fn command(folder: &Path) -> Command {
+/// The program, to be started in a folder.
+pub(crate) fn command(folder: &Path) -> Command {
     within_folder(Command::new(executable()), folder)
 }
 

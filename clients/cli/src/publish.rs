@@ -1,0 +1,88 @@
+//! `nearcast pub`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use nearcast_client::{Batch, Feature, iter};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::Access;
+use crate::event::EventFlags;
+use crate::input::{Source, features};
+use crate::print::{Out, plain};
+use crate::pump::Pump;
+use crate::{or_stopped, usage, values};
+
+/// What `nearcast pub` is told.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  nearcast pub --at 9.19,45.464 --set type=fire --set severity=3 --ttl 10m
+  nearcast pub events.geojson
+  tail -F -n 0 events.ndjson | nearcast pub -
+
+A file has a Feature, a FeatureCollection, or Features line by line. A line that is refused is told, and the next one comes. \
+The exit code is 1 if any was refused.")]
+pub struct PubArguments {
+    /// GeoJSON to publish; - is standard input
+    #[arg(value_name = "FILE", conflicts_with = "at")]
+    file: Option<PathBuf>,
+    /// End at the first that is refused
+    #[arg(long)]
+    strict: bool,
+    /// How long to try again when nothing gets through
+    #[arg(long, value_name = "TIME", value_parser = values::time, default_value = "1m")]
+    patience: Duration,
+    /// Say what was done as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    event: EventFlags,
+    #[command(flatten)]
+    access: Access,
+}
+
+pub(crate) async fn run(arguments: PubArguments, stop: CancellationToken) -> anyhow::Result<ExitCode> {
+    let PubArguments { file, strict, patience, json, event, access } = arguments;
+    match (event.feature(), file) {
+        (Some(feature), _) => one(&feature, json, &access, &stop).await,
+        (None, Some(file)) => {
+            let broker = access.broker()?;
+            let source = Source::open(&file)?;
+            or_stopped(&stop, access.reach(&broker)).await?;
+            let pump = Pump {
+                name: source.name.clone(),
+                strict,
+                shows_progress: !source.is_typed,
+                done: "published",
+            };
+            let options = Batch::default().patience(patience);
+            let send = async |lines: Vec<String>| broker.publish_lines(iter(lines), options).await;
+            pump.run_to_end(source.feed(features::read), &stop, json, send).await
+        }
+        (None, None) => {
+            Err(usage("there is nothing to publish: name a file (- for standard input), or a place by --at"))
+        }
+    }
+}
+
+async fn one(
+    feature: &Feature,
+    json: bool,
+    access: &Access,
+    stop: &CancellationToken,
+) -> anyhow::Result<ExitCode> {
+    let broker = access.broker()?;
+    let id = tokio::select! {
+        published = broker.publish(feature) => published.map_err(|error| access.told(&error))?,
+        () = stop.cancelled() => bail!("stopped before there was an answer; whether it was published is not known"),
+    };
+    let line =
+        if json { json!({"accepted": 1, "id": id}).to_string() } else { plain(&format!("published {id}")) };
+    Out::new().write(&format!("{line}\n")).await?;
+    Ok(ExitCode::SUCCESS)
+}
