@@ -3,6 +3,7 @@
 
 mod compressed;
 mod floods;
+mod heavy;
 mod idle;
 mod readers;
 mod slow;
