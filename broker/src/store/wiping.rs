@@ -71,6 +71,8 @@ pub(super) struct Copied {
 
 /// How often it is looked whether a thread has ended, or whoever reads the file.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// And whether somebody has let go of a text that is on disk.
+const LOOK_IDLE: Duration = Duration::from_secs(1);
 /// Of what is copied a thread rests so many times as long, and so is all of it followed by so many times as long without any.
 const REST: u32 = 4;
 const REST_MAX: Duration = Duration::from_millis(200);
@@ -113,8 +115,13 @@ impl Wiping {
 
     /// When to look at it again.
     pub(super) fn next(&self) -> Option<Instant> {
-        let soon = clock::now() + LOOK_EVERY;
-        if self.copying.is_some() { Some(soon) } else { self.when().map(|when| when.max(soon)) }
+        self.settings.after?;
+        let now = clock::now();
+        if self.copying.is_some() {
+            return Some(now + LOOK_EVERY);
+        }
+        // Who lets go of a text does not wake anybody.
+        Some(self.when().unwrap_or(now + LOOK_IDLE).max(now + LOOK_EVERY))
     }
 
     pub(super) fn is_copying(&self) -> bool {

@@ -192,8 +192,17 @@ impl Writer {
         }
     }
 
+    /// Commits by itself what a recovery found that nobody refers to.
+    fn clean_up(&mut self) {
+        if !self.cleanup.is_empty() {
+            // What fails here is told to whoever commits next, with which it goes.
+            drop(self.commit(&[]));
+        }
+    }
+
     /// Answers with a snapshot after the next fold.
     fn await_snapshot(&mut self, sender: SnapshotSender) {
+        self.clean_up();
         match self.open_again() {
             Ok(()) => self.awaiting_next.snapshots.push(sender),
             Err(error) => drop(sender.send(Err(error))),
@@ -266,7 +275,11 @@ impl Writer {
     pub(super) fn wipe(&mut self) {
         let is_hurried = self.is_long() || !self.awaiting_next.snapshots.is_empty();
         self.shared.is_in_a_hurry.store(is_hurried, Ordering::Relaxed);
+        if !dropped(&self.shared.dropped).is_empty() {
+            self.wiping.changed();
+        }
         if !self.shared.has_readers() && self.wiping.begin() {
+            self.clean_up();
             self.awaiting_next.wipe = true;
         }
         let Some(copied) = self.wiping.copied() else { return };
