@@ -6,6 +6,7 @@ use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use futures_util::StreamExt as _;
+use tokio_util::sync::CancellationToken;
 
 use super::App;
 use crate::refusal::Refusal;
@@ -106,6 +107,7 @@ pub(crate) struct Parts {
     left: u64,
     bound: Bound,
     pause: Duration,
+    stopping: CancellationToken,
 }
 
 impl Parts {
@@ -117,7 +119,8 @@ impl Parts {
 
     pub(crate) fn new(app: &App, headers: &HeaderMap, body: Body, bound: Bound) -> Result<Self, Refusal> {
         let pause = Duration::from_millis(app.config.connection.body_timeout_ms);
-        let parts = Self { stream: body.into_data_stream(), left: bound.bytes, bound, pause };
+        let (stream, stopping) = (body.into_data_stream(), app.stopping.clone());
+        let parts = Self { stream, left: bound.bytes, bound, pause, stopping };
         let announced =
             headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if announced.is_some_and(|length| length > bound.bytes) {
@@ -126,9 +129,13 @@ impl Parts {
         Ok(parts)
     }
 
-    /// The next part; `None` at the end.
+    /// The next part; `None` at the end. A stop does not wait for the rest: who sends it is told how far it came.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
-        match tokio::time::timeout(self.pause, self.stream.next()).await {
+        let coming = tokio::time::timeout(self.pause, self.stream.next());
+        let Some(come) = self.stopping.run_until_cancelled(coming).await else {
+            return Err(Refusal::Stopping);
+        };
+        match come {
             Err(_) => Err(Refusal::TooSlow),
             Ok(None) => Ok(None),
             Ok(Some(Err(_))) => Err(Refusal::Interrupted),

@@ -89,6 +89,25 @@ async fn a_broker_that_drains_is_not_ready() {
     assert_eq!(program.exit_status().await.code(), Some(0), "{}", program.log());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_is_under_way_is_told_how_far_it_came() {
+    let mut program = Serve::new().start().await;
+    let mut watcher = program.ws("watcher").await;
+    watcher.subscribe("all", json!({"filters": [{}]})).await;
+    let mut batch = Raw::connect(program.address()).await;
+    batch.send(b"POST /v1/events HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ncontent-type: application/x-ndjson\r\n\r\n").await;
+    let lines = [feature("first", [9.0, 45.0], json!({})).to_string(), "{}".to_owned()];
+    for line in &lines {
+        batch.send(format!("{:x}\r\n{line}\n\r\n", line.len() + 1).as_bytes()).await;
+    }
+    assert_eq!(watcher.event().await["event"]["id"], "first");
+    program.signal("TERM");
+    let told = String::from_utf8(batch.rest("the answer").await).expect("text");
+    assert!(told.starts_with("HTTP/1.1 503") && told.contains("urn:nearcast:problem:stopping"), "{told}");
+    assert!(told.contains("\"accepted\":1"), "{told}");
+    assert_eq!(program.exit_status().await.code(), Some(0), "{}", program.log());
+}
+
 /// The whole server is a function, which other programs (and the demo) may call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_runs_inside_another_program() {
