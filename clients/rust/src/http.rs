@@ -61,7 +61,9 @@ impl Http {
         }
         // Whom the machine trusts is asked only where somebody has to be trusted: that reads many files.
         let tls = tls(base.starts_with("https"), roots_pem)?;
+        // A broker sends nobody elsewhere: what is sent here is for it alone.
         let builder = reqwest::Client::builder().http1_only().no_proxy().tcp_nodelay(true);
+        let builder = builder.redirect(reqwest::redirect::Policy::none());
         let client = builder.use_preconfigured_tls(tls).build();
         let client = client.map_err(|fault| Error::Invalid(format!("no client for HTTP: {fault}")))?;
         Ok(Self { client, base, tokens, timeout })
