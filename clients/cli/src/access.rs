@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use base64::Engine as _;
@@ -12,6 +12,11 @@ use nearcast_client::{Broker, BrokerAt, Connect, Error, Problem, connect};
 
 /// Holds a token, where no file does. There is no flag for it, for others can read what one types.
 const TOKEN_VARIABLE: &str = "NEARCAST_TOKEN";
+
+/// How long a broker that was there may be away, where nobody says.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked whether there is a broker by now.
+const KNOCK_EVERY: Duration = Duration::from_millis(250);
 
 /// How the broker is reached.
 #[derive(Clone, Debug, Args)]
@@ -85,11 +90,20 @@ impl Access {
         })
     }
 
-    /// Whether there is a broker at all. What does not get through later is tried for a while, but a wrong address is told at once.
-    pub(crate) async fn reach(&self, broker: &Broker) -> anyhow::Result<()> {
-        match broker.ready().await {
-            Err(error) if !passes(&error) => Err(self.told(&error)),
-            Ok(_) | Err(_) => Ok(()),
+    /// Waits for a broker to be there. What does not get through later is tried for a while in any case, but a wrong address is
+    /// told at once where nobody asked for patience.
+    pub(crate) async fn reach(&self, broker: &Broker, patience: Option<Duration>) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            match broker.ready().await {
+                Err(error) if !passes(&error) => {
+                    if error.problem().is_some() || begun.elapsed() >= patience.unwrap_or_default() {
+                        return Err(self.told(&error));
+                    }
+                    tokio::time::sleep(KNOCK_EVERY).await;
+                }
+                Ok(_) | Err(_) => return Ok(()),
+            }
         }
     }
 

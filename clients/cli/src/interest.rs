@@ -85,6 +85,11 @@ impl Interest {
         files.into_iter().any(|file| file.as_os_str() == "-")
     }
 
+    /// Whether an area is around the client.
+    pub(crate) fn follows_client(&self) -> bool {
+        self.around.is_some()
+    }
+
     /// The subscription, where there is one; and its id, where a document has one.
     pub(crate) async fn subscription(&self) -> anyhow::Result<Option<(Option<String>, Subscription)>> {
         if let Some(path) = &self.document {

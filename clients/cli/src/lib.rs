@@ -73,7 +73,12 @@ pub async fn run(verb: Verb, stop: CancellationToken) -> anyhow::Result<ExitCode
         // Who reads has read enough, as `head` does.
         let enough =
             error.downcast_ref().is_some_and(|fault: &io::Error| fault.kind() == io::ErrorKind::BrokenPipe);
-        if enough { Ok(ExitCode::SUCCESS) } else { Err(error) }
+        // Others' words may be in it.
+        if enough {
+            Ok(ExitCode::SUCCESS)
+        } else {
+            Err(anyhow::Error::msg(print::plain(&format!("{error:#}"))))
+        }
     })
 }
 

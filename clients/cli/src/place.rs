@@ -9,7 +9,7 @@ use clap::Args;
 use nearcast_client::{Batch, Coordinates, NamedPosition, Position, iter};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{Access, refusal};
+use crate::access::{Access, PATIENCE, refusal};
 use crate::input::Source;
 use crate::input::positions::{self, Placed};
 use crate::print::Out;
@@ -42,9 +42,9 @@ pub struct MoveArguments {
     /// End at the first that is refused
     #[arg(long)]
     strict: bool,
-    /// How long to try again when nothing gets through
-    #[arg(long, value_name = "TIME", value_parser = values::time, default_value = "1m")]
-    patience: Duration,
+    /// How long to wait for a broker that cannot be reached; else it has to be there at the start, and may be away for a minute later
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    patience: Option<Duration>,
     /// Say what was done as JSON
     #[arg(long)]
     json: bool,
@@ -60,6 +60,9 @@ pub(crate) async fn run(arguments: MoveArguments, stop: CancellationToken) -> an
         let client = client.ok_or_else(|| usage("who is there? --client"))?;
         let coordinates = [Some(at.lon), Some(at.lat), at.altitude_m].into_iter().flatten().collect();
         let position = Position { coordinates, track: Vec::new(), accuracy_m: accuracy, time: None };
+        if patience.is_some() {
+            or_stopped(&stop, access.reach(&broker, patience)).await?;
+        }
         let options = Batch::default().patience(Duration::ZERO);
         let moved =
             stop.run_until_cancelled(broker.move_many(iter([NamedPosition { client, position }]), options));
@@ -72,7 +75,7 @@ pub(crate) async fn run(arguments: MoveArguments, stop: CancellationToken) -> an
     }
     let file = file.ok_or_else(|| usage("where? Name a file (- for standard input), or a place by --at"))?;
     let source = Source::open(&file)?;
-    or_stopped(&stop, access.reach(&broker)).await?;
+    or_stopped(&stop, access.reach(&broker, patience)).await?;
     let pump = Pump { name: source.name.clone(), strict, shows_progress: !source.is_typed, done: "moved" };
     let named = move |Placed { client: own, position }| {
         let client = own
@@ -81,7 +84,7 @@ pub(crate) async fn run(arguments: MoveArguments, stop: CancellationToken) -> an
         Ok(NamedPosition { client, position })
     };
     let entries = source.feed(move |reader, feed| positions::read(reader, feed, named));
-    let options = Batch::default().patience(patience);
+    let options = Batch::default().patience(patience.unwrap_or(PATIENCE));
     let send = async |positions: Vec<NamedPosition>| broker.move_many(iter(positions), options).await;
     pump.run_to_end(entries, &stop, json, send).await
 }

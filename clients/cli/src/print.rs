@@ -168,10 +168,10 @@ impl Lines<'_> {
         }
         if let Some(transition) = &event.transition {
             let style = if transition.as_str() == "exit" { BAD } else { GOOD };
-            word(style, transition.as_str());
+            word(style, &plain(transition.as_str()));
         }
         if event.cause.as_str() != "published" {
-            word(DIM, event.cause.as_str());
+            word(DIM, &plain(event.cause.as_str()));
         }
         let to = feature.coordinates;
         if let Some(from) = from {

@@ -10,7 +10,7 @@ use nearcast_client::{Batch, Feature, iter};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
+use crate::access::{Access, PATIENCE};
 use crate::event::EventFlags;
 use crate::input::{Source, features};
 use crate::print::{Out, plain};
@@ -34,9 +34,9 @@ pub struct PubArguments {
     /// End at the first that is refused
     #[arg(long)]
     strict: bool,
-    /// How long to try again when nothing gets through
-    #[arg(long, value_name = "TIME", value_parser = values::time, default_value = "1m")]
-    patience: Duration,
+    /// How long to wait for a broker that cannot be reached; else it has to be there at the start, and may be away for a minute later
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    patience: Option<Duration>,
     /// Say what was done as JSON
     #[arg(long)]
     json: bool,
@@ -49,18 +49,18 @@ pub struct PubArguments {
 pub(crate) async fn run(arguments: PubArguments, stop: CancellationToken) -> anyhow::Result<ExitCode> {
     let PubArguments { file, strict, patience, json, event, access } = arguments;
     match (event.feature(), file) {
-        (Some(feature), _) => one(&feature, json, &access, &stop).await,
+        (Some(feature), _) => one(&feature, json, patience, &access, &stop).await,
         (None, Some(file)) => {
             let broker = access.broker()?;
             let source = Source::open(&file)?;
-            or_stopped(&stop, access.reach(&broker)).await?;
+            or_stopped(&stop, access.reach(&broker, patience)).await?;
             let pump = Pump {
                 name: source.name.clone(),
                 strict,
                 shows_progress: !source.is_typed,
                 done: "published",
             };
-            let options = Batch::default().patience(patience);
+            let options = Batch::default().patience(patience.unwrap_or(PATIENCE));
             let send = async |lines: Vec<String>| broker.publish_lines(iter(lines), options).await;
             pump.run_to_end(source.feed(features::read), &stop, json, send).await
         }
@@ -73,10 +73,14 @@ pub(crate) async fn run(arguments: PubArguments, stop: CancellationToken) -> any
 async fn one(
     feature: &Feature,
     json: bool,
+    patience: Option<Duration>,
     access: &Access,
     stop: &CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let broker = access.broker()?;
+    if patience.is_some() {
+        or_stopped(stop, access.reach(&broker, patience)).await?;
+    }
     let id = tokio::select! {
         published = broker.publish(feature) => published.map_err(|error| access.told(&error))?,
         () = stop.cancelled() => bail!("stopped before there was an answer; whether it was published is not known"),

@@ -42,7 +42,7 @@ pub struct SubArguments {
     /// Who subscribes; else the subject of the token, or a name for this once
     #[arg(long, value_name = "NAME", env = "NEARCAST_CLIENT")]
     client: Option<String>,
-    /// What the client calls the subscription [default: cli]
+    /// What the client calls the subscription, so that it can be found again; else a name for this once
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
     /// Keep what matches while nobody listens, until it was shown; needs a client of one's own
@@ -96,6 +96,11 @@ struct PlaceFlags {
 }
 
 impl PlaceFlags {
+    /// Whether it is not said where the client is.
+    fn is_silent(&self) -> bool {
+        self.at.is_none() && self.follow.is_none()
+    }
+
     fn follow(&self) -> Follow {
         let follow = Follow::default()
             .min_distance_m(self.min_distance)
@@ -136,7 +141,10 @@ pub(crate) async fn run(arguments: SubArguments, stop: CancellationToken) -> any
         return or_stopped(&stop, removed).await.map(|()| ExitCode::SUCCESS);
     }
     let subscription = subscription.map(|(id, subscription)| {
-        let id = arguments.id.clone().or(id).unwrap_or_else(|| "cli".to_owned());
+        // What ends with this program is nobody else's, whatever else the client runs.
+        let id = arguments.id.clone().or(id).unwrap_or_else(|| {
+            if arguments.durable { "cli".to_owned() } else { format!("cli-{:08x}", rand::random::<u32>()) }
+        });
         (id, if arguments.durable { subscription.durable() } else { subscription })
     });
     if let Some((_, subscription)) = &subscription
@@ -151,12 +159,18 @@ pub(crate) async fn run(arguments: SubArguments, stop: CancellationToken) -> any
         // What is wrong is told now, and not tried again and again.
         match broker.subscriptions(&client).await {
             Err(error) if !passes(&error) => return Err(arguments.access.told(&error)),
-            Ok(_) | Err(_) => {}
+            Err(_) => {}
+            Ok(there) => look_at(&client, &there, subscription.as_ref())?,
         }
         let connect = arguments.access.session(&client)?.acknowledge(Acknowledge::Manual);
         connect.resume(bookmark.reached.clone()).await.map_err(|error| arguments.access.told(&error))
     };
     let (session, messages) = or_stopped(&stop, connecting).await?;
+    if arguments.interest.follows_client() && arguments.place.is_silent() {
+        tell(&plain(&format!(
+            "nearcast: the area is around {client}, who has to be somewhere: --at, --follow, or nearcast move"
+        )));
+    }
     let subscription_id = subscription.as_ref().map(|(id, _)| id.clone());
     let listener = Listener {
         arguments: &arguments,
@@ -172,6 +186,30 @@ pub(crate) async fn run(arguments: SubArguments, stop: CancellationToken) -> any
         let _ = tokio::time::timeout(Duration::from_secs(2), broker.forget(&client)).await;
     }
     listened.map(|()| ExitCode::SUCCESS)
+}
+
+/// Tells what a subscription takes the place of, unless that would be lost by mistake, and where nothing can come.
+fn look_at(
+    client: &str,
+    there: &[documents::Subscription],
+    wanted: Option<&(String, Subscription)>,
+) -> anyhow::Result<()> {
+    let Some((id, wanted)) = wanted else {
+        if there.is_empty() {
+            let text = format!("nearcast: {client} has no subscriptions: nothing comes until there is one");
+            tell(&plain(&text));
+        }
+        return Ok(());
+    };
+    let Some(before) = there.iter().find(|one| one.id.as_ref() == Some(id)) else { return Ok(()) };
+    if before.durable && !documents::Subscription::from(wanted.clone()).durable {
+        return Err(usage(format!(
+            "{id} is there and durable, and would end with this program: --durable changes it, --remove ends it, \
+             another --id leaves it"
+        )));
+    }
+    tell(&plain(&format!("nearcast: {id} was there, and is replaced")));
+    Ok(())
 }
 
 /// Shows what comes.
@@ -313,7 +351,7 @@ impl Listener<'_> {
                     }
                 }
                 Message::Gap(gap) if !self.arguments.json => {
-                    print::gap(gap).inspect(|gap| tell(&format!("nearcast: {gap}")));
+                    print::gap(gap).inspect(|gap| tell(&plain(&format!("nearcast: {gap}"))));
                 }
                 Message::Gap(_) | _ => {}
             }
@@ -378,6 +416,10 @@ impl Bookmark {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
             Err(fault) => return Err(fault).with_context(|| format!("cannot read {name}")),
         };
+        // Told now, and not at the first event.
+        let beside = beside(file);
+        let tried = std::fs::write(&beside, "").and_then(|()| std::fs::remove_file(&beside));
+        tried.with_context(|| format!("cannot write {name}"))?;
         Ok(Self { path, reached })
     }
 
@@ -385,11 +427,17 @@ impl Bookmark {
     fn keep(&self, reached: &Checkpoint) -> anyhow::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let put = |path: &Path| {
-            let mut beside = path.as_os_str().to_owned();
-            beside.push(".new");
+            let beside = beside(path);
             std::fs::write(&beside, format!("{reached}\n"))?;
             std::fs::rename(beside, path)
         };
         put(path).with_context(|| format!("cannot write {}", path.display()))
     }
+}
+
+/// Where a file is written before it takes the place of the other.
+fn beside(path: &Path) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    beside.into()
 }

@@ -142,7 +142,8 @@ async fn areas_come_from_files_and_subscriptions_from_documents() {
     );
     let rest = ["id", "on", "initial", "dwell_s", "hysteresis_m", "overflow", "durable"]
         .map(|name| ann[name].clone());
-    assert_eq!(json!(rest), json!(["cli", ["enter"], true, 2.0, 10.0, "disconnect", false]));
+    assert!(rest[0].as_str().is_some_and(|id| id.starts_with("cli-")), "{ann}");
+    assert_eq!(json!(rest[1..]), json!([["enter"], true, 2.0, 10.0, "disconnect", false]));
     let bob = show("bob").await[0].clone();
     assert_eq!(
         (&bob["id"], &bob["overflow"], &bob["filters"][0]["where"]),
@@ -349,4 +350,43 @@ async fn what_is_missing_is_told() {
     let ended = typed(&program, &flags, "").await.with(1);
     assert!(ended.err.contains("copy: a checkpoint is <epoch>:<offset>"), "{ended:?}");
     program.finish().await;
+}
+
+/// What two programs of one client look for is each its own, and what is kept is not lost by mistake.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn programs_of_one_client_leave_each_others_subscriptions_alone() {
+    let program = Serve::new().start().await;
+    let first = Typed::start(&program, &["sub", "--client", "ann", "--where", "a = 1"]);
+    first.tells("listening as ann").await;
+    Typed::start(&program, &["sub", "--client", "ann", "--where", "a = 2", "--for", "100ms"])
+        .end()
+        .await
+        .with(0);
+    let there = program.http().get("/v1/clients/ann/subscriptions").await.json();
+    assert_eq!(
+        (there.as_array().map(Vec::len), &there[0]["filters"][0]["where"]),
+        (Some(1), &json!("a = 1"))
+    );
+    let kept = ["sub", "--client", "ann", "--id", "kept", "--where", "a = 3", "--for", "100ms"];
+    Typed::start(&program, &[&kept[..], &["--durable"]].concat()).end().await.with(0);
+    let refused = Typed::start(&program, &kept).end().await.with(2);
+    assert!(refused.err.contains("kept is there and durable"), "{refused:?}");
+    let there = program.http().get("/v1/clients/ann/subscriptions").await.json();
+    assert_eq!(there.as_array().map(Vec::len), Some(2), "{there}");
+    let silent = Typed::start(&program, &["sub", "--client", "bob", "--for", "100ms"]).end().await.with(0);
+    assert!(silent.err.contains("bob has no subscriptions"), "{silent:?}");
+    program.finish().await;
+}
+
+/// Who starts before its broker says how long it waits for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_is_not_there_yet_is_waited_for_where_that_is_wanted() {
+    let mut program = Serve::new().start().await;
+    program.signal("TERM");
+    program.exit_status().await;
+    let event = ["pub", "--at", "9,45", "--set", "a=1"];
+    Typed::start(&program, &event).end().await.with(1);
+    let begun = std::time::Instant::now();
+    Typed::start(&program, &[&event[..], &["--patience", "1s"]].concat()).end().await.with(1);
+    assert!(begun.elapsed() >= std::time::Duration::from_secs(1));
 }
