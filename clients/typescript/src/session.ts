@@ -159,7 +159,8 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
       const seconds = this.#options.connectTimeout_s ?? 30;
       let last: Error | undefined;
       const timer = this.#clock.setTimeout(() => {
-        reject(new Timeout(`there is no connection after ${seconds} s`, { cause: last }));
+        const why = last === undefined ? "" : `: ${last.message}`;
+        reject(new Timeout(`there is no connection after ${seconds} s${why}`, { cause: last }));
         this.#link.cut();
       }, seconds * 1000);
       const abort = (): void => {

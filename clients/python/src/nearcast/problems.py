@@ -50,8 +50,10 @@ class Problem:
         return self.type.removeprefix(PREFIX)
 
     def __str__(self) -> str:
-        words = f"{self.title}: {self.detail}" if self.detail else self.title
-        return "; ".join([words, *(f"{fault.pointer}: {fault.detail}" for fault in self.errors)])
+        # The detail says no more than the faults do, where there are some.
+        faults = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in self.errors)
+        words = faults or self.detail
+        return f"{self.title}: {words}" if words else self.title
 
 
 def read_problem(document: Mapping[str, Any], status: int | None = None, retry_after_s: float | None = None) -> Problem:
