@@ -2,7 +2,7 @@
 //! has to come out of it.
 //!
 //! A word behind `sh` says more: `background` goes on while what follows is done (a broker that is started so takes the place of the one before),
-//! `unrun` is only shown. In expected lines `…` stands for anything.
+//! `unrun` is only shown. In expected lines `…` stands for anything. Blocks of `json` whose kind is said (`json event`) are sent to a broker.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::harness::Serve;
 
 /// How long a block may take, and what it should print may let itself be waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,6 +40,37 @@ fn how_tos() {
     names.sort();
     assert!(names.len() >= 6, "{names:?}");
     names.iter().for_each(|name| follow(&format!("docs/how-to/{}", name.to_str().unwrap())));
+}
+
+/// The documents of the protocol reference that somebody would send: a broker takes each, and shows the normal form as it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_protocol_reference() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let text = std::fs::read_to_string(root().join("docs/protocol.md")).unwrap();
+    let mut kinds = Vec::new();
+    for block in blocks(&text) {
+        let Some(kind) = block.kind.strip_prefix("json ") else { continue };
+        let document: Value = serde_json::from_str(&block.text).expect(&block.text);
+        let answer = match kind {
+            "position" => http.put("/v1/clients/ann/position", &document).await,
+            "event" => http.post("/v1/events", "application/geo+json", block.text).await,
+            "subscription" | "normal-form" => {
+                let answer = http.put("/v1/clients/ann/subscriptions/s1", &document).await;
+                if kind == "normal-form" {
+                    let mut shown = answer.json();
+                    shown.as_object_mut().expect("a subscription").remove("activity");
+                    assert_eq!(shown, document);
+                }
+                answer
+            }
+            kind => panic!("what would one do with a {kind}?"),
+        };
+        assert!((200..300).contains(&answer.status), "{kind}: {}", answer.text());
+        kinds.push(kind.to_owned());
+    }
+    assert_eq!(kinds, ["position", "event", "subscription", "normal-form"]);
+    program.finish().await;
 }
 
 /// A block of a document.
