@@ -1,0 +1,286 @@
+// Thousands of moving points: one buffer and one draw call a frame. The map library's own layers would cut the points into tiles again for every
+// change; here a report costs 28 bytes in a buffer, and the way to the new place is interpolated on the GPU.
+
+import { MercatorCoordinate, type CustomLayerInterface, type CustomRenderMethodInput, type Map as MapLibreMap } from "maplibre-gl";
+
+import type { Colour } from "./colour.js";
+
+/** How a point looks; what it stands for is its owner's business. */
+export interface PointLook {
+  /** A CSS variable of the theme, `--map-object`. */
+  readonly colour: string;
+  readonly shape: "disc" | "ring" | "diamond";
+  /** Across, in CSS pixels. */
+  readonly size: number;
+}
+
+/** Floats of a point: where it comes from, where it goes to, when it set out, how long it takes, its look. */
+const FLOATS = 7;
+/** A point glides to its new place for as long as its reports are apart, but no longer than this. */
+const GLIDE_MAX_S = 1;
+
+const VERTEX = `#version 300 es
+uniform mat4 u_matrix;
+uniform float u_now;
+uniform float u_ratio;
+uniform vec4 u_colours[8];
+uniform vec2 u_looks[8];
+in vec4 a_way;
+in vec2 a_time;
+in float a_look;
+out vec4 v_colour;
+out float v_shape;
+out float v_size;
+void main() {
+  float done = clamp((u_now - a_time.x) / max(a_time.y, 0.001), 0.0, 1.0);
+  gl_Position = u_matrix * vec4(mix(a_way.xy, a_way.zw, done), 0.0, 1.0);
+  int look = int(a_look);
+  v_colour = u_colours[look];
+  v_shape = u_looks[look].x;
+  v_size = (u_looks[look].y + 2.0) * u_ratio;
+  gl_PointSize = v_size;
+}`;
+
+const FRAGMENT = `#version 300 es
+precision highp float;
+uniform vec4 u_ground;
+uniform float u_ratio;
+in vec4 v_colour;
+in float v_shape;
+in float v_size;
+out vec4 colour;
+void main() {
+  vec2 at = (gl_PointCoord - 0.5) * v_size;
+  float away = v_shape > 1.5 ? abs(at.x) + abs(at.y) : length(at);
+  float edge = v_size * 0.5;
+  float fine = u_ratio * 0.5;
+  float inside = 1.0 - smoothstep(edge - fine, edge + fine * 0.2, away);
+  float body = 1.0 - smoothstep(edge - u_ratio - fine, edge - u_ratio + fine, away);
+  if (v_shape > 0.5 && v_shape < 1.5) body *= smoothstep(edge - 3.0 * u_ratio - fine, edge - 3.0 * u_ratio + fine, away);
+  colour = mix(u_ground, v_colour, body) * inside;
+}`;
+
+interface Drawing {
+  readonly gl: WebGL2RenderingContext;
+  readonly program: WebGLProgram;
+  readonly buffer: WebGLBuffer;
+  readonly array: WebGLVertexArrayObject;
+  readonly uniforms: Readonly<Record<string, WebGLUniformLocation | null>>;
+}
+
+/** A layer of points by their ids. Costs O(1) a change, and O(points) a frame in which one changed. */
+export class Points implements CustomLayerInterface {
+  readonly type = "custom";
+  readonly id: string;
+  readonly #looks: readonly PointLook[];
+  readonly #colour: (variable: string) => Colour;
+  #map: MapLibreMap | undefined;
+  #drawing: Drawing | undefined;
+  #data = new Float32Array(1024 * FLOATS);
+  #ids: string[] = [];
+  readonly #places = new Map<string, number>();
+  /** Mercator coordinates that all others are relative to, so that 32 bits are fine enough for millimetres around it. */
+  #origin: readonly [number, number] | undefined;
+  readonly #start_ms = performance.now();
+  #changed = true;
+  /** Until when something glides, in seconds of the layer. */
+  #busyUntil = 0;
+
+  /** `looks`: at most eight. `colour` gives what a variable of the theme is now, as parts of 1. */
+  constructor(id: string, looks: readonly PointLook[], colour: (variable: string) => Colour) {
+    if (looks.length > 8) throw new RangeError("eight looks at most");
+    this.id = id;
+    this.#looks = looks;
+    this.#colour = colour;
+  }
+
+  get size(): number {
+    return this.#ids.length;
+  }
+
+  /** Puts a point, or moves it there. `look` is an index into the looks. */
+  put(id: string, lonLat: readonly [number, number], look: number): void {
+    const { x, y } = MercatorCoordinate.fromLngLat([lonLat[0], lonLat[1]]);
+    this.#origin ??= [x, y];
+    const to_x = x - this.#origin[0];
+    const to_y = y - this.#origin[1];
+    const now = this.#now();
+    let place = this.#places.get(id);
+    let [from_x, from_y, glide] = [to_x, to_y, 0];
+    if (place === undefined) {
+      place = this.#ids.length;
+      this.#ids.push(id);
+      this.#places.set(id, place);
+      if (this.#ids.length * FLOATS > this.#data.length) {
+        const data = new Float32Array(this.#data.length * 2);
+        data.set(this.#data);
+        this.#data = data;
+      }
+    } else {
+      [from_x, from_y] = this.#at(place, now);
+      if (from_x !== to_x || from_y !== to_y) glide = Math.min(GLIDE_MAX_S, now - (this.#data[place * FLOATS + 4] ?? now));
+    }
+    this.#data.set([from_x, from_y, to_x, to_y, now, glide, look], place * FLOATS);
+    this.#busyUntil = Math.max(this.#busyUntil, now + glide);
+    this.#touch();
+  }
+
+  /** Changes how a point looks, if it is there. */
+  relook(id: string, look: number): void {
+    const place = this.#places.get(id);
+    if (place === undefined || this.#data[place * FLOATS + 6] === look) return;
+    this.#data[place * FLOATS + 6] = look;
+    this.#touch();
+  }
+
+  remove(id: string): void {
+    const place = this.#places.get(id);
+    const last = this.#ids.pop();
+    if (place === undefined || last === undefined) {
+      if (last !== undefined) this.#ids.push(last);
+      return;
+    }
+    this.#places.delete(id);
+    if (last !== id) {
+      const from = this.#ids.length * FLOATS;
+      this.#data.copyWithin(place * FLOATS, from, from + FLOATS);
+      this.#ids[place] = last;
+      this.#places.set(last, place);
+    }
+    this.#touch();
+  }
+
+  clear(): void {
+    this.#ids = [];
+    this.#places.clear();
+    this.#touch();
+  }
+
+  /** The points within so many CSS pixels of a place on the screen, nearest first. Costs O(points). */
+  near(screen: { readonly x: number; readonly y: number }, within_px: number): string[] {
+    const map = this.#map;
+    if (map === undefined || this.#origin === undefined) return [];
+    const { x, y } = MercatorCoordinate.fromLngLat(map.unproject([screen.x, screen.y]));
+    const scale = 512 * 2 ** map.getZoom();
+    const now = this.#now();
+    const found: { id: string; away: number }[] = [];
+    for (const [place, id] of this.#ids.entries()) {
+      const [at_x, at_y] = this.#at(place, now);
+      const away = Math.hypot(at_x + this.#origin[0] - x, at_y + this.#origin[1] - y) * scale;
+      if (away <= within_px) found.push({ id, away });
+    }
+    return found.sort((one, other) => one.away - other.away).map(({ id }) => id);
+  }
+
+  onAdd(map: MapLibreMap, gl: WebGL2RenderingContext): void {
+    this.#map = map;
+    const program = link(gl);
+    const [array, buffer] = [gl.createVertexArray(), gl.createBuffer()];
+    gl.bindVertexArray(array);
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    let offset = 0;
+    for (const [name, floats] of [
+      ["a_way", 4],
+      ["a_time", 2],
+      ["a_look", 1],
+    ] as const) {
+      const location = gl.getAttribLocation(program, name);
+      gl.enableVertexAttribArray(location);
+      gl.vertexAttribPointer(location, floats, gl.FLOAT, false, FLOATS * 4, offset * 4);
+      offset += floats;
+    }
+    gl.bindVertexArray(null);
+    const names = ["u_matrix", "u_now", "u_ratio", "u_colours", "u_looks", "u_ground"];
+    const uniforms = Object.fromEntries(names.map((name) => [name, gl.getUniformLocation(program, name)]));
+    this.#drawing = { gl, program, buffer, array, uniforms };
+    this.#changed = true;
+  }
+
+  onRemove(): void {
+    if (this.#drawing === undefined) return;
+    const { gl, program, buffer, array } = this.#drawing;
+    gl.deleteProgram(program);
+    gl.deleteBuffer(buffer);
+    gl.deleteVertexArray(array);
+    this.#drawing = undefined;
+    this.#map = undefined;
+  }
+
+  render(_: WebGL2RenderingContext | WebGLRenderingContext, { defaultProjectionData }: CustomRenderMethodInput): void {
+    if (this.#drawing === undefined || this.#origin === undefined || this.#ids.length === 0) return;
+    const { gl, program, buffer, array, uniforms } = this.#drawing;
+    const now = this.#now();
+    const ratio = gl.canvas.width / (gl.canvas as HTMLCanvasElement).clientWidth;
+    gl.useProgram(program);
+    gl.uniformMatrix4fv(uniforms["u_matrix"] ?? null, false, moved(defaultProjectionData.mainMatrix, this.#origin));
+    gl.uniform1f(uniforms["u_now"] ?? null, now);
+    gl.uniform1f(uniforms["u_ratio"] ?? null, ratio);
+    gl.uniform4fv(
+      uniforms["u_colours"] ?? null,
+      this.#looks.flatMap(({ colour }) => [...this.#colour(colour)]),
+    );
+    const shapes = ["disc", "ring", "diamond"];
+    gl.uniform2fv(
+      uniforms["u_looks"] ?? null,
+      this.#looks.flatMap(({ shape, size }) => [shapes.indexOf(shape), size]),
+    );
+    gl.uniform4fv(uniforms["u_ground"] ?? null, [...this.#colour("--map-ground")]);
+    gl.bindVertexArray(array);
+    if (this.#changed) {
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+      gl.bufferData(gl.ARRAY_BUFFER, this.#data.subarray(0, this.#ids.length * FLOATS), gl.DYNAMIC_DRAW);
+      this.#changed = false;
+    }
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.STENCIL_TEST);
+    gl.drawArrays(gl.POINTS, 0, this.#ids.length);
+    gl.bindVertexArray(null);
+    if (now < this.#busyUntil) this.#map?.triggerRepaint();
+  }
+
+  #touch(): void {
+    this.#changed = true;
+    this.#map?.triggerRepaint();
+  }
+
+  #now(): number {
+    return (performance.now() - this.#start_ms) / 1000;
+  }
+
+  /** Where a point is on its way. */
+  #at(place: number, now: number): [number, number] {
+    const at = place * FLOATS;
+    const [from_x = 0, from_y = 0, to_x = 0, to_y = 0, start = 0, glide = 0] = this.#data.subarray(at, at + 6);
+    const done = Math.min(1, Math.max(0, (now - start) / Math.max(glide, 0.001)));
+    return [from_x + (to_x - from_x) * done, from_y + (to_y - from_y) * done];
+  }
+}
+
+/** A matrix after a shift, computed in 64 bits before it is rounded to 32. */
+function moved(matrix: ArrayLike<number>, [x, y]: readonly [number, number]): Float32Array {
+  const result = Float32Array.from(matrix);
+  for (let row = 0; row < 4; row++) {
+    result[12 + row] = (matrix[row] ?? 0) * x + (matrix[4 + row] ?? 0) * y + (matrix[12 + row] ?? 0);
+  }
+  return result;
+}
+
+function link(gl: WebGL2RenderingContext): WebGLProgram {
+  const program = gl.createProgram();
+  for (const [kind, source] of [
+    [gl.VERTEX_SHADER, VERTEX],
+    [gl.FRAGMENT_SHADER, FRAGMENT],
+  ] as const) {
+    const shader = gl.createShader(kind);
+    if (shader === null) throw new Error("the graphics context is lost");
+    gl.shaderSource(shader, source);
+    gl.compileShader(shader);
+    gl.attachShader(program, shader);
+    gl.deleteShader(shader);
+  }
+  gl.linkProgram(program);
+  if (gl.getProgramParameter(program, gl.LINK_STATUS) !== true && !gl.isContextLost()) {
+    throw new Error(`the points' shaders do not link: ${gl.getProgramInfoLog(program) ?? ""}`);
+  }
+  return program;
+}

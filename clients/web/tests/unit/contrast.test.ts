@@ -1,0 +1,43 @@
+// What WCAG 2.2 AA asks of colours, held against the theme itself.
+
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+import { parts } from "../../src/shared/map/colour.js";
+
+const css = readFileSync(new URL("../../src/shared/theme.css", import.meta.url), "utf8");
+const themes = css
+  .split("@media (prefers-color-scheme: dark)")
+  .slice(0, 2)
+  .map((part) => new Map([...part.matchAll(/(--[a-z0-9-]+): (#[0-9a-f]{6});/g)].map(([, name = "", colour = ""]) => [name, colour])));
+
+function luminance(colour: string): number {
+  const [red, green, blue] = parts(colour).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * (red ?? 0) + 0.7152 * (green ?? 0) + 0.0722 * (blue ?? 0);
+}
+
+function contrast(one: string, other: string): number {
+  const [dark = 0, light = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+const surfaces = ["--ground", "--surface", "--surface-2"];
+const pairs = [
+  ...["--text", "--text-2", "--accent", "--good", "--warn", "--bad"].flatMap((text) =>
+    surfaces.map((surface) => [text, surface, 4.5] as const),
+  ),
+  ...["--text", "--accent"].map((text) => [text, "--accent-soft", 4.5] as const),
+  ...["--text", "--bad"].map((text) => [text, "--bad-soft", 4.5] as const),
+  ["--on-accent", "--accent", 4.5] as const,
+  ...surfaces.map((surface) => ["--line-strong", surface, 3] as const),
+  ...["--map-object", "--map-client", "--map-match", "--map-area"].map((shape) => [shape, "--map-ground", 3] as const),
+];
+
+test.each(pairs)("%s on %s reaches %d:1, light and dark", (text, surface, least) => {
+  expect(themes).toHaveLength(2);
+  for (const theme of themes) {
+    const [above, below] = [theme.get(text), theme.get(surface)];
+    if (above === undefined || below === undefined) throw new Error(`${text} or ${surface} is not a colour of the theme`);
+    expect(contrast(above, below)).toBeGreaterThanOrEqual(least);
+  }
+});
