@@ -179,12 +179,19 @@ pub(crate) fn in_words(error: &Error) -> String {
 
 /// A problem in words. Its detail says no more than its faults, where it has these.
 pub(crate) fn refusal(problem: &Problem) -> String {
-    if problem.errors.is_empty() {
-        return problem.to_string();
+    let faults = problem.errors.iter().map(|fault| match &*fault.pointer {
+        "" => fault.detail.clone(),
+        pointer => format!("{pointer}: {}", fault.detail),
+    });
+    let text = match faults.collect::<Vec<_>>() {
+        faults if faults.is_empty() => problem.to_string(),
+        faults => format!("{}: {}", problem.title, faults.join("; ")),
+    };
+    if problem.status == 401 {
+        format!("{text} (a token comes by --token-file or {TOKEN_VARIABLE})")
+    } else {
+        text
     }
-    let faults: Vec<_> =
-        problem.errors.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect();
-    format!("{}: {}", problem.title, faults.join("; "))
 }
 
 /// What is worth waiting for: the broker is there, and cannot now.

@@ -13,7 +13,7 @@ use crate::access::Access;
 use crate::event::EventFlags;
 use crate::input::Source;
 use crate::interest::Interest;
-use crate::print::{BAD, BOLD, DIM, GOOD, Out, Palette, degrees, plain};
+use crate::print::{BAD, BOLD, DIM, GOOD, Out, Palette, degrees, json_text, plain};
 use crate::{usage, values};
 
 /// What `nearcast explain` is told.
@@ -90,11 +90,7 @@ pub(crate) async fn run(arguments: ExplainArguments) -> anyhow::Result<ExitCode>
     for subscription in asked {
         let explained = broker.explain(&client, subscription, event.clone(), position).await;
         let explained = explained.map_err(|error| access.told(&error))?;
-        let text = if json {
-            format!("{}\n", serde_json::to_string(&explained)?)
-        } else {
-            tree(&explained, palette)
-        };
+        let text = if json { format!("{}\n", json_text(&explained)?) } else { tree(&explained, palette) };
         out.write(&text).await?;
     }
     Ok(ExitCode::SUCCESS)

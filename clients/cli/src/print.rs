@@ -64,13 +64,35 @@ pub(crate) fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            // Directions of writing are turned by these.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => _ = write!(shown, "{}", c.escape_unicode()),
             c if c.is_control() => shown.extend(c.escape_default()),
+            c if turns(c) => _ = write!(shown, "{}", c.escape_unicode()),
             c => shown.push(c),
         }
     }
     shown
+}
+
+/// Directions of writing are turned by these.
+const fn turns(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A document on a line, in which what would steer a terminal is escaped as JSON does it. Without a line end.
+pub(crate) fn json_text(document: &impl Serialize) -> serde_json::Result<String> {
+    let line = serde_json::to_string(document)?;
+    if !line.chars().any(|c| c.is_control() || turns(c)) {
+        return Ok(line);
+    }
+    let mut shown = String::with_capacity(line.len() + 16);
+    for c in line.chars() {
+        // In texts alone: JSON itself is of other characters.
+        if c.is_control() || turns(c) {
+            _ = write!(shown, "\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    Ok(shown)
 }
 
 /// A distance: metres below a kilometre.
@@ -116,7 +138,7 @@ pub(crate) fn json_line(message: &Message) -> String {
         // There are no others yet.
         _ => return String::new(),
     };
-    serde_json::to_string(&frame).map(|line| line + "\n").unwrap_or_default()
+    json_text(&frame).map(|line| line + "\n").unwrap_or_default()
 }
 
 #[derive(Serialize)]
@@ -249,6 +271,9 @@ mod tests {
     fn what_steers_terminals_is_shown() {
         assert_eq!(plain("a\u{1b}[31mb\n\u{9b}c\u{202e}d é"), "a\\u{1b}[31mb\\n\\u{9b}c\\u{202e}d é");
         assert_eq!(short(&Value::from("a\u{7}")), "a\\u{7}");
+        let line = json_text(&Value::from("a\u{1b}\u{9b}\u{7f}\u{202e}é\"")).unwrap();
+        assert_eq!(line, r#""a\u001b\u009b\u007f\u202eé\"""#);
+        assert_eq!(serde_json::from_str::<String>(&line).unwrap(), "a\u{1b}\u{9b}\u{7f}\u{202e}é\"");
         assert_eq!(short(&Value::from("two words")), "\"two words\"");
         assert_eq!(short(&Value::from("x".repeat(100))).chars().count(), 61);
     }

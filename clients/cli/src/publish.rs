@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Access, PATIENCE};
 use crate::event::EventFlags;
 use crate::input::{Source, features};
-use crate::print::{Out, plain};
+use crate::print::{Out, json_text, plain};
 use crate::pump::Pump;
 use crate::{or_stopped, usage, values};
 
@@ -86,7 +86,7 @@ async fn one(
         () = stop.cancelled() => bail!("stopped before there was an answer; whether it was published is not known"),
     };
     let line =
-        if json { json!({"accepted": 1, "id": id}).to_string() } else { plain(&format!("published {id}")) };
+        if json { json_text(&json!({"accepted": 1, "id": id}))? } else { plain(&format!("published {id}")) };
     Out::new().write(&format!("{line}\n")).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{in_words, refusal};
 use crate::input::{Entry, Origin};
-use crate::print::{Out, count, plain, tell};
+use crate::print::{Out, count, json_text, plain, tell};
 
 /// Entries that go in one request.
 const BATCH: usize = 500;
@@ -65,7 +65,7 @@ impl Pump {
         send: impl AsyncFnMut(Vec<T>) -> Result<Report, Error>,
     ) -> anyhow::Result<ExitCode> {
         let outcome = self.run(entries, stop, send).await;
-        let summary = if json { outcome.json().to_string() } else { outcome.summary(self.done) };
+        let summary = if json { json_text(&outcome.json())? } else { outcome.summary(self.done) };
         Out::new().write(&format!("{summary}\n")).await?;
         if let Some(why) = &outcome.ended {
             tell(&format!("nearcast: {why}"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::Args;
 use futures_util::{StreamExt as _, stream};
 use nearcast_client::{
@@ -165,7 +165,12 @@ pub(crate) async fn run(arguments: SubArguments, stop: CancellationToken) -> any
         let connect = arguments.access.session(&client)?.acknowledge(Acknowledge::Manual);
         connect.resume(bookmark.reached.clone()).await.map_err(|error| arguments.access.told(&error))
     };
-    let (session, messages) = or_stopped(&stop, connecting).await?;
+    let (session, messages) = match arguments.duration {
+        None => or_stopped(&stop, connecting).await?,
+        Some(limit) => tokio::time::timeout(limit, or_stopped(&stop, connecting))
+            .await
+            .map_err(|_| anyhow!("{}: it did not answer within {limit:?}", arguments.access.url()))??,
+    };
     if arguments.interest.follows_client() && arguments.place.is_silent() {
         tell(&plain(&format!(
             "nearcast: the area is around {client}, who has to be somewhere: --at, --follow, or nearcast move"

@@ -90,6 +90,14 @@ struct Tally {
     rejected_unlisted: u64,
 }
 
+impl Tally {
+    /// Of how many elements it tells.
+    fn through(&self) -> u64 {
+        let listed = self.rejected.as_ref().map_or(0, Vec::len) as u64;
+        self.accepted.saturating_add(listed).saturating_add(self.rejected_unlisted)
+    }
+}
+
 #[derive(Deserialize)]
 struct Refusal {
     index: u64,
@@ -137,7 +145,13 @@ impl<'a> Batcher<'a> {
             let body = Body { media_type: "application/x-ndjson", text: batch.text.clone().into() };
             let error = match self.http.call(Method::POST, self.path, Some(body)).await {
                 Ok(answer) => match serde_json::from_slice(&answer) {
-                    Ok(tally) => {
+                    Ok::<Tally, _>(tally) => {
+                        let (told, sent) = (tally.through(), batch.elements());
+                        if told != sent {
+                            // Sent again they would come twice.
+                            let fault = format!("{sent} elements were sent, and {told} are accounted for");
+                            return Err(self.given_up(Error::broken(fault)));
+                        }
                         self.take_down(tally);
                         self.done += batch.ends.len() as u64;
                         return Ok(());
@@ -161,9 +175,10 @@ impl<'a> Batcher<'a> {
     }
 
     /// Takes down what became of the next elements, and says of how many that is told.
-    fn take_down(&mut self, Tally { accepted, rejected, rejected_unlisted }: Tally) -> u64 {
+    fn take_down(&mut self, tally: Tally) -> u64 {
+        let through = tally.through();
+        let Tally { accepted, rejected, rejected_unlisted } = tally;
         let rejected = rejected.unwrap_or_default();
-        let through = accepted.saturating_add(rejected.len() as u64).saturating_add(rejected_unlisted);
         self.report.accepted += accepted;
         self.report.rejected_unlisted += rejected_unlisted;
         for Refusal { index, problem } in rejected {
@@ -223,6 +238,11 @@ impl Lines {
         self.text.extend_from_slice(line.as_bytes());
         self.text.push(b'\n');
         self.ends.push(self.text.len());
+    }
+
+    /// How many are elements: empty ones are none to the broker.
+    fn elements(&self) -> u64 {
+        self.text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count() as u64
     }
 
     fn drop_first(&mut self, count: usize) {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::{Stream, StreamExt};
 use reqwest::Method;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use wire::{Clients, Deliveries, Explanation, NamedPosition, Stats};
 
 use crate::{
@@ -54,8 +54,13 @@ impl Broker {
     pub async fn publish<P: Serialize>(&self, event: &Feature<P>) -> Result<Id, Error> {
         let id = event.id.clone().unwrap_or_else(|| self.chance.id());
         let body = Body::json(&WithId { id: &id, feature: event })?;
-        self.call(Method::POST, "/v1/events", Some(body)).await?;
-        Ok(id)
+        let answer = self.call(Method::POST, "/v1/events", Some(body)).await?;
+        match read(&answer)? {
+            Taken { accepted: 1 } => Ok(id),
+            Taken { accepted } => {
+                Err(Error::broken(format!("one event was published, and {accepted} taken")))
+            }
+        }
     }
 
     /// Publishes many events, and reads the source no faster than the broker takes them. What it refuses is in the report; where it is
@@ -279,6 +284,12 @@ impl BrokerAt {
         let http = Http::new(&self.url, &self.roots_pem, tokens, self.request_timeout)?;
         Ok(Broker { http: Arc::new(http), chance: self.chance })
     }
+}
+
+/// What is read of the answer to an event.
+#[derive(Deserialize)]
+struct Taken {
+    accepted: u64,
 }
 
 fn line(document: &impl Serialize) -> Result<String, Error> {

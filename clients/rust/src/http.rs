@@ -21,6 +21,11 @@ use crate::{Checkpoint, Error, problem, token::Tokens};
 /// A WebSocket to the broker.
 pub(crate) type Socket = WebSocketStream<reqwest::Upgraded>;
 
+/// Bytes of an answer, at most. The longest that a broker has are a thousand clients, or subscriptions, and their figures.
+const ANSWER_MAX: usize = 64 << 20;
+/// Of one that refuses.
+const PROBLEM_MAX: usize = 1 << 20;
+
 pub(crate) struct Http {
     client: reqwest::Client,
     /// Without a slash at its end.
@@ -49,7 +54,13 @@ impl Http {
             None => url.to_owned(),
         };
         let base = base.trim_end_matches('/').to_owned();
-        let parsed = reqwest::Url::parse(&base).ok().filter(|parsed| {
+        let parsed = reqwest::Url::parse(&base).ok();
+        if parsed.as_ref().is_some_and(|parsed| !parsed.username().is_empty() || parsed.password().is_some())
+        {
+            let what = "the url of a broker has no user and no password in it: who one is a token says";
+            return Err(Error::Invalid(what.to_owned()));
+        }
+        let parsed = parsed.filter(|parsed| {
             matches!(parsed.scheme(), "http" | "https")
                 && parsed.query().is_none()
                 && parsed.fragment().is_none()
@@ -135,7 +146,7 @@ impl Http {
             if !response.status().is_success() {
                 return Err(refusal(response).await);
             }
-            Ok(response.bytes().await.map_err(unreachable)?.to_vec())
+            bounded(response, ANSWER_MAX).await
         };
         let timeout = Error::Timeout { what: "an answer of the broker", limit: self.timeout, source: None };
         tokio::time::timeout(self.timeout, answer).await.map_err(|_| timeout)?
@@ -184,10 +195,22 @@ fn unreachable(fault: reqwest::Error) -> Error {
     Error::connection("the broker cannot be reached", fault.without_url())
 }
 
+/// The body of an answer, unless it is longer than it may be: what answers need not be a broker.
+async fn bounded(mut response: Response, max: usize) -> Result<Vec<u8>, Error> {
+    let mut body = Vec::new();
+    while let Some(part) = response.chunk().await.map_err(unreachable)? {
+        if body.len() + part.len() > max {
+            return Err(Error::broken(format!("the answer is longer than {max} bytes: none of a broker's")));
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(body)
+}
+
 async fn refusal(response: Response) -> Error {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
-    let body = response.bytes().await.unwrap_or_default();
+    let body = bounded(response, PROBLEM_MAX).await.unwrap_or_default();
     problem::of_answer(status, |name| Some(headers.get(name)?.to_str().ok()?.to_owned()), &body)
 }
 

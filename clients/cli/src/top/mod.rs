@@ -16,7 +16,7 @@ use nearcast_client::Broker;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
-use crate::print::Out;
+use crate::print::{Out, json_text};
 use crate::values;
 use sample::Sample;
 use screen::Screen;
@@ -112,7 +112,10 @@ impl Watch {
     }
 
     fn render(&self, view: &View) -> String {
-        if self.arguments.json { format!("{}\n", view.json()) } else { text::table(view) }
+        if !self.arguments.json {
+            return text::table(view);
+        }
+        json_text(&view.json()).map(|line| line + "\n").unwrap_or_default()
     }
 
     /// A screen that lives until somebody has seen enough.

@@ -102,6 +102,13 @@ impl Request {
         self.stream.write_all(answer.as_bytes()).await.expect("written");
         self.stream.shutdown().await.expect("written");
     }
+
+    /// Answers on and on, until nobody reads.
+    pub(crate) async fn answer_on_and_on(mut self, status: u16) {
+        let head = format!("HTTP/1.1 {status} As asked\r\nconnection: close\r\n\r\n");
+        self.stream.write_all(head.as_bytes()).await.expect("written");
+        while self.stream.write_all(&[b' '; 1 << 16]).await.is_ok() {}
+    }
 }
 
 fn header_of<'a>(head: &'a str, name: &str) -> Option<&'a str> {

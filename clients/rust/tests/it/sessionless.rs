@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use nearcast_client::{Batch, Broker, Error, circle, event, everywhere, iter};
 use serde_json::json;
 
-use crate::{broker, within};
+use crate::{broker, scripted::Server, within};
 
 #[tokio::test]
 async fn everything_over_http_is_done_without_becoming_a_reader() {
@@ -62,4 +62,41 @@ async fn a_token_is_asked_for_and_never_shown() {
     let nobody = Broker::at("http://127.0.0.1:1").token(token).open().expect("a URL");
     let error = within("a refusal", nobody.ready().boxed()).await.expect_err("nobody listens");
     assert!(matches!(error, Error::Connection { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn what_answers_need_not_be_a_broker() {
+    let server = Server::start().await;
+    let broker = Broker::at(server.url()).open().expect("a URL");
+    let feature = event([9.19, 45.46], json!({}));
+    for answer in
+        ["", "{}", "<html>", r#"{"accepted": 0, "rejected": []}"#, r#"{"accepted": 2, "rejected": []}"#]
+    {
+        let (published, ()) = tokio::join!(broker.publish(&feature), async {
+            server.request().await.answer(202, &json!({}), answer).await;
+        });
+        assert!(matches!(published, Err(Error::Connection { .. })), "{answer}: {published:?}");
+    }
+    // Of two lines, of which one is nothing, more or less than one is told. It is not sent again, for it might come twice.
+    for answer in [r#"{"accepted": 0, "rejected": []}"#, r#"{"accepted": 2, "rejected": []}"#] {
+        let lines = iter([" ".to_owned(), serde_json::to_string(&feature).expect("JSON")]);
+        let (sent, ()) = tokio::join!(broker.publish_lines(lines, Batch::default()), async {
+            server.request().await.answer(202, &json!({}), answer).await;
+        });
+        let Err(Error::Batch { report, index: 0, source }) = sent else { panic!("{answer}: {sent:?}") };
+        assert!(report.accepted == 0 && source.to_string().contains("accounted for"), "{report:?} {source}");
+    }
+    assert!(server.is_left_alone(Duration::from_millis(300)).await);
+    for status in [200, 500] {
+        let (answer, ()) = tokio::join!(broker.metrics(), async {
+            server.request().await.answer_on_and_on(status).await;
+        });
+        answer.expect_err("it has no end");
+    }
+}
+
+#[test]
+fn a_password_in_an_address_is_refused_and_not_shown() {
+    let wrong = Broker::at("https://ann:secret@broker.example").open().expect_err("no place for a password");
+    assert!(matches!(&wrong, Error::Invalid(text) if !text.contains("secret")), "{wrong}");
 }
