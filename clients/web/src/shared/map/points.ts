@@ -1,7 +1,8 @@
 // Thousands of moving points: one buffer and one draw call a frame. The map library's own layers would cut the points into tiles again for every
-// change; here a report costs 28 bytes in a buffer, and the way to the new place is interpolated on the GPU.
+// change; here a report costs 28 bytes in a buffer, and the way to the new place is interpolated on the GPU. They have a canvas of their own above
+// the map, so that the map is drawn when it moves and not whenever a point does.
 
-import { MercatorCoordinate, type CustomLayerInterface, type CustomRenderMethodInput, type Map as MapLibreMap } from "maplibre-gl";
+import { MercatorCoordinate, type Map as MapLibreMap } from "maplibre-gl";
 
 import type { Colour } from "./colour.js";
 
@@ -20,7 +21,7 @@ const FLOATS = 7;
 const GLIDE_MAX_S = 1;
 
 const VERTEX = `#version 300 es
-uniform mat4 u_matrix;
+uniform vec4 u_place;
 uniform float u_now;
 uniform float u_ratio;
 uniform vec4 u_colours[8];
@@ -33,7 +34,7 @@ out float v_shape;
 out float v_size;
 void main() {
   float done = clamp((u_now - a_time.x) / max(a_time.y, 0.001), 0.0, 1.0);
-  gl_Position = u_matrix * vec4(mix(a_way.xy, a_way.zw, done), 0.0, 1.0);
+  gl_Position = vec4(mix(a_way.xy, a_way.zw, done) * u_place.xy + u_place.zw, 0.0, 1.0);
   int look = int(a_look);
   v_colour = u_colours[look];
   v_shape = u_looks[look].x;
@@ -69,9 +70,7 @@ interface Drawing {
 }
 
 /** A layer of points by their ids. Costs O(1) a change, and O(points) a frame in which one changed. */
-export class Points implements CustomLayerInterface {
-  readonly type = "custom";
-  readonly id: string;
+export class Points {
   readonly #looks: readonly PointLook[];
   readonly #colour: (variable: string) => Colour;
   #map: MapLibreMap | undefined;
@@ -83,13 +82,13 @@ export class Points implements CustomLayerInterface {
   #origin: readonly [number, number] | undefined;
   readonly #start_ms = performance.now();
   #changed = true;
+  #frame = 0;
   /** Until when something glides, in seconds of the layer. */
   #busyUntil = 0;
 
   /** `looks`: at most eight. `colour` gives what a variable of the theme is now, as parts of 1. */
-  constructor(id: string, looks: readonly PointLook[], colour: (variable: string) => Colour) {
+  constructor(looks: readonly PointLook[], colour: (variable: string) => Colour) {
     if (looks.length > 8) throw new RangeError("eight looks at most");
-    this.id = id;
     this.#looks = looks;
     this.#colour = colour;
   }
@@ -122,7 +121,7 @@ export class Points implements CustomLayerInterface {
     }
     this.#data.set([from_x, from_y, to_x, to_y, now, glide, look], place * FLOATS);
     this.#busyUntil = Math.max(this.#busyUntil, now + glide);
-    this.#touch();
+    this.repaint();
   }
 
   /** Changes how a point looks, if it is there. */
@@ -130,7 +129,7 @@ export class Points implements CustomLayerInterface {
     const place = this.#places.get(id);
     if (place === undefined || this.#data[place * FLOATS + 6] === look) return;
     this.#data[place * FLOATS + 6] = look;
-    this.#touch();
+    this.repaint();
   }
 
   remove(id: string): void {
@@ -147,13 +146,13 @@ export class Points implements CustomLayerInterface {
       this.#ids[place] = last;
       this.#places.set(last, place);
     }
-    this.#touch();
+    this.repaint();
   }
 
   clear(): void {
     this.#ids = [];
     this.#places.clear();
-    this.#touch();
+    this.repaint();
   }
 
   /** The points within so many CSS pixels of a place on the screen, nearest first. Costs O(points). */
@@ -172,47 +171,63 @@ export class Points implements CustomLayerInterface {
     return found.sort((one, other) => one.away - other.away).map(({ id }) => id);
   }
 
-  onAdd(map: MapLibreMap, gl: WebGL2RenderingContext): void {
+  /** Puts the layer above all that the map draws. */
+  addTo(map: MapLibreMap): this {
+    const canvas = document.createElement("canvas");
+    canvas.className = "points";
+    map.getCanvasContainer().append(canvas);
+    const gl = canvas.getContext("webgl2", { antialias: false, depth: false });
+    if (gl === null) throw new Error("this browser draws no maps: it has no WebGL 2");
     this.#map = map;
-    const program = link(gl);
-    const [array, buffer] = [gl.createVertexArray(), gl.createBuffer()];
-    gl.bindVertexArray(array);
-    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    let offset = 0;
-    for (const [name, floats] of [
-      ["a_way", 4],
-      ["a_time", 2],
-      ["a_look", 1],
-    ] as const) {
-      const location = gl.getAttribLocation(program, name);
-      gl.enableVertexAttribArray(location);
-      gl.vertexAttribPointer(location, floats, gl.FLOAT, false, FLOATS * 4, offset * 4);
-      offset += floats;
-    }
-    gl.bindVertexArray(null);
-    const names = ["u_matrix", "u_now", "u_ratio", "u_colours", "u_looks", "u_ground"];
-    const uniforms = Object.fromEntries(names.map((name) => [name, gl.getUniformLocation(program, name)]));
-    this.#drawing = { gl, program, buffer, array, uniforms };
-    this.#changed = true;
+    this.#drawing = drawingOn(gl);
+    canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
+    canvas.addEventListener("webglcontextrestored", () => {
+      this.#drawing = drawingOn(gl);
+      this.repaint();
+    });
+    map.on("move", this.#draw);
+    map.on("resize", this.#draw);
+    this.#draw();
+    return this;
   }
 
-  onRemove(): void {
-    if (this.#drawing === undefined) return;
-    const { gl, program, buffer, array } = this.#drawing;
-    gl.deleteProgram(program);
-    gl.deleteBuffer(buffer);
-    gl.deleteVertexArray(array);
+  /** Takes the layer off its map. */
+  leave(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#map?.off("move", this.#draw);
+    this.#map?.off("resize", this.#draw);
+    const gl = this.#drawing?.gl;
+    (gl?.canvas as HTMLCanvasElement | undefined)?.remove();
+    gl?.getExtension("WEBGL_lose_context")?.loseContext();
     this.#drawing = undefined;
     this.#map = undefined;
   }
 
-  render(_: WebGL2RenderingContext | WebGLRenderingContext, { defaultProjectionData }: CustomRenderMethodInput): void {
-    if (this.#drawing === undefined || this.#origin === undefined || this.#ids.length === 0) return;
+  /** Draws again, in the colours that the theme has by then. */
+  repaint(): void {
+    this.#changed = true;
+    if (this.#frame === 0 && this.#map !== undefined) this.#frame = requestAnimationFrame(this.#draw);
+  }
+
+  readonly #draw = (): void => {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    const map = this.#map;
+    if (map === undefined || this.#drawing === undefined) return;
     const { gl, program, buffer, array, uniforms } = this.#drawing;
+    const { canvas } = gl;
+    const { clientWidth, clientHeight } = map.getCanvas();
+    const ratio = map.getPixelRatio();
+    const [width, height] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
+    if (canvas.width !== width || canvas.height !== height) {
+      canvas.width = width;
+      canvas.height = height;
+    }
+    gl.viewport(0, 0, width, height);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    if (this.#origin === undefined || this.#ids.length === 0) return;
     const now = this.#now();
-    const ratio = gl.canvas.width / (gl.canvas as HTMLCanvasElement).clientWidth;
     gl.useProgram(program);
-    gl.uniformMatrix4fv(uniforms["u_matrix"] ?? null, false, moved(defaultProjectionData.mainMatrix, this.#origin));
     gl.uniform1f(uniforms["u_now"] ?? null, now);
     gl.uniform1f(uniforms["u_ratio"] ?? null, ratio);
     gl.uniform4fv(
@@ -231,17 +246,19 @@ export class Points implements CustomLayerInterface {
       gl.bufferData(gl.ARRAY_BUFFER, this.#data.subarray(0, this.#ids.length * FLOATS), gl.DYNAMIC_DRAW);
       this.#changed = false;
     }
-    gl.disable(gl.DEPTH_TEST);
-    gl.disable(gl.STENCIL_TEST);
-    gl.drawArrays(gl.POINTS, 0, this.#ids.length);
+    // The shift is computed in 64 bits before it is rounded to 32.
+    const centre = MercatorCoordinate.fromLngLat(map.getCenter());
+    const world_px = 512 * 2 ** map.getZoom();
+    const [scale_x, scale_y] = [(2 * world_px) / clientWidth, (-2 * world_px) / clientHeight];
+    const copies = map.getRenderWorldCopies() ? Math.ceil(clientWidth / world_px / 2) : 0;
+    for (let copy = -copies; copy <= copies; copy++) {
+      const shift = [(this.#origin[0] - centre.x + copy) * scale_x, (this.#origin[1] - centre.y) * scale_y];
+      gl.uniform4f(uniforms["u_place"] ?? null, scale_x, scale_y, shift[0] ?? 0, shift[1] ?? 0);
+      gl.drawArrays(gl.POINTS, 0, this.#ids.length);
+    }
     gl.bindVertexArray(null);
-    if (now < this.#busyUntil) this.#map?.triggerRepaint();
-  }
-
-  #touch(): void {
-    this.#changed = true;
-    this.#map?.triggerRepaint();
-  }
+    if (now < this.#busyUntil) this.#frame = requestAnimationFrame(this.#draw);
+  };
 
   #now(): number {
     return (performance.now() - this.#start_ms) / 1000;
@@ -256,13 +273,28 @@ export class Points implements CustomLayerInterface {
   }
 }
 
-/** A matrix after a shift, computed in 64 bits before it is rounded to 32. */
-function moved(matrix: ArrayLike<number>, [x, y]: readonly [number, number]): Float32Array {
-  const result = Float32Array.from(matrix);
-  for (let row = 0; row < 4; row++) {
-    result[12 + row] = (matrix[row] ?? 0) * x + (matrix[4 + row] ?? 0) * y + (matrix[12 + row] ?? 0);
+function drawingOn(gl: WebGL2RenderingContext): Drawing {
+  const program = link(gl);
+  const [array, buffer] = [gl.createVertexArray(), gl.createBuffer()];
+  gl.bindVertexArray(array);
+  gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+  let offset = 0;
+  for (const [name, floats] of [
+    ["a_way", 4],
+    ["a_time", 2],
+    ["a_look", 1],
+  ] as const) {
+    const location = gl.getAttribLocation(program, name);
+    gl.enableVertexAttribArray(location);
+    gl.vertexAttribPointer(location, floats, gl.FLOAT, false, FLOATS * 4, offset * 4);
+    offset += floats;
   }
-  return result;
+  gl.bindVertexArray(null);
+  gl.enable(gl.BLEND);
+  gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+  const names = ["u_place", "u_now", "u_ratio", "u_colours", "u_looks", "u_ground"];
+  const uniforms = Object.fromEntries(names.map((name) => [name, gl.getUniformLocation(program, name)]));
+  return { gl, program, buffer, array, uniforms };
 }
 
 function link(gl: WebGL2RenderingContext): WebGLProgram {
