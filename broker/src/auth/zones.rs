@@ -16,17 +16,13 @@ use wire::Fault;
 
 use crate::config::Config;
 use crate::ingest::area::{self, AreaBounds};
+use crate::ingest::file;
 use crate::ingest::json::{self, Members};
-use crate::refusal::Refusal;
 
-/// The most bytes of a file of zones.
-const FILE_BYTES_MAX: u64 = 64 << 20;
 /// The most zones: each has its box compared with every event.
 const ZONES_MAX: usize = 10_000;
 /// The most bytes of a zone's name.
 const NAME_BYTES_MAX: usize = 128;
-/// The most faults of a file that are told.
-const FAULTS_TOLD: usize = 10;
 
 /// The attribute of events. Its name is drawn anew by each process, so that no document can have it and no condition ask for it:
 /// where zones lie is nobody's business.
@@ -55,10 +51,10 @@ impl Zones {
             return Ok(Self::default());
         }
         let context = || format!("the zones in {path} (auth.zones)");
-        let text = read_file(Path::new(path)).with_context(context)?;
+        let text = file::read(Path::new(path)).with_context(context)?;
         let bounds = AreaBounds { vertices: config.limits.vertices_per_area, nearest: 0 };
         let zones = Self::parse(&text, World::from(config.server.world), bounds);
-        let zones = zones.map_err(|faults| anyhow::anyhow!(listed(&faults))).with_context(context)?;
+        let zones = zones.map_err(|faults| anyhow::anyhow!(file::listed(&faults))).with_context(context)?;
         tracing::info!(zones = zones.0.len(), "tokens may confine to the zones in {path}");
         Ok(zones)
     }
@@ -105,7 +101,7 @@ impl Zones {
 
 impl Zone {
     fn parse(text: &str, world: World, bounds: AreaBounds) -> Result<Self, Vec<Fault>> {
-        let mut members = Members::parse(text).map_err(faults_of)?;
+        let mut members = Members::parse(text).map_err(file::faults_of)?;
         let mut faults = Vec::new();
         if members.take("type") != Some("\"Feature\"") {
             faults.push(fault("/type", "must be \"Feature\""));
@@ -144,15 +140,9 @@ pub(super) fn in_one_of(names: &[String]) -> Constraint {
     Constraint { name: ATTRIBUTE.clone(), casei: false, test: Test::In(names) }
 }
 
-fn read_file(path: &Path) -> anyhow::Result<String> {
-    let bytes = std::fs::metadata(path).context("cannot be read")?.len();
-    anyhow::ensure!(bytes <= FILE_BYTES_MAX, "has {bytes} bytes, at most {FILE_BYTES_MAX} are read");
-    std::fs::read_to_string(path).context("cannot be read")
-}
-
 /// The texts of a collection's Features. Other members of a collection are GeoJSON's own or foreign, and say nothing here.
 fn features(text: &str) -> Result<Vec<&RawValue>, Vec<Fault>> {
-    let mut members = Members::parse(text).map_err(faults_of)?;
+    let mut members = Members::parse(text).map_err(file::faults_of)?;
     if members.take("type") != Some("\"FeatureCollection\"") {
         return Err(vec![fault("/type", "must be \"FeatureCollection\"")]);
     }
@@ -167,24 +157,6 @@ fn features(text: &str) -> Result<Vec<&RawValue>, Vec<Fault>> {
 
 fn fault(pointer: &str, detail: impl Into<String>) -> Fault {
     Fault { pointer: pointer.to_owned(), detail: detail.into() }
-}
-
-/// The faults of a text that is not even an object.
-fn faults_of(refusal: Refusal) -> Vec<Fault> {
-    if let Refusal::Invalid(faults) = refusal {
-        return faults;
-    }
-    vec![fault("", refusal.problem().detail.unwrap_or_default())]
-}
-
-fn listed(faults: &[Fault]) -> String {
-    let told = faults.iter().take(FAULTS_TOLD).map(|fault| match fault.pointer.as_str() {
-        "" => fault.detail.clone(),
-        pointer => format!("{pointer}: {}", fault.detail),
-    });
-    let more = faults.len().saturating_sub(FAULTS_TOLD);
-    let more = (more > 0).then(|| format!("and {more} more"));
-    told.chain(more).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

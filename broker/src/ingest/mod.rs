@@ -4,6 +4,7 @@ pub(crate) mod area;
 pub(crate) mod attributes;
 pub(crate) mod explain;
 pub(crate) mod feature;
+pub(crate) mod file;
 pub(crate) mod framing;
 pub(crate) mod interest;
 pub(crate) mod json;
