@@ -4,19 +4,36 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help demo test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
+.PHONY: help web demo test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-17s %s\n", $$1, $$2 }'
 
-demo: ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"
+# cargo builds the program again when this has changed, and does without where it is not there.
+PAGES := clients/web/embed/pages/dist/index.html
+PAGES_SOURCES := $(shell find clients/web clients/typescript/src -type f -not -path '*/node_modules/*' -not -path '*/embed/*' -not -path '*/tests/*')
+NODE_IS_ENOUGH := const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)
+
+web: ## Build the console and the phone page, which the program carries; needs Node 20.19 or newer, and the network once
+	@if command -v npm > /dev/null && node --eval '$(NODE_IS_ENOUGH)'; then $(MAKE) --silent --no-print-directory $(PAGES); \
+		else echo "the console and the phone page are not built: that needs Node 20.19 or newer with npm"; fi
+
+$(PAGES): clients/web/node_modules/.installed $(PAGES_SOURCES)
+	cd clients/web && npm run build
+	@touch $@
+
+%/node_modules/.installed: %/package-lock.json
+	cd $* && npm ci --no-audit --no-fund
+	@touch $@
+
+demo: web ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"
 	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
 
-test: ## Run every test
+test: web ## Run every test
 	@for tool in curl jq pgrep script; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
 		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends bsdutils curl jq procps; } # what the documents have one type
 	$(CARGO) test --workspace --locked
-	$(MAKE) api-test contract-test python-test typescript-test
+	$(MAKE) api-test contract-test python-test typescript-test web-test
 
 api-test: ## Hold answers against the OpenAPI document; needs python3, and the network once
 	$(CARGO) build --locked --package broker --bin nearcast
@@ -49,7 +66,7 @@ check: ## Formatting, lints and documentation, warnings refused
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
-	$(MAKE) python-check typescript-check
+	$(MAKE) python-check typescript-check web-check
 
 bench: ## The paper's tables and figures, two minutes; ARGS="--full --out FOLDER" for all sizes
 	$(CARGO) run --locked --release --package benches --bin paper -- $(or $(ARGS),--quick)
@@ -79,19 +96,24 @@ fuzz: ## Feed readers with what nobody would send, a minute each; FOR=1h TARGET=
 			-max_total_time=$$(($(subst h,*3600,$(subst m,*60,$(FOR:s=))))) -dict=fuzz/words.dict -rss_limit_mb=2048 -timeout=20 || exit 1; \
 	done
 
-.PHONY: typescript-test typescript-check
+.PHONY: chromium typescript-test typescript-check web-test web-check
 
-typescript-test: clients/typescript/node_modules/.installed ## Test the TypeScript client against a started broker; needs Node, Chromium, and the network once
+typescript-test: clients/typescript/node_modules/.installed chromium ## Test the TypeScript client against a started broker; needs Node, Chromium, and the network once
 	$(CARGO) build --locked --package broker --bin nearcast
-	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends chromium; }
 	cd clients/typescript && npm test
 
 typescript-check: clients/typescript/node_modules/.installed ## Formatting, lints and types of the TypeScript client
 	cd clients/typescript && npm run check
 
-clients/typescript/node_modules/.installed: clients/typescript/package-lock.json
-	cd clients/typescript && npm ci --no-audit --no-fund
-	@touch $@
+web-test: web chromium ## Test the console and the phone page against a started broker; needs Node, Chromium, and the network once
+	$(CARGO) build --locked --package broker --bin nearcast
+	cd clients/web && npm test
+
+web-check: clients/web/node_modules/.installed ## Formatting, lints and types of the console and the phone page
+	cd clients/web && npm run check
+
+chromium:
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends chromium; }
 
 ptx: ## Compile the CUDA kernels that changed; fetches the compiler the first time
 	kernels/nvcc/make-ptx
