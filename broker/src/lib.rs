@@ -16,6 +16,7 @@ pub mod open_files;
 
 mod admission;
 mod auth;
+mod base_map;
 mod census;
 mod clock;
 mod cql2_json;
@@ -40,7 +41,8 @@ mod tenant;
 mod tls;
 
 pub use auth::Gate;
+pub use base_map::BaseMap;
 pub use config::{Config, ConfigError};
 pub use engines::{EngineError, Engines};
-pub use server::{run, run_with};
+pub use server::{Found, run, run_with};
 pub use tls::{Tls, TlsError};

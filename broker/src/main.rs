@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Engines, Gate, Tls, maintenance, open_files};
+use broker::{Config, Found, maintenance, open_files};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -47,21 +47,19 @@ fn print_config(settings: &Settings) -> anyhow::Result<()> {
 fn serve(settings: &Settings) -> anyhow::Result<()> {
     let config = Config::load(&sources(settings))?;
     log(&config)?;
-    // Before anything listens, for an engine, a certificate or keys that cannot be had ends the program.
-    let engines = Engines::find(&config)?;
-    let tls = Tls::read(&config.tls)?;
-    let gate = Gate::open(&config)?;
+    // Before anything listens, for what cannot be had ends the program.
+    let found = Found::of(&config)?;
     open_files::raise_for(config.limits.connections);
     let runtime = tokio::runtime::Runtime::new()?;
     let served = runtime.block_on(async {
         let address = config.address();
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-        let scheme = if tls.is_some() { "https" } else { "http" };
+        let scheme = if found.tls.is_some() { "https" } else { "http" };
         println!("nearcast listens on {scheme}://{}", listener.local_addr()?);
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(shutdown.clone()));
-        broker::run_with(listener, config, engines, tls, gate, shutdown).await
+        broker::run_with(listener, config, found, shutdown).await
     });
     // A stop does not wait until data is read that nobody will ask for any more.
     runtime.shutdown_background();

@@ -7,7 +7,7 @@ use axum::http::uri::Scheme;
 use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
 use matcher::condition::text::TEXT_BYTES_MAX;
 
-use super::{self as config, Config};
+use super::{self as config, Config, WorldName};
 
 /// A hundred years, so that the end of a life is always a time that clocks know.
 pub(super) const TTL_S_MAX: u64 = 3_153_600_000;
@@ -65,6 +65,20 @@ impl Config {
         }
         if !(0.0..=1.0).contains(sample) {
             faults.push(format!("telemetry.sample {sample} is not from 0.0 to 1.0"));
+        }
+        let config::Console { base_map, object } = &self.console;
+        if base_map == config::DEMO_ROADS && self.server.world != WorldName::Geodetic {
+            faults.push(
+                "console.base_map demo is in degrees, and server.world is not geodetic; a file of that name is ./demo"
+                    .to_owned(),
+            );
+        }
+        if object.len() > self.limits.name_bytes || object.contains(char::is_control) {
+            faults.push(format!(
+                "console.object {object:?} is the name of no attribute: at most {} bytes (limits.name_bytes) without control \
+                 characters",
+                self.limits.name_bytes
+            ));
         }
         self.fault_unless_positive(&mut faults);
         if self.connection.silence_timeout_ms <= self.connection.ping_interval_ms {

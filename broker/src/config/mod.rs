@@ -34,6 +34,7 @@ pub struct Config {
     pub outbox: Outbox,
     pub connection: Connection,
     pub privacy: Privacy,
+    pub console: Console,
     pub telemetry: Telemetry,
     pub log: Log,
 }
@@ -292,6 +293,18 @@ pub struct Privacy {
     pub round_m: u32,
 }
 
+/// Section `console`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Console {
+    pub base_map: String,
+    pub object: String,
+}
+
+/// The word for the roads of the demo in place of a path, as key `console.base_map`.
+pub(crate) const DEMO_ROADS: &str = "demo";
+
 /// Section `telemetry`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -343,6 +356,17 @@ pub struct ConfigError {
 impl Default for Config {
     fn default() -> Self {
         layers::defaults().extract().expect("the compiled-in settings are complete, which a test holds")
+    }
+}
+
+impl WorldName {
+    /// As the settings and the protocol say it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Geodetic => "geodetic",
+            Self::Planar => "planar",
+        }
     }
 }
 

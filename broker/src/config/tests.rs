@@ -87,6 +87,12 @@ fn all_faults_are_told_at_once() {
     assert_eq!(faults.len(), 6, "{faults:?}");
     let faults = load("[privacy]\nround_m = 1000001\n", Vec::new()).unwrap_err().faults;
     assert!(faults.len() == 1 && faults[0].contains("privacy.round_m"), "{faults:?}");
+    let toml = "[server]\nworld = \"planar\"\n[limits]\nname_bytes = 3\n[console]\nbase_map = \"demo\"\nobject = \"taxi\"\n";
+    let faults = load(toml, Vec::new()).unwrap_err().faults;
+    assert!(
+        faults.len() == 2 && faults[0].contains("console.base_map") && faults[1].contains("console.object"),
+        "{faults:?}"
+    );
     assert!(load("[sessions]\ninaccurate_fixes = \"guess\"\n", Vec::new()).is_err());
 }
 

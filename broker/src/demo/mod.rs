@@ -12,6 +12,7 @@ mod display;
 mod fleet;
 mod oracle;
 mod replay;
+pub(crate) mod roads;
 mod socket;
 
 use std::io::ErrorKind;

@@ -33,7 +33,7 @@ pub(super) struct Report {
 pub(super) struct Recording {
     /// What the taxis are called, in the order in which they appear.
     pub(super) taxis: Vec<u32>,
-    reports: Vec<Report>,
+    pub(super) reports: Vec<Report>,
 }
 
 /// A line of the file.

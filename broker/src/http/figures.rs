@@ -5,11 +5,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
-use axum::response::{Html, IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Response};
 use wire::Stats;
 
 use super::{App, error};
-use crate::config::WorldName;
 use crate::refusal::Refusal;
 
 /// Whether the process lives.
@@ -59,10 +58,7 @@ pub(crate) async fn stats(State(app): State<Arc<App>>) -> Result<Response, Refus
         version: env!("CARGO_PKG_VERSION").to_owned(),
         engine: report.engine().to_owned(),
         engine_why: report.to_string(),
-        world: match app.config.server.world {
-            WorldName::Geodetic => "geodetic".to_owned(),
-            WorldName::Planar => "planar".to_owned(),
-        },
+        world: app.config.server.world.name().to_owned(),
         shards: app.shards.count() as u64,
         uptime_s: metrics.started.elapsed().as_secs(),
         connections: metrics.connections.get(),
@@ -88,9 +84,4 @@ pub(crate) async fn stats(State(app): State<Arc<App>>) -> Result<Response, Refus
         moves: metrics.moves.get(),
     };
     Ok(error::json(StatusCode::OK, serde_json::to_string(&stats).unwrap_or_default()))
-}
-
-/// A page that says where everything is.
-pub(crate) async fn front_page() -> Html<&'static str> {
-    Html(include_str!("front.html"))
 }

@@ -76,7 +76,7 @@ pub(crate) fn start(ending: &Ending) -> (Arc<App>, Vec<JoinHandle<Sessions>>) {
     let (shards, threads) = started.expect("a thread");
     let features = FeatureReader::new(World::Geodetic, &CONFIG.limits, 7);
     let gate = Arc::new(Gate::open(&CONFIG).expect("nobody needs a token"));
-    (App::new(Arc::clone(&CONFIG), features, shards, shared, gate, ending), threads)
+    (App::new(Arc::clone(&CONFIG), features, shards, shared, gate, None, ending), threads)
 }
 
 /// A connection's frames, a line each, to a broker of its own: each is answered as the protocol says, and what is delivered is in order.

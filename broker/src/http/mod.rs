@@ -18,6 +18,7 @@ mod linger;
 mod openapi;
 mod ops;
 mod origin;
+mod pages;
 mod path;
 mod positions;
 mod routes;
@@ -44,6 +45,7 @@ pub(crate) use linger::{Connection, Linger};
 
 use crate::admission::Admission;
 use crate::auth::Gate;
+use crate::base_map::BaseMap;
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
@@ -76,6 +78,8 @@ pub(crate) struct App {
     pub(crate) reading: Arc<Quota>,
     pub(crate) origins: Origins,
     pub(crate) gate: Arc<Gate>,
+    /// What the console has below what moves.
+    base_map: Option<BaseMap>,
     /// WebSockets, which can be cut off.
     pub(crate) sockets: Sockets,
     /// Connections.
@@ -97,6 +101,7 @@ impl App {
         shards: Shards,
         shared: Shared,
         gate: Arc<Gate>,
+        base_map: Option<BaseMap>,
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
@@ -117,6 +122,7 @@ impl App {
             reading: quotas.connections,
             origins: Origins::new(&config),
             gate,
+            base_map,
             sockets: Sockets::default(),
             tasks,
             requests: TaskTracker::new(),

@@ -236,7 +236,17 @@ mod tests {
             );
         }
         // Pages are not calls.
-        let pages = ["/", "/docs", "/docs/", "/docs/{*file}", "/openapi.json"];
+        let pages = [
+            "/",
+            "/phone",
+            "/assets/{*file}",
+            "/pages.json",
+            "/base-map.json",
+            "/docs",
+            "/docs/",
+            "/docs/{*file}",
+            "/openapi.json",
+        ];
         let calls = routes::all().into_iter().filter(|route| !pages.contains(&route.path)).count();
         assert_eq!(described.len(), calls);
     }

@@ -254,7 +254,7 @@ mod tests {
         let restored = Restored::default();
         let (shards, threads) = Shards::start(&config, engines, &shared, Some(&store), restored).unwrap();
         let gate = Gate::open(&config).unwrap().into();
-        let app = App::new(config.into(), features, shards, shared, gate, &Default::default());
+        let app = App::new(config.into(), features, shards, shared, gate, None, &Default::default());
         let (outbox, client) = (app.outbox(), Arc::from("car"));
         let attach = |client, reply| {
             let outbox = Arc::clone(&outbox);

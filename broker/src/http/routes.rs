@@ -10,7 +10,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
-use super::{App, clients, events, explain, figures, openapi, positions, sse, subscriptions, ws};
+use super::{App, clients, events, explain, figures, openapi, pages, positions, sse, subscriptions, ws};
 use crate::auth::{Scope, Token, Whereabouts};
 
 /// What a request has to show.
@@ -90,7 +90,11 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/docs", get.clone(), Nothing, openapi::docs_index),
         Route::new("/docs/", get.clone(), Nothing, openapi::docs_page),
         Route::new("/docs/{*file}", get.clone(), Nothing, openapi::docs),
-        Route::new("/", get, Nothing, figures::front_page),
+        Route::new("/", get.clone(), Nothing, pages::console),
+        Route::new("/phone", get.clone(), Nothing, pages::phone),
+        Route::new("/assets/{*file}", get.clone(), Nothing, pages::asset),
+        Route::new("/pages.json", get.clone(), Nothing, pages::settings),
+        Route::new("/base-map.json", get, Nothing, pages::base_map),
     ]
 }
 

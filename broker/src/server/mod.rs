@@ -1,5 +1,6 @@
 //! The whole server: accept, take up what is on disk, serve, drain.
 
+mod found;
 mod front;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
@@ -15,12 +16,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::Gate;
 use crate::config::Config;
-use crate::engines::Engines;
 use crate::http::{self, App};
 use crate::metrics::Metrics;
 use crate::sessions::{Sessions, Shared};
 use crate::telemetry::Telemetry;
 use crate::tls::Tls;
+pub use found::Found;
 use front::Front;
 pub(crate) use recovery::Recovery;
 use recovery::TakenUp;
@@ -48,48 +49,45 @@ pub(crate) struct Ending {
 /// `config.server.listen` is not looked at but for whether it is a loopback address.
 ///
 /// # Errors
-/// Settings with faults, an engine, a certificate or keys that cannot be had, data that cannot be read back, and a system
-/// without threads.
+/// Settings with faults, something that they name and that cannot be had, data that cannot be read back, and a system without
+/// threads.
 pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
-    // Opening devices takes some tenths of a second.
     let found = tokio::task::spawn_blocking(move || {
-        let engines = Engines::find(&config)?;
-        let tls = Tls::read(&config.tls)?;
-        let gate = Gate::open(&config)?;
-        anyhow::Ok((config, engines, tls, gate))
+        let found = Found::of(&config)?;
+        anyhow::Ok((config, found))
     });
-    let (config, engines, tls, gate) = found.await??;
-    run_with(listener, config, engines, tls, gate, shutdown).await
+    let (config, found) = found.await??;
+    run_with(listener, config, found, shutdown).await
 }
 
-/// The same with engines that were made, and a certificate and keys that were read before, of the same settings.
+/// The same with what was found before, of the same settings.
 ///
 /// # Errors
 /// Settings with faults, data that cannot be read back, and a system without threads.
 pub async fn run_with(
     listener: TcpListener,
     config: Config,
-    engines: Engines,
-    tls: Option<Tls>,
-    gate: Gate,
+    mut found: Found,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let faults = config.faults();
     if !faults.is_empty() {
         return Err(crate::ConfigError { faults }.into());
     }
-    let gate = Arc::new(gate);
     let config = Arc::new(config);
-    let mut shared = Shared::new(&config, engines.count());
-    let telemetry = Telemetry::start(&config.telemetry, engines.count(), &shared.metrics)?;
+    let shards_count = found.engines.count();
+    let mut shared = Shared::new(&config, shards_count);
+    let telemetry = Telemetry::start(&config.telemetry, shards_count, &shared.metrics)?;
     let (telemetry, export) = telemetry.unzip();
     shared.telemetry = telemetry;
     let grace = config.shutdown_grace();
     let (ending, recovery) = (Ending::default(), Recovery::new());
+    let tls = found.tls.take();
     let acceptor = tls.as_ref().map(Tls::acceptor);
     let front =
         Front::new(&config, &shared.metrics, &ending, acceptor, http::meanwhile(Arc::clone(&recovery)));
-    let upkeep = tokio::spawn(upkeep(Arc::clone(&shared.metrics), Arc::clone(&gate), ending.ended.clone()));
+    let upkeep =
+        tokio::spawn(upkeep(Arc::clone(&shared.metrics), Arc::clone(&found.gate), ending.ended.clone()));
     let following =
         tls.map(|tls| tokio::spawn(tls.follow(Arc::clone(&shared.metrics), ending.ended.clone())));
     tracing::info!(address = %listener.local_addr()?, "listening");
@@ -97,7 +95,7 @@ pub async fn run_with(
     let has_data = !config.store.data.is_empty();
     let taking_up = tokio::task::spawn_blocking({
         let (ending, shutdown) = (ending.clone(), shutdown.clone());
-        move || recovery.take_up(&config, engines, shared, gate, &ending, &shutdown)
+        move || recovery.take_up(&config, found, shared, &ending, &shutdown)
     });
     let served = serve(&listener, &front, taking_up, has_data, &shutdown).await;
     drop(listener);

@@ -8,10 +8,8 @@ use std::time::{Duration, Instant};
 use matcher::geo::World;
 use tokio_util::sync::CancellationToken;
 
-use super::Ending;
-use crate::auth::Gate;
+use super::{Ending, Found};
 use crate::config::{self, Config};
-use crate::engines::Engines;
 use crate::http::App;
 use crate::ingest::feature::FeatureReader;
 use crate::refusal::Refusal;
@@ -60,12 +58,12 @@ impl Recovery {
     pub(super) fn take_up(
         &self,
         config: &Arc<Config>,
-        engines: Engines,
+        found: Found,
         shared: Shared,
-        gate: Arc<Gate>,
         ending: &Ending,
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<TakenUp>> {
+        let Found { engines, gate, base_map, .. } = found;
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
             .with_zones(gate.zones())
             .with_quota(&shared.quotas.live_events);
@@ -85,7 +83,7 @@ impl Recovery {
         self.note(RESTORING, 0, recovered.clients.len() as u64);
         let restored = Restored::read(recovered, config, &features, shared.metrics.started)?;
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
-        let app = App::new(Arc::clone(config), features, shards, shared, gate, ending);
+        let app = App::new(Arc::clone(config), features, shards, shared, gate, base_map, ending);
         Ok(Some(TakenUp { app, threads }))
     }
 

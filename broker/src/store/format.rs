@@ -70,7 +70,7 @@ impl Meta {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             format: FORMAT,
-            world: name_of(world).to_owned(),
+            world: world.name().to_owned(),
             created_ms: created.as_millis().to_string(),
             folded: Folded::default(),
             is_copy: false,
@@ -104,7 +104,7 @@ impl Meta {
     }
 
     pub(super) fn check_world(&self, path: &Path, world: WorldName) -> Result<(), StoreError> {
-        let wanted = name_of(world);
+        let wanted = world.name();
         if self.world == wanted {
             return Ok(());
         }
@@ -190,13 +190,6 @@ pub(super) fn prepare(
             txn.commit().map_err(|error| of(error.into()))?;
             Ok(meta)
         }
-    }
-}
-
-fn name_of(world: WorldName) -> &'static str {
-    match world {
-        WorldName::Geodetic => "geodetic",
-        WorldName::Planar => "planar",
     }
 }
 

@@ -26,6 +26,7 @@ mod live;
 mod maintenance;
 mod meaning;
 mod operations;
+mod pages;
 mod slow_reader;
 mod tls;
 mod traces;

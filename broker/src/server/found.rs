@@ -1,0 +1,36 @@
+//! What the settings name and a broker needs.
+
+use std::sync::Arc;
+
+use crate::auth::Gate;
+use crate::base_map::BaseMap;
+use crate::config::Config;
+use crate::engines::Engines;
+use crate::tls::Tls;
+
+/// What the settings name, found before anything listens, so that what cannot be had is told at once.
+pub struct Found {
+    /// What matches.
+    pub engines: Engines,
+    /// What connections are secured with, if they are.
+    pub tls: Option<Tls>,
+    /// What lets requests in.
+    pub gate: Arc<Gate>,
+    /// What the console has below what moves, if anything.
+    pub base_map: Option<BaseMap>,
+}
+
+impl Found {
+    /// Finds all of it. Blocks: opening devices takes some tenths of a second.
+    ///
+    /// # Errors
+    /// An engine, a certificate, keys, zones or a base map that cannot be had.
+    pub fn of(config: &Config) -> anyhow::Result<Self> {
+        Ok(Self {
+            engines: Engines::find(config)?,
+            tls: Tls::read(&config.tls)?,
+            gate: Arc::new(Gate::open(config)?),
+            base_map: BaseMap::read(config)?,
+        })
+    }
+}
