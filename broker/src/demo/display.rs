@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::SHOWN_M;
 use super::oracle::{Fact, Figures};
 
 /// How often the line changes on a terminal.
@@ -37,6 +38,14 @@ impl Behind {
 /// Says where the broker listens and what a reader can try beside the demo.
 pub(super) fn links(broker: SocketAddr) {
     println!();
+    if nearcast_web::built() {
+        println!(
+            "  console    http://{broker}/  (areas of taxis where these are to {SHOWN_M} m: privacy.round_m)"
+        );
+        println!("  phone      http://{broker}/phone");
+    } else {
+        println!("  console    http://{broker}/  is not built into this program, and says there how it is");
+    }
     println!("  the API    http://{broker}/docs");
     println!("  figures    http://{broker}/v1/stats");
     println!("  listen     websocat ws://{broker}/v1/clients/me/ws");

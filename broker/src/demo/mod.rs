@@ -29,7 +29,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
+use crate::config::{Config, DEMO_ROADS};
 use display::Behind;
 use fleet::{Role, WORLD};
 use oracle::{FACTS_MAX, Fact, Figures, Oracle};
@@ -41,6 +41,9 @@ const LISTEN: &str = "127.0.0.1:7070";
 
 /// Reports of one wave, at most. A replay that keeps up has waves of one or two.
 const WAVE_MAX: usize = 64;
+
+/// How exactly taxis are shown to others, in metres.
+const SHOWN_M: u32 = 100;
 
 /// How long an answer, the last deliveries, and then the goodbyes of the broker may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -79,6 +82,11 @@ pub async fn run(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
     let broker = listener.local_addr()?;
     let mut config = Config::default();
     config.server.listen = broker.to_string();
+    config.console.base_map = DEMO_ROADS.to_owned();
+    config.console.object = "taxi_id".to_owned();
+    // So that the console can draw the areas around the taxis. Nobody's privacy is at stake: where these taxis were in 2007 is in
+    // the reports that everybody gets.
+    config.privacy.round_m = SHOWN_M;
     let shutdown = CancellationToken::new();
     let mut server = tokio::spawn(crate::run(listener, config, shutdown.clone()));
 

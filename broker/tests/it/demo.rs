@@ -1,6 +1,7 @@
 //! The demo, as one starts it: real vehicles, and a check of its own that decides how it exits.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
@@ -16,6 +17,16 @@ fn deliveries_if_exact(output: &str) -> u64 {
     let count = count.and_then(|count| count.parse().ok());
     assert!(output.contains("gaps 0, duplicates 0"), "{output}");
     count.unwrap_or_else(|| panic!("not exact: {output}"))
+}
+
+/// Asks a broker, as far as a demo needs it: over a connection that ends with the answer.
+#[track_caller]
+fn get(address: Option<&str>, path: &str) -> String {
+    let mut stream = TcpStream::connect(address.expect("an address")).expect("the demo listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer
 }
 
 #[test]
@@ -47,6 +58,16 @@ fn an_interrupt_ends_the_replay_with_a_summary() {
         .spawn()
         .expect("the program starts");
     let mut lines = BufReader::new(demo.stdout.take().expect("stdout is a pipe")).lines();
+    let console = lines.by_ref().map_while(Result::ok).find(|line| line.contains("console    http://"));
+    let console = console.expect("it says where the console is");
+    let settings = get(
+        console.split(['/', ' ']).find(|word| word.contains(':') && word.ends_with(char::is_numeric)),
+        "/pages.json",
+    );
+    assert!(
+        settings.contains(r#""base_map":true"#) && settings.contains(r#""object":"taxi_id""#),
+        "{settings}"
+    );
     let live = lines.by_ref().map_while(Result::ok).find(|line| line.contains(" moves/s"));
     assert!(live.is_some(), "there was no live line");
     let killed = Command::new("kill").args(["-INT", &demo.id().to_string()]).status();
