@@ -66,7 +66,8 @@ impl Config {
         if !(0.0..=1.0).contains(sample) {
             faults.push(format!("telemetry.sample {sample} is not from 0.0 to 1.0"));
         }
-        let config::Console { base_map, object } = &self.console;
+        let config::Console { base_map, object, interests } = &self.console;
+        faults.extend(config::interests::read(interests).err().into_iter().flatten());
         if base_map == config::DEMO_ROADS && self.server.world != WorldName::Geodetic {
             faults.push(
                 "console.base_map demo is in degrees, and server.world is not geodetic; a file of that name is ./demo"

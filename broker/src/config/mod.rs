@@ -1,6 +1,7 @@
 //! Settings: what there is to set, where it comes from, and what is wrong with it.
 
 mod faults;
+pub(crate) mod interests;
 mod layers;
 
 use std::net::{IpAddr, SocketAddr};
@@ -300,6 +301,7 @@ pub struct Privacy {
 pub struct Console {
     pub base_map: String,
     pub object: String,
+    pub interests: String,
 }
 
 /// The word for the roads of the demo in place of a path, as key `console.base_map`.

@@ -93,6 +93,9 @@ fn all_faults_are_told_at_once() {
         faults.len() == 2 && faults[0].contains("console.base_map") && faults[1].contains("console.object"),
         "{faults:?}"
     );
+    let faults =
+        load("[console]\ninterests = \"\"\"\nFires: type =\n\"\"\"\n", Vec::new()).unwrap_err().faults;
+    assert!(faults.len() == 1 && faults[0].contains("console.interests, line 1"), "{faults:?}");
     assert!(load("[sessions]\ninaccurate_fixes = \"guess\"\n", Vec::new()).is_err());
 }
 

@@ -48,6 +48,10 @@ const SHOWN_M: u32 = 100;
 /// How long an answer, the last deliveries, and then the goodbyes of the broker may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What the phone page offers.
+const INTERESTS: &str =
+    "Slow traffic: speed_kmh < 10 AND status > 0\nFast taxis: speed_kmh >= 80\nFree taxis: status = 0";
+
 /// What the demo can be told.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoArguments {
@@ -84,6 +88,7 @@ pub async fn run(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
     config.server.listen = broker.to_string();
     config.console.base_map = DEMO_ROADS.to_owned();
     config.console.object = "taxi_id".to_owned();
+    config.console.interests = INTERESTS.to_owned();
     // So that the console can draw the areas around the taxis. Nobody's privacy is at stake: where these taxis were in 2007 is in
     // the reports that everybody gets.
     config.privacy.round_m = SHOWN_M;

@@ -14,6 +14,7 @@ use nearcast_web::File;
 use serde_json::json;
 
 use super::{App, error};
+use crate::config::{Console, interests};
 use crate::refusal::Refusal;
 
 /// Scripts come from here alone. MapLibre wants styles that it writes into the page, and workers and pictures that it makes itself;
@@ -64,12 +65,14 @@ pub(crate) async fn asset(address: Uri, asked: HeaderMap) -> Result<Response, Re
 
 /// What a page has to know before it has a token.
 pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
-    let object = &app.config.console.object;
+    let Console { object, interests, .. } = &app.config.console;
     let settings = json!({
         "world": app.config.server.world.name(),
         "tokens": app.gate.wants_tokens(),
         "base_map": app.base_map.is_some(),
         "object": (!object.is_empty()).then_some(object),
+        // Settings with faults in them are none that a broker runs with.
+        "interests": interests::read(interests).unwrap_or_default(),
     });
     ([(CACHE_CONTROL, ASK_AGAIN)], GUARDS, error::json(StatusCode::OK, settings.to_string())).into_response()
 }

@@ -19,7 +19,10 @@ fn with_base_map(text: &str) -> Serve {
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("map.geojson");
     fs::write(&file, text).expect("written");
-    let config = format!("[console]\nbase_map = {:?}\nobject = \"taxi_id\"\n", file.to_str().expect("UTF-8"));
+    let config = format!(
+        "[console]\nbase_map = {:?}\nobject = \"taxi_id\"\ninterests = \"Fires: type = 'fire'\"\n",
+        file.to_str().expect("UTF-8")
+    );
     Serve::new().config(&config).keeping(folder)
 }
 
@@ -150,14 +153,17 @@ async fn no_path_leads_out_of_the_pages() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_are_told_what_they_have_to_know() {
     let rows = [
-        (Serve::new(), json!({"world": "geodetic", "tokens": false, "base_map": false, "object": null})),
+        (
+            Serve::new(),
+            json!({"world": "geodetic", "tokens": false, "base_map": false, "object": null, "interests": []}),
+        ),
         (
             with_base_map(LINES),
-            json!({"world": "geodetic", "tokens": false, "base_map": true, "object": "taxi_id"}),
+            json!({"world": "geodetic", "tokens": false, "base_map": true, "object": "taxi_id", "interests": [{"label": "Fires", "where": "type = 'fire'"}]}),
         ),
         (
             Serve::new().args(&["--world", "planar"]),
-            json!({"world": "planar", "tokens": false, "base_map": false, "object": null}),
+            json!({"world": "planar", "tokens": false, "base_map": false, "object": null, "interests": []}),
         ),
     ];
     for (serve, expected) in rows {

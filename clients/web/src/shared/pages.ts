@@ -9,6 +9,8 @@ export interface PageSettings {
   readonly base_map: boolean;
   /** The attribute that names the object of an event without `key`. */
   readonly object: string | null;
+  /** Conditions that whoever runs the broker offers to choose from. */
+  readonly interests: readonly { readonly label: string; readonly where: string }[];
 }
 
 /** Where the broker is: the page's own folder, whatever path a proxy has put it at. */
