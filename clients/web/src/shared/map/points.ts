@@ -2,9 +2,9 @@
 // change; here a report costs 28 bytes in a buffer, and the way to the new place is interpolated on the GPU. They have a canvas of their own above
 // the map, so that the map is drawn when it moves and not whenever a point does.
 
-import { MercatorCoordinate, type Map as MapLibreMap } from "maplibre-gl";
+import { MercatorCoordinate } from "maplibre-gl";
 
-import type { Colour } from "./colour.js";
+import type { BaseMap } from "./map.js";
 
 /** How a point looks; what it stands for is its owner's business. */
 export interface PointLook {
@@ -72,8 +72,8 @@ interface Drawing {
 /** A layer of points by their ids. Costs O(1) a change, and O(points) a frame in which one changed. */
 export class Points {
   readonly #looks: readonly PointLook[];
-  readonly #colour: (variable: string) => Colour;
-  #map: MapLibreMap | undefined;
+  #base: BaseMap | undefined;
+  #unlisten = (): void => undefined;
   #drawing: Drawing | undefined;
   #data = new Float32Array(1024 * FLOATS);
   #ids: string[] = [];
@@ -86,11 +86,10 @@ export class Points {
   /** Until when something glides, in seconds of the layer. */
   #busyUntil = 0;
 
-  /** `looks`: at most eight. `colour` gives what a variable of the theme is now, as parts of 1. */
-  constructor(looks: readonly PointLook[], colour: (variable: string) => Colour) {
+  /** `looks`: at most eight. */
+  constructor(looks: readonly PointLook[]) {
     if (looks.length > 8) throw new RangeError("eight looks at most");
     this.#looks = looks;
-    this.#colour = colour;
   }
 
   get size(): number {
@@ -157,7 +156,7 @@ export class Points {
 
   /** The points within so many CSS pixels of a place on the screen, nearest first. Costs O(points). */
   near(screen: { readonly x: number; readonly y: number }, within_px: number): string[] {
-    const map = this.#map;
+    const map = this.#base?.map;
     if (map === undefined || this.#origin === undefined) return [];
     const { x, y } = MercatorCoordinate.fromLngLat(map.unproject([screen.x, screen.y]));
     const scale = 512 * 2 ** map.getZoom();
@@ -172,13 +171,14 @@ export class Points {
   }
 
   /** Puts the layer above all that the map draws. */
-  addTo(map: MapLibreMap): this {
+  addTo(base: BaseMap): this {
+    const { map } = base;
     const canvas = document.createElement("canvas");
     canvas.className = "points";
     map.getCanvasContainer().append(canvas);
     const gl = canvas.getContext("webgl2", { antialias: false, depth: false });
     if (gl === null) throw new Error("this browser draws no maps: it has no WebGL 2");
-    this.#map = map;
+    this.#base = base;
     this.#drawing = drawingOn(gl);
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
@@ -187,33 +187,34 @@ export class Points {
     });
     map.on("move", this.#draw);
     map.on("resize", this.#draw);
-    this.#draw();
+    this.#unlisten = base.onTheme(() => this.repaint());
     return this;
   }
 
   /** Takes the layer off its map. */
   leave(): void {
     cancelAnimationFrame(this.#frame);
-    this.#map?.off("move", this.#draw);
-    this.#map?.off("resize", this.#draw);
+    this.#unlisten();
+    this.#base?.map.off("move", this.#draw);
+    this.#base?.map.off("resize", this.#draw);
     const gl = this.#drawing?.gl;
     (gl?.canvas as HTMLCanvasElement | undefined)?.remove();
     gl?.getExtension("WEBGL_lose_context")?.loseContext();
     this.#drawing = undefined;
-    this.#map = undefined;
+    this.#base = undefined;
   }
 
   /** Draws again, in the colours that the theme has by then. */
   repaint(): void {
     this.#changed = true;
-    if (this.#frame === 0 && this.#map !== undefined) this.#frame = requestAnimationFrame(this.#draw);
+    if (this.#frame === 0 && this.#base !== undefined) this.#frame = requestAnimationFrame(this.#draw);
   }
 
   readonly #draw = (): void => {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
-    const map = this.#map;
-    if (map === undefined || this.#drawing === undefined) return;
+    if (this.#base === undefined || this.#drawing === undefined) return;
+    const { map, colour } = this.#base;
     const { gl, program, buffer, array, uniforms } = this.#drawing;
     const { canvas } = gl;
     const { clientWidth, clientHeight } = map.getCanvas();
@@ -232,14 +233,14 @@ export class Points {
     gl.uniform1f(uniforms["u_ratio"] ?? null, ratio);
     gl.uniform4fv(
       uniforms["u_colours"] ?? null,
-      this.#looks.flatMap(({ colour }) => [...this.#colour(colour)]),
+      this.#looks.flatMap((look) => [...colour(look.colour)]),
     );
     const shapes = ["disc", "ring", "diamond"];
     gl.uniform2fv(
       uniforms["u_looks"] ?? null,
       this.#looks.flatMap(({ shape, size }) => [shapes.indexOf(shape), size]),
     );
-    gl.uniform4fv(uniforms["u_ground"] ?? null, [...this.#colour("--map-ground")]);
+    gl.uniform4fv(uniforms["u_ground"] ?? null, [...colour("--map-ground")]);
     gl.bindVertexArray(array);
     if (this.#changed) {
       gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
