@@ -82,6 +82,7 @@ export class Points {
   #origin: readonly [number, number] | undefined;
   readonly #start_ms = performance.now();
   #changed = true;
+  #visible = true;
   #frame = 0;
   /** Until when something glides, in seconds of the layer. */
   #busyUntil = 0;
@@ -157,7 +158,7 @@ export class Points {
   /** The points within so many CSS pixels of a place on the screen, nearest first. Costs O(points). */
   near(screen: { readonly x: number; readonly y: number }, within_px: number): string[] {
     const map = this.#base?.map;
-    if (map === undefined || this.#origin === undefined) return [];
+    if (map === undefined || !this.#visible || this.#origin === undefined) return [];
     const { x, y } = MercatorCoordinate.fromLngLat(map.unproject([screen.x, screen.y]));
     const scale = 512 * 2 ** map.getZoom();
     const now = this.#now();
@@ -189,6 +190,12 @@ export class Points {
     map.on("resize", this.#draw);
     this.#unlisten = base.onTheme(() => this.repaint());
     return this;
+  }
+
+  /** Shows the points, or none of them. */
+  set visible(visible: boolean) {
+    this.#visible = visible;
+    this.repaint();
   }
 
   /** Takes the layer off its map. */
@@ -226,7 +233,7 @@ export class Points {
     }
     gl.viewport(0, 0, width, height);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    if (this.#origin === undefined || this.#ids.length === 0) return;
+    if (!this.#visible || this.#origin === undefined || this.#ids.length === 0) return;
     const now = this.#now();
     gl.useProgram(program);
     gl.uniform1f(uniforms["u_now"] ?? null, now);
