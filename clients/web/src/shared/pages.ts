@@ -1,5 +1,12 @@
 // What a page has to know of its broker before it has a token.
 
+/** A condition that people choose by its name. */
+export interface Interest {
+  readonly label: string;
+  /** CQL2 text. */
+  readonly where: string;
+}
+
 /** `GET /pages.json`. */
 export interface PageSettings {
   readonly world: "geodetic" | "planar";
@@ -9,8 +16,8 @@ export interface PageSettings {
   readonly base_map: boolean;
   /** The attribute that names the object of an event without `key`. */
   readonly object: string | null;
-  /** Conditions that whoever runs the broker offers to choose from. */
-  readonly interests: readonly { readonly label: string; readonly where: string }[];
+  /** Conditions that the phone page offers to choose from, each with a name for people. */
+  readonly interests: readonly Interest[];
 }
 
 /** Where the broker is: the page's own folder, whatever path a proxy has put it at. */
