@@ -12,7 +12,13 @@ export async function pagesOf(broker: { readonly url: string }): Promise<{ reado
   const proxy = { target: broker.url, ws: true };
   const server: ViteDevServer = await createServer({
     logLevel: "error",
-    server: { host: "127.0.0.1", port: 0, proxy: { "/v1": proxy, "/metrics": proxy, "/pages.json": proxy, "/base-map.json": proxy } },
+    // Nobody changes pages meanwhile, and a page that had lost this server would load itself anew.
+    server: {
+      host: "127.0.0.1",
+      port: 0,
+      hmr: false,
+      proxy: { "/v1": proxy, "/metrics": proxy, "/pages.json": proxy, "/base-map.json": proxy },
+    },
     plugins: [
       {
         name: "addresses of the broker",
