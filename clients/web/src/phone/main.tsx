@@ -1,1 +1,13 @@
 import "../shared/theme.css";
+import "./phone.css";
+
+import { render } from "preact";
+
+import { Phone } from "./phone.js";
+import { App } from "./view/app.js";
+
+const phone = new Phone();
+const app = document.getElementById("app");
+if (app === null) throw new Error("the page has no place for the app");
+render(<App phone={phone} />, app);
+void phone.start();

@@ -1,0 +1,37 @@
+// What a person wants to hear of, and the filters that say so to the broker.
+
+import { around, type Subscription } from "nearcast";
+
+import type { Interest } from "../shared/pages.js";
+
+/** What was chosen. Nothing chosen is everything. */
+export interface Choice {
+  /** Conditions of the interests that are on. */
+  readonly conditions: readonly string[];
+  /** A condition of one's own, and whether it is on. */
+  readonly own: string;
+  readonly ownOn: boolean;
+}
+
+export const EVERYTHING: Choice = { conditions: [], own: "", ownOn: false };
+
+export function isEverything({ conditions, own, ownOn }: Choice): boolean {
+  return conditions.length === 0 && !(ownOn && own.trim() !== "");
+}
+
+/** Without interests that the broker does not offer any more. */
+export function offered(choice: Choice, interests: readonly Interest[]): Choice {
+  return { ...choice, conditions: choice.conditions.filter((where) => interests.some((interest) => interest.where === where)) };
+}
+
+export function toggled(choice: Choice, where: string): Choice {
+  const { conditions } = choice;
+  return { ...choice, conditions: conditions.includes(where) ? conditions.filter((one) => one !== where) : [...conditions, where] };
+}
+
+/** One filter for each interest, the own condition last. */
+export function subscriptionOf(choice: Choice, radius_m: number): Subscription {
+  const area = around(radius_m);
+  const conditions = choice.ownOn && choice.own.trim() !== "" ? [...choice.conditions, choice.own] : choice.conditions;
+  return { filters: conditions.length === 0 ? [{ area }] : conditions.map((where) => ({ area, where })), durable: true };
+}

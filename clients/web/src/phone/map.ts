@@ -1,0 +1,202 @@
+// The phone's map: where one is, how far one hears, what came.
+
+import { effect } from "@preact/signals";
+import type { Feature } from "geojson";
+import { LngLatBounds, Marker, type FillLayerSpecification, type LineLayerSpecification, type MapMouseEvent } from "maplibre-gl";
+
+import { createMap, EMPTY, type BaseMap } from "../shared/map/map.js";
+import { circleRing, DEGREE_M, type Place } from "../shared/map/plane.js";
+import { Points } from "../shared/map/points.js";
+import type { PageSettings } from "../shared/pages.js";
+import type { Entry } from "./entry.js";
+import { slowNow_ms } from "./now.js";
+import type { Phone } from "./phone.js";
+
+export interface PhoneMap {
+  /** Shows the own place and its circle, and follows it. */
+  centre(): void;
+  /** Says that one is at the middle of what is seen. */
+  putAtMiddle(): void;
+  remove(): void;
+}
+
+const LOOKS = [
+  { colour: "--map-object", shape: "disc", size: 13 },
+  { colour: "--map-match", shape: "diamond", size: 22 },
+  // The same when they are selected.
+  { colour: "--map-object", shape: "ring", size: 30 },
+  { colour: "--map-match", shape: "diamond", size: 38 },
+] as const;
+const [EVENT, ALARM, SELECTED] = [0, 1, 2];
+/** Fingers are wide. */
+const TAP_PX = 26;
+/** While the marker is dragged the broker is told so often. */
+const DRAG_MS = 250;
+/** An arrow key moves the marker by this part of the radius, and with Shift by ten of it. */
+const STEP = 1 / 40;
+const KEYS: Readonly<Record<string, Place>> = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
+
+export async function drawMap(container: HTMLElement, phone: Phone, settings: PageSettings): Promise<PhoneMap> {
+  const base = await createMap(container, settings, "Map of what is around you");
+  const { map, plane } = base;
+  addCircle(base, "reach", "--map-area", 0.1);
+  addCircle(base, "accuracy", "--map-client", 0.18);
+  const points = new Points("came", LOOKS, base.colour);
+  map.addLayer(points);
+
+  // Until the person moves the map it keeps the circle in sight.
+  let following = true;
+  const centre = (animate: boolean): void => {
+    const here = phone.here.peek();
+    if (here === undefined) return;
+    const ring = circleRing(plane, here.place, phone.preferences.peek().radius_m);
+    const bounds = ring.reduce((all, corner) => all.extend(corner), new LngLatBounds());
+    map.fitBounds(bounds, { padding: 24, maxZoom: 17, linear: true, animate });
+  };
+  map.on("resize", () => {
+    if (following) centre(false);
+  });
+  map.on("dragstart", () => (following = false));
+  map.on("zoomstart", ({ originalEvent }) => {
+    if (originalEvent !== undefined) following = false;
+  });
+
+  const marker = ownMarker(phone, base);
+  const draw = drawing(points, base);
+  let wasHere = false;
+  const ends = [
+    effect(() => {
+      const here = phone.here.value;
+      const { radius_m } = phone.preferences.value;
+      const ring = (radius: number): Feature | typeof EMPTY =>
+        here === undefined
+          ? EMPTY
+          : { type: "Feature", properties: {}, geometry: { type: "Polygon", coordinates: [circleRing(plane, here.place, radius)] } };
+      base.setData("reach", ring(radius_m));
+      base.setData("accuracy", here?.accuracy_m === undefined ? EMPTY : ring(here.accuracy_m));
+      if (here === undefined) {
+        marker.remove();
+      } else {
+        marker.setLngLat(plane.toMap(here.place));
+        if (!wasHere) marker.addTo(map);
+        if (following && !marker.getElement().matches(".held")) centre(wasHere);
+      }
+      wasHere = here !== undefined;
+    }),
+    effect(() => {
+      draw(phone.inbox.value?.entries.value ?? [], phone.selected.value, slowNow_ms.value);
+    }),
+    effect(() => {
+      const selected = phone.selected.value;
+      const entry = phone.inbox
+        .peek()
+        ?.entries.peek()
+        .find(({ key }) => key === selected);
+      if (entry?.place === undefined) return;
+      const at = plane.toMap(entry.place);
+      if (map.getBounds().contains(at)) return;
+      following = false;
+      map.easeTo({ center: at });
+    }),
+  ];
+  map.on("click", ({ point }: MapMouseEvent) => {
+    const [key] = points.near(point, TAP_PX);
+    phone.selected.value = key;
+    if (key !== undefined) document.querySelector(`[data-key="${CSS.escape(key)}"]`)?.scrollIntoView({ block: "nearest" });
+  });
+  void base.bounds.then((bounds) => {
+    // A small map: the attribution is behind its button until somebody asks.
+    const attribution = container.querySelector("details.maplibregl-ctrl-attrib");
+    attribution?.removeAttribute("open");
+    attribution?.classList.remove("maplibregl-compact-show");
+    if (bounds !== undefined && phone.here.value === undefined) map.fitBounds(bounds, { animate: false, padding: 8 });
+  });
+  const follow = (): void => {
+    following = true;
+    centre(true);
+  };
+  return {
+    centre: follow,
+    putAtMiddle() {
+      const { lng, lat } = map.getCenter();
+      phone.putHere(plane.toWorld([lng, lat]));
+      follow();
+    },
+    remove() {
+      for (const end of ends) end();
+      base.remove();
+    },
+  };
+}
+
+function addCircle(base: BaseMap, id: string, colour: string, opacity: number): void {
+  const { map } = base;
+  map.addSource(id, { type: "geojson", data: EMPTY });
+  const fill: FillLayerSpecification = { id, type: "fill", source: id, paint: { "fill-opacity": opacity } };
+  const line: LineLayerSpecification = { id: `${id}-edge`, type: "line", source: id, paint: { "line-width": 1.5 } };
+  map.addLayer(fill);
+  map.addLayer(line);
+  base.onTheme(() => {
+    const value = getComputedStyle(document.documentElement).getPropertyValue(colour).trim();
+    map.setPaintProperty(id, "fill-color", value);
+    map.setPaintProperty(`${id}-edge`, "line-color", value);
+  });
+}
+
+/** The own place: dragged by a finger, moved by arrow keys. */
+function ownMarker(phone: Phone, { plane }: BaseMap): Marker {
+  const element = document.createElement("button");
+  element.type = "button";
+  element.className = "me";
+  element.setAttribute("aria-label", "You. Arrow keys move you.");
+  const marker = new Marker({ element, draggable: true });
+  const place = (): [number, number] => {
+    const { lng, lat } = marker.getLngLat();
+    return plane.toWorld([lng, lat]);
+  };
+  let told_ms = 0;
+  marker.on("dragstart", () => element.classList.add("held"));
+  marker.on("drag", () => {
+    const due = Date.now() - told_ms >= DRAG_MS;
+    if (due) told_ms = Date.now();
+    phone.putHere(place(), due);
+  });
+  marker.on("dragend", () => {
+    element.classList.remove("held");
+    phone.putHere(place());
+  });
+  element.addEventListener("keydown", (event) => {
+    const way = KEYS[event.key];
+    const here = phone.here.value;
+    if (way === undefined || here === undefined) return;
+    // The map would move as well.
+    event.preventDefault();
+    event.stopPropagation();
+    const step_m = phone.preferences.value.radius_m * STEP * (event.shiftKey ? 10 : 1);
+    phone.putHere(stepped(plane.world, here.place, [way[0] * step_m, way[1] * step_m]));
+  });
+  return marker;
+}
+
+/** A place so many metres east and north of another. */
+function stepped(world: PageSettings["world"], [x, y]: Place, [east_m, north_m]: Place): Place {
+  if (world === "planar") return [x + east_m, y + north_m];
+  const lat = Math.max(-89.9, Math.min(89.9, y + north_m / DEGREE_M));
+  const lon = x + east_m / (DEGREE_M * Math.cos((y * Math.PI) / 180));
+  return [((((lon + 180) % 360) + 360) % 360) - 180, lat];
+}
+
+/** What brings the points in line with the list. A call costs O(entries). */
+function drawing(points: Points, { plane }: BaseMap): (entries: readonly Entry[], selected: string | undefined, now: number) => void {
+  let drawn = new Set<string>();
+  return (entries, selected, now) => {
+    const before = drawn;
+    drawn = new Set();
+    for (const { key, place, alarm, over_ms } of entries) {
+      if (place === undefined || (over_ms !== undefined && over_ms <= now)) continue;
+      points.put(key, plane.toMap(place), (alarm ? ALARM : EVENT) + (key === selected ? SELECTED : 0));
+      drawn.add(key);
+    }
+    for (const key of before) if (!drawn.has(key)) points.remove(key);
+  };
+}

@@ -1,0 +1,285 @@
+// The page's state: what it is at, where one is, what one wants, what came. The view shows it and calls it; nothing here knows the document's elements.
+
+import { batch, computed, effect, signal } from "@preact/signals";
+import type { Fix, Subscription } from "nearcast";
+
+import type { Place } from "../shared/map/plane.js";
+import { pageSettings, type PageSettings } from "../shared/pages.js";
+import { claimsOf, storedToken, storeToken } from "../shared/token.js";
+import { Announcer } from "./announcer.js";
+import type { Entry } from "./entry.js";
+import { Inbox } from "./inbox.js";
+import { offered, subscriptionOf, type Choice } from "./interests.js";
+import { permitted, unlocatable, watch } from "./locate.js";
+import { clearPreferences, openStore, ownName, readPreferences, writePreferences, type Preferences, type Store } from "./storage.js";
+import { Subscriber, type Identity } from "./subscriber.js";
+import { actAlone } from "./tabs.js";
+import { Teller } from "./teller.js";
+import { Wish } from "./wish.js";
+
+export type Stage =
+  /** The broker has not said yet what it is. */
+  | { readonly at: "starting" | "unreachable" }
+  /** A token is wanted: none is there, or the one that was given does not do, or (`running`) the person wants to give another. */
+  | { readonly at: "token"; readonly why?: string; readonly running?: true }
+  | { readonly at: "running" | "elsewhere" | "forgotten" }
+  | { readonly at: "refused"; readonly why: string };
+
+export interface Here {
+  readonly place: Place;
+  readonly accuracy_m?: number;
+}
+
+const RETRY_MS = 2000;
+
+/** All that there is once the broker has said what it is. */
+export interface World {
+  readonly settings: PageSettings;
+  readonly teller: Teller;
+  readonly announcer: Announcer;
+}
+
+export class Phone {
+  readonly stage = signal<Stage>({ at: "starting" });
+  readonly world = signal<World | undefined>(undefined);
+  readonly preferences = signal<Preferences>(readPreferences());
+  readonly here = signal<Here | undefined>(undefined);
+  /** Whether the browser is asked where the phone is. */
+  readonly locating = signal(false);
+  /** Why the browser does not tell. */
+  readonly unlocated = signal<string | undefined>(undefined);
+  readonly wish = new Wish();
+  readonly inbox = signal<Inbox | undefined>(undefined);
+  readonly subscriber = signal<Subscriber | undefined>(undefined);
+  /** How many came that the person has not looked at. */
+  readonly unread = signal(0);
+  /** Whether the beginning of the list is in sight. */
+  readonly listSeen = signal(false);
+  /** The key of the entry that was tapped. */
+  readonly selected = signal<string | undefined>(undefined);
+  #store: Store | undefined;
+  /** Lets other tabs act. */
+  #release: (() => void) | undefined;
+  /** Counts the times that somebody came or left: who waits in between sees that its time is over. */
+  #turn = 0;
+  #unwatch: (() => void) | undefined;
+
+  async start(): Promise<void> {
+    const settings = await this.#settings();
+    const { place, located, choice } = this.preferences.value;
+    const teller = new Teller(settings.world);
+    const announcer = new Announcer(settings.world, () => this.here.value?.place);
+    this.world.value = { settings, teller, announcer };
+    this.prefer({ choice: offered(choice, settings.interests) });
+    if (place !== undefined) {
+      this.here.value = { place };
+      // Where the phone was the last time says nothing of where it is now; where somebody has put it does.
+      if (!located) teller.here({ coordinates: place });
+    }
+    if (located && settings.world === "geodetic" && (await permitted())) this.locate();
+    // As text, so that other preferences change nothing.
+    const wanted = computed(() => JSON.stringify(subscriptionOf(this.preferences.value.choice, this.preferences.value.radius_m)));
+    effect(() => {
+      this.wish.want(JSON.parse(wanted.value) as Subscription);
+    });
+    effect(() => {
+      if (this.listSeen.value) this.unread.value = 0;
+    });
+    const wake = (): void => {
+      if (document.visibilityState === "hidden") return;
+      this.subscriber.value?.wake();
+      if (this.listSeen.value) this.unread.value = 0;
+    };
+    addEventListener("online", wake);
+    document.addEventListener("visibilitychange", wake);
+    await this.enter();
+  }
+
+  /** Becomes the client, by the token where there has to be one, and takes over from other tabs. */
+  async enter(): Promise<void> {
+    await this.#leave();
+    const turn = this.#turn;
+    this.stage.value = { at: "starting" };
+    const identity = this.#identity();
+    if (identity === undefined) return;
+    const claims = identity.token === undefined ? undefined : claimsOf(identity.token);
+    const name = `${claims?.tenant ?? ""}/${identity.client}`;
+    this.#release = await actAlone(name, () => {
+      this.stage.value = { at: "elsewhere" };
+      return this.#leave();
+    });
+    try {
+      this.#store = await openStore(name);
+    } catch {
+      this.#store = undefined; // The list says so.
+    }
+    const begin = (await this.#store?.load().catch(() => undefined)) ?? { entries: [], checkpoint: undefined };
+    if (turn !== this.#turn) return; // Another tab was faster.
+    const inbox = new Inbox(this.#store, begin, (entry) => {
+      this.#came(entry);
+    });
+    const subscriber = this.#subscriber(identity, inbox);
+    batch(() => {
+      this.inbox.value = inbox;
+      this.subscriber.value = subscriber;
+      this.stage.value = { at: "running" };
+    });
+    await subscriber.run();
+  }
+
+  /** Goes on by another token. */
+  async useToken(token: string): Promise<void> {
+    storeToken(token);
+    await this.enter();
+  }
+
+  /** The person wants to be somebody else; the session goes on until then. */
+  askForToken(): void {
+    this.stage.value = { at: "token", running: true };
+  }
+
+  prefer(change: Partial<Preferences>): void {
+    const preferences = { ...this.preferences.value, ...change };
+    this.preferences.value = preferences;
+    if (this.stage.value.at !== "forgotten") writePreferences(preferences);
+  }
+
+  choose(choice: Choice): void {
+    this.prefer({ choice });
+  }
+
+  /** Asks the browser where the phone is, from now on. */
+  locate(): void {
+    const reason = unlocatable();
+    this.unlocated.value = reason;
+    if (reason !== undefined || this.locating.value) return;
+    this.locating.value = true;
+    this.prefer({ located: true });
+    this.#unwatch = watch(
+      (fix) => {
+        this.unlocated.value = undefined;
+        this.#isHere(fix);
+      },
+      (words, forGood) => {
+        if (forGood) this.stopLocating();
+        this.unlocated.value = words;
+      },
+    );
+  }
+
+  stopLocating(): void {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+    this.locating.value = false;
+    this.prefer({ located: false });
+  }
+
+  /** One is where one says. `told` is whether the broker is to know already, or one is still being moved. */
+  putHere(place: Place, told = true): void {
+    if (this.locating.value) this.stopLocating();
+    this.unlocated.value = undefined;
+    if (told) this.#isHere({ coordinates: place });
+    else this.here.value = { place };
+  }
+
+  /** Ends the client and clears all that this page has kept. @throws where the broker cannot be told: then all stays. */
+  async forget(): Promise<void> {
+    const subscriber = this.subscriber.value;
+    try {
+      await subscriber?.forget();
+    } catch (error) {
+      if (subscriber?.stopped() === true) void this.enter();
+      throw error;
+    }
+    this.stopLocating();
+    await this.inbox.value?.settled();
+    await this.#store?.destroy().catch(() => undefined);
+    this.stage.value = { at: "forgotten" };
+    clearPreferences();
+    storeToken(undefined);
+    this.#release?.();
+    batch(() => {
+      this.here.value = undefined;
+      this.inbox.value = undefined;
+      this.subscriber.value = undefined;
+    });
+  }
+
+  async #settings(): Promise<PageSettings> {
+    for (;;) {
+      try {
+        return await pageSettings();
+      } catch {
+        this.stage.value = { at: "unreachable" };
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  }
+
+  /** Who one is; `undefined` where a token has to be asked for first. */
+  #identity(): Identity | undefined {
+    const token = storedToken();
+    if (token === undefined) {
+      if (this.world.value?.settings.tokens !== true) return { client: ownName(), token: undefined };
+      this.stage.value = { at: "token" };
+      return undefined;
+    }
+    const client = claimsOf(token)?.sub;
+    if (client !== undefined) return { client, token };
+    this.stage.value = { at: "token", why: "This token does not say who you are: it has no claim “sub”." };
+    return undefined;
+  }
+
+  #subscriber(identity: Identity, inbox: Inbox): Subscriber {
+    const teller = this.world.value?.teller;
+    return new Subscriber(identity, {
+      resume: () => inbox.checkpoint,
+      opened: (session) => {
+        // The place first: what is subscribed to then is around it.
+        teller?.opened(session);
+        this.wish.opened(session);
+      },
+      lost: () => teller?.lost(),
+      closed: () => {
+        teller?.closed();
+        this.wish.closed();
+      },
+      message: (message, session) => {
+        inbox.take(message, () => {
+          session.ack(message);
+        });
+      },
+      refused: (problem) => {
+        const cause = problem.cause instanceof Error ? problem.cause.message : undefined;
+        const why = cause ?? problem.message;
+        const token = "status" in problem ? problem.status === 401 || identity.token !== undefined : identity.token !== undefined;
+        this.stage.value = token ? { at: "token", why } : { at: "refused", why };
+      },
+    });
+  }
+
+  async #leave(): Promise<void> {
+    this.#turn += 1;
+    const subscriber = this.subscriber.value;
+    this.subscriber.value = undefined;
+    await subscriber?.close();
+    this.world.value?.teller.closed();
+    this.wish.closed();
+    await this.inbox.value?.settled();
+    this.#release?.();
+  }
+
+  #isHere(fix: Fix): void {
+    const { coordinates, accuracy_m } = fix;
+    const place: Place = [coordinates[0], coordinates[1]];
+    this.here.value = { place, ...(accuracy_m !== undefined && { accuracy_m }) };
+    this.prefer({ place });
+    this.world.value?.teller.here(fix);
+  }
+
+  #came(entry: Entry): void {
+    if (document.hidden || !this.listSeen.value) this.unread.value += 1;
+    this.world.value?.announcer.came(entry);
+    if (entry.alarm && this.preferences.value.vibrate) (navigator as Partial<Navigator>).vibrate?.([200, 100, 200]);
+  }
+}

@@ -1,0 +1,55 @@
+// The map's frame. The map library comes after the first paint.
+
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+import type { PhoneMap } from "../map.js";
+import type { Props } from "./app.js";
+
+export function MapView({ phone }: Props): JSX.Element {
+  const canvas = useRef<HTMLDivElement>(null);
+  const map = useSignal<PhoneMap | undefined>(undefined);
+  const failed = useSignal(false);
+  const world = phone.world.value;
+  useEffect(() => {
+    const container = canvas.current;
+    if (container === null || world === undefined) return;
+    let gone = false;
+    import("../map.js")
+      .then(({ drawMap }) => drawMap(container, phone, world.settings))
+      .then(
+        (drawn) => {
+          if (gone) drawn.remove();
+          else map.value = drawn;
+        },
+        () => (failed.value = true),
+      );
+    return () => {
+      gone = true;
+      map.value?.remove();
+    };
+  }, [world]);
+  const here = phone.here.value;
+  return (
+    <section class="map" aria-label="Map">
+      <div class="canvas" ref={canvas} />
+      {failed.value && <p class="note">The map cannot be drawn here: it needs WebGL 2. The list works without it.</p>}
+      {map.value !== undefined && !phone.locating.value && <span class="cross" aria-hidden="true" />}
+      {map.value !== undefined && (
+        <div class="tools">
+          {here !== undefined && (
+            <button type="button" onClick={() => map.value?.centre()}>
+              Centre on me
+            </button>
+          )}
+          {!phone.locating.value && (
+            <button type="button" class={here === undefined ? "primary" : ""} onClick={() => map.value?.putAtMiddle()}>
+              Put me here
+            </button>
+          )}
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,315 @@
+import type { Checkpoint, Delivery, Gap, Message } from "nearcast";
+import { describe, expect, test, vi } from "vitest";
+
+import { Announcer } from "../../src/phone/announcer.js";
+import { Entries, ENTRIES_MAX } from "../../src/phone/entries.js";
+import { entryOf, type Entry } from "../../src/phone/entry.js";
+import { Inbox } from "../../src/phone/inbox.js";
+import { EVERYTHING, isEverything, offered, subscriptionOf, toggled } from "../../src/phone/interests.js";
+import { radiusAt, RADIUS_MAX_M, RADIUS_MIN_M, stepOf, STEPS } from "../../src/phone/radius.js";
+import type { Saving, Store } from "../../src/phone/storage.js";
+import { ago, bearing_deg, direction, faultAt, gapWords, metres, spokenMetres, whereabouts } from "../../src/phone/words.js";
+import { destination, type Place } from "../../src/shared/map/plane.js";
+
+function delivery(offset: number, properties: Record<string, unknown>, more: Record<string, unknown> = {}): Delivery {
+  const feature = {
+    type: "Feature",
+    id: `e${offset}`,
+    time: "2026-03-01T07:30:00Z",
+    geometry: { type: "Point", coordinates: [9, 45] },
+    properties,
+    ...more,
+  } as Delivery["feature"];
+  return { kind: "event", epoch: "a", offset, ahead: false, subscriptions: ["around-me"], cause: "published", feature };
+}
+
+function gap(reason: string, count: number, from = 5): Gap {
+  return { kind: "gap", epoch: "a", from, to: from + count - 1, count, reason };
+}
+
+function entry(message: Message, serial = 1): Entry {
+  const made = entryOf(message, serial, 1000);
+  if (made === undefined) throw new Error("there is nothing to tell");
+  return made;
+}
+
+describe("the radius slider", () => {
+  test("goes from one end to the other in steps that differ and that it finds again", () => {
+    const radii = Array.from({ length: STEPS + 1 }, (_, step) => radiusAt(step));
+    expect([radii[0], radii.at(-1)]).toEqual([RADIUS_MIN_M, RADIUS_MAX_M]);
+    expect(radii).toEqual([...new Set(radii)].sort((one, other) => one - other));
+    expect(radii.map(stepOf)).toEqual(radii.map((_, step) => step));
+  });
+
+  test("is logarithmic: a step is the same part of the radius everywhere", () => {
+    for (let step = 1; step <= STEPS; step++) {
+      const ratio = radiusAt(step) / radiusAt(step - 1);
+      expect(ratio).toBeGreaterThan(1.02);
+      expect(ratio).toBeLessThan(1.11);
+    }
+  });
+
+  test("takes radii that it does not have", () => {
+    expect([stepOf(1), stepOf(1e9), radiusAt(stepOf(1000))]).toEqual([0, STEPS, 1000]);
+  });
+});
+
+describe("words", () => {
+  test("of distances", () => {
+    expect([0.2, 850.4, 999.6, 1240, 9949, 9951, 20_000].map(metres)).toEqual([
+      "0 m",
+      "850 m",
+      "1.0 km",
+      "1.2 km",
+      "9.9 km",
+      "10 km",
+      "20 km",
+    ]);
+    expect([spokenMetres(50), spokenMetres(20_000)]).toEqual(["50 metres", "20 kilometres"]);
+  });
+
+  test("of directions, over the antimeridian and in the plane too", () => {
+    for (const from of [
+      [9.19, 45.46],
+      [179.9999, -16],
+      [-179.9999, 60],
+    ] as Place[]) {
+      for (let bearing = 0; bearing < 360; bearing += 15) {
+        const to = destination(from, 500, (bearing * Math.PI) / 180);
+        expect(Math.abs(((bearing_deg("geodetic", from, to) - bearing + 540) % 360) - 180)).toBeLessThan(0.1);
+      }
+    }
+    expect(bearing_deg("planar", [0, 0], [-3, 0])).toBe(270);
+    expect([0, 22, 23, 90, 200, 338, 359].map(direction)).toEqual(["north", "north", "north-east", "east", "south", "north", "north"]);
+    expect(whereabouts("planar", [0, 0], [300, -300])).toBe("424 m south-east");
+    expect(whereabouts("planar", [0, 0], [0.4, 0])).toBe("here");
+  });
+
+  test("of ages", () => {
+    expect([0, 3000, 61_000, 7_200_000, 3 * 86_400_000].map(ago)).toEqual(["just now", "3 s ago", "1 min ago", "2 h ago", "3 days ago"]);
+  });
+
+  test("of gaps: an alarm that came before its turn is none", () => {
+    expect(gapWords(gap("ahead", 1))).toBeUndefined();
+    expect(gapWords(gap("overflow", 1))).toContain("1 event is missing");
+    expect(gapWords(gap("something new", 3))).toContain("3 events are missing");
+    expect(gapWords(gap("epoch", 0))).not.toContain("0 events");
+  });
+
+  test("of where a condition is wrong", () => {
+    expect(faultAt("expected a value after '<', found '<', at column 12")).toBe(11);
+    expect(faultAt("the text that begins at column 5, found end of text, at column 7; a ' inside")).toBe(6);
+    expect(faultAt("too long")).toBeUndefined();
+  });
+});
+
+describe("an entry", () => {
+  test("has the best of the titles, and the rest as pairs", () => {
+    expect(
+      entry(delivery(1, { type: "fire", name: "Warehouse", road: { name: "A4" }, lanes: [1, 2], open: false, gone: null })),
+    ).toMatchObject({
+      title: "Warehouse",
+      pairs: [
+        ["type", "fire"],
+        ["road.name", "A4"],
+        ["lanes", "1, 2"],
+        ["open", "no"],
+      ],
+      place: [9, 45],
+      alarm: false,
+    });
+    expect(entry(delivery(1, { text: 7 })).title).toBe("7");
+    expect(entry(delivery(1, {}, { key: "bus-7" })).title).toBe("bus-7");
+    expect(entry(delivery(1, { title: "" })).title).toBe("Event");
+  });
+
+  test("is small, of one line, and finds the title behind many properties", () => {
+    const many = Object.fromEntries(Array.from({ length: 250 }, (_, i) => [`p${i}`, "x".repeat(10_000)]));
+    const made = entry(delivery(1, { ...many, type: `line one\nline\u0007two ${"😀".repeat(300)}` }));
+    expect(made.title.startsWith("line one line two 😀")).toBe(true);
+    expect(made.title).not.toMatch(/[\ud800-\udfff]/u);
+    expect(made.pairs.length).toBeLessThanOrEqual(40);
+    expect(JSON.stringify(made).length).toBeLessThan(25_000);
+  });
+
+  test("of what has no attributes is one as well", () => {
+    const message = delivery(1, {});
+    const bare = { ...message, feature: { ...message.feature, properties: null } } as unknown as Delivery;
+    expect(entry(bare)).toMatchObject({ title: "Event", pairs: [] });
+  });
+
+  test("stands for its object where it is live, for itself where it is not", () => {
+    const keys = [
+      delivery(1, {}, { key: "7" }),
+      delivery(2, {}, { key: "7", ttl_s: 5 }),
+      delivery(3, {}, { ttl_s: 5, id: "7" }),
+      delivery(4, {}, { id: "7" }),
+      delivery(5, {}, { id: "7" }),
+    ].map((message) => entry(message).key);
+    expect(keys[0]).toBe(keys[1]);
+    expect(new Set(keys).size).toBe(4);
+  });
+
+  test("of an alarm that is told twice is one", () => {
+    const early = { ...delivery(3, {}, { id: "a", priority: "alarm" }), ahead: true };
+    const again = delivery(9, {}, { id: "a", priority: "alarm" });
+    expect(entry(early)).toMatchObject({ alarm: true, key: entry(again).key });
+  });
+});
+
+describe("the list", () => {
+  test("is newest first, of each object the newest, and bounded", () => {
+    const list = new Entries();
+    for (let i = 1; i <= ENTRIES_MAX + 50; i++) list.add(entry(delivery(i, { type: "x" }), i));
+    expect(list.newestFirst()).toHaveLength(ENTRIES_MAX);
+    expect(list.newestFirst()[0]?.serial).toBe(ENTRIES_MAX + 50);
+    expect(list.newestFirst().at(-1)?.serial).toBe(51);
+    expect(list.add(entry(delivery(900, {}, { key: "k" }), 900))).toMatchObject({ fresh: true, dropped: [entry(delivery(51, {})).key] });
+    list.add(entry(delivery(901, {}), 901));
+    expect(list.add(entry(delivery(902, {}, { key: "k" }), 902))).toEqual({ fresh: false, dropped: [] });
+    expect(
+      list
+        .newestFirst()
+        .map(({ serial }) => serial)
+        .slice(0, 2),
+    ).toEqual([902, 901]);
+  });
+
+  test("begins in the order in which things came, whatever order they were stored in", () => {
+    const stored = [3, 1, 2].map((offset) => entry(delivery(offset, {}), offset));
+    expect(new Entries(stored).newestFirst().map(({ serial }) => serial)).toEqual([3, 2, 1]);
+    expect(new Entries(stored).lastSerial).toBe(3);
+  });
+});
+
+/** A store in memory, with a tap. */
+class Tap implements Store {
+  readonly savings: Saving[] = [];
+  full = false;
+  #wait: Promise<void> = Promise.resolve();
+  open: () => void = () => undefined;
+
+  /** Savings wait until it is opened. */
+  close(): void {
+    this.#wait = new Promise((resolve) => (this.open = resolve));
+  }
+  load(): Promise<{ entries: Entry[]; checkpoint: undefined }> {
+    return Promise.resolve({ entries: [], checkpoint: undefined });
+  }
+  async save(saving: Saving): Promise<void> {
+    await this.#wait;
+    if (this.full) throw new DOMException("full", "QuotaExceededError");
+    this.savings.push(saving);
+  }
+  destroy(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+const NOTHING: { entries: Entry[]; checkpoint: Checkpoint | undefined } = { entries: [], checkpoint: undefined };
+
+describe("the inbox", () => {
+  test("acknowledges what is stored, and not before", async () => {
+    const tap = new Tap();
+    tap.close();
+    const acknowledged: number[] = [];
+    const inbox = new Inbox(tap, NOTHING, () => undefined);
+    for (const offset of [1, 2, 3]) inbox.take(delivery(offset, {}), () => acknowledged.push(offset));
+    await Promise.resolve();
+    expect(acknowledged).toEqual([]);
+    tap.open();
+    await inbox.settled();
+    expect(acknowledged).toEqual([1, 3]);
+    expect(tap.savings.map(({ checkpoint }) => checkpoint.offset)).toEqual([1, 3]);
+    expect(tap.savings.flatMap(({ put }) => put)).toHaveLength(3);
+  });
+
+  test("acknowledges nothing while the store is full, and stores everything when it is not", async () => {
+    const tap = new Tap();
+    tap.full = true;
+    const acknowledged: number[] = [];
+    const inbox = new Inbox(tap, NOTHING, () => undefined);
+    inbox.take(delivery(1, {}), () => acknowledged.push(1));
+    await inbox.settled();
+    expect([acknowledged, inbox.stored.value]).toEqual([[], false]);
+    tap.full = false;
+    inbox.take(delivery(2, {}), () => acknowledged.push(2));
+    await inbox.settled();
+    expect([acknowledged, inbox.stored.value]).toEqual([[2], true]);
+    expect(tap.savings).toMatchObject([{ anew: true, checkpoint: { offset: 2 } }]);
+    expect(tap.savings[0]?.put).toHaveLength(2);
+  });
+
+  test("without a store shows what comes and acknowledges nothing", async () => {
+    const came = vi.fn();
+    const inbox = new Inbox(undefined, NOTHING, came);
+    inbox.take(delivery(1, {}), () => expect.unreachable());
+    await inbox.settled();
+    expect([came.mock.calls.length, inbox.stored.value]).toEqual([1, false]);
+  });
+
+  test("goes back in no session, and begins anew in another", async () => {
+    const inbox = new Inbox(new Tap(), { entries: [], checkpoint: { epoch: "a", offset: 7 } }, () => undefined);
+    inbox.take({ ...delivery(6, {}, { priority: "alarm" }), ahead: true }, () => undefined);
+    expect(inbox.checkpoint).toEqual({ epoch: "a", offset: 7 });
+    inbox.take({ ...gap("epoch", 0), epoch: "b", from: 1, to: 0 }, () => undefined);
+    expect(inbox.checkpoint).toEqual({ epoch: "b", offset: 0 });
+    await inbox.settled();
+  });
+
+  test("tells of an object once, and drops from the store what the list drops", async () => {
+    const tap = new Tap();
+    const came = vi.fn();
+    const inbox = new Inbox(tap, NOTHING, came);
+    for (let i = 1; i <= ENTRIES_MAX + 10; i++) inbox.take(delivery(i, {}), () => undefined);
+    for (let i = 0; i < 5; i++) inbox.take(delivery(1000 + i, {}, { key: "bus" }), () => undefined);
+    await inbox.settled();
+    expect(came).toHaveBeenCalledTimes(ENTRIES_MAX + 11);
+    const stored = new Set<string>();
+    for (const { put, remove } of tap.savings) {
+      for (const key of remove) stored.delete(key);
+      for (const { key } of put) stored.add(key);
+    }
+    expect(stored.size).toBe(ENTRIES_MAX);
+  });
+});
+
+describe("interests", () => {
+  test("become one filter each, the own condition last", () => {
+    const slow = toggled(EVERYTHING, "speed < 10");
+    const both = toggled(slow, "free = TRUE");
+    expect(JSON.parse(JSON.stringify(subscriptionOf({ ...both, own: " a = 1 ", ownOn: true }, 500)))).toEqual({
+      filters: [
+        { area: { radius_m: 500 }, where: "speed < 10" },
+        { area: { radius_m: 500 }, where: "free = TRUE" },
+        { area: { radius_m: 500 }, where: " a = 1 " },
+      ],
+      durable: true,
+    });
+    expect(toggled(both, "speed < 10").conditions).toEqual(["free = TRUE"]);
+  });
+
+  test("are everything where nothing is chosen", () => {
+    for (const choice of [EVERYTHING, { ...EVERYTHING, own: "a = 1" }, { ...EVERYTHING, own: " ", ownOn: true }]) {
+      expect(isEverything(choice)).toBe(true);
+      expect(JSON.parse(JSON.stringify(subscriptionOf(choice, 50)))).toEqual({ filters: [{ area: { radius_m: 50 } }], durable: true });
+    }
+  });
+
+  test("that the broker does not offer any more are left out", () => {
+    const choice = { ...EVERYTHING, conditions: ["a = 1", "b = 2"] };
+    expect(offered(choice, [{ label: "B", where: "b = 2" }]).conditions).toEqual(["b = 2"]);
+  });
+});
+
+test("a voice says alarms at once and few words of the rest", () => {
+  vi.useFakeTimers();
+  const announcer = new Announcer("planar", () => [0, 0]);
+  const of = (title: string, alarm = false): Entry => ({ ...entry(delivery(1, { title })), place: [0, 200], alarm });
+  for (const title of ["one", "two", "three", "four"]) announcer.came(of(title));
+  announcer.came(of("fire", true));
+  expect([announcer.news.value, announcer.alarm.value]).toEqual(["", "Alarm: fire, 200 m north"]);
+  vi.advanceTimersByTime(4000);
+  expect(announcer.news.value).toBe("New: one, 200 m north; two, 200 m north; and 2 more");
+  vi.useRealTimers();
+});
