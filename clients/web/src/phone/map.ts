@@ -41,8 +41,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   const { map, plane } = base;
   addCircle(base, "reach", "--map-area", 0.1);
   addCircle(base, "accuracy", "--map-client", 0.18);
-  const points = new Points("came", LOOKS, base.colour);
-  map.addLayer(points);
+  const points = new Points(LOOKS).addTo(base);
 
   // Until the person moves the map it keeps the circle in sight.
   let following = true;
