@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 
+import { middleOf } from "../../src/shared/map/bounds.js";
+import { parts } from "../../src/shared/map/colour.js";
 import { gridLines, stepOf } from "../../src/shared/map/grid.js";
 import { circleRing, destination, distance_m, planeOf, type Place } from "../../src/shared/map/plane.js";
 
@@ -43,4 +45,21 @@ test("a grid has a dozen lines at most of a round step", () => {
   expect([stepOf(360), stepOf(1), stepOf(0.5), stepOf(0.011)]).toEqual([50, 0.1, 0.05, 0.001]);
   const { geometry } = gridLines([113, 22, 114, 23]);
   expect(geometry.type).toBe("MultiLineString");
+});
+
+test("bounds leave out what lies far out, and nothing of a few places", () => {
+  const places = Array.from({ length: 200 }, (_, index): Place => [index / 100, 50 - index / 100]);
+  expect(middleOf([...places, [170, -80]])).toEqual([0.02, 48.02, 1.98, 49.98]);
+  expect(middleOf([[9, 45]])).toEqual([9, 45, 9, 45]);
+  expect(
+    middleOf([
+      [9, 46],
+      [8, 47],
+    ]),
+  ).toEqual([8, 46, 9, 47]);
+});
+
+test("colours are read as they are written and as a build shortens them", () => {
+  expect(parts("#ff8000")).toEqual([1, expect.closeTo(0.502, 3), 0, 1]);
+  expect(parts("#f80")).toEqual(parts("#ff8800"));
 });

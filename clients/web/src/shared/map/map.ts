@@ -15,6 +15,7 @@ import {
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?worker&url";
 
 import { brokerUrl, type PageSettings } from "../pages.js";
+import { middleOf } from "./bounds.js";
 import { parts, type Colour } from "./colour.js";
 import { gridLines } from "./grid.js";
 import { planeOf, type Plane } from "./plane.js";
@@ -28,7 +29,7 @@ export interface BaseMap {
   onTheme(paint: () => void): () => void;
   /** Replaces the data of a source. */
   setData(source: string, data: FeatureCollection | Feature): void;
-  /** West, south, east, north of the base map; absent where there is none. */
+  /** West, south, east, north of the base map, but for what lies far out; absent where there is none. */
   readonly bounds: Promise<[number, number, number, number] | undefined>;
   remove(): void;
 }
@@ -124,17 +125,7 @@ async function loadBaseMap(map: MapLibreMap, plane: Plane): Promise<[number, num
     const response = await fetch(new URL("base-map.json", brokerUrl));
     if (!response.ok) return undefined;
     const document = (await response.json()) as (FeatureCollection | Feature | Geometry) & { attribution?: unknown };
-    const bounds: [number, number, number, number] = [180, 90, -180, -90];
-    const lines = linesOf(document).map((line) =>
-      line.map((place) => {
-        const [lon, lat] = plane.toMap([place[0] ?? 0, place[1] ?? 0]);
-        bounds[0] = Math.min(bounds[0], lon);
-        bounds[1] = Math.min(bounds[1], lat);
-        bounds[2] = Math.max(bounds[2], lon);
-        bounds[3] = Math.max(bounds[3], lat);
-        return [lon, lat];
-      }),
-    );
+    const lines = linesOf(document).map((line) => line.map((place) => plane.toMap([place[0] ?? 0, place[1] ?? 0])));
     if (lines.length === 0) return undefined;
     const feature: Feature = { type: "Feature", properties: {}, geometry: { type: "MultiLineString", coordinates: lines } };
     void map.getSource<GeoJSONSource>("base")?.setData(feature);
@@ -142,7 +133,7 @@ async function loadBaseMap(map: MapLibreMap, plane: Plane): Promise<[number, num
       const plain = document.attribution.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
       map.addControl(new AttributionControl({ compact: true, customAttribution: plain }), "bottom-right");
     }
-    return bounds;
+    return middleOf(lines.flat());
   } catch {
     return undefined; // The grid has to do.
   }
