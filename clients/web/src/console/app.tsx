@@ -1,0 +1,159 @@
+// The frame: a bar, the map, and a panel with tabs or what was opened.
+
+import { useEffect, useRef } from "preact/hooks";
+
+import { ClientDetail } from "./clients/client.js";
+import { ClientsTab } from "./clients/clients.js";
+import { useConsole } from "./context.js";
+import { LiveTab } from "./live/tab.js";
+import { MapPart } from "./map/map.js";
+import type { Detail, Tab } from "./model.js";
+import { TokenDialog } from "./token/dialog.js";
+import { TryTab } from "./try/tab.js";
+import { ChoiceDetail } from "./why/choice.js";
+import { EventDetail } from "./why/event.js";
+import { EventName } from "./why/name.js";
+
+const TABS: readonly (readonly [Tab, string])[] = [
+  ["live", "Live"],
+  ["clients", "Clients"],
+  ["try", "Try"],
+];
+
+export function App() {
+  const { details } = useConsole();
+  const detail = details.value.at(-1);
+  return (
+    <div class="console">
+      <Bar />
+      <main class="map">
+        <MapPart />
+      </main>
+      <aside class="panel" aria-label="Panel">
+        <Tabs />
+        {detail === undefined ? <Panel /> : <Opened key={details.value.length} detail={detail} />}
+      </aside>
+      <TokenDialog />
+    </div>
+  );
+}
+
+const LINKS = { connecting: "Connecting", ready: "Connected", lost: "Connection lost", refused: "Not permitted" };
+
+function Bar() {
+  const { live, figures, settings, access } = useConsole();
+  const { state, why } = live.link.value;
+  const stats = figures.shown.value?.stats;
+  const { sub } = access.claims.value ?? {};
+  return (
+    <header class="bar">
+      <h1>nearcast</h1>
+      <p role="status" class={`link ${state}`} data-state={state} title={why}>
+        <span class="mark" aria-hidden="true" />
+        <span>
+          {LINKS[state]}
+          {why !== undefined && state !== "ready" && <span class="reason">: {why}</span>}
+        </span>
+      </p>
+      <p class="facts quiet">
+        {stats !== undefined && <span title={stats.engine_why}>engine {stats.engine}</span>}
+        <span>{settings.world} world</span>
+      </p>
+      {(settings.tokens || access.token.value !== undefined) && (
+        <button type="button" onClick={() => access.ask()}>
+          {access.token.value === undefined ? "Give a token" : sub === undefined ? "Token" : "Token: "}
+          {sub !== undefined && <bdi>{sub}</bdi>}
+        </button>
+      )}
+    </header>
+  );
+}
+
+function Tabs() {
+  const console = useConsole();
+  const { tab, details } = console;
+  const list = useRef<HTMLDivElement>(null);
+  const step = (by: number): void => {
+    const at = TABS.findIndex(([name]) => name === tab.value);
+    const [next] = TABS[(at + by + TABS.length) % TABS.length] ?? ["live"];
+    console.go(next);
+    list.current?.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
+  };
+  return (
+    <div
+      class="tabs"
+      role="tablist"
+      aria-label="Views"
+      ref={list}
+      onKeyDown={(event) => {
+        if (event.key === "ArrowRight") step(1);
+        else if (event.key === "ArrowLeft") step(-1);
+      }}
+    >
+      {TABS.map(([name, label]) => (
+        <button
+          key={name}
+          type="button"
+          role="tab"
+          id={`tab-${name}`}
+          aria-selected={tab.value === name}
+          aria-controls={tab.value === name && details.value.length === 0 ? "panel" : undefined}
+          tabIndex={tab.value === name ? 0 : -1}
+          onClick={() => console.go(name)}
+        >
+          {label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Panel() {
+  const { tab } = useConsole();
+  return (
+    <div class="content" id="panel" role="tabpanel" aria-labelledby={`tab-${tab.value}`} tabIndex={-1}>
+      {tab.value === "live" ? <LiveTab /> : tab.value === "clients" ? <ClientsTab /> : <TryTab />}
+    </div>
+  );
+}
+
+function Opened({ detail }: { readonly detail: Detail }) {
+  const console = useConsole();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  const back = (): void => {
+    console.back();
+    requestAnimationFrame(() => document.querySelector<HTMLElement>("#panel, .opened h2")?.focus());
+  };
+  return (
+    <section
+      class="content opened"
+      aria-labelledby="opened"
+      onKeyDown={(event) => {
+        if (event.key === "Escape" && !event.defaultPrevented) back();
+      }}
+    >
+      <div class="title">
+        <button type="button" onClick={back}>
+          <span aria-hidden="true">←</span> Back
+        </button>
+        <h2 id="opened" tabIndex={-1} ref={heading}>
+          {detail.kind === "event" ? (
+            <EventName feature={detail.feature} />
+          ) : detail.kind === "client" ? (
+            <bdi>{detail.client}</bdi>
+          ) : (
+            "Several are here"
+          )}
+        </h2>
+      </div>
+      {detail.kind === "event" ? (
+        <EventDetail feature={detail.feature} />
+      ) : detail.kind === "client" ? (
+        <ClientDetail client={detail.client} />
+      ) : (
+        <ChoiceDetail detail={detail} />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,152 @@
+// A client that was opened: its state and its subscriptions.
+
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { SubscriptionDocument } from "nearcast";
+
+import { reasonOf, statusOf } from "../access.js";
+import { useConsole } from "../context.js";
+import { areaWords, shapesOf } from "../map/areas.js";
+import { WhyForm } from "../why/form.js";
+import { metres, span } from "../words.js";
+import { stateOf } from "./list.js";
+import { activityWords } from "./subscription.js";
+
+const EVERY_MS = 3000;
+
+export function ClientDetail({ client }: { readonly client: string }) {
+  const { clients, view } = useConsole();
+  const documents = useSignal<readonly SubscriptionDocument[] | undefined>(undefined);
+  const problem = useSignal<string | undefined>(undefined);
+  const listed = clients.list.value.find((each) => each.client === client);
+  const place = clients.placeOf(client);
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
+    const look = async (): Promise<void> => {
+      try {
+        documents.value = await clients.subscriptionsOf(client, stop.signal);
+        problem.value = undefined;
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        problem.value =
+          statusOf(error) === 403
+            ? "This token does not permit to see its subscriptions: it takes the scope admin, or a token of its own."
+            : reasonOf(error);
+      }
+      timer = setTimeout(() => void look(), EVERY_MS);
+    };
+    void look();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [client]);
+  useSignalEffect(() => {
+    const map = view.value;
+    if (map === undefined) return;
+    const at = clients.placeOf(client);
+    map.draw(
+      "chosen",
+      (documents.value ?? []).flatMap(({ filters }) => filters.flatMap(({ area }) => shapesOf(map.base.plane, area, at))),
+    );
+  });
+  const follows = documents.value?.some(({ filters }) =>
+    filters.some(({ area }) => area !== undefined && areaWords(area, metres).includes("the client")),
+  );
+  return (
+    <>
+      {listed !== undefined && (
+        <dl class="pairs">
+          <dt>state</dt>
+          <dd>
+            <span class={`state ${stateOf(listed).word.replace(" ", "-")}`}>{stateOf(listed).word}</span>{" "}
+            <span class="quiet">{stateOf(listed).why}</span>
+          </dd>
+          <dt>connections</dt>
+          <dd class="numbers">{listed.connections}</dd>
+          <dt>behind</dt>
+          <dd class="numbers">{listed.behind}</dd>
+          {listed.durable && (
+            <>
+              <dt>kept for it</dt>
+              <dd class="numbers">{listed.kept_matches}</dd>
+            </>
+          )}
+          {listed.silence_ms !== undefined && (
+            <>
+              <dt>last heard</dt>
+              <dd class="numbers">{span(listed.silence_ms / 1000)} ago</dd>
+            </>
+          )}
+          <dt>position</dt>
+          <dd>
+            {place === undefined ? (
+              <span class="quiet">not shown (privacy.round_m), or none was told</span>
+            ) : (
+              <>
+                rounded: the middle of the cell that it is in{" "}
+                <button type="button" class="small" onClick={() => view.value?.goTo(place)}>
+                  Show
+                </button>
+              </>
+            )}
+          </dd>
+        </dl>
+      )}
+      <section aria-labelledby="subscriptions">
+        <h3 id="subscriptions">Subscriptions</h3>
+        {problem.value !== undefined && <p class="warn">{problem.value}</p>}
+        {documents.value === undefined && problem.value === undefined && <p class="quiet">Asking…</p>}
+        {documents.value?.length === 0 && <p class="quiet">It has none.</p>}
+        {follows === true && (
+          <p class="quiet">
+            {place === undefined
+              ? "Areas around the client are not drawn: its position is not shown."
+              : "Areas around the client are drawn around its rounded position."}
+          </p>
+        )}
+        <ul class="list">
+          {documents.value?.map((document) => (
+            <SubscriptionItem key={document.id} document={document} />
+          ))}
+        </ul>
+      </section>
+      {documents.value !== undefined && documents.value.length > 0 && (
+        <section aria-labelledby="why">
+          <h3 id="why">Why does it get an event, or not?</h3>
+          <WhyForm client={client} />
+        </section>
+      )}
+    </>
+  );
+}
+
+function SubscriptionItem({ document: { id, filters, on, durable, overflow, activity } }: { readonly document: SubscriptionDocument }) {
+  const { quiet, text } = activityWords(activity, Date.now());
+  const told = on.length === 1 && on[0] === "event" ? "each event" : on.join(" and ");
+  return (
+    <li class="subscription">
+      <h4>
+        <bdi>{id}</bdi>
+      </h4>
+      <ul>
+        {filters.map(({ area, where }, index) => (
+          <li key={index}>
+            {areaWords(area, metres)}
+            {where !== undefined && (
+              <code class="where">
+                <bdi>{where}</bdi>
+              </code>
+            )}
+          </li>
+        ))}
+      </ul>
+      <p class={quiet ? "warn" : "quiet"}>{text}</p>
+      <p class="quiet">
+        {told}
+        {durable && ", durable"}, {overflow}
+      </p>
+    </li>
+  );
+}

@@ -1,0 +1,180 @@
+// The broker's clients, their subscriptions, and both on the map.
+
+import { effect, signal } from "@preact/signals";
+import type { Feature } from "geojson";
+import type { SubscriptionDocument } from "nearcast";
+
+import type { Place } from "../../shared/map/plane.js";
+import { reasonOf, statusOf, type Access } from "../access.js";
+import { shapesOf } from "../map/areas.js";
+import type { MapView } from "../map/view.js";
+
+/** A client as `GET /v1/clients` shows it. */
+export interface ClientShown {
+  readonly client: string;
+  readonly tenant?: string;
+  readonly connections: number;
+  readonly subscriptions: number;
+  readonly durable: boolean;
+  readonly behind: number;
+  readonly waiting_frames: number;
+  readonly kept_matches: number;
+  readonly silence_ms?: number;
+  readonly position?: readonly number[];
+}
+
+/** Asking costs each engine a look at all of its clients: often while somebody looks at them, else seldom. */
+const SEEN_MS = 3000;
+const UNSEEN_MS = 15_000;
+const LISTED = 1000;
+/** Clients whose subscriptions are fetched beside each other. */
+const AT_ONCE = 4;
+/** Areas around clients are drawn up to so many; more would hide the map. */
+const FOLLOWING = 300;
+/** Areas that stay are drawn up to so many, and subscriptions are fetched up to so many. */
+const STILL = 2000;
+const FETCHED = 20_000;
+/** A connection that was heard of since then is not called silent: the broker pings more often. */
+const SILENT_MS = 30_000;
+
+export class Clients {
+  readonly list = signal<readonly ClientShown[]>([]);
+  readonly more = signal(false);
+  /** Why there is no list. */
+  readonly why = signal<string | undefined>(undefined);
+  /** Somebody looks at the list. */
+  readonly seen = signal(false);
+  /** Shapes and clients that the map shows. */
+  readonly areas = signal(0);
+  readonly places = signal(0);
+  /** There are more areas around clients in sight than are drawn. */
+  readonly tooMany = signal(false);
+  readonly #access: Access;
+  /** By client; of at most as many as are listed. */
+  readonly #subscriptions = new Map<string, { readonly count: number; readonly documents: readonly SubscriptionDocument[] }>();
+  #view: MapView | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #refused: { readonly token: string | undefined } | undefined;
+  #looking = false;
+
+  constructor(access: Access) {
+    this.#access = access;
+    effect(() => {
+      // Who opens the list wants to see it now.
+      if (this.seen.value) void this.#look();
+    });
+    void this.#look();
+  }
+
+  show(view: MapView): void {
+    this.#view = view;
+    view.base.map.on("moveend", () => this.#draw());
+    this.#place();
+    this.#draw();
+  }
+
+  /** A client's subscriptions as they are now. */
+  async subscriptionsOf(client: string, signal?: AbortSignal): Promise<readonly SubscriptionDocument[]> {
+    const path = `v1/clients/${encodeURIComponent(client)}/subscriptions`;
+    return (await this.#access.call(path, signal === undefined ? {} : { signal })) as readonly SubscriptionDocument[];
+  }
+
+  /** About where a client is; `undefined` where that is not shown. */
+  placeOf(client: string): Place | undefined {
+    const [x, y] = this.list.value.find((each) => each.client === client)?.position ?? [];
+    return x === undefined || y === undefined ? undefined : [x, y];
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    clearTimeout(this.#timer);
+    const token = this.#access.token.peek();
+    if (!document.hidden && this.#access.usable.peek() && (this.#refused === undefined || this.#refused.token !== token)) {
+      try {
+        const { clients, next } = (await this.#access.call(`v1/clients?limit=${LISTED}`)) as { clients: ClientShown[]; next?: string };
+        this.list.value = clients;
+        this.more.value = next !== undefined;
+        this.why.value = undefined;
+        this.#refused = undefined;
+        this.#place();
+        await this.#fetch(clients);
+        this.#draw();
+      } catch (error) {
+        const refused = statusOf(error) === 403;
+        if (refused) this.#refused = { token };
+        if (refused) this.list.value = [];
+        this.why.value = refused
+          ? "This token does not permit to list clients: that takes the scope admin without a tenant. Its own client can be opened by name."
+          : `There is no list now: ${reasonOf(error)}.`;
+      }
+    }
+    this.#looking = false;
+    this.#timer = setTimeout(() => void this.#look(), this.seen.peek() ? SEEN_MS : UNSEEN_MS);
+  }
+
+  /** Fetches the subscriptions of those who have others than before, a few at a time. */
+  async #fetch(clients: readonly ClientShown[]): Promise<void> {
+    const listed = new Set(clients.map(({ client }) => client));
+    for (const client of this.#subscriptions.keys()) if (!listed.has(client)) this.#subscriptions.delete(client);
+    let fetched = 0;
+    const waiting = clients.filter(({ client, subscriptions, tenant }) => {
+      fetched += subscriptions;
+      // Of another tenant an admin without one sees the names alone.
+      return tenant === undefined && fetched <= FETCHED && (this.#subscriptions.get(client)?.count ?? 0) !== subscriptions;
+    });
+    const worker = async (): Promise<void> => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const { client, subscriptions: count } = next;
+        try {
+          this.#subscriptions.set(client, { count, documents: await this.subscriptionsOf(client) });
+        } catch (error) {
+          if (statusOf(error) !== 403) throw error;
+          this.#subscriptions.set(client, { count, documents: [] });
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  }
+
+  #place(): void {
+    if (this.#view !== undefined) this.places.value = this.#view.putClients(this.list.value);
+  }
+
+  #draw(): void {
+    const view = this.#view;
+    if (view === undefined) return;
+    const still: Feature[] = [];
+    const following: Feature[] = [];
+    for (const { client, position: [x, y] = [] } of this.list.value) {
+      const around: Place | undefined = x === undefined || y === undefined ? undefined : [x, y];
+      for (const { filters } of this.#subscriptions.get(client)?.documents ?? []) {
+        for (const { area } of filters) {
+          const follows = area !== undefined && "radius_m" in area && !("center" in area) && !("corridor" in area);
+          if (follows && (around === undefined || !view.sees(around) || following.length > FOLLOWING)) continue;
+          if (!follows && still.length >= STILL) continue;
+          (follows ? following : still).push(...shapesOf(view.base.plane, area, around));
+        }
+      }
+    }
+    this.tooMany.value = following.length > FOLLOWING;
+    const shapes = this.tooMany.value ? still : [...still, ...following];
+    this.areas.value = shapes.length;
+    view.draw("areas", shapes);
+  }
+}
+
+/** What a client is at, in a word with its reason. */
+export function stateOf({ connections, behind, waiting_frames, kept_matches, silence_ms }: ClientShown): {
+  readonly word: "connected" | "slow" | "away" | "not connected";
+  readonly why: string;
+} {
+  if (connections === 0) {
+    return kept_matches > 0 ? { word: "away", why: `${kept_matches} kept for it` } : { word: "not connected", why: "nobody reads for it" };
+  }
+  if (behind > 0 || waiting_frames > 0) return { word: "slow", why: `${Math.max(behind, waiting_frames)} deliveries wait` };
+  return {
+    word: "connected",
+    why: silence_ms === undefined || silence_ms < SILENT_MS ? "" : `silent for ${Math.round(silence_ms / 1000)} s`,
+  };
+}

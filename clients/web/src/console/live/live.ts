@@ -1,0 +1,207 @@
+// The console as a client of the broker: its session, its subscription of everything, and what came of it.
+
+import { signal } from "@preact/signals";
+import { Closed, connect, ProblemError, type Message, type Session, type Subscription } from "nearcast";
+
+import { brokerUrl } from "../../shared/pages.js";
+import { reasonOf, statusOf, type Access } from "../access.js";
+import { Attributes } from "./attributes.js";
+import { Feed, type FeedRow } from "./feed.js";
+import { Objects, type Seen } from "./objects.js";
+
+/** What the connection is at, in a word for machines and a sentence for people. */
+export interface Link {
+  readonly state: "connecting" | "ready" | "lost" | "refused";
+  readonly why?: string;
+}
+
+/** What shows points: the map, when it is there. */
+export interface Shown {
+  put(seen: Seen): void;
+  remove(id: string): void;
+  clear(): void;
+}
+
+/** Counters are looked at so often. */
+const LOOK_MS = 500;
+/** Of so many events a second the attributes are learnt. */
+const LEARNT = 50;
+/** A session that ended for another reason than its token is tried again after so long. */
+const AGAIN_MS = 2000;
+/** The code of a close for a token whose time is over. */
+const TOKEN_ENDED = 4401;
+
+export class Live {
+  readonly #access: Access;
+  readonly link = signal<Link>({ state: "connecting" });
+  readonly rows = signal<readonly FeedRow[]>([]);
+  readonly paused = signal(false);
+  /** Points that are there. */
+  readonly points = signal(0);
+  /** Events that came to the console a second. */
+  readonly came_per_s = signal(0);
+  /** Events that the console was too slow for, or that were lost on the way, since the page was opened. */
+  readonly missed = signal(0);
+  readonly attributes = new Attributes();
+  readonly objects: Objects;
+  /** Told of each event, and whether the draft's subscription had it. */
+  readonly draft = signal<string | undefined>(undefined);
+  readonly draftMatches = signal(0);
+  readonly #feed = new Feed();
+  readonly #everything: string;
+  #shown: Shown | undefined;
+  #session: Session | undefined;
+  #came = 0;
+  #matched = 0;
+  #learnt = 0;
+  #looked_ms = performance.now();
+
+  constructor(access: Access, object: string | undefined) {
+    this.#access = access;
+    this.#everything = `console-${access.tab}`;
+    this.objects = new Objects(object);
+    setInterval(() => this.#look(), LOOK_MS);
+    void this.#run();
+  }
+
+  /** Shows all points there are, and those that come. */
+  show(shown: Shown): void {
+    this.#shown = shown;
+    for (const seen of this.objects.newest().reverse()) shown.put(seen);
+  }
+
+  /** Events of one value of this attribute are one object from now on. */
+  tellApartBy(attribute: string | undefined): void {
+    this.objects.tellApartBy(attribute);
+    this.#shown?.clear();
+    this.points.value = 0;
+  }
+
+  /** Says of a point whether the draft has it. */
+  mark(id: string, matched: boolean): void {
+    const seen = this.objects.mark(id, matched);
+    if (seen !== undefined) this.#shown?.put(seen);
+  }
+
+  /** Nothing is marked any more. */
+  unmark(): void {
+    for (const seen of this.objects.newest()) if (seen.matched) this.mark(seen.id, false);
+    this.#matched = 0;
+    this.draftMatches.value = 0;
+  }
+
+  /** Makes the draft's subscription, which is made again on each connection, and ends the one before. Throws what the broker refuses. */
+  async subscribe(id: string | undefined, subscription: Subscription): Promise<void> {
+    const before = this.draft.value;
+    this.draft.value = id;
+    const session = this.#session;
+    if (session === undefined) return;
+    if (before !== undefined) void session.unsubscribe(before).catch(() => undefined); // It may be gone with its connection.
+    if (id !== undefined) await session.subscribe(id, subscription);
+  }
+
+  async #run(): Promise<never> {
+    for (;;) {
+      const stop = new AbortController();
+      const given = this.#access.given.peek();
+      const unsubscribe = this.#access.given.subscribe((now) => {
+        if (now !== given) stop.abort(new Error("another token"));
+      });
+      const changed = new Promise<void>((resolve) => {
+        stop.signal.addEventListener("abort", () => resolve());
+      });
+      try {
+        if (this.#access.usable.peek()) await this.#conversation(stop.signal);
+        else this.link.value = { state: "refused", why: "it takes a token" };
+        await changed;
+      } catch (error) {
+        if (!stop.signal.aborted) await this.#ended(error, changed);
+      } finally {
+        unsubscribe();
+      }
+    }
+  }
+
+  /** Says why the session is over, and waits until there is a point in another one. */
+  async #ended(error: unknown, changed: Promise<void>): Promise<void> {
+    const problem = error instanceof Error && error.cause instanceof ProblemError ? error.cause : error;
+    const status = error instanceof Closed && error.code === TOKEN_ENDED ? 401 : statusOf(problem);
+    const why = reasonOf(problem);
+    if (status === 401) {
+      this.link.value = { state: "refused", why };
+      this.#access.refused(why);
+      await changed;
+    } else if (status === 403) {
+      this.link.value = { state: "refused", why: `This token does not permit to see events: ${why}` };
+      await changed;
+    } else {
+      this.link.value = { state: "lost", why };
+      await Promise.race([changed, new Promise((resolve) => setTimeout(resolve, AGAIN_MS))]);
+    }
+  }
+
+  async #conversation(signal: AbortSignal): Promise<void> {
+    const token = this.#access.token.value;
+    const session = await connect({
+      url: brokerUrl,
+      client: this.#access.client.value,
+      ...(token === undefined ? {} : { token }),
+      // What is kept for a client of this name is for whoever works under it, not for who looks on.
+      ack: "manual",
+      inbox: 5000,
+      connectTimeout_s: 86_400,
+      signal,
+      onConnection: (change) => {
+        if (change.state === "ready") this.link.value = { state: "ready" };
+        else if (change.state === "lost") this.link.value = { state: "lost", why: reasonOf(change.error) };
+        else if (change.state === "connecting" && this.link.value.state !== "lost") this.link.value = { state: "connecting" };
+      },
+      onProblem: (problem) => {
+        this.link.value = { state: "lost", why: reasonOf(problem) };
+      },
+    });
+    this.#session = session;
+    try {
+      await session.subscribe(this.#everything, { filters: [{}], overflow: "keep-latest" });
+      for await (const message of session) this.#take(message);
+    } finally {
+      this.#session = undefined;
+      this.draft.value = undefined;
+      void session.close({ timeout_s: 1 });
+    }
+  }
+
+  #take(message: Message): void {
+    if (message.kind === "gap") {
+      // An alarm before its turn is no loss.
+      if (message.reason !== "ahead") this.missed.value += message.count;
+      return;
+    }
+    const draft = this.draft.value;
+    const matched = draft !== undefined && message.subscriptions.includes(draft);
+    if (!matched && !message.subscriptions.includes(this.#everything)) return;
+    this.#came += 1;
+    if (matched) this.#matched += 1;
+    const now_ms = performance.now();
+    const { seen, gone } = this.objects.put(message.feature, matched, now_ms);
+    if (gone !== undefined) this.#shown?.remove(gone);
+    this.#shown?.put(seen);
+    if (!this.paused.value) this.#feed.offer(seen.feature, matched, now_ms);
+    if (this.#learnt < LEARNT) {
+      this.#learnt += 1;
+      this.attributes.learn(seen.feature.properties);
+    }
+  }
+
+  #look(): void {
+    const now_ms = performance.now();
+    for (const id of this.objects.sweep(now_ms)) this.#shown?.remove(id);
+    this.came_per_s.value = (this.#came * 1000) / (now_ms - this.#looked_ms);
+    this.#looked_ms = now_ms;
+    this.#came = 0;
+    this.#learnt = 0;
+    this.points.value = this.objects.size;
+    this.draftMatches.value = this.#matched;
+    if (!this.paused.value) this.rows.value = this.#feed.rows;
+  }
+}

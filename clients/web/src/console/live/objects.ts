@@ -1,0 +1,124 @@
+// What the map shows of events: the newest of each object, and events of their own for a while.
+
+import type { DeliveredFeature } from "nearcast";
+
+import type { Place } from "../../shared/map/plane.js";
+
+/** Bounds of what is kept. */
+export const BOUNDS = {
+  /** Points at most; the one not heard of for longest goes. */
+  points: 20_000,
+  /** An object that nobody has spoken of for so long goes. */
+  object_ms: 600_000,
+  /** An event of its own goes after so long. */
+  event_ms: 60_000,
+};
+
+/** The newest event of an object, or an event of its own. */
+export interface Seen {
+  /** Of its point on the map. */
+  readonly id: string;
+  /** Of its object; `undefined` for an event that has none. */
+  readonly object: string | undefined;
+  readonly feature: DeliveredFeature;
+  readonly place: Place;
+  readonly seen_ms: number;
+  readonly ends_ms: number;
+  /** Whether the draft's subscription had it. */
+  readonly matched: boolean;
+}
+
+/** How far a point has faded: 0 is fresh, 2 is about to go. */
+export function stageOf({ seen_ms, ends_ms }: Seen, now_ms: number): 0 | 1 | 2 {
+  const part = (now_ms - seen_ms) / (ends_ms - seen_ms);
+  return part < 1 / 3 ? 0 : part < 2 / 3 ? 1 : 2;
+}
+
+/** The member of nested properties with this dotted name. */
+export function attributeOf(properties: Readonly<Record<string, unknown>> | null | undefined, name: string): unknown {
+  if (properties === null || properties === undefined) return undefined;
+  if (Object.hasOwn(properties, name)) return properties[name];
+  let value: unknown = properties;
+  for (const part of name.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Record<string, unknown>)[part];
+  }
+  return value;
+}
+
+/** Points by their ids, in the order in which they were heard of. */
+export class Objects {
+  readonly #bounds: typeof BOUNDS;
+  readonly #seen = new Map<string, Seen>();
+  #attribute: string | undefined;
+  #events = 0;
+
+  constructor(attribute: string | undefined, bounds = BOUNDS) {
+    this.#attribute = attribute;
+    this.#bounds = bounds;
+  }
+
+  get size(): number {
+    return this.#seen.size;
+  }
+
+  get attribute(): string | undefined {
+    return this.#attribute;
+  }
+
+  get(id: string): Seen | undefined {
+    return this.#seen.get(id);
+  }
+
+  /** The newest first. */
+  newest(): Seen[] {
+    return [...this.#seen.values()].reverse();
+  }
+
+  /** Takes an event; tells what is there now, and which point had to go for it. */
+  put(feature: DeliveredFeature, matched: boolean, now_ms: number): { readonly seen: Seen; readonly gone: string | undefined } {
+    const object = this.#objectOf(feature);
+    const id = object ?? `e${this.#events++}`;
+    const life_ms = feature.ttl_s !== undefined ? feature.ttl_s * 1000 : Infinity;
+    const stay_ms = object === undefined ? this.#bounds.event_ms : this.#bounds.object_ms;
+    const [x, y] = feature.geometry.coordinates;
+    const seen: Seen = { id, object, feature, place: [x, y], seen_ms: now_ms, ends_ms: now_ms + Math.min(life_ms, stay_ms), matched };
+    this.#seen.delete(id); // So that it goes to the end.
+    this.#seen.set(id, seen);
+    if (this.#seen.size <= this.#bounds.points) return { seen, gone: undefined };
+    const [oldest] = this.#seen.keys();
+    if (oldest !== undefined) this.#seen.delete(oldest);
+    return { seen, gone: oldest };
+  }
+
+  /** Says of what is there whether the draft has it. */
+  mark(id: string, matched: boolean): Seen | undefined {
+    const before = this.#seen.get(id);
+    if (before === undefined || before.matched === matched) return before;
+    const seen = { ...before, matched };
+    this.#seen.set(id, seen);
+    return seen;
+  }
+
+  /** Takes away whose time is over, and returns their ids. */
+  sweep(now_ms: number): string[] {
+    const gone: string[] = [];
+    for (const [id, { ends_ms }] of this.#seen) if (ends_ms <= now_ms) gone.push(id);
+    for (const id of gone) this.#seen.delete(id);
+    return gone;
+  }
+
+  /** Tells objects apart by another attribute from now on; what is there goes. */
+  tellApartBy(attribute: string | undefined): void {
+    this.#attribute = attribute;
+    this.#seen.clear();
+  }
+
+  /** A key, the attribute's value, or the id of a live event: name spaces of their own. */
+  #objectOf({ key, id, ttl_s, properties }: DeliveredFeature): string | undefined {
+    if (key !== undefined) return `k${key}`;
+    const value = this.#attribute === undefined ? undefined : attributeOf(properties, this.#attribute);
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return `a${value}`;
+    return ttl_s === undefined ? undefined : `i${id}`;
+  }
+}

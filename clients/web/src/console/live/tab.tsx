@@ -1,0 +1,173 @@
+// What happens now: figures, and the newest events.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+
+import { useConsole } from "../context.js";
+import { EventName, EventSummary } from "../why/name.js";
+import { clock, count, counted, duration } from "../words.js";
+import { LATENCIES } from "./figures.js";
+import { A_SECOND } from "./feed.js";
+import { RATES } from "./rates.js";
+import { Sparkline } from "./sparkline.js";
+
+export function LiveTab() {
+  return (
+    <>
+      <FiguresPart />
+      <Feed />
+    </>
+  );
+}
+
+function FiguresPart() {
+  const { figures, access } = useConsole();
+  const shown = figures.shown.value;
+  const why = figures.why.value;
+  if (shown === undefined) {
+    return (
+      <section class={why === undefined ? "figures waiting" : "figures"} aria-label="Figures">
+        <p class="quiet">{why ?? (access.usable.value ? "Asking for the figures…" : "The figures take a token.")}</p>
+      </section>
+    );
+  }
+  const { stats, history, latencies } = shown;
+  return (
+    <section class="figures" aria-label="Figures">
+      {why !== undefined && <p class="warn">{why}</p>}
+      <ul class="rates">
+        {RATES.map((rate) => (
+          <li key={rate}>
+            <span class="quiet">{rate}/s</span>
+            <output class="numbers big" data-rate={rate}>
+              {count(history[rate].at(-1) ?? 0)}
+            </output>
+            <Sparkline values={history[rate]} label={`${rate} a second, of the last two minutes`} />
+          </li>
+        ))}
+      </ul>
+      <table class="latencies">
+        <caption class="visually-hidden">Latencies of the last ten seconds</caption>
+        <thead>
+          <tr>
+            <th scope="col">latency</th>
+            <th scope="col">p50</th>
+            <th scope="col">p99</th>
+          </tr>
+        </thead>
+        <tbody class="numbers">
+          {LATENCIES.map(([name]) => {
+            const spread = latencies[name];
+            return (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td data-latency={name}>{spread === undefined ? "–" : duration(spread.p50)}</td>
+                <td>{spread === undefined ? "–" : duration(spread.p99)}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      <dl class="facts numbers">
+        {(
+          [
+            ["connections", stats.connections],
+            ["clients", stats.clients],
+            ["subscriptions", stats.subscriptions],
+            ["live objects", stats.live_objects],
+            ["queued", stats.queued],
+            ["dropped", stats.deliveries_dropped],
+          ] as const
+        ).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{count(value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function Feed() {
+  const console = useConsole();
+  const { live } = console;
+  // Rows stand still while somebody points at them or is among them.
+  const held = useSignal(false);
+  const rows = useSignal(live.rows.value);
+  if (!held.value) rows.value = live.rows.value;
+  useEffect(() => () => void (live.paused.value = false), []);
+  return (
+    <section class="feed" aria-labelledby="feed">
+      <div class="title">
+        <h2 id="feed">Newest events</h2>
+        <button type="button" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
+          Pause
+        </button>
+      </div>
+      <p class="quiet numbers">
+        <span>
+          {count(live.came_per_s.value)} a second; up to {A_SECOND} of them are listed
+        </span>
+        {live.missed.value > 0 && (
+          <span class="warn missed"> · {counted(live.missed.value, "event was", "events were")} not shown here</span>
+        )}
+      </p>
+      <ObjectChoice />
+      <ol
+        class="rows"
+        onPointerEnter={() => (held.value = true)}
+        onPointerLeave={() => (held.value = false)}
+        onFocusCapture={() => (held.value = true)}
+        onBlurCapture={() => (held.value = false)}
+      >
+        {rows.value.length === 0 && <li class="quiet">No event has come yet.</li>}
+        {/* Rows stay where they are and say something else, so that nothing moves under who reads. */}
+        {rows.value.map(({ feature, matched }, place) => (
+          <li key={place}>
+            <button type="button" class="row" onClick={() => console.open({ kind: "event", feature })}>
+              <span class="numbers quiet">{clock(feature.time)}</span>
+              <span class="name">
+                {matched && <span class="sample match" role="img" aria-label="matches the draft" />}
+                <EventName feature={feature} />
+              </span>
+              <EventSummary feature={feature} />
+            </button>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function ObjectChoice() {
+  const { live } = useConsole();
+  const chosen = useSignal(live.objects.attribute ?? "");
+  const names = useSignal(live.attributes.list());
+  // The list is made anew when somebody is about to choose.
+  const renew = (): void => void (names.value = live.attributes.list());
+  return (
+    <div class="choice">
+      <label for="object">One object has one</label>
+      <select
+        id="object"
+        value={chosen.value}
+        onPointerDown={renew}
+        onFocus={renew}
+        onChange={({ currentTarget: { value } }) => {
+          chosen.value = value;
+          live.tellApartBy(value === "" ? undefined : value);
+        }}
+      >
+        <option value="">key</option>
+        {[...new Set([chosen.value, ...names.value.map(({ name }) => name)])]
+          .filter((name) => name !== "")
+          .map((name) => (
+            <option key={name} value={name}>
+              key, or {name}
+            </option>
+          ))}
+      </select>
+    </div>
+  );
+}

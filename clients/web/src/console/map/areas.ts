@@ -1,0 +1,101 @@
+// Areas of subscriptions as shapes on the map.
+
+import type { Feature, Position } from "geojson";
+
+import { circleRing, DEGREE_M, type Place, type Plane } from "../../shared/map/plane.js";
+
+/** An area as the broker shows it. */
+export interface AreaShown {
+  readonly radius_m?: number;
+  readonly center?: readonly number[];
+  readonly polygon?: { readonly type: string; readonly coordinates: unknown };
+  readonly corridor?: { readonly coordinates: readonly (readonly number[])[] };
+  readonly nearest?: number;
+}
+
+/** Pieces of a great-circle segment's drawing are no longer than this. */
+const PIECE_M = 100_000;
+
+const place = (position: readonly number[]): Place => [position[0] ?? 0, position[1] ?? 0];
+
+/**
+ * The shapes of an area; none for everywhere, and for one around a client of which no position is shown. A polygon is filled, a corridor is a line that
+ * is as wide as its property `width` says, in pixels at zoom 0.
+ */
+export function shapesOf(
+  plane: Plane,
+  area: AreaShown | undefined,
+  around: Place | undefined,
+  properties: Record<string, unknown> = {},
+): Feature[] {
+  if (area === undefined) return [];
+  const { radius_m = 0 } = area;
+  if (area.polygon !== undefined) {
+    const polygons = (area.polygon.type === "Polygon" ? [area.polygon.coordinates] : area.polygon.coordinates) as Position[][][];
+    return polygons.map((rings) =>
+      polygon(
+        rings.map((ring) => ring.map((corner) => plane.toMap(place(corner)))),
+        properties,
+      ),
+    );
+  }
+  if (area.corridor !== undefined) {
+    const line = area.corridor.coordinates.map(place);
+    const coordinates = plane.world === "planar" ? line.map((corner) => plane.toMap(corner)) : greatCircles(line);
+    const width = corridorWidth(plane, line, radius_m);
+    return [{ type: "Feature", properties: { ...properties, width }, geometry: { type: "LineString", coordinates } }];
+  }
+  const middle = area.center === undefined ? around : place(area.center);
+  if (middle === undefined || area.radius_m === undefined) return [];
+  return [polygon([circleRing(plane, middle, radius_m)], properties)];
+}
+
+function polygon(coordinates: Position[][], properties: Record<string, unknown>): Feature {
+  return { type: "Feature", properties, geometry: { type: "Polygon", coordinates } };
+}
+
+/** How wide a corridor is in pixels at zoom 0, where the earth has 512, in the middle of its latitudes. */
+function corridorWidth(plane: Plane, line: readonly Place[], radius_m: number): number {
+  const lats = line.map(([, lat]) => lat);
+  const lat = plane.world === "planar" ? 0 : (Math.min(...lats) + Math.max(...lats)) / 2;
+  return (2 * radius_m * 512) / (360 * DEGREE_M * Math.max(0.05, Math.cos((lat * Math.PI) / 180)));
+}
+
+/** A line along great circles, in pieces that are short enough to be drawn straight. */
+export function greatCircles(line: readonly Place[]): [number, number][] {
+  const drawn: [number, number][] = [];
+  for (const [index, [lon, lat]] of line.entries()) {
+    const before = drawn.at(-1);
+    // Longitudes go on beyond 180, so that the line takes the short way.
+    const east = before === undefined ? lon : lon + 360 * Math.round((before[0] - lon) / 360);
+    const last = line[index - 1];
+    if (before !== undefined && last !== undefined) {
+      const [one, other] = [vector(last), vector([lon, lat])];
+      const angle = Math.acos(Math.max(-1, Math.min(1, one[0] * other[0] + one[1] * other[1] + one[2] * other[2])));
+      const pieces = Math.min(128, Math.ceil((angle * 6_371_008.8) / PIECE_M));
+      for (let piece = 1; piece < pieces; piece++) {
+        const [a, b] = [Math.sin((1 - piece / pieces) * angle), Math.sin((piece / pieces) * angle)];
+        const [x, y, z] = [a * one[0] + b * other[0], a * one[1] + b * other[1], a * one[2] + b * other[2]];
+        const at = (Math.atan2(y, x) * 180) / Math.PI;
+        drawn.push([at + 360 * Math.round(((drawn.at(-1)?.[0] ?? at) - at) / 360), (Math.atan2(z, Math.hypot(x, y)) * 180) / Math.PI]);
+      }
+    }
+    drawn.push([east, lat]);
+  }
+  return drawn;
+}
+
+function vector([lon, lat]: Place): [number, number, number] {
+  const rad = Math.PI / 180;
+  return [Math.cos(lat * rad) * Math.cos(lon * rad), Math.cos(lat * rad) * Math.sin(lon * rad), Math.sin(lat * rad)];
+}
+
+/** An area in words. */
+export function areaWords(area: AreaShown | undefined, metresText: (m: number) => string): string {
+  const nearest = area?.nearest === undefined ? "" : `, the ${area.nearest} nearest`;
+  if (area?.polygon !== undefined) return `in a polygon${nearest}`;
+  if (area?.radius_m === undefined) return `everywhere${nearest}`;
+  const radius = metresText(area.radius_m);
+  if (area.corridor !== undefined) return `within ${radius} of a line${nearest}`;
+  return `within ${radius} of ${area.center === undefined ? "the client" : "a place"}${nearest}`;
+}

@@ -1,0 +1,172 @@
+// An event that was clicked: what it says, who got it, and why somebody does or does not.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { DeliveredFeature, EventDeliveries } from "nearcast";
+
+import { reasonOf, statusOf } from "../access.js";
+import { useConsole } from "../context.js";
+import { placeOf } from "../model.js";
+import { clock, counted, span, valueText } from "../words.js";
+import { WhyForm } from "./form.js";
+
+export function EventDetail({ feature }: { readonly feature: DeliveredFeature }) {
+  return (
+    <>
+      <EventFacts feature={feature} />
+      <WhoGotIt id={feature.id} />
+      <section aria-labelledby="why">
+        <h3 id="why">Why does a client get it, or not?</h3>
+        <WhyForm event={feature} />
+      </section>
+    </>
+  );
+}
+
+function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
+  const { view } = useConsole();
+  const place = placeOf(feature);
+  const properties = Object.entries((feature.properties as Record<string, unknown> | null) ?? {});
+  const life =
+    feature.ttl_s !== undefined
+      ? `live for ${span(feature.ttl_s)}, or until a newer one takes its place`
+      : feature.key !== undefined
+        ? "live until a newer one takes its place"
+        : "not live: it was told once";
+  return (
+    <section aria-label="The event">
+      <table class="properties">
+        <caption class="visually-hidden">Properties</caption>
+        <tbody>
+          {properties.map(([name, value]) => (
+            <tr key={name}>
+              <th scope="row">
+                <bdi>{valueText(name, 80)}</bdi>
+              </th>
+              <td>
+                <bdi>{valueText(value, 1000)}</bdi>
+              </td>
+            </tr>
+          ))}
+          {properties.length === 0 && (
+            <tr>
+              <td class="quiet">It has no properties.</td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+      <dl class="pairs">
+        <dt>id</dt>
+        <dd>
+          <bdi>{valueText(feature.id)}</bdi>
+        </dd>
+        {feature.key !== undefined && (
+          <>
+            <dt>key</dt>
+            <dd>
+              <bdi>{valueText(feature.key)}</bdi>
+            </dd>
+          </>
+        )}
+        <dt>time</dt>
+        <dd>
+          <time dateTime={feature.time}>{clock(feature.time)}</time> <span class="quiet">{feature.time.slice(0, 10)}</span>
+        </dd>
+        <dt>life</dt>
+        <dd>{life}</dd>
+        <dt>place</dt>
+        <dd class="numbers">
+          {place.map((number) => number.toFixed(5).replace(/\.?0+$/, "")).join(", ")}{" "}
+          <button type="button" class="small" onClick={() => view.value?.goTo(place)}>
+            Show
+          </button>
+        </dd>
+      </dl>
+    </section>
+  );
+}
+
+const STATES = {
+  written: "written to a connection",
+  waiting: "waits for a slow connection",
+  dropped: "lost: the reader did not keep up",
+  unread: "nobody read for the client",
+};
+/** What was just published is asked for some times more: it may not have gone out yet. */
+const TRIES = 5;
+const AGAIN_MS = 400;
+
+type Answer = { readonly found: EventDeliveries } | { readonly nothing: string } | undefined;
+
+/** To whom an event went, and what became of that. */
+export function WhoGotIt({ id, fresh = false }: { readonly id: string | number; readonly fresh?: boolean }) {
+  const console = useConsole();
+  const { access } = console;
+  const answer = useSignal<Answer>(undefined);
+  const asked = useSignal(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    const ask = async (tries: number): Promise<void> => {
+      try {
+        answer.value = {
+          found: (await access.call(`v1/events/${encodeURIComponent(id)}/deliveries`, { signal: stop.signal })) as EventDeliveries,
+        };
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        if (statusOf(error) === 404 && tries > 1) {
+          await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+          await ask(tries - 1);
+        } else if (statusOf(error) === 404)
+          answer.value = { nothing: "It went to nobody, or so long ago that the broker has forgotten it." };
+        else if (statusOf(error) === 403) answer.value = { nothing: "This token does not permit to see that: it takes the scope admin." };
+        else answer.value = { nothing: `That could not be asked: ${reasonOf(error)}.` };
+      }
+    };
+    void ask(fresh ? TRIES : 1);
+    return () => stop.abort();
+  }, [id, asked.value]);
+  const shown = answer.value;
+  return (
+    <section aria-labelledby="who" class="who">
+      <div class="title">
+        <h3 id="who">Who got it</h3>
+        <button type="button" class="small" onClick={() => (asked.value += 1)}>
+          Ask again
+        </button>
+      </div>
+      <div aria-live="polite">
+        {shown === undefined ? (
+          <p class="quiet">Asking…</p>
+        ) : "nothing" in shown ? (
+          <p class="quiet">{shown.nothing}</p>
+        ) : (
+          <>
+            <p class="quiet">{counted(shown.found.deliveries.length + (shown.found.omitted ?? 0), "delivery", "deliveries")}</p>
+            <ul class="list">
+              {shown.found.deliveries.slice(0, 100).map(({ client, subscriptions, offset, cause, transition, state }) => (
+                <li key={`${client} ${offset}`}>
+                  <button type="button" class="link" onClick={() => console.open({ kind: "client", client })}>
+                    <bdi>{client}</bdi>
+                  </button>
+                  {client === access.client.value && " (this console)"} by{" "}
+                  {subscriptions.map((subscription, index) => (
+                    <span key={subscription}>
+                      {index > 0 && ", "}
+                      <bdi>{subscription}</bdi>
+                    </span>
+                  ))}
+                  <br />
+                  <span class={state === "written" ? "good" : "warn"}>{STATES[state]}</span>
+                  <span class="quiet">
+                    {" "}
+                    · {transition ?? cause} · offset {offset}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,205 @@
+// The question why an event comes to a client's subscription, and its answer.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { DeliveredFeature, Explanation, SubscriptionDocument } from "nearcast";
+
+import { reasonOf, statusOf } from "../access.js";
+import { useConsole } from "../context.js";
+import { conditionWords } from "../clients/subscription.js";
+import { attributeOf } from "../live/objects.js";
+import { clock, valueText } from "../words.js";
+import { filterWords, notes } from "./words.js";
+
+/** Newest events to choose from. */
+const EVENTS = 30;
+
+/** One of both is given; the other is chosen. */
+export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; readonly client?: string }) {
+  const console = useConsole();
+  const { access, clients, live } = console;
+  const name = useSignal(client ?? "");
+  const documents = useSignal<readonly SubscriptionDocument[]>([]);
+  const subscription = useSignal("");
+  const events = useSignal<readonly DeliveredFeature[]>([]);
+  const chosen = useSignal(0);
+  const answer = useSignal<Explanation | undefined>(undefined);
+  const problem = useSignal<string | undefined>(undefined);
+  const newest = (): void => {
+    events.value = live.objects
+      .newest()
+      .slice(0, EVENTS)
+      .map(({ feature }) => feature);
+    chosen.value = 0;
+  };
+  useEffect(() => {
+    if (event === undefined) newest();
+  }, []);
+  useEffect(() => {
+    const stop = new AbortController();
+    documents.value = [];
+    answer.value = undefined;
+    problem.value = undefined;
+    if (name.value === "") return;
+    clients.subscriptionsOf(name.value, stop.signal).then(
+      (found) => {
+        documents.value = found;
+        subscription.value = found[0]?.id ?? "";
+        if (found.length === 0) problem.value = "This client has no subscription, so that nothing comes to it.";
+      },
+      (error: unknown) => {
+        if (stop.signal.aborted) return;
+        problem.value =
+          statusOf(error) === 403
+            ? "This token does not permit to ask for that client: it takes the scope admin, or a token of its own."
+            : reasonOf(error);
+      },
+    );
+    return () => stop.abort();
+  }, [name.value]);
+  const ask = async (): Promise<void> => {
+    problem.value = undefined;
+    const question = { client: name.value, subscription: subscription.value, event: event ?? events.value[chosen.value] };
+    try {
+      answer.value = (await access.call("v1/explain", { method: "POST", body: question })) as Explanation;
+    } catch (error) {
+      answer.value = undefined;
+      problem.value = statusOf(error) === 403 ? `This token does not permit to ask that: ${reasonOf(error)}` : reasonOf(error);
+    }
+  };
+  return (
+    <div class="why">
+      {client === undefined && (
+        <div class="field">
+          <label for="why-client">Client</label>
+          <input
+            id="why-client"
+            list="why-clients"
+            autocomplete="off"
+            value={name.value}
+            onChange={({ currentTarget }) => (name.value = currentTarget.value.trim())}
+          />
+          <datalist id="why-clients">
+            {clients.list.value.slice(0, 200).map((each) => (
+              <option key={each.client} value={each.client} />
+            ))}
+          </datalist>
+        </div>
+      )}
+      <div class="field">
+        <label for="why-subscription">Subscription</label>
+        <select
+          id="why-subscription"
+          disabled={documents.value.length === 0}
+          value={subscription.value}
+          onChange={({ currentTarget }) => (subscription.value = currentTarget.value)}
+        >
+          {documents.value.map(({ id, filters }) => (
+            <option key={id} value={id}>
+              {valueText(id, 40)}: {valueText(conditionWords(filters), 60)}
+            </option>
+          ))}
+        </select>
+      </div>
+      {event === undefined && (
+        <div class="field">
+          <label for="why-event">Event</label>
+          <div class="pair">
+            <select id="why-event" value={chosen.value} onChange={({ currentTarget }) => (chosen.value = Number(currentTarget.value))}>
+              {events.value.map((each, index) => (
+                <option key={index} value={index}>
+                  {clock(each.time)} {valueText(each.key ?? attributeOf(each.properties, live.objects.attribute ?? "") ?? each.id, 30)}{" "}
+                  {valueText(each.properties, 60)}
+                </option>
+              ))}
+            </select>
+            <button type="button" onClick={newest}>
+              Newest
+            </button>
+          </div>
+        </div>
+      )}
+      <button
+        type="button"
+        class="primary"
+        disabled={subscription.value === "" || documents.value.length === 0 || (event === undefined && events.value.length === 0)}
+        onClick={() => void ask()}
+      >
+        Why?
+      </button>
+      <div aria-live="polite">
+        {problem.value !== undefined && <p class="bad">{problem.value}</p>}
+        {answer.value !== undefined && <AnswerPart explanation={answer.value} client={name.value} />}
+      </div>
+    </div>
+  );
+}
+
+const MARKS = { yes: ["✓", "holds"], no: ["✗", "does not hold"], unknown: ["?", "unknown"] } as const;
+
+function Mark({ mark }: { readonly mark: keyof typeof MARKS }) {
+  const [sign, word] = MARKS[mark];
+  return (
+    <span class={`sign ${mark}`} role="img" aria-label={word}>
+      {sign}
+    </span>
+  );
+}
+
+function AnswerPart({ explanation, client }: { readonly explanation: Explanation; readonly client: string }) {
+  return (
+    <div class="answer" data-matched={explanation.matched}>
+      <p class={`verdict ${explanation.matched ? "good" : "bad"}`}>
+        {explanation.matched ? "✓ It comes to " : "✗ It does not come to "}
+        <bdi>{client}</bdi>
+      </p>
+      <p>
+        <bdi>{explanation.why}</bdi>
+      </p>
+      {explanation.filters.map(filterWords).map(({ matched, area, nearest, constraints }, index) => (
+        <section key={index} class="filter">
+          <h4>
+            <Mark mark={matched ? "yes" : "no"} /> Filter {index + 1} {matched ? "takes it" : "does not take it"}
+          </h4>
+          <ul>
+            <li>
+              <Mark mark={area.mark} />
+              <span>{area.text}</span>
+            </li>
+            {nearest !== undefined && (
+              <li>
+                <Mark mark={nearest.mark} />
+                <span>{nearest.text}</span>
+              </li>
+            )}
+            {constraints.map(({ mark, constraint, value, reason }, at) => (
+              <li key={at}>
+                <Mark mark={mark} />
+                <span>
+                  <code>
+                    <bdi>{constraint}</bdi>
+                  </code>{" "}
+                  sees <strong>{<bdi>{value}</bdi>}</strong>
+                  <br />
+                  <bdi class="quiet">{reason}</bdi>
+                </span>
+              </li>
+            ))}
+            {constraints.length === 0 && (
+              <li>
+                <Mark mark="yes" />
+                <span>No condition: any properties will do.</span>
+              </li>
+            )}
+          </ul>
+        </section>
+      ))}
+      {notes(explanation).map((note) => (
+        <p key={note} class="quiet">
+          {note}
+        </p>
+      ))}
+      <p class="quiet">Answered as things stand now, as if the event were published now.</p>
+    </div>
+  );
+}
