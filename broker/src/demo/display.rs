@@ -178,6 +178,13 @@ impl fmt::Display for Summary<'_> {
             Latency(&figures.latency_us),
             figures.latency_us.max() as f64 / 1_000.0
         )?;
+        if figures.foreign > 0 {
+            writeln!(
+                f,
+                "{} deliveries of events that others published, which were not checked",
+                figures.foreign
+            )?;
+        }
         figures.examples.iter().try_for_each(|example| writeln!(f, "  {example}"))?;
         writeln!(f, "gaps {}, duplicates {}", figures.gaps, figures.duplicates)?;
         write!(

@@ -296,7 +296,7 @@ impl Stage<'_> {
         properties.insert("speed_kmh".to_owned(), json!(speed_kmh));
         properties.insert("status".to_owned(), json!(status));
         let mut feature = wire::Feature::at([lon, lat], properties);
-        feature.id = Some(number.into());
+        feature.id = Some(socket::id_of(number).into());
         let sent_at = Instant::now();
         let publish = |reference| wire::ClientFrame::Publish {
             reference,

@@ -35,6 +35,8 @@ pub(super) enum Fact {
     Published { number: u64, event: Box<Event>, sent_at: Instant },
     /// A socket received an event; `subscriptions` is a set of [`Role::bit`]s.
     Delivered { client_idx: u32, number: u64, offset: u64, subscriptions: u64, received_at: Instant },
+    /// A socket received an event that somebody else published, from the console perhaps: the oracle knows nothing of it.
+    Foreign { client_idx: u32, offset: u64 },
     /// The broker told a client of deliveries that are lost.
     Lost { count: u64 },
     /// Somebody wants to know how things stand.
@@ -60,6 +62,8 @@ pub(super) struct Figures {
     pub(super) duplicates: u64,
     /// Deliveries that the broker told were lost, and jumps in offsets.
     pub(super) gaps: u64,
+    /// Deliveries of events that others published, which nothing is held against.
+    pub(super) foreign: u64,
     /// From the sending of the publish to the receipt of the delivery, in microseconds; since the last time
     /// that somebody asked, or of the whole run at its end.
     pub(super) latency_us: Histogram<u64>,
@@ -91,8 +95,8 @@ pub(super) struct Oracle {
     rows: MatchRows,
     open: HashMap<(u32, u64), Open>,
     expected_open: usize,
-    /// By client: the last event that came and its offset, both ascending.
-    last: Vec<Option<(u64, u64)>>,
+    /// By client: the last of the demo's events that came, and the offset of the last one of all; both ascending.
+    last: Vec<(Option<u64>, Option<u64>)>,
     told_position: Vec<bool>,
     figures: Figures,
     latency_us: Histogram<u64>,
@@ -122,6 +126,7 @@ impl Oracle {
             spurious: 0,
             duplicates: 0,
             gaps: 0,
+            foreign: 0,
             latency_us: latency_us.clone(),
             examples: Vec::new(),
         };
@@ -132,7 +137,7 @@ impl Oracle {
             rows: MatchRows::new(),
             open: HashMap::new(),
             expected_open: 0,
-            last: vec![None; roles.len()],
+            last: vec![(None, None); roles.len()],
             told_position: vec![false; roles.len()],
             roles: roles.to_vec(),
             figures,
@@ -167,6 +172,10 @@ impl Oracle {
             Fact::Published { number, event, sent_at } => self.expect(number, &event, sent_at)?,
             Fact::Delivered { client_idx, number, offset, subscriptions, received_at } => {
                 self.receive(client_idx, number, offset, subscriptions, received_at);
+            }
+            Fact::Foreign { client_idx, offset } => {
+                self.figures.foreign += 1;
+                self.follows(client_idx, offset);
             }
             Fact::Lost { count } => self.figures.gaps += count,
             Fact::Asked { answer } => {
@@ -216,16 +225,14 @@ impl Oracle {
 
     fn receive(&mut self, client_idx: u32, number: u64, offset: u64, subscriptions: u64, at: Instant) {
         self.figures.deliveries += 1;
-        let last = &mut self.last[client_idx as usize];
-        if let Some((last_number, last_offset)) = *last {
-            // Events are published one after the other, so each client gets them in the order of their numbers.
-            if number <= last_number {
-                self.figures.duplicates += 1;
-                return;
-            }
-            self.figures.gaps += u64::from(offset != last_offset + 1);
+        let (last, _) = &mut self.last[client_idx as usize];
+        // Events are published one after the other, so each client gets them in the order of their numbers.
+        if last.is_some_and(|last| number <= last) {
+            self.figures.duplicates += 1;
+            return;
         }
-        *last = Some((number, offset));
+        *last = Some(number);
+        self.follows(client_idx, offset);
         match self.open.remove(&(client_idx, number)) {
             Some(Open::Expected { subscriptions: expected, sent_at }) => {
                 self.expected_open -= 1;
@@ -235,6 +242,13 @@ impl Oracle {
                 self.open.insert((client_idx, number), Open::Received { subscriptions, received_at: at });
             }
         }
+    }
+
+    /// Takes down an offset, and whether it is the one behind the last.
+    fn follows(&mut self, client_idx: u32, offset: u64) {
+        let (_, last) = &mut self.last[client_idx as usize];
+        self.figures.gaps += u64::from(last.is_some_and(|last| offset != last + 1));
+        *last = Some(offset);
     }
 
     /// Both sides of a delivery are there. Other subscriptions than expected are a delivery that is missing and
@@ -341,6 +355,21 @@ mod tests {
         let figures =
             conclude([published(1), delivered(0, 1, 1, 1), delivered(1, 1, 1, 1), delivered(2, 1, 1, 3)]);
         assert_eq!((figures.missing, figures.spurious), (1, 1));
+    }
+
+    #[test]
+    fn events_of_others_are_not_held_against_anything_and_have_their_offsets() {
+        let figures = conclude([
+            Fact::Foreign { client_idx: 2, offset: 1 },
+            published(1),
+            delivered(0, 1, 1, 1),
+            delivered(1, 1, 1, 1),
+            delivered(2, 1, 2, 1),
+            Fact::Foreign { client_idx: 2, offset: 3 },
+        ]);
+        assert!(figures.exact() && figures.foreign == 2, "{figures:?}");
+        let figures = conclude([2, 4].map(|offset| Fact::Foreign { client_idx: 0, offset }));
+        assert_eq!(figures.gaps, 1);
     }
 
     #[test]

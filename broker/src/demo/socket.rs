@@ -93,6 +93,15 @@ impl Answer {
     }
 }
 
+/// The id of the demo's event of this number.
+pub(super) fn id_of(number: u64) -> String {
+    format!("report-{number}")
+}
+
+fn number_of(id: &str) -> Option<u64> {
+    id.strip_prefix("report-")?.parse().ok()
+}
+
 async fn open(broker: SocketAddr, client: &str) -> anyhow::Result<Socket> {
     let stream = TcpStream::connect(broker).await?;
     stream.set_nodelay(true)?;
@@ -155,9 +164,12 @@ async fn attend(
             }
             Some(ServerFrame::Event { offset, subscriptions, event, .. }) => {
                 let subscriptions = subscriptions.iter().fold(0, |set, id| set | role.bit(id));
-                let number = event.id.as_ref().and_then(serde_json::Value::as_u64);
-                let number = number.context("an event without the number that the publisher gave it")?;
-                Fact::Delivered { client_idx, number, offset, subscriptions, received_at }
+                match event.id.as_ref().and_then(serde_json::Value::as_str).and_then(number_of) {
+                    Some(number) => {
+                        Fact::Delivered { client_idx, number, offset, subscriptions, received_at }
+                    }
+                    None => Fact::Foreign { client_idx, offset },
+                }
             }
             Some(ServerFrame::Gap { count, .. }) => Fact::Lost { count },
             Some(ServerFrame::Ready { .. } | ServerFrame::Pong) => continue,

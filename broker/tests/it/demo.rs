@@ -21,9 +21,14 @@ fn deliveries_if_exact(output: &str) -> u64 {
 
 /// Asks a broker, as far as a demo needs it: over a connection that ends with the answer.
 #[track_caller]
-fn get(address: Option<&str>, path: &str) -> String {
-    let mut stream = TcpStream::connect(address.expect("an address")).expect("the demo listens");
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").expect("it reads");
+fn ask(address: &str, call: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("the demo listens");
+    write!(
+        stream,
+        "{call} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/geo+json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers");
     answer
@@ -60,21 +65,26 @@ fn an_interrupt_ends_the_replay_with_a_summary() {
     let mut lines = BufReader::new(demo.stdout.take().expect("stdout is a pipe")).lines();
     let console = lines.by_ref().map_while(Result::ok).find(|line| line.contains("console    http://"));
     let console = console.expect("it says where the console is");
-    let settings = get(
-        console.split(['/', ' ']).find(|word| word.contains(':') && word.ends_with(char::is_numeric)),
-        "/pages.json",
-    );
+    let address =
+        console.split(['/', ' ']).find(|word| word.contains(':') && word.ends_with(char::is_numeric));
+    let address = address.expect("an address");
+    let settings = ask(address, "GET /pages.json", "");
     assert!(
         settings.contains(r#""base_map":true"#) && settings.contains(r#""object":"taxi_id""#),
         "{settings}"
     );
     let live = lines.by_ref().map_while(Result::ok).find(|line| line.contains(" moves/s"));
     assert!(live.is_some(), "there was no live line");
+    // Somebody tries the console: what others publish is delivered, and no fault of the broker's.
+    let event = r#"{"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [114.06, 22.54]}}"#;
+    let accepted = ask(address, "POST /v1/events", event);
+    assert!(accepted.starts_with("HTTP/1.1 202"), "{accepted}");
     let killed = Command::new("kill").args(["-INT", &demo.id().to_string()]).status();
     assert!(killed.is_ok_and(|status| status.success()), "kill -INT failed");
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     let output = rest.join("\n");
     assert!(demo.wait().expect("the child can be waited for").success(), "{output}");
     assert!(deliveries_if_exact(&output) > 0, "{output}");
+    assert!(output.contains("deliveries of events that others published"), "{output}");
     assert!(!output.contains("replayed 60.0 s"), "it did not stop when told to: {output}");
 }
