@@ -239,6 +239,7 @@ mod tests {
         let pages = [
             "/",
             "/phone",
+            "/phone/",
             "/assets/{*file}",
             "/pages.json",
             "/base-map.json",

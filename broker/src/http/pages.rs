@@ -9,7 +9,7 @@ use axum::http::header::{
     HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{StatusCode, Uri};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use nearcast_web::File;
 use serde_json::json;
 
@@ -42,6 +42,11 @@ pub(crate) async fn console(asked: HeaderMap) -> Response {
 /// The phone page.
 pub(crate) async fn phone(asked: HeaderMap) -> Response {
     page("phone.html", &asked)
+}
+
+/// The phone page's address with a slash, from which its files would not be found. Relative, for a proxy may have put all of it at a path.
+pub(crate) async fn phone_without_slash() -> Redirect {
+    Redirect::permanent("../phone")
 }
 
 fn page(path: &str, asked: &HeaderMap) -> Response {

@@ -92,6 +92,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/docs/{*file}", get.clone(), Nothing, openapi::docs),
         Route::new("/", get.clone(), Nothing, pages::console),
         Route::new("/phone", get.clone(), Nothing, pages::phone),
+        Route::new("/phone/", get.clone(), Nothing, pages::phone_without_slash),
         Route::new("/assets/{*file}", get.clone(), Nothing, pages::asset),
         Route::new("/pages.json", get.clone(), Nothing, pages::settings),
         Route::new("/base-map.json", get, Nothing, pages::base_map),
