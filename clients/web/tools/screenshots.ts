@@ -1,6 +1,7 @@
 // The pictures of the pages in docs/images, made of the demo.
 //
-//   npm run screenshots
+//   npm run screenshots                 both pages
+//   npm run screenshots -- console
 
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -18,7 +19,7 @@ const SCREENS = { desk: { width: 1280, height: 800 }, phone: { width: 390, heigh
 /** The console after a few seconds, so that its lines have a past. */
 async function console_(page: Page, url: string): Promise<void> {
   await page.goto(url);
-  await page.getByRole("list", { name: "Newest events" }).getByRole("listitem").first().waitFor();
+  await page.locator(".feed li").first().waitFor();
   await page.waitForTimeout(15_000);
 }
 
@@ -35,7 +36,9 @@ async function main(): Promise<void> {
   const demo = await Demo.start(10);
   const pages = await pagesOf(demo);
   const browser = await launch();
+  const wanted = process.argv.slice(2);
   for (const [name, show] of Object.entries({ console: console_, phone })) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
     for (const [size, viewport] of Object.entries(SCREENS)) {
       for (const colorScheme of ["light", "dark"] as const) {
         const file = `${FOLDER}${name}-${size}-${colorScheme}.png`;

@@ -34,7 +34,9 @@ export class Access {
   readonly usable = signal(true);
   /** Tells the subscriptions of this tab from those of another under the same name. */
   readonly tab = randomName();
-  readonly client = computed(() => this.claims.value?.sub ?? `console-${this.tab}`);
+  /** Whether the console is a client that others are, too: a token without the scope admin permits no name but its own. */
+  readonly borrowed = computed(() => this.claims.value?.sub !== undefined && !this.claims.value.scopes.includes("admin"));
+  readonly client = computed(() => (this.borrowed.value ? this.claims.value?.sub : undefined) ?? `console-${this.tab}`);
   /** Grows with each token that is given, the same one again included. */
   readonly given = signal(0);
 

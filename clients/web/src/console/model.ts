@@ -4,7 +4,7 @@ import { effect, signal } from "@preact/signals";
 import type { DeliveredFeature } from "nearcast";
 
 import type { Place } from "../shared/map/plane.js";
-import type { PageSettings } from "../shared/pages.js";
+import { pageSettings, type PageSettings } from "../shared/pages.js";
 import { Access } from "./access.js";
 import { Clients } from "./clients/list.js";
 import { Figures } from "./live/figures.js";
@@ -54,6 +54,11 @@ export class Console {
     this.figures = new Figures(this.access);
     this.clients = new Clients(this.access);
     this.draft = new Draft(this.access, this.live, settings.world);
+    let ready = 0;
+    effect(() => {
+      // A broker that comes back may be in another world. Who cannot be asked now is asked the next time.
+      if (this.live.link.value.state === "ready" && ready++ > 0) void this.#reloadIfOther().catch(() => undefined);
+    });
     effect(() => {
       const opened = this.details.value.length > 0;
       this.clients.seen.value = this.tab.value === "clients" || opened;
@@ -89,6 +94,10 @@ export class Console {
     effect(() => {
       if (!this.draft.active.value) drawing.finish();
     });
+  }
+
+  async #reloadIfOther(): Promise<void> {
+    if (JSON.stringify(await pageSettings()) !== JSON.stringify(this.settings)) location.reload();
   }
 
   /** Shows everything there is on the map. */

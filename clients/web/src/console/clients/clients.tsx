@@ -47,6 +47,13 @@ export function ClientsTab() {
               : `${found.length} of ${clients.list.value.length} clients`}
             {clients.more.value && "; there are more than are listed"}, furthest behind first
           </p>
+          {found.length === 0 && (
+            <p>
+              <button type="button" class="link" onClick={() => console.open({ kind: "client", client: search.value })}>
+                Open <bdi>{search.value}</bdi> all the same
+              </button>
+            </p>
+          )}
           <table class="clients">
             <thead>
               <tr>

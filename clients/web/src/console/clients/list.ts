@@ -34,6 +34,8 @@ const FOLLOWING = 300;
 /** Areas that stay are drawn up to so many, and subscriptions are fetched up to so many. */
 const STILL = 2000;
 const FETCHED = 20_000;
+/** Subscriptions are fetched again after so long. */
+const STALE_MS = 60_000;
 /** A connection that was heard of since then is not called silent: the broker pings more often. */
 const SILENT_MS = 30_000;
 
@@ -51,7 +53,10 @@ export class Clients {
   readonly tooMany = signal(false);
   readonly #access: Access;
   /** By client; of at most as many as are listed. */
-  readonly #subscriptions = new Map<string, { readonly count: number; readonly documents: readonly SubscriptionDocument[] }>();
+  readonly #subscriptions = new Map<
+    string,
+    { readonly count: number; readonly fetched_ms: number; readonly documents: readonly SubscriptionDocument[] }
+  >();
   #view: MapView | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #refused: { readonly token: string | undefined } | undefined;
@@ -77,6 +82,12 @@ export class Clients {
   async subscriptionsOf(client: string, signal?: AbortSignal): Promise<readonly SubscriptionDocument[]> {
     const path = `v1/clients/${encodeURIComponent(client)}/subscriptions`;
     return (await this.#access.call(path, signal === undefined ? {} : { signal })) as readonly SubscriptionDocument[];
+  }
+
+  /** A client's subscriptions have changed: they are fetched and drawn again. */
+  changed(client: string): void {
+    this.#subscriptions.delete(client);
+    void this.#look();
   }
 
   /** About where a client is; `undefined` where that is not shown. */
@@ -118,19 +129,23 @@ export class Clients {
     const listed = new Set(clients.map(({ client }) => client));
     for (const client of this.#subscriptions.keys()) if (!listed.has(client)) this.#subscriptions.delete(client);
     let fetched = 0;
+    const now_ms = performance.now();
     const waiting = clients.filter(({ client, subscriptions, tenant }) => {
       fetched += subscriptions;
       // Of another tenant an admin without one sees the names alone.
-      return tenant === undefined && fetched <= FETCHED && (this.#subscriptions.get(client)?.count ?? 0) !== subscriptions;
+      if (tenant !== undefined || fetched > FETCHED) return false;
+      const known = this.#subscriptions.get(client);
+      // One that was replaced does not change their number.
+      return (known?.count ?? 0) !== subscriptions || (known !== undefined && now_ms - known.fetched_ms > STALE_MS);
     });
     const worker = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { client, subscriptions: count } = next;
         try {
-          this.#subscriptions.set(client, { count, documents: await this.subscriptionsOf(client) });
+          this.#subscriptions.set(client, { count, fetched_ms: performance.now(), documents: await this.subscriptionsOf(client) });
         } catch (error) {
           if (statusOf(error) !== 403) throw error;
-          this.#subscriptions.set(client, { count, documents: [] });
+          this.#subscriptions.set(client, { count, fetched_ms: performance.now(), documents: [] });
         }
       }
     };
@@ -147,6 +162,8 @@ export class Clients {
     const still: Feature[] = [];
     const following: Feature[] = [];
     for (const { client, position: [x, y] = [] } of this.list.value) {
+      // What the console itself subscribes to is on the map already.
+      if (client === this.#access.client.peek()) continue;
       const around: Place | undefined = x === undefined || y === undefined ? undefined : [x, y];
       for (const { filters } of this.#subscriptions.get(client)?.documents ?? []) {
         for (const { area } of filters) {

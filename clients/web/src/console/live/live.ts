@@ -1,6 +1,6 @@
 // The console as a client of the broker: its session, its subscription of everything, and what came of it.
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { Closed, connect, ProblemError, type Message, type Session, type Subscription } from "nearcast";
 
 import { brokerUrl } from "../../shared/pages.js";
@@ -47,6 +47,8 @@ export class Live {
   /** Told of each event, and whether the draft's subscription had it. */
   readonly draft = signal<string | undefined>(undefined);
   readonly draftMatches = signal(0);
+  /** Somebody wants the events under a name that is not the console's own: other connections of that name get them, too. */
+  readonly wanted = signal(false);
   readonly #feed = new Feed();
   readonly #everything: string;
   #shown: Shown | undefined;
@@ -96,8 +98,25 @@ export class Live {
     this.draft.value = id;
     const session = this.#session;
     if (session === undefined) return;
+    if (id !== undefined && !this.#may) throw new Error("this token's client would get it on its other connections, too: see Live");
     if (before !== undefined) void session.unsubscribe(before).catch(() => undefined); // It may be gone with its connection.
     if (id !== undefined) await session.subscribe(id, subscription);
+  }
+
+  get #may(): boolean {
+    return this.wanted.peek() || !this.#access.borrowed.peek();
+  }
+
+  /** Resolves when events may be subscribed to. */
+  #allowed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = effect(() => {
+        if (!this.wanted.value && this.#access.borrowed.value && !signal.aborted) return;
+        queueMicrotask(() => stop());
+        resolve();
+      });
+      signal.addEventListener("abort", () => resolve());
+    });
   }
 
   async #run(): Promise<never> {
@@ -142,6 +161,7 @@ export class Live {
 
   async #conversation(signal: AbortSignal): Promise<void> {
     const token = this.#access.token.value;
+    let epoch: string | undefined;
     const session = await connect({
       url: brokerUrl,
       client: this.#access.client.value,
@@ -152,16 +172,22 @@ export class Live {
       connectTimeout_s: 86_400,
       signal,
       onConnection: (change) => {
-        if (change.state === "ready") this.link.value = { state: "ready" };
-        else if (change.state === "lost") this.link.value = { state: "lost", why: reasonOf(change.error) };
+        if (change.state === "ready") {
+          if (epoch !== undefined && epoch !== change.epoch) this.#forget();
+          epoch = change.epoch;
+          this.link.value = { state: "ready" };
+        }
+        if (change.state === "lost") this.link.value = { state: "lost", why: reasonOf(change.error) };
         else if (change.state === "connecting" && this.link.value.state !== "lost") this.link.value = { state: "connecting" };
       },
-      onProblem: (problem) => {
-        this.link.value = { state: "lost", why: reasonOf(problem) };
+      // A broker that came back with other settings does not take the draft any more.
+      onProblem: () => {
+        this.draft.value = undefined;
       },
     });
     this.#session = session;
     try {
+      await this.#allowed(signal);
       await session.subscribe(this.#everything, { filters: [{}], overflow: "keep-latest" });
       for await (const message of session) this.#take(message);
     } finally {
@@ -179,10 +205,15 @@ export class Live {
     }
     const draft = this.draft.value;
     const matched = draft !== undefined && message.subscriptions.includes(draft);
-    if (!matched && !message.subscriptions.includes(this.#everything)) return;
+    const now_ms = performance.now();
+    if (!message.subscriptions.includes(this.#everything)) {
+      // What was there before the draft: it comes for the draft alone, and is no news.
+      const known = matched ? this.objects.known(message.feature) : undefined;
+      if (known !== undefined) this.mark(known.id, true);
+      return;
+    }
     this.#came += 1;
     if (matched) this.#matched += 1;
-    const now_ms = performance.now();
     const { seen, gone } = this.objects.put(message.feature, matched, now_ms);
     if (gone !== undefined) this.#shown?.remove(gone);
     this.#shown?.put(seen);
@@ -191,6 +222,13 @@ export class Live {
       this.#learnt += 1;
       this.attributes.learn(seen.feature.properties);
     }
+  }
+
+  /** The broker is another one, or has forgotten everything: what was shown is not there. */
+  #forget(): void {
+    this.objects.clear();
+    this.#shown?.clear();
+    this.points.value = 0;
   }
 
   #look(): void {

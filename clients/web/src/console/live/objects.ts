@@ -70,6 +70,17 @@ export class Objects {
     return this.#seen.get(id);
   }
 
+  /** What is there of an event, if that is the newest of its object. */
+  known(feature: DeliveredFeature): Seen | undefined {
+    const object = this.#objectOf(feature);
+    const seen = object === undefined ? undefined : this.#seen.get(object);
+    return seen?.feature.id === feature.id ? seen : undefined;
+  }
+
+  clear(): void {
+    this.#seen.clear();
+  }
+
   /** The newest first. */
   newest(): Seen[] {
     return [...this.#seen.values()].reverse();
@@ -111,7 +122,7 @@ export class Objects {
   /** Tells objects apart by another attribute from now on; what is there goes. */
   tellApartBy(attribute: string | undefined): void {
     this.#attribute = attribute;
-    this.#seen.clear();
+    this.clear();
   }
 
   /** A key, the attribute's value, or the id of a live event: name spaces of their own. */

@@ -91,7 +91,7 @@ function FiguresPart() {
 
 function Feed() {
   const console = useConsole();
-  const { live } = console;
+  const { live, access } = console;
   // Rows stand still while somebody points at them or is among them.
   const held = useSignal(false);
   const rows = useSignal(live.rows.value);
@@ -113,6 +113,17 @@ function Feed() {
           <span class="warn missed"> · {counted(live.missed.value, "event was", "events were")} not shown here</span>
         )}
       </p>
+      {access.borrowed.value && !live.wanted.value && (
+        <div class="warn">
+          <p>
+            With this token the console is the client <bdi>{access.client.value}</bdi>, whose other connections would get all events, too,
+            while they are shown here. A token with the scope admin lets it have a name of its own.
+          </p>
+          <button type="button" onClick={() => (live.wanted.value = true)}>
+            Show events all the same
+          </button>
+        </div>
+      )}
       <ObjectChoice />
       <ol
         class="rows"

@@ -16,7 +16,7 @@ const LOOKS: readonly PointLook[] = [
   { colour: "--map-object", shape: "disc", size: 6 }, // One that was not heard of for long, or an event of its own.
   { colour: "--map-object", shape: "disc", size: 4 },
   { colour: "--map-match", shape: "diamond", size: 14 },
-  { colour: "--map-match", shape: "ring", size: 24 }, // Around what was clicked.
+  { colour: "--map-match", shape: "halo", size: 26 }, // Around what was clicked.
   { colour: "--map-client", shape: "ring", size: 11 },
 ];
 const MATCH = 3;
@@ -30,6 +30,8 @@ const AREAS = ["areas-fill", "areas-line", "areas-corridor", "areas-middle"];
 /** How far from a click, in pixels, what is meant may be. */
 const NEAR_PX = 12;
 const LISTED = 20;
+/** The zoom at which an area of some hundred metres is seen. */
+const CLOSE = 14;
 
 export interface Picked {
   /** Points of events, nearest first. */
@@ -177,7 +179,7 @@ export class MapView implements Shown {
   }
 
   goTo(place: Place): void {
-    if (!this.sees(place)) this.#base.map.easeTo({ center: this.#base.plane.toMap(place) });
+    this.#base.map.easeTo({ center: this.#base.plane.toMap(place), zoom: Math.max(this.#base.map.getZoom(), CLOSE) });
   }
 
   /** For assistive technology and whoever drives the page: what the map shows of the world. */

@@ -22,6 +22,7 @@ export function TokenDialog() {
       text.value = "";
       problem.value = access.asking.value === "" ? undefined : access.asking.value;
       element.showModal();
+      element.querySelector("textarea")?.focus();
     }
   });
   const check = async (): Promise<void> => {

@@ -104,7 +104,7 @@ export function createEditor(
         language,
         syntaxHighlighting(colours),
         look,
-        placeholder("speed_kmh < 10 AND status > 0"),
+        placeholder("for example: type = 'accident' AND severity >= 2"),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({
           "aria-labelledby": label.labelledby,

@@ -42,6 +42,7 @@ export function NumberField({
           change(number);
         }}
       />
+      {!fits(written) && <span class="bad">{min === undefined ? "not a number" : `not a number from ${min}`}: the one before holds</span>}
     </div>
   );
 }

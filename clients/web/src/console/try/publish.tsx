@@ -1,12 +1,14 @@
 // Publishes a test event.
 
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 
 import type { DeliveredFeature } from "nearcast";
 
 import type { Place } from "../../shared/map/plane.js";
 import { randomName, reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
+import { intoView } from "../into-view.js";
 import { WhoGotIt } from "../why/event.js";
 import { NumberField } from "./number.js";
 import { guess, propertiesOf, type Row } from "./properties.js";
@@ -25,6 +27,7 @@ export function PublishPart() {
   const key = useSignal("");
   const ttl_s = useSignal("");
   const problem = useSignal<string | undefined>(undefined);
+  const said = useRef<HTMLDivElement>(null);
   const published = useSignal<DeliveredFeature | undefined>(undefined);
   const names = settings.world === "planar" ? ["x, m", "y, m"] : ["longitude", "latitude"];
   const setPlace = ([x, y]: Place): void => {
@@ -70,6 +73,7 @@ export function PublishPart() {
     try {
       await access.call("v1/events", { method: "POST", body: event });
       published.value = { ...event, time: new Date().toISOString() };
+      intoView(said);
     } catch (error) {
       problem.value =
         statusOf(error) === 403 ? `This token does not permit to publish that: ${reasonOf(error)}` : `Not published: ${reasonOf(error)}`;
@@ -154,7 +158,7 @@ export function PublishPart() {
           Publish
         </button>
       </form>
-      {published.value !== undefined && <Published key={published.value.id} feature={published.value} />}
+      <div ref={said}>{published.value !== undefined && <Published key={published.value.id} feature={published.value} />}</div>
     </section>
   );
 }

@@ -15,6 +15,7 @@ export type Form = Shape["form"];
 
 /** What is missing of a shape; `undefined` of a whole one. */
 export function missing(shape: Shape): string | undefined {
+  if ("corners" in shape && shape.corners.length === 0) return "Click on the map to draw it, or write it instead.";
   switch (shape.form) {
     case "everywhere":
     case "circle":

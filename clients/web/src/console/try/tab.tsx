@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 
-import { reasonOf } from "../access.js";
+import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { count } from "../words.js";
 import { AreaField } from "./area.js";
@@ -44,7 +44,7 @@ function TrialPart() {
             <strong class="numbers" data-now={trial.matched}>
               {trial.matched}
             </strong>{" "}
-            of the newest {trial.of} in the area {trial.matched === 1 ? "matches" : "match"}
+            of the newest {trial.of} in or near the area {trial.matched === 1 ? "matches" : "match"}
             {trial.asked < trial.of && <span class="quiet"> ({trial.asked} asked)</span>}
           </p>
           {trial.why === undefined ? (
@@ -64,16 +64,37 @@ function TrialPart() {
 }
 
 function SavePart() {
-  const { draft, access } = useConsole();
+  const { draft, access, clients } = useConsole();
   const client = useSignal("");
+  /** What is replaced when it is saved once more. */
+  const agreed = useSignal<string | undefined>(undefined);
   const id = useSignal("");
   const said = useSignal<{ readonly good: boolean; readonly text: string } | undefined>(undefined);
   const text = JSON.stringify(draft.document(), null, 1).replace(/\n\s*/g, " ");
+  const exists = async (path: string): Promise<boolean> => {
+    try {
+      await access.call(path);
+      return true;
+    } catch (error) {
+      if (statusOf(error) === 404) return false;
+      throw error;
+    }
+  };
   const save = async (): Promise<void> => {
     const path = `v1/clients/${encodeURIComponent(client.value.trim())}/subscriptions/${encodeURIComponent(id.value.trim())}`;
     try {
+      if (agreed.value !== path && (await exists(path))) {
+        agreed.value = path;
+        said.value = {
+          good: false,
+          text: `${client.value.trim()} has a subscription ${id.value.trim()} already. Save again to replace it.`,
+        };
+        return;
+      }
       await access.call(path, { method: "PUT", body: draft.document() });
       said.value = { good: true, text: `Saved: ${client.value.trim()} has it as ${id.value.trim()} until it is deleted.` };
+      agreed.value = undefined;
+      clients.changed(client.value.trim());
     } catch (error) {
       said.value = { good: false, text: `Not saved: ${reasonOf(error)}` };
     }
@@ -130,7 +151,6 @@ function SavePart() {
         <p role="status" class={said.value?.good === true ? "good" : "bad"}>
           {said.value?.text}
         </p>
-        <p class="quiet">A subscription of the same name is replaced.</p>
       </form>
     </details>
   );

@@ -1,11 +1,12 @@
 // The question why an event comes to a client's subscription, and its answer.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { DeliveredFeature, Explanation, SubscriptionDocument } from "nearcast";
 
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
+import { intoView } from "../into-view.js";
 import { conditionWords } from "../clients/subscription.js";
 import { attributeOf } from "../live/objects.js";
 import { clock, valueText } from "../words.js";
@@ -57,11 +58,13 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
     );
     return () => stop.abort();
   }, [name.value]);
+  const said = useRef<HTMLDivElement>(null);
   const ask = async (): Promise<void> => {
     problem.value = undefined;
     const question = { client: name.value, subscription: subscription.value, event: event ?? events.value[chosen.value] };
     try {
       answer.value = (await access.call("v1/explain", { method: "POST", body: question })) as Explanation;
+      intoView(said);
     } catch (error) {
       answer.value = undefined;
       problem.value = statusOf(error) === 403 ? `This token does not permit to ask that: ${reasonOf(error)}` : reasonOf(error);
@@ -127,7 +130,7 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
       >
         Why?
       </button>
-      <div aria-live="polite">
+      <div ref={said} aria-live="polite">
         {problem.value !== undefined && <p class="bad">{problem.value}</p>}
         {answer.value !== undefined && <AnswerPart explanation={answer.value} client={name.value} />}
       </div>

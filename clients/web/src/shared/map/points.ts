@@ -10,7 +10,7 @@ import type { BaseMap } from "./map.js";
 export interface PointLook {
   /** A CSS variable of the theme, `--map-object`. */
   readonly colour: string;
-  readonly shape: "disc" | "ring" | "diamond";
+  readonly shape: "disc" | "ring" | "diamond" | "halo";
   /** Across, in CSS pixels. */
   readonly size: number;
 }
@@ -52,12 +52,14 @@ in float v_size;
 out vec4 colour;
 void main() {
   vec2 at = (gl_PointCoord - 0.5) * v_size;
-  float away = v_shape > 1.5 ? abs(at.x) + abs(at.y) : length(at);
+  float away = v_shape > 1.5 && v_shape < 2.5 ? abs(at.x) + abs(at.y) : length(at);
   float edge = v_size * 0.5;
   float fine = u_ratio * 0.5;
   float inside = 1.0 - smoothstep(edge - fine, edge + fine * 0.2, away);
   float body = 1.0 - smoothstep(edge - u_ratio - fine, edge - u_ratio + fine, away);
   if (v_shape > 0.5 && v_shape < 1.5) body *= smoothstep(edge - 3.0 * u_ratio - fine, edge - 3.0 * u_ratio + fine, away);
+  // A halo is a ring with nothing in it.
+  if (v_shape > 2.5) inside *= smoothstep(edge - 4.0 * u_ratio, edge - 3.0 * u_ratio, away);
   colour = mix(u_ground, v_colour, body) * inside;
 }`;
 
@@ -242,7 +244,7 @@ export class Points {
       uniforms["u_colours"] ?? null,
       this.#looks.flatMap((look) => [...colour(look.colour)]),
     );
-    const shapes = ["disc", "ring", "diamond"];
+    const shapes = ["disc", "ring", "diamond", "halo"];
     gl.uniform2fv(
       uniforms["u_looks"] ?? null,
       this.#looks.flatMap(({ shape, size }) => [shapes.indexOf(shape), size]),
