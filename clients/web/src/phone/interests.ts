@@ -15,8 +15,13 @@ export interface Choice {
 
 export const EVERYTHING: Choice = { conditions: [], own: "", ownOn: false };
 
-export function isEverything({ conditions, own, ownOn }: Choice): boolean {
-  return conditions.length === 0 && !(ownOn && own.trim() !== "");
+/** The own condition; empty where none counts. */
+export function ownOf({ own, ownOn }: Choice): string {
+  return ownOn ? own.trim() : "";
+}
+
+export function isEverything(choice: Choice): boolean {
+  return choice.conditions.length === 0 && ownOf(choice) === "";
 }
 
 /** Without interests that the broker does not offer any more. */
@@ -32,6 +37,7 @@ export function toggled(choice: Choice, where: string): Choice {
 /** One filter for each interest, the own condition last. */
 export function subscriptionOf(choice: Choice, radius_m: number): Subscription {
   const area = around(radius_m);
-  const conditions = choice.ownOn && choice.own.trim() !== "" ? [...choice.conditions, choice.own] : choice.conditions;
+  const own = ownOf(choice);
+  const conditions = own === "" ? choice.conditions : [...choice.conditions, own];
   return { filters: conditions.length === 0 ? [{ area }] : conditions.map((where) => ({ area, where })), durable: true };
 }

@@ -1,7 +1,7 @@
 // The page's state: what it is at, where one is, what one wants, what came. The view shows it and calls it; nothing here knows the document's elements.
 
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { Fix, Subscription } from "nearcast";
+import type { Fix } from "nearcast";
 
 import type { Place } from "../shared/map/plane.js";
 import { pageSettings, type PageSettings } from "../shared/pages.js";
@@ -9,7 +9,7 @@ import { claimsOf, storedToken, storeToken } from "../shared/token.js";
 import { Announcer } from "./announcer.js";
 import type { Entry } from "./entry.js";
 import { Inbox } from "./inbox.js";
-import { offered, subscriptionOf, type Choice } from "./interests.js";
+import { offered, type Choice } from "./interests.js";
 import { permitted, unlocatable, watch } from "./locate.js";
 import { clearPreferences, openStore, ownName, readPreferences, writePreferences, type Preferences, type Store } from "./storage.js";
 import { Subscriber, type Identity } from "./subscriber.js";
@@ -43,6 +43,8 @@ export class Phone {
   readonly stage = signal<Stage>({ at: "starting" });
   readonly world = signal<World | undefined>(undefined);
   readonly preferences = signal<Preferences>(readPreferences());
+  /** What the person has chosen; in the preferences is what the broker has taken of it. */
+  readonly choice = signal<Choice>(this.preferences.value.choice);
   readonly here = signal<Here | undefined>(undefined);
   /** Whether the browser is asked where the phone is. */
   readonly locating = signal(false);
@@ -70,17 +72,22 @@ export class Phone {
     const teller = new Teller(settings.world);
     const announcer = new Announcer(settings.world, () => this.here.value?.place);
     this.world.value = { settings, teller, announcer };
-    this.prefer({ choice: offered(choice, settings.interests) });
+    this.choice.value = offered(choice, settings.interests);
+    this.prefer({ choice: this.choice.value });
+    this.wish.inForce.value = this.choice.value;
     if (place !== undefined) {
       this.here.value = { place };
       // Where the phone was the last time says nothing of where it is now; where somebody has put it does.
       if (!located) teller.here({ coordinates: place });
     }
     if (located && settings.world === "geodetic" && (await permitted())) this.locate();
-    // As text, so that other preferences change nothing.
-    const wanted = computed(() => JSON.stringify(subscriptionOf(this.preferences.value.choice, this.preferences.value.radius_m)));
+    const radius_m = computed(() => this.preferences.value.radius_m);
     effect(() => {
-      this.wish.want(JSON.parse(wanted.value) as Subscription);
+      this.wish.want(this.choice.value, radius_m.value);
+    });
+    effect(() => {
+      const choice = this.wish.inForce.value;
+      if (choice !== undefined && choice !== this.preferences.peek().choice) this.prefer({ choice });
     });
     effect(() => {
       if (this.listSeen.value) this.unread.value = 0;
@@ -145,7 +152,7 @@ export class Phone {
   }
 
   choose(choice: Choice): void {
-    this.prefer({ choice });
+    this.choice.value = choice;
   }
 
   /** Asks the browser where the phone is, from now on. */

@@ -186,10 +186,26 @@ describe("with one broker", () => {
     expect(await page.locator("#refused .mono").textContent()).toBe("speed_kmh << 10");
     expect(await field.getAttribute("aria-invalid")).toBe("true");
     expect(await subscription(served.broker, client)).toEqual([{ area: { radius_m: 1000 } }]);
+    // The radius goes out with what is in force, folded or not it is said, and an interest beside it counts.
+    await page.getByRole("slider", { name: "Within" }).press("Home");
+    await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 50 } }]);
+    await interests(page);
+    expect(await page.locator(".interests > summary").textContent()).toMatch(/Own condition has a fault\. In force: Everything/);
+    await interests(page);
+    await page.getByRole("button", { name: "Fires" }).click();
+    await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 50 }, where: "type = 'fire'" }]);
+    expect(await field.inputValue()).toBe("speed_kmh << 10");
+    await page.reload();
+    await seen(page, /The broker has your place/);
+    expect(await page.locator(".interests > summary").textContent()).toBe("InterestsFires");
+    expect(await subscription(served.broker, client)).toEqual([{ area: { radius_m: 50 }, where: "type = 'fire'" }]);
+    await interests(page);
+    await page.getByRole("button", { name: "Fires" }).click();
+    await page.getByRole("button", { name: "Own condition" }).click();
     await field.fill("speed_kmh < 10");
     await field.press("Enter");
     await expect.poll(() => page.locator("#refused").textContent()).toBe("");
-    await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 1000 }, where: "speed_kmh < 10" }]);
+    await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 50 }, where: "speed_kmh < 10" }]);
     await phone.context.close();
   });
 

@@ -1,13 +1,14 @@
-import type { Checkpoint, Delivery, Gap, Message } from "nearcast";
+import { ProblemError, type Checkpoint, type Delivery, type Gap, type Message, type Session, type Subscription } from "nearcast";
 import { describe, expect, test, vi } from "vitest";
 
 import { Announcer } from "../../src/phone/announcer.js";
 import { Entries, ENTRIES_MAX } from "../../src/phone/entries.js";
 import { entryOf, type Entry } from "../../src/phone/entry.js";
 import { Inbox } from "../../src/phone/inbox.js";
-import { EVERYTHING, isEverything, offered, subscriptionOf, toggled } from "../../src/phone/interests.js";
+import { EVERYTHING, isEverything, offered, subscriptionOf, toggled, type Choice } from "../../src/phone/interests.js";
 import { radiusAt, RADIUS_MAX_M, RADIUS_MIN_M, stepOf, STEPS } from "../../src/phone/radius.js";
 import type { Saving, Store } from "../../src/phone/storage.js";
+import { Wish } from "../../src/phone/wish.js";
 import { ago, bearing_deg, direction, faultAt, gapWords, metres, spokenMetres, whereabouts } from "../../src/phone/words.js";
 import { destination, type Place } from "../../src/shared/map/plane.js";
 
@@ -282,7 +283,7 @@ describe("interests", () => {
       filters: [
         { area: { radius_m: 500 }, where: "speed < 10" },
         { area: { radius_m: 500 }, where: "free = TRUE" },
-        { area: { radius_m: 500 }, where: " a = 1 " },
+        { area: { radius_m: 500 }, where: "a = 1" },
       ],
       durable: true,
     });
@@ -312,4 +313,72 @@ test("a voice says alarms at once and few words of the rest", () => {
   vi.advanceTimersByTime(4000);
   expect(announcer.news.value).toBe("New: one, 200 m north; two, 200 m north; and 2 more");
   vi.useRealTimers();
+});
+
+describe("the wish", () => {
+  const refusal = (pointer: string): ProblemError =>
+    new ProblemError({ type: "urn:nearcast:problem:invalid-document", title: "no", status: 400, errors: [{ pointer, detail: "no" }] });
+
+  /** A broker that refuses conditions that say so; what it has at last. */
+  function broker(): { readonly session: Pick<Session, "subscribe">; readonly made: Map<string, Subscription> } {
+    const made = new Map<string, Subscription>();
+    const subscribe = (id: string, subscription: Subscription): Promise<void> => {
+      const at = subscription.filters.findIndex(({ where }) => typeof where === "string" && where.includes("wrong"));
+      if (at >= 0) return Promise.reject(refusal(`/filters/${at}/where`));
+      made.set(id, subscription);
+      return Promise.resolve();
+    };
+    return { session: { subscribe }, made };
+  }
+
+  async function wished(wish: Wish, choice: Choice, radius_m: number): Promise<void> {
+    wish.want(choice, radius_m);
+    await vi.advanceTimersByTimeAsync(1000);
+  }
+
+  const shown = (made: Map<string, Subscription>): unknown =>
+    JSON.parse(JSON.stringify([...made].map(([id, { filters, on }]) => [id, filters, ...(on === undefined ? [] : [on])])));
+
+  test("keeps what was in force beside a condition that is refused, and the radius goes on", async () => {
+    vi.useFakeTimers();
+    const [wish, { session, made }] = [new Wish(), broker()];
+    const own = (text: string): Choice => ({ conditions: ["a = 1"], own: text, ownOn: true });
+    wish.inForce.value = EVERYTHING;
+    wish.opened(session);
+    await wished(wish, own("b = 2"), 100);
+    expect([wish.state.value, wish.fault.value]).toEqual(["in force", undefined]);
+    await wished(wish, own("wrong"), 100);
+    await wished(wish, own("wrong"), 200);
+    await wished(wish, { ...own("wrong"), conditions: [] }, 300);
+    const filters = [{ area: { radius_m: 300 }, where: "b = 2" }];
+    expect(shown(made)).toEqual([
+      ["around-me", filters],
+      ["around-me-objects", filters, ["enter", "exit"]],
+    ]);
+    expect([wish.state.value, wish.fault.value?.own, wish.inForce.value]).toEqual(["in force", true, { ...own("b = 2"), conditions: [] }]);
+    await wished(wish, own("c = 3"), 300);
+    expect([wish.fault.value, wish.inForce.value]).toEqual([undefined, own("c = 3")]);
+    vi.useRealTimers();
+  });
+
+  test("says so where nothing is in force, and asks for no more than was wanted", async () => {
+    vi.useFakeTimers();
+    const [wish, { session, made }] = [new Wish(), broker()];
+    wish.inForce.value = { conditions: [], own: "wrong now", ownOn: true };
+    wish.opened(session);
+    await wished(wish, wish.inForce.value, 100);
+    expect([wish.state.value, wish.fault.value?.own, wish.inForce.value, made.size]).toEqual(["refused", true, undefined, 0]);
+    vi.useRealTimers();
+  });
+
+  test("goes back to the choice before where an interest is refused", async () => {
+    vi.useFakeTimers();
+    const [wish, { session, made }] = [new Wish(), broker()];
+    wish.inForce.value = EVERYTHING;
+    wish.opened(session);
+    await wished(wish, toggled(EVERYTHING, "wrong"), 100);
+    expect([wish.state.value, wish.fault.value?.own, wish.inForce.value]).toEqual(["in force", false, EVERYTHING]);
+    expect(shown(made)).toContainEqual(["around-me", [{ area: { radius_m: 100 } }]]);
+    vi.useRealTimers();
+  });
 });

@@ -1,21 +1,29 @@
 // What one wants to hear of: everything, interests that the broker offers, a condition of one's own.
 
 import { useSignal } from "@preact/signals";
-import { ProblemError } from "nearcast";
 import type { JSX } from "preact";
 
 import type { Interest } from "../../shared/pages.js";
-import { EVERYTHING, isEverything, toggled, type Choice } from "../interests.js";
+import { EVERYTHING, isEverything, ownOf, toggled, type Choice } from "../interests.js";
 import { faultAt } from "../words.js";
 import type { Props } from "./app.js";
 
 export function Interests({ phone }: Props): JSX.Element {
-  const { choice } = phone.preferences.value;
+  const choice = phone.choice.value;
   const interests = phone.world.value?.settings.interests ?? [];
+  const { fault, inForce } = phone.wish;
   return (
     <details class="interests">
       <summary>
-        <strong>Interests</strong> <span class="quiet">{summary(choice, interests)}</span>
+        <strong>Interests</strong>
+        {fault.value === undefined ? (
+          <span class="quiet">{summary(choice, interests)}</span>
+        ) : (
+          <span class="warn">
+            {fault.value.own ? "Own condition has a fault." : "This choice is refused."} In force:{" "}
+            {inForce.value === undefined ? "nothing" : summary(inForce.value, interests)}
+          </span>
+        )}
       </summary>
       <div class="chips" role="group" aria-label="What interests you">
         <button
@@ -48,11 +56,11 @@ export function Interests({ phone }: Props): JSX.Element {
 function summary(choice: Choice, interests: readonly Interest[]): string {
   if (isEverything(choice)) return "Everything";
   const labels = interests.filter(({ where }) => choice.conditions.includes(where)).map(({ label }) => label);
-  return [...labels, ...(choice.ownOn && choice.own !== "" ? [choice.own] : [])].join(", ");
+  return [...labels, ...(ownOf(choice) === "" ? [] : [ownOf(choice)])].join(", ");
 }
 
 function OwnCondition({ phone }: Props): JSX.Element {
-  const { choice } = phone.preferences.value;
+  const choice = phone.choice.value;
   const draft = useSignal(choice.own);
   const use = (): void => phone.choose({ ...choice, own: draft.value.trim() });
   return (
@@ -69,7 +77,7 @@ function OwnCondition({ phone }: Props): JSX.Element {
           autocomplete="off"
           spellcheck={false}
           placeholder="type = 'accident' AND severity >= 2"
-          aria-invalid={phone.wish.state.value instanceof ProblemError}
+          aria-invalid={phone.wish.fault.value?.own === true}
           aria-describedby="refused"
           onInput={({ currentTarget }) => (draft.value = currentTarget.value)}
           onKeyDown={({ key }) => {
@@ -84,20 +92,18 @@ function OwnCondition({ phone }: Props): JSX.Element {
   );
 }
 
-/** What the broker finds wrong with the subscription, and where. */
+/** What the broker finds wrong with the choice, and where. */
 function Refused({ phone }: Props): JSX.Element {
-  const problem = phone.wish.state.value;
-  const { own, ownOn, conditions } = phone.preferences.value.choice;
-  if (!(problem instanceof ProblemError)) return <div id="refused" role="status" />;
-  const fault = problem.errors.find(({ pointer }) => pointer.startsWith("/filters/"));
-  const detail = fault?.detail ?? problem.detail ?? problem.title;
-  const ownFault = ownOn && fault?.pointer.startsWith(`/filters/${conditions.length}/where`) === true;
-  const at = ownFault ? faultAt(detail) : undefined;
-  const characters = Array.from(own);
+  const fault = phone.wish.fault.value;
+  if (fault === undefined) return <div id="refused" role="status" />;
+  const { choice, own, problem } = fault;
+  const detail = problem.errors.find(({ pointer }) => pointer.startsWith("/filters/"))?.detail ?? problem.detail ?? problem.title;
+  const at = own ? faultAt(detail) : undefined;
+  const characters = Array.from(ownOf(choice));
   return (
     <div id="refused" role="status" class="refused">
       <p class="bad">
-        {ownFault ? "This condition cannot be used: " : "The broker does not take this choice: "}
+        {own ? "This condition cannot be used: " : "The broker does not take this choice: "}
         <bdi>{detail}</bdi>
       </p>
       {at !== undefined && (
@@ -109,7 +115,11 @@ function Refused({ phone }: Props): JSX.Element {
           </bdi>
         </p>
       )}
-      <p class="quiet">What you chose before stays in force.</p>
+      <p class="quiet">
+        {phone.wish.inForce.value === undefined
+          ? "Nothing of it is in force."
+          : "What was in force before stays so, with the radius of now."}
+      </p>
     </div>
   );
 }
