@@ -1,6 +1,6 @@
 // The list of what came: bounded, newest first, of each object the newest only.
 
-import type { Entry } from "./entry.js";
+import { pressing, type Entry } from "./entry.js";
 
 export const ENTRIES_MAX = 200;
 
@@ -8,8 +8,8 @@ export const ENTRIES_MAX = 200;
 export interface Change {
   /** Whether there was none of its key: a person has not heard of it. */
   readonly fresh: boolean;
-  /** Keys of those that had to go. */
-  readonly dropped: readonly string[];
+  /** Those that had to go. */
+  readonly dropped: readonly Entry[];
 }
 
 export class Entries {
@@ -19,20 +19,34 @@ export class Entries {
 
   constructor(entries: readonly Entry[] = [], limit = ENTRIES_MAX) {
     this.#limit = limit;
-    for (const entry of [...entries].sort((one, other) => one.serial - other.serial)) this.add(entry);
+    for (const entry of [...entries].sort((one, other) => one.serial - other.serial)) this.add(entry, 0);
   }
 
-  /** Adds an entry as the newest. At the bound the oldest goes. */
-  add(entry: Entry): Change {
-    const fresh = !this.#entries.delete(entry.key);
-    this.#entries.set(entry.key, entry);
-    const dropped: string[] = [];
-    for (const key of this.#entries.keys()) {
-      if (this.#entries.size <= this.#limit) break;
-      this.#entries.delete(key);
-      dropped.push(key);
+  /** Adds an entry as the newest. At the bound the oldest goes, alarms that press last. */
+  add(entry: Entry, now_ms: number): Change {
+    const before = this.#entries.get(entry.key);
+    this.#entries.delete(entry.key);
+    // The same event again, which a broken connection may bring.
+    const read = before?.read === true && before.id === entry.id;
+    this.#entries.set(entry.key, read ? { ...entry, read } : entry);
+    const dropped: Entry[] = [];
+    while (this.#entries.size > this.#limit) {
+      const all = [...this.#entries.values()];
+      const oldest = all.find((candidate) => !pressing(candidate, now_ms)) ?? all[0];
+      if (oldest === undefined) break;
+      this.#entries.delete(oldest.key);
+      dropped.push(oldest);
     }
-    return { fresh, dropped };
+    return { fresh: before === undefined, dropped };
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Puts another in the place of the entry of its key. */
+  replace(entry: Entry): void {
+    if (this.#entries.has(entry.key)) this.#entries.set(entry.key, entry);
   }
 
   get lastSerial(): number {
@@ -42,4 +56,21 @@ export class Entries {
   newestFirst(): readonly Entry[] {
     return [...this.#entries.values()].reverse();
   }
+}
+
+/** As a person reads them: alarms that press on top. */
+export function ordered(entries: readonly Entry[], now_ms: number): readonly Entry[] {
+  const top = entries.filter((entry) => pressing(entry, now_ms));
+  return top.length === 0 ? entries : [...top, ...entries.filter((entry) => !pressing(entry, now_ms))];
+}
+
+/** The lines that were shown, in their order and as they are by now, and what waits behind them: for a list that a finger is on. */
+export function held(
+  shown: readonly Entry[],
+  entries: readonly Entry[],
+): { readonly lines: readonly Entry[]; readonly waiting: readonly Entry[] } {
+  const current = new Map(entries.map((entry) => [entry.key, entry]));
+  const lines = shown.map((entry) => current.get(entry.key) ?? entry);
+  for (const { key } of shown) current.delete(key);
+  return { lines, waiting: [...current.values()] };
 }

@@ -2,7 +2,8 @@
 
 import type { Delivery, Message } from "nearcast";
 
-import type { Place } from "../shared/map/plane.js";
+import { distance_m, type Place } from "../shared/map/plane.js";
+import type { PageSettings } from "../shared/pages.js";
 import { gapWords } from "./words.js";
 
 /** One line of the list: an event, or a word about events that are missing. */
@@ -16,11 +17,43 @@ export interface Entry {
   /** Where it is; absent where the place cannot be shown. */
   readonly place?: Place;
   readonly alarm: boolean;
-  readonly received_ms: number;
+  /** The event's id; absent of gaps. */
+  readonly id?: string;
+  /** When it was published, or, of a gap, when it was told. */
+  readonly time_ms: number;
   /** When the event's life is over at the latest; absent of events that are not live. */
   readonly over_ms?: number;
+  /** What the broker has said of it since: its life ended, its object left, or one has gone from it, or wants other things. */
+  readonly gone?: Gone;
+  /** Of an alarm: the person has opened its line. */
+  readonly read?: true;
   /** Entries that came later have a greater one. */
   readonly serial: number;
+}
+
+export type Gone = "over" | "left" | "away" | "unwanted";
+
+/** Whether an alarm still wants to be looked at: it lasts, or nobody has opened it. */
+export function pressing({ alarm, read, over_ms, gone }: Entry, now_ms: number): boolean {
+  return alarm && (read !== true || (gone === undefined && over_ms !== undefined && over_ms > now_ms));
+}
+
+/** Where one is, and how far one hears. */
+export interface Reach {
+  readonly world: PageSettings["world"];
+  readonly here: Place | undefined;
+  readonly radius_m: number;
+}
+
+/** Edges belong to circles; the broker's distance and this one may differ in the last digits. */
+const EDGE = 1 + 1e-9;
+
+/** Why an entry is not of here and now any more; `undefined` where it is. */
+export function status({ place, over_ms, gone }: Entry, { world, here, radius_m }: Reach, now_ms: number): Gone | undefined {
+  if (gone === "over" || (over_ms !== undefined && over_ms <= now_ms)) return "over";
+  if (gone === "left") return "left";
+  if (place !== undefined && here !== undefined && distance_m(world, here, place) > radius_m * EDGE) return "away";
+  return gone;
 }
 
 /** A line holds so much, however long the event is. */
@@ -31,41 +64,74 @@ const TITLE_MAX = 120;
 /** Properties that say what an event is, the best first. */
 const TITLES = ["title", "name", "type", "text"];
 
-/** Makes the line of a message; `undefined` where there is nothing to tell. */
-export function entryOf(message: Message, serial: number, now_ms: number): Entry | undefined {
-  if (message.kind === "event") return eventEntry(message, serial, now_ms);
+/** Makes the line of a message; `undefined` where there is nothing to tell. `object` is the attribute that names the object of events without `key`. */
+export function entryOf(message: Message, serial: number, now_ms: number, object?: string): Entry | undefined {
+  if (message.kind === "event") return message.transition === undefined ? eventEntry(message, serial, now_ms, object) : undefined;
   const title = gapWords(message);
   if (title === undefined) return undefined;
   const key = `gap ${message.epoch}:${message.from}:${message.reason}`;
-  return { key, kind: "gap", title, pairs: [], alarm: false, received_ms: now_ms, serial };
+  return { key, kind: "gap", title, pairs: [], alarm: false, time_ms: now_ms, serial };
 }
 
-function eventEntry({ feature, epoch, offset }: Delivery, serial: number, now_ms: number): Entry {
+function eventEntry(delivery: Delivery, serial: number, now_ms: number, object: string | undefined): Entry {
+  const { feature } = delivery;
   const flat = flattened(feature.properties);
   const name = TITLES.find((candidate) => (flat.get(candidate) ?? "") !== "");
-  const title = (name === undefined ? undefined : flat.get(name)) ?? feature.key ?? "Event";
+  const subject = object === undefined ? undefined : objectOf(feature.properties, object);
+  const named = subject === undefined ? undefined : `${object ?? ""} ${subject}`;
+  const title = (name === undefined ? named : flat.get(name)) ?? feature.key ?? "Event";
   if (name !== undefined) flat.delete(name);
+  else if (object !== undefined && named !== undefined) flat.delete(object);
   const [x, y] = feature.geometry.coordinates;
-  const alarm = feature.priority === "alarm";
+  const published_ms = Date.parse(feature.time);
+  // Clocks differ: nothing is of later than now.
+  const time_ms = Number.isNaN(published_ms) ? now_ms : Math.min(published_ms, now_ms);
   const ttl_s = feature.ttl_s;
   return {
-    key: keyOf(feature, alarm, `${epoch}:${offset}`),
+    key: keyOf(delivery, subject),
     kind: "event",
     title: cut(title, TITLE_MAX),
     pairs: [...flat].slice(0, PAIRS_MAX),
     place: [x, y],
-    alarm,
-    received_ms: now_ms,
-    ...(typeof ttl_s === "number" && { over_ms: now_ms + ttl_s * 1000 }),
+    alarm: feature.priority === "alarm",
+    id: String(feature.id),
+    time_ms,
+    ...(typeof ttl_s === "number" && { over_ms: time_ms + ttl_s * 1000 }),
     serial,
   };
 }
 
+/** What a transition says of the entry of its object, where that is of the same event or of its `key`. */
+export function afterTransition(delivery: Delivery, find: (key: string) => Entry | undefined, object?: string): Entry | undefined {
+  const { feature, transition, cause } = delivery;
+  const entry = find(keyOf(delivery, object === undefined ? undefined : objectOf(feature.properties, object)));
+  if (entry?.id !== String(feature.id)) return undefined;
+  const { gone, ...rest } = entry;
+  if (transition === "enter") return gone === undefined ? undefined : rest;
+  return { ...rest, gone: GONE[cause] ?? "away" };
+}
+
+const GONE: Readonly<Record<string, Gone>> = { expired: "over", revoked: "over", published: "left", moved: "away", changed: "unwanted" };
+
 /** An object has one line. So has an alarm that comes before its turn and then again, because the connection broke in between. */
-function keyOf(feature: Delivery["feature"], alarm: boolean, delivery: string): string {
+function keyOf({ feature, epoch, offset }: Delivery, subject: string | undefined): string {
   if (typeof feature.key === "string") return `key ${feature.key}`;
+  if (subject !== undefined) return `object ${subject}`;
   if (typeof feature.ttl_s === "number") return `id ${feature.id}`;
-  return alarm ? `alarm ${feature.id} ${feature.time}` : `delivery ${delivery}`;
+  return feature.priority === "alarm" ? `alarm ${feature.id} ${feature.time}` : `delivery ${epoch}:${offset}`;
+}
+
+/** What an attribute, named with dots, names: a text or a number. */
+function objectOf(properties: unknown, name: string): string | undefined {
+  if (typeof properties !== "object" || properties === null || Array.isArray(properties)) return undefined;
+  const members = properties as Record<string, unknown>;
+  const value = Object.hasOwn(members, name) ? members[name] : undefined;
+  if (typeof value === "number" || (typeof value === "string" && value !== "")) return cut(String(value), NAME_MAX);
+  for (let dot = name.indexOf("."); dot >= 0; dot = name.indexOf(".", dot + 1)) {
+    const inner = objectOf(members[name.slice(0, dot)], name.slice(dot + 1));
+    if (inner !== undefined) return inner;
+  }
+  return undefined;
 }
 
 /** Attributes by their names joined with dots, values as people read them. */

@@ -8,7 +8,7 @@ import { createMap, EMPTY, type BaseMap } from "../shared/map/map.js";
 import { circleRing, DEGREE_M, type Place } from "../shared/map/plane.js";
 import { Points } from "../shared/map/points.js";
 import type { PageSettings } from "../shared/pages.js";
-import type { Entry } from "./entry.js";
+import { status, type Entry, type Reach } from "./entry.js";
 import { slowNow_ms } from "./now.js";
 import type { Phone } from "./phone.js";
 
@@ -20,14 +20,20 @@ export interface PhoneMap {
   remove(): void;
 }
 
-const LOOKS = [
+/** Of what is in reach, of what is not any more, and the same when they are selected. */
+const EVENT_LOOKS = [
   { colour: "--map-object", shape: "disc", size: 13 },
-  { colour: "--map-match", shape: "diamond", size: 22 },
-  // The same when they are selected.
+  { colour: "--map-object", shape: "ring", size: 10 },
   { colour: "--map-object", shape: "ring", size: 30 },
-  { colour: "--map-match", shape: "diamond", size: 38 },
+  { colour: "--map-object", shape: "ring", size: 22 },
 ] as const;
-const [EVENT, ALARM, SELECTED] = [0, 1, 2];
+const ALARM_LOOKS = [
+  { colour: "--map-match", shape: "diamond", size: 22 },
+  { colour: "--map-match", shape: "diamond", size: 12 },
+  { colour: "--map-match", shape: "diamond", size: 38 },
+  { colour: "--map-match", shape: "diamond", size: 26 },
+] as const;
+const [AWAY, SELECTED] = [1, 2];
 /** Fingers are wide. */
 const TAP_PX = 26;
 /** While the marker is dragged the broker is told so often. */
@@ -41,7 +47,9 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   const { map, plane } = base;
   addCircle(base, "reach", "--map-area", 0.1);
   addCircle(base, "accuracy", "--map-client", 0.18);
-  const points = new Points(LOOKS).addTo(base);
+  // The own mark stands between the two: it hides no alarm, and is not hidden by events.
+  const layers = { events: new Points(EVENT_LOOKS).addTo(base), alarms: new Points(ALARM_LOOKS).addTo(base) };
+  [...map.getCanvasContainer().querySelectorAll("canvas.points")].at(-1)?.classList.add("alarms");
 
   // Until the person moves the map it keeps the circle in sight.
   let following = true;
@@ -61,7 +69,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   });
 
   const marker = ownMarker(phone, base);
-  const draw = drawing(points, base);
+  const draw = drawing(layers, base);
   let wasHere = false;
   const ends = [
     effect(() => {
@@ -83,7 +91,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
       wasHere = here !== undefined;
     }),
     effect(() => {
-      draw(phone.inbox.value?.entries.value ?? [], phone.selected.value, slowNow_ms.value);
+      draw(phone.inbox.value?.entries.value ?? [], phone.selected.value, phone.reach.value, slowNow_ms.value);
     }),
     effect(() => {
       const selected = phone.selected.value;
@@ -99,7 +107,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
     }),
   ];
   map.on("click", ({ point }: MapMouseEvent) => {
-    const [key] = points.near(point, TAP_PX);
+    const key = layers.alarms.near(point, TAP_PX)[0] ?? layers.events.near(point, TAP_PX)[0];
     phone.selected.value = key;
     if (key !== undefined) document.querySelector(`[data-key="${CSS.escape(key)}"]`)?.scrollIntoView({ block: "nearest" });
   });
@@ -130,7 +138,8 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
 
 function addCircle(base: BaseMap, id: string, colour: string, opacity: number): void {
   const { map } = base;
-  map.addSource(id, { type: "geojson", data: EMPTY });
+  // Without tolerance: a circle would be drawn with some twenty corners.
+  map.addSource(id, { type: "geojson", data: EMPTY, tolerance: 0 });
   const fill: FillLayerSpecification = { id, type: "fill", source: id, paint: { "fill-opacity": opacity } };
   const line: LineLayerSpecification = { id: `${id}-edge`, type: "line", source: id, paint: { "line-width": 1.5 } };
   map.addLayer(fill);
@@ -186,16 +195,22 @@ function stepped(world: PageSettings["world"], [x, y]: Place, [east_m, north_m]:
 }
 
 /** What brings the points in line with the list. A call costs O(entries). */
-function drawing(points: Points, { plane }: BaseMap): (entries: readonly Entry[], selected: string | undefined, now: number) => void {
-  let drawn = new Set<string>();
-  return (entries, selected, now) => {
+function drawing(
+  { events, alarms }: { readonly events: Points; readonly alarms: Points },
+  { plane }: BaseMap,
+): (entries: readonly Entry[], selected: string | undefined, reach: Reach, now_ms: number) => void {
+  let drawn = new Map<string, Points>();
+  return (entries, selected, reach, now_ms) => {
     const before = drawn;
-    drawn = new Set();
-    for (const { key, place, alarm, over_ms } of entries) {
-      if (place === undefined || (over_ms !== undefined && over_ms <= now)) continue;
-      points.put(key, plane.toMap(place), (alarm ? ALARM : EVENT) + (key === selected ? SELECTED : 0));
-      drawn.add(key);
+    drawn = new Map();
+    for (const entry of entries) {
+      const { key, place, alarm } = entry;
+      const gone = status(entry, reach, now_ms);
+      if (place === undefined || gone === "over" || gone === "left") continue;
+      const layer = alarm ? alarms : events;
+      layer.put(key, plane.toMap(place), (gone === undefined ? 0 : AWAY) + (key === selected ? SELECTED : 0));
+      drawn.set(key, layer);
     }
-    for (const key of before) if (!drawn.has(key)) points.remove(key);
+    for (const [key, layer] of before) if (drawn.get(key) !== layer) layer.remove(key);
   };
 }

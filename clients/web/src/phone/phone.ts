@@ -7,7 +7,7 @@ import type { Place } from "../shared/map/plane.js";
 import { pageSettings, type PageSettings } from "../shared/pages.js";
 import { claimsOf, storedToken, storeToken } from "../shared/token.js";
 import { Announcer } from "./announcer.js";
-import type { Entry } from "./entry.js";
+import type { Entry, Reach } from "./entry.js";
 import { Inbox } from "./inbox.js";
 import { offered, type Choice } from "./interests.js";
 import { permitted, unlocatable, watch } from "./locate.js";
@@ -46,6 +46,11 @@ export class Phone {
   /** What the person has chosen; in the preferences is what the broker has taken of it. */
   readonly choice = signal<Choice>(this.preferences.value.choice);
   readonly here = signal<Here | undefined>(undefined);
+  /** What is near enough. */
+  readonly reach = computed((): Reach => {
+    const world = this.world.value?.settings.world ?? "geodetic";
+    return { world, here: this.here.value?.place, radius_m: this.preferences.value.radius_m };
+  });
   /** Whether the browser is asked where the phone is. */
   readonly locating = signal(false);
   /** Why the browser does not tell. */
@@ -89,13 +94,21 @@ export class Phone {
       const choice = this.wish.inForce.value;
       if (choice !== undefined && choice !== this.preferences.peek().choice) this.prefer({ choice });
     });
+    const look = (): void => {
+      if (!this.listSeen.value || document.hidden) return;
+      this.unread.value = 0;
+      this.inbox.value?.look();
+    };
     effect(() => {
-      if (this.listSeen.value) this.unread.value = 0;
+      look();
+    });
+    effect(() => {
+      if (this.selected.value !== undefined) this.inbox.peek()?.read(this.selected.value);
     });
     const wake = (): void => {
       if (document.visibilityState === "hidden") return;
       this.subscriber.value?.wake();
-      if (this.listSeen.value) this.unread.value = 0;
+      look();
     };
     addEventListener("online", wake);
     document.addEventListener("visibilitychange", wake);
@@ -122,9 +135,10 @@ export class Phone {
     }
     const begin = (await this.#store?.load().catch(() => undefined)) ?? { entries: [], checkpoint: undefined };
     if (turn !== this.#turn) return; // Another tab was faster.
-    const inbox = new Inbox(this.#store, begin, (entry) => {
+    const came = (entry: Entry): void => {
       this.#came(entry);
-    });
+    };
+    const inbox = new Inbox(this.#store, begin, came, this.world.value?.settings.object ?? undefined);
     const subscriber = this.#subscriber(identity, inbox);
     batch(() => {
       this.inbox.value = inbox;
@@ -286,6 +300,7 @@ export class Phone {
 
   #came(entry: Entry): void {
     if (document.hidden || !this.listSeen.value) this.unread.value += 1;
+    else this.inbox.value?.look();
     this.world.value?.announcer.came(entry);
     if (entry.alarm && this.preferences.value.vibrate) (navigator as Partial<Navigator>).vibrate?.([200, 100, 200]);
   }

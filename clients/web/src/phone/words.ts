@@ -4,6 +4,7 @@ import type { Gap } from "nearcast";
 
 import { distance_m, type Place } from "../shared/map/plane.js";
 import type { PageSettings } from "../shared/pages.js";
+import type { Gone } from "./entry.js";
 
 const DIRECTIONS = ["north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west"] as const;
 
@@ -52,11 +53,17 @@ export function clockTime(unix_ms: number): string {
   return new Date(unix_ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 }
 
+/** Why something is not of here and now. */
+export function goneWords(gone: Gone): string {
+  return { over: "over", left: "left your reach", away: "out of reach", unwanted: "not asked for any more" }[gone];
+}
+
 /** What a gap means; `undefined` where nothing is missing. */
 export function gapWords({ reason, count }: Gap): string | undefined {
   const events = count === 1 ? "1 event is" : `${count} events are`;
   switch (reason) {
     case "ahead":
+    case "members": // An object of too many of which it would have been told that it left.
       return undefined;
     case "epoch":
       return count === 0

@@ -7,8 +7,8 @@ import { gunzipSync } from "node:zlib";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { expect } from "vitest";
 
-import type { Broker } from "../../../typescript/tests/support/broker.js";
-import { newPage } from "../support/pages.js";
+import { Broker, type BrokerOptions } from "../../../typescript/tests/support/broker.js";
+import { newPage, pagesOf } from "../support/pages.js";
 
 /** `[longitude, latitude]`, or `[x, y]`. */
 export type Place = readonly [number, number];
@@ -27,6 +27,31 @@ export interface PhonePage {
 }
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true } satisfies BrowserContextOptions;
+
+const INTERESTS = "Slow traffic: speed_kmh < 10\nFires: type = 'fire'";
+
+/** A broker with interests and a base map, and its pages. */
+export interface Served {
+  readonly broker: Broker;
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export async function serve(options: BrokerOptions = {}): Promise<Served> {
+  const broker = await Broker.start({
+    ...options,
+    settings: { "console.interests": INTERESTS, "console.base_map": "demo", ...options.settings },
+  });
+  const pages = await pagesOf(broker);
+  return {
+    broker,
+    url: pages.url,
+    async close() {
+      await pages.close();
+      await broker.stop();
+    },
+  };
+}
 
 /** Opens the page on a phone. */
 export async function openPhone(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<PhonePage> {

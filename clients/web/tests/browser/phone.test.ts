@@ -6,11 +6,22 @@ import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { Broker, type BrokerOptions } from "../../../typescript/tests/support/broker.js";
-import { launch, newPage, pagesOf } from "../support/pages.js";
-import { feature, haversine_m, openPhone, phonePage, placed, publish, seen, type PhonePage, type Place } from "./phone-support.js";
+import type { Broker } from "../../../typescript/tests/support/broker.js";
+import { launch, newPage } from "../support/pages.js";
+import {
+  feature,
+  haversine_m,
+  openPhone,
+  phonePage,
+  placed,
+  publish,
+  seen,
+  serve,
+  type PhonePage,
+  type Place,
+  type Served,
+} from "./phone-support.js";
 
-const INTERESTS = "Slow traffic: speed_kmh < 10\nFires: type = 'fire'";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let browser: Browser;
@@ -26,28 +37,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => browser.close());
-
-interface Served {
-  readonly broker: Broker;
-  readonly url: string;
-  close(): Promise<void>;
-}
-
-async function serve(options: BrokerOptions = {}): Promise<Served> {
-  const broker = await Broker.start({
-    ...options,
-    settings: { "console.interests": INTERESTS, "console.base_map": "demo", ...options.settings },
-  });
-  const pages = await pagesOf(broker);
-  return {
-    broker,
-    url: pages.url,
-    async close() {
-      await pages.close();
-      await broker.stop();
-    },
-  };
-}
 
 function allowed(): NonNullable<Parameters<typeof openPhone>[2]> {
   return { permissions: ["geolocation"], geolocation: { longitude: here[0], latitude: here[1], accuracy: 12 } };

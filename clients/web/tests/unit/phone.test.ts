@@ -2,8 +2,8 @@ import { ProblemError, type Checkpoint, type Delivery, type Gap, type Message, t
 import { describe, expect, test, vi } from "vitest";
 
 import { Announcer } from "../../src/phone/announcer.js";
-import { Entries, ENTRIES_MAX } from "../../src/phone/entries.js";
-import { entryOf, type Entry } from "../../src/phone/entry.js";
+import { Entries, ENTRIES_MAX, held, ordered } from "../../src/phone/entries.js";
+import { afterTransition, entryOf, pressing, status, type Entry, type Reach } from "../../src/phone/entry.js";
 import { Inbox } from "../../src/phone/inbox.js";
 import { EVERYTHING, isEverything, offered, subscriptionOf, toggled, type Choice } from "../../src/phone/interests.js";
 import { radiusAt, RADIUS_MAX_M, RADIUS_MIN_M, stepOf, STEPS } from "../../src/phone/radius.js";
@@ -161,13 +161,14 @@ describe("an entry", () => {
 describe("the list", () => {
   test("is newest first, of each object the newest, and bounded", () => {
     const list = new Entries();
-    for (let i = 1; i <= ENTRIES_MAX + 50; i++) list.add(entry(delivery(i, { type: "x" }), i));
+    const dropped = ({ dropped }: { readonly dropped: readonly Entry[] }): string[] => dropped.map(({ key }) => key);
+    for (let i = 1; i <= ENTRIES_MAX + 50; i++) list.add(entry(delivery(i, { type: "x" }), i), 0);
     expect(list.newestFirst()).toHaveLength(ENTRIES_MAX);
     expect(list.newestFirst()[0]?.serial).toBe(ENTRIES_MAX + 50);
     expect(list.newestFirst().at(-1)?.serial).toBe(51);
-    expect(list.add(entry(delivery(900, {}, { key: "k" }), 900))).toMatchObject({ fresh: true, dropped: [entry(delivery(51, {})).key] });
-    list.add(entry(delivery(901, {}), 901));
-    expect(list.add(entry(delivery(902, {}, { key: "k" }), 902))).toEqual({ fresh: false, dropped: [] });
+    expect(dropped(list.add(entry(delivery(900, {}, { key: "k" }), 900), 0))).toEqual([entry(delivery(51, {})).key]);
+    list.add(entry(delivery(901, {}), 901), 0);
+    expect(list.add(entry(delivery(902, {}, { key: "k" }), 902), 0)).toEqual({ fresh: false, dropped: [] });
     expect(
       list
         .newestFirst()
@@ -181,6 +182,105 @@ describe("the list", () => {
     expect(new Entries(stored).newestFirst().map(({ serial }) => serial)).toEqual([3, 2, 1]);
     expect(new Entries(stored).lastSerial).toBe(3);
   });
+});
+
+describe("alarms in the list", () => {
+  const T = Date.parse("2026-03-01T07:30:00Z");
+  const of = (offset: number, more: Record<string, unknown> = {}): Entry => {
+    const made = entryOf(delivery(offset, {}, more), offset, T);
+    if (made === undefined) throw new Error("there is nothing to tell");
+    return made;
+  };
+
+  test("are evicted last, and stand on top until they are opened and over", () => {
+    const list = new Entries([], 3);
+    const alarm = of(1, { priority: "alarm", ttl_s: 60 });
+    for (const made of [alarm, of(2), of(3), of(4), of(5)]) list.add(made, T);
+    expect(list.newestFirst().map(({ serial }) => serial)).toEqual([5, 4, 1]);
+    expect(ordered(list.newestFirst(), T).map(({ serial }) => serial)).toEqual([1, 5, 4]);
+    expect([pressing(alarm, T + 61_000), pressing({ ...alarm, read: true }, T)]).toEqual([true, true]);
+    list.replace({ ...alarm, read: true });
+    expect(ordered(list.newestFirst(), T + 61_000).map(({ serial }) => serial)).toEqual([5, 4, 1]);
+    // The same again stays opened, and goes as others do.
+    list.add(alarm, T + 61_000);
+    expect(list.get(alarm.key)?.read).toBe(true);
+    for (const made of [of(6), of(7), of(8)]) list.add(made, T + 61_000);
+    expect(list.newestFirst().map(({ serial }) => serial)).toEqual([8, 7, 6]);
+  });
+
+  test("that are too many push out each other, the oldest first", () => {
+    const list = new Entries([], 2);
+    for (const offset of [1, 2, 3]) list.add(of(offset, { priority: "alarm" }), T);
+    expect(list.newestFirst().map(({ serial }) => serial)).toEqual([3, 2]);
+  });
+});
+
+test("while a finger is on the list its lines stay, as they are by now, and what is new waits", () => {
+  const [one, two, three] = [1, 2, 3].map((offset) => entry(delivery(offset, {}), offset)) as [Entry, Entry, Entry];
+  const changed = { ...one, title: "newer" };
+  expect(held([two, one], [changed, three])).toEqual({ lines: [two, changed], waiting: [three] });
+});
+
+describe("what is not of here and now any more", () => {
+  const T = Date.parse("2026-03-01T07:30:00Z");
+  const at = (x: number): Reach => ({ world: "planar", here: [x, 45], radius_m: 10 });
+  const made = (message: Message, now_ms = T): Entry => {
+    const one = entryOf(message, 1, now_ms);
+    if (one === undefined) throw new Error("there is nothing to tell");
+    return one;
+  };
+  const transition = (kind: "enter" | "exit", cause: string, more: Record<string, unknown> = {}): Delivery => ({
+    ...delivery(9, {}, { id: "e1", key: "bus", ...more }),
+    cause,
+    transition: kind,
+  });
+
+  test("is over by the event's own time, also on arrival", () => {
+    const late = made(delivery(1, {}, { ttl_s: 60 }), T + 3_600_000);
+    expect([late.time_ms, late.over_ms]).toEqual([T, T + 60_000]);
+    expect(status(late, at(9), T + 3_600_000)).toBe("over");
+    expect(status(late, at(9), T + 59_000)).toBeUndefined();
+    // Of later than now is nothing, and what is no time is of now.
+    expect(made(delivery(1, {}), T - 5000).time_ms).toBe(T - 5000);
+    expect(made(delivery(1, {}, { time: "yesterday" }), T).time_ms).toBe(T);
+  });
+
+  test("is out of reach by distance, edge included", () => {
+    const one = made(delivery(1, {}));
+    expect([19, 20, -2].map((x) => status(one, at(x), T))).toEqual([undefined, "away", "away"]);
+    expect(status(one, { ...at(20), here: undefined }, T)).toBeUndefined();
+  });
+
+  test("is what a transition of the same event says, until one says otherwise", () => {
+    const bus = made(delivery(1, {}, { key: "bus" }));
+    const find = (key: string): Entry | undefined => (key === bus.key ? bus : undefined);
+    const after = (message: Delivery, entries = find): string | undefined => {
+      const next = afterTransition(message, entries);
+      return next === undefined ? "untouched" : status(next, at(9), T);
+    };
+    expect(["published", "moved", "changed", "expired", "revoked", "new"].map((cause) => after(transition("exit", cause)))).toEqual([
+      "left",
+      "away",
+      "unwanted",
+      "over",
+      "over",
+      "away",
+    ]);
+    expect(after(transition("enter", "moved"))).toBe("untouched");
+    expect(after(transition("enter", "moved"), () => ({ ...bus, gone: "away" }))).toBeUndefined();
+    expect(after(transition("exit", "expired", { id: "e0" }))).toBe("untouched");
+    expect(entryOf(transition("exit", "moved"), 1, T)).toBeUndefined();
+  });
+});
+
+test("the attribute that names objects names the line and the object of events without a key", () => {
+  const of = (properties: Record<string, unknown>, object: string, more: Record<string, unknown> = {}): Entry | undefined =>
+    entryOf(delivery(1, properties, more), 1, 1000, object);
+  expect(of({ taxi_id: 5724, speed: 3 }, "taxi_id")).toMatchObject({ key: "object 5724", title: "taxi_id 5724", pairs: [["speed", "3"]] });
+  expect(of({ taxi_id: 5724, type: "taxi" }, "taxi_id")).toMatchObject({ key: "object 5724", title: "taxi", pairs: [["taxi_id", "5724"]] });
+  expect(of({ car: { plate: "B 12" } }, "car.plate")).toMatchObject({ key: "object B 12", title: "car.plate B 12", pairs: [] });
+  expect(of({ taxi_id: 5724 }, "taxi_id", { key: "k" })?.key).toBe("key k");
+  expect(of({ taxi_id: {} }, "taxi_id")?.title).toBe("Event");
 });
 
 /** A store in memory, with a tap. */
@@ -273,6 +373,24 @@ describe("the inbox", () => {
     }
     expect(stored.size).toBe(ENTRIES_MAX);
   });
+});
+
+test("the inbox says when it had no room for something that lasts or was not looked at, and keeps what was opened", async () => {
+  const tap = new Tap();
+  const inbox = new Inbox(tap, NOTHING, () => undefined);
+  const now = new Date().toISOString();
+  inbox.take(delivery(0, {}, { priority: "alarm", id: "a", time: now }), () => undefined);
+  for (let i = 1; i < ENTRIES_MAX; i++) inbox.take(delivery(i, {}), () => undefined);
+  inbox.look();
+  inbox.take(delivery(500, {}), () => undefined);
+  expect(inbox.overfull.value).toBe(false);
+  inbox.take(delivery(501, {}, { ttl_s: 60, time: now }), () => undefined);
+  for (let i = 502; i < 502 + ENTRIES_MAX; i++) inbox.take(delivery(i, {}), () => undefined);
+  expect(inbox.overfull.value).toBe(true);
+  await inbox.settled();
+  inbox.read(`alarm a ${now}`);
+  await inbox.settled();
+  expect(tap.savings.at(-1)?.put).toMatchObject([{ id: "a", read: true }]);
 });
 
 describe("interests", () => {

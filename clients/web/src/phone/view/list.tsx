@@ -1,13 +1,15 @@
 // What came, newest first.
 
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { distance_m, type Place } from "../../shared/map/plane.js";
 import type { PageSettings } from "../../shared/pages.js";
-import type { Entry } from "../entry.js";
+import { ENTRIES_MAX, held, ordered } from "../entries.js";
+import { status, type Entry } from "../entry.js";
+import { Hold } from "../hold.js";
 import { slowNow_ms } from "../now.js";
-import { ago, bearing_deg, whereabouts } from "../words.js";
+import { ago, bearing_deg, goneWords, whereabouts } from "../words.js";
 import type { Props } from "./app.js";
 
 export function List({ phone }: Props): JSX.Element {
@@ -21,60 +23,91 @@ export function List({ phone }: Props): JSX.Element {
     observer.observe(heading);
     return () => observer.disconnect();
   }, []);
+  const [hold] = useState(() => new Hold());
+  useEffect(() => {
+    const up = (): void => hold.up();
+    addEventListener("pointerup", up);
+    addEventListener("pointercancel", up);
+    return () => {
+      removeEventListener("pointerup", up);
+      removeEventListener("pointercancel", up);
+    };
+  }, []);
+  const shown = useRef<readonly Entry[]>([]);
   const inbox = phone.inbox.value;
-  const entries = inbox?.entries.value ?? [];
-  const world = phone.world.value?.settings.world ?? "geodetic";
+  const all = ordered(inbox?.entries.value ?? [], slowNow_ms.value);
+  const { lines, waiting } = hold.on.value ? held(shown.current, all) : { lines: all, waiting: [] };
+  shown.current = lines;
+  const show = (): void => {
+    hold.release();
+    head.current?.focus();
+    head.current?.scrollIntoView({ block: "start" });
+  };
+  const alarms = waiting.filter(({ alarm }) => alarm).length;
   return (
     <section class="came" aria-labelledby="came">
-      <h2 id="came" ref={head}>
-        What came{entries.length > 0 && <span class="quiet numbers"> ({entries.length})</span>}
-      </h2>
+      <div class="head">
+        <h2 id="came" ref={head} tabIndex={-1}>
+          What came{all.length > 0 && <span class="quiet numbers"> ({all.length})</span>}
+        </h2>
+        {waiting.length > 0 && (
+          <button type="button" class="waiting primary numbers" onClick={show}>
+            {waiting.length} new{alarms > 0 && `, ◆ ${alarms === 1 ? "an alarm" : `${alarms} alarms`}`}
+          </button>
+        )}
+      </div>
       {inbox?.stored.value === false && (
         <p class="note warn">
           This browser keeps nothing for this page just now. What comes stays at the broker and comes again the next time.
         </p>
       )}
-      {entries.length === 0 ? (
+      {lines.length === 0 ? (
         <p class="quiet">Nothing yet. What happens within your radius appears here.</p>
       ) : (
-        <ol>
-          {entries.map((entry) => (
-            <Line key={entry.key} phone={phone} entry={entry} world={world} />
+        <ol
+          onPointerDown={() => hold.down()}
+          onFocusIn={() => hold.focus(true)}
+          onFocusOut={({ currentTarget, relatedTarget }) =>
+            hold.focus(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))
+          }
+        >
+          {lines.map((entry) => (
+            <Line key={entry.key} phone={phone} entry={entry} />
           ))}
         </ol>
       )}
+      {inbox?.overfull.value === true && <p class="quiet">Older ones are not shown any more: the list has room for {ENTRIES_MAX}.</p>}
     </section>
   );
 }
 
 interface LineProps extends Props {
   readonly entry: Entry;
-  readonly world: PageSettings["world"];
 }
 
 /** The first properties stand in the line itself; all of them where it is open. */
 const IN_LINE = 3;
 
-function Line({ phone, entry, world }: LineProps): JSX.Element {
-  const { key, kind, title, pairs, place, alarm, received_ms, over_ms } = entry;
+function Line({ phone, entry }: LineProps): JSX.Element {
+  const { key, kind, title, pairs, place, alarm, time_ms } = entry;
   if (kind === "gap") {
     return (
       <li class="entry gap">
         <p>{title}</p>
-        <p class="quiet numbers">{ago(slowNow_ms.value - received_ms)}</p>
+        <p class="quiet numbers">{ago(slowNow_ms.value - time_ms)}</p>
       </li>
     );
   }
-  const here = phone.here.value?.place;
+  const { world, here } = phone.reach.value;
   const open = phone.selected.value === key;
-  const over = over_ms !== undefined && over_ms <= slowNow_ms.value;
+  const gone = status(entry, phone.reach.value, slowNow_ms.value);
   const words = [
     here !== undefined && place !== undefined ? whereabouts(world, here, place) : undefined,
-    ago(slowNow_ms.value - received_ms),
-    over ? "over" : undefined,
+    ago(slowNow_ms.value - time_ms),
+    gone === undefined ? undefined : goneWords(gone),
   ].filter((word) => word !== undefined);
   return (
-    <li class={alarm ? "entry alarm" : "entry"} data-key={key}>
+    <li class={`entry${alarm ? " alarm" : ""}${gone === undefined ? "" : " gone"}`} data-key={key}>
       <button type="button" class="line" aria-expanded={open} onClick={() => (phone.selected.value = open ? undefined : key)}>
         {here !== undefined && place !== undefined && distance_m(world, here, place) >= 1 ? (
           <Arrow world={world} from={here} to={place} />
