@@ -166,7 +166,7 @@ function valueText(value: unknown): string {
 }
 
 /** At most so many characters, none of which moves a cursor. */
-function cut(text: string, length: number): string {
+export function cut(text: string, length: number): string {
   // Cut before it is cleaned: a text may have 64 KiB. By code points, so that no half of a character is left.
   const [...characters] = text.slice(0, 2 * length);
   const clean = (part: readonly string[]): string =>

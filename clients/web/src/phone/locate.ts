@@ -8,16 +8,6 @@ export function unlocatable(): string | undefined {
   return "geolocation" in navigator ? undefined : "This browser does not know where you are. Set your place by hand.";
 }
 
-/** Whether the browser was allowed to tell before, so that it asks nobody. */
-export async function permitted(): Promise<boolean> {
-  if (unlocatable() !== undefined) return false;
-  try {
-    return (await navigator.permissions.query({ name: "geolocation" })).state === "granted";
-  } catch {
-    return false; // It does not say: then the person is asked by the button.
-  }
-}
-
 /** Tells fixes, and in words why there are none for now, until the function that is returned is called. */
 export function watch(fix: (fix: Fix) => void, trouble: (words: string, forGood: boolean) => void): () => void {
   const id = navigator.geolocation.watchPosition(

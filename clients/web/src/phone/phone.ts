@@ -10,8 +10,17 @@ import { Announcer } from "./announcer.js";
 import type { Entry, Reach } from "./entry.js";
 import { Inbox } from "./inbox.js";
 import { offered, type Choice } from "./interests.js";
-import { permitted, unlocatable, watch } from "./locate.js";
-import { clearPreferences, openStore, ownName, readPreferences, writePreferences, type Preferences, type Store } from "./storage.js";
+import { unlocatable, watch } from "./locate.js";
+import {
+  clearPreferences,
+  onForgotten,
+  openStore,
+  ownName,
+  readPreferences,
+  writePreferences,
+  type Preferences,
+  type Store,
+} from "./storage.js";
 import { Subscriber, type Identity } from "./subscriber.js";
 import { actAlone } from "./tabs.js";
 import { Teller } from "./teller.js";
@@ -28,6 +37,8 @@ export type Stage =
 export interface Here {
   readonly place: Place;
   readonly accuracy_m?: number;
+  /** It is where the phone was when the page was open before. */
+  readonly last?: true;
 }
 
 const RETRY_MS = 2000;
@@ -81,14 +92,19 @@ export class Phone {
     this.prefer({ choice: this.choice.value });
     this.wish.inForce.value = this.choice.value;
     if (place !== undefined) {
-      this.here.value = { place };
       // Where the phone was the last time says nothing of where it is now; where somebody has put it does.
+      this.here.value = { place, ...(located && { last: true }) };
       if (!located) teller.here({ coordinates: place });
     }
-    if (located && settings.world === "geodetic" && (await permitted())) this.locate();
+    if (located) this.locate();
     const radius_m = computed(() => this.preferences.value.radius_m);
+    // Before the person has said where they are nothing is asked of the broker, and it knows nobody.
+    const placed = computed(() => this.here.value !== undefined);
     effect(() => {
-      this.wish.want(this.choice.value, radius_m.value);
+      if (placed.value) this.wish.want(this.choice.value, radius_m.value);
+    });
+    effect(() => {
+      if (placed.value) void this.subscriber.value?.run();
     });
     effect(() => {
       const choice = this.wish.inForce.value;
@@ -109,7 +125,12 @@ export class Phone {
       if (document.visibilityState === "hidden") return;
       this.subscriber.value?.wake();
       look();
+      // Allowed again, perhaps.
+      if (this.preferences.value.located) this.locate();
     };
+    onForgotten(() => {
+      void this.#forgottenElsewhere();
+    });
     addEventListener("online", wake);
     document.addEventListener("visibilitychange", wake);
     await this.enter();
@@ -145,7 +166,8 @@ export class Phone {
       this.subscriber.value = subscriber;
       this.stage.value = { at: "running" };
     });
-    await subscriber.run();
+    // Whether a token counts only the broker can say.
+    if (begin.checkpoint !== undefined || identity.token !== undefined) void subscriber.run();
   }
 
   /** Goes on by another token. */
@@ -171,9 +193,12 @@ export class Phone {
 
   /** Asks the browser where the phone is, from now on. */
   locate(): void {
+    if (this.locating.value) return;
     const reason = unlocatable();
-    this.unlocated.value = reason;
-    if (reason !== undefined || this.locating.value) return;
+    if (reason !== undefined) {
+      this.unlocated.value = reason;
+      return;
+    }
     this.locating.value = true;
     this.prefer({ located: true });
     this.#unwatch = watch(
@@ -182,22 +207,22 @@ export class Phone {
         this.#isHere(fix);
       },
       (words, forGood) => {
-        if (forGood) this.stopLocating();
-        this.unlocated.value = words;
+        // That the person wants it stays so: the page asks again when it is opened or looked at again.
+        if (forGood) this.#unfollow();
+        this.unlocated.value = forGood && this.here.value !== undefined ? `This page does not follow you any more. ${words}` : words;
       },
     );
   }
 
   stopLocating(): void {
-    this.#unwatch?.();
-    this.#unwatch = undefined;
-    this.locating.value = false;
+    this.#unfollow();
+    this.unlocated.value = undefined;
     this.prefer({ located: false });
   }
 
   /** One is where one says. `told` is whether the broker is to know already, or one is still being moved. */
   putHere(place: Place, told = true): void {
-    if (this.locating.value) this.stopLocating();
+    if (this.preferences.value.located) this.stopLocating();
     this.unlocated.value = undefined;
     if (told) this.#isHere({ coordinates: place });
     else this.here.value = { place };
@@ -215,14 +240,29 @@ export class Phone {
     this.stopLocating();
     await this.inbox.value?.settled();
     await this.#store?.destroy().catch(() => undefined);
-    this.stage.value = { at: "forgotten" };
+    this.#blank();
+    this.subscriber.value = undefined;
     clearPreferences();
-    storeToken(undefined);
     this.#release?.();
+  }
+
+  /** Another tab has ended the client: here it is not to begin again with what this one remembers. */
+  async #forgottenElsewhere(): Promise<void> {
+    if (this.stage.value.at === "forgotten") return;
+    this.#unfollow();
+    this.#blank();
+    await this.#leave();
+  }
+
+  /** Nothing is remembered, until the page is loaded anew. */
+  #blank(): void {
+    storeToken(undefined);
     batch(() => {
+      this.stage.value = { at: "forgotten" };
       this.here.value = undefined;
       this.inbox.value = undefined;
-      this.subscriber.value = undefined;
+      this.selected.value = undefined;
+      this.unread.value = 0;
     });
   }
 
@@ -288,6 +328,12 @@ export class Phone {
     this.wish.closed();
     await this.inbox.value?.settled();
     this.#release?.();
+  }
+
+  #unfollow(): void {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+    this.locating.value = false;
   }
 
   #isHere(fix: Fix): void {

@@ -61,6 +61,14 @@ export function clearPreferences(): void {
   }
 }
 
+/** Calls when another tab has cleared them. */
+export function onForgotten(call: () => void): void {
+  addEventListener("storage", ({ key, newValue }) => {
+    // All at once (`null`) is the browser's own way to forget.
+    if (key === null || (key === `${PREFIX}preferences` && newValue === null)) call();
+  });
+}
+
 function write(place: string, text: string): void {
   try {
     localStorage.setItem(place, text);

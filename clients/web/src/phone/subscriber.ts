@@ -11,7 +11,8 @@ export interface Identity {
   readonly token: string | undefined;
 }
 
-export type Link = { readonly at: "connecting" | "online" } | { readonly at: "offline"; readonly since_ms: number };
+/** `none` until it is run. */
+export type Link = { readonly at: "none" | "connecting" | "online" } | { readonly at: "offline"; readonly since_ms: number };
 
 export interface Handlers {
   /** Where to go on; asked when a session begins. */
@@ -28,7 +29,7 @@ export interface Handlers {
 const CONNECT_S = 10;
 
 export class Subscriber {
-  readonly link = signal<Link>({ at: "connecting" });
+  readonly link = signal<Link>({ at: "none" });
   readonly identity: Identity;
   readonly #handlers: Handlers;
   readonly #stop = new AbortController();
@@ -41,8 +42,10 @@ export class Subscriber {
     this.#handlers = handlers;
   }
 
-  /** Is there until it is closed, or refused. */
+  /** Is there until it is closed, or refused. Called again it changes nothing. */
   async run(): Promise<void> {
+    if (this.link.peek().at !== "none") return;
+    this.link.value = { at: "connecting" };
     while (!this.stopped()) {
       try {
         await this.#connected();
@@ -81,6 +84,10 @@ export class Subscriber {
 
   /** Ends the client at the broker. @throws where that cannot be done now. */
   async forget(): Promise<void> {
+    if (this.link.value.at === "none") {
+      this.#stop.abort(); // The broker knows of nobody.
+      return;
+    }
     if (this.#session === undefined || this.link.value.at !== "online") throw new Error("there is no connection to the broker");
     this.#stop.abort();
     await this.#session.forget();

@@ -80,6 +80,17 @@ export function gapWords({ reason, count }: Gap): string | undefined {
   }
 }
 
+/** The place that a person has typed, latitude before longitude as it is shown; what is wrong with it where it is none. */
+export function typedPlace(text: string, world: PageSettings["world"]): Place | string {
+  const parts = text.trim().split(/\s*[,;]\s*|\s+/);
+  const [first, second] = parts.map((part) => (part === "" ? NaN : Number(part)));
+  if (parts.length !== 2 || first === undefined || second === undefined || !Number.isFinite(first) || !Number.isFinite(second)) {
+    return "Type two numbers with a comma between, and points for decimals.";
+  }
+  if (world === "planar") return Math.abs(first) > 1e9 || Math.abs(second) > 1e9 ? "Each is within ±1,000,000,000 m." : [first, second];
+  return Math.abs(first) > 90 || Math.abs(second) > 180 ? "Latitude is within ±90, longitude within ±180." : [second, first];
+}
+
 /** Where in a condition the broker has found a fault, counted in characters from 0; `undefined` where it does not say. */
 export function faultAt(detail: string): number | undefined {
   const column = /, at column (\d+)/.exec(detail)?.[1];

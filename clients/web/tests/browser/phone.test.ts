@@ -325,7 +325,7 @@ describe("with one broker", () => {
   test.each(["light", "dark"] as const)("a checker of accessibility finds nothing, %s", async (colorScheme) => {
     const phone = await openPhone(browser, served.url, { ...allowed(), colorScheme });
     const { page } = phone;
-    await seen(page, "Connected");
+    await seen(page, "Not connected yet");
     await page.getByRole("button", { name: "Put me here" }).waitFor();
     await check(page, "at the beginning");
     await page.getByRole("button", { name: "Use my location" }).click();
@@ -467,6 +467,7 @@ describe("where tokens are wanted", () => {
     await expect.poll(() => dialog.locator(".bad").textContent()).toMatch(/signature|token/i);
     await give(broker.token("ann", "publish"));
     await expect.poll(() => dialog.locator(".bad").textContent()).toMatch(/scope|permit/i);
+    expect(await dialog.getByLabel("Token").inputValue()).toBe(broker.token("ann", "publish"));
     await give(broker.token("ann", "subscribe"));
     await dialog.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Use my location" }).click();

@@ -20,6 +20,7 @@ export interface Props {
 export function App({ phone }: Props): JSX.Element {
   const tall = useSignal(false);
   const settings = useSignal(false);
+  const forgotten = phone.stage.value.at === "forgotten";
   useSignalEffect(() => {
     const unread = phone.unread.value;
     document.title = unread > 0 ? `(${unread}) nearcast around you` : "nearcast around you";
@@ -30,22 +31,26 @@ export function App({ phone }: Props): JSX.Element {
         <h1>Around you</h1>
         <Connection phone={phone} />
         <Unread phone={phone} />
-        <button type="button" onClick={() => (settings.value = true)}>
+        <button type="button" disabled={forgotten} onClick={() => (settings.value = true)}>
           Settings
         </button>
       </header>
       <main>
         <MapView phone={phone} />
         <section class="sheet" aria-label="What comes in reach">
-          <button type="button" class="grip" aria-expanded={tall.value} onClick={() => (tall.value = !tall.value)}>
-            <span class="visually-hidden">More room for the list</span>
+          <button type="button" class="grip" onClick={() => (tall.value = !tall.value)}>
+            <span class="visually-hidden">{tall.value ? "More room for the map" : "More room for the list"}</span>
           </button>
           <div class="scroll">
             <Stopped phone={phone} />
-            <PlaceControls phone={phone} />
-            <Radius phone={phone} />
-            <Interests phone={phone} />
-            <List phone={phone} />
+            {!forgotten && (
+              <>
+                <PlaceControls phone={phone} />
+                <Radius phone={phone} />
+                <Interests phone={phone} />
+                <List phone={phone} />
+              </>
+            )}
           </div>
         </section>
       </main>
@@ -75,6 +80,7 @@ function Connection({ phone }: Props): JSX.Element {
         return ["bad", "Refused"];
       case "running":
         if (link?.at === "online") return ["good", "Connected"];
+        if (link?.at === "none") return ["quiet", "Not connected yet"];
         return link?.at === "offline" ? ["warn", `Offline since ${clockTime(link.since_ms)}`] : ["quiet", "Connecting…"];
     }
   }).value;

@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { distance_m, type Place } from "../../shared/map/plane.js";
 import type { PageSettings } from "../../shared/pages.js";
 import { ENTRIES_MAX, held, ordered } from "../entries.js";
-import { status, type Entry } from "../entry.js";
+import { cut, status, type Entry } from "../entry.js";
 import { Hold } from "../hold.js";
 import { slowNow_ms } from "../now.js";
 import { ago, bearing_deg, goneWords, whereabouts } from "../words.js";
@@ -87,6 +87,7 @@ interface LineProps extends Props {
 
 /** The first properties stand in the line itself; all of them where it is open. */
 const IN_LINE = 3;
+const IN_LINE_LENGTH = 60;
 
 function Line({ phone, entry }: LineProps): JSX.Element {
   const { key, kind, title, pairs, place, alarm, time_ms } = entry;
@@ -124,7 +125,7 @@ function Line({ phone, entry }: LineProps): JSX.Element {
             <span class="summary quiet">
               {pairs.slice(0, IN_LINE).map(([name, value]) => (
                 <bdi key={name}>
-                  {name} {value}
+                  {name} {cut(value, IN_LINE_LENGTH)}
                 </bdi>
               ))}
             </span>

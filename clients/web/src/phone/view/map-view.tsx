@@ -31,12 +31,16 @@ export function MapView({ phone }: Props): JSX.Element {
     };
   }, [world]);
   const here = phone.here.value;
+  const forgotten = phone.stage.value.at === "forgotten";
+  const ready = map.value !== undefined && !forgotten;
+  // Where the phone can be asked that is the better way to begin.
+  const first = here === undefined && world?.settings.world === "planar";
   return (
     <section class="map" aria-label="Map">
       <div class="canvas" ref={canvas} />
       {failed.value && <p class="note">The map cannot be drawn here: it needs WebGL 2. The list works without it.</p>}
-      {map.value !== undefined && !phone.locating.value && <span class="cross" aria-hidden="true" />}
-      {map.value !== undefined && (
+      {ready && !phone.locating.value && <span class="cross" aria-hidden="true" />}
+      {ready && (
         <div class="tools">
           {here !== undefined && (
             <button type="button" onClick={() => map.value?.centre()}>
@@ -44,7 +48,7 @@ export function MapView({ phone }: Props): JSX.Element {
             </button>
           )}
           {!phone.locating.value && (
-            <button type="button" class={here === undefined ? "primary" : ""} onClick={() => map.value?.putAtMiddle()}>
+            <button type="button" class={first ? "primary" : ""} onClick={() => map.value?.putAtMiddle()}>
               Put me here
             </button>
           )}

@@ -1,10 +1,10 @@
 // Where one is, how the page knows, and whether the broker does.
 
-import { useComputed } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 
 import { now_ms } from "../now.js";
-import { ago, clockTime, metres } from "../words.js";
+import { ago, clockTime, metres, typedPlace } from "../words.js";
 import type { Props } from "./app.js";
 
 export function PlaceControls({ phone }: Props): JSX.Element {
@@ -32,7 +32,48 @@ export function PlaceControls({ phone }: Props): JSX.Element {
         )}
       </div>
       <Known phone={phone} />
+      {world?.settings.base_map === false && <Typed phone={phone} planar={planar} />}
     </section>
+  );
+}
+
+/** Without a base map nobody finds themselves on it. */
+function Typed({ phone, planar }: Props & { readonly planar: boolean }): JSX.Element {
+  const text = useSignal("");
+  const fault = useSignal("");
+  const put = (): void => {
+    const place = typedPlace(text.value, planar ? "planar" : "geodetic");
+    fault.value = typeof place === "string" ? place : "";
+    if (typeof place !== "string") phone.putHere(place);
+  };
+  return (
+    <details class="typed">
+      <summary>Type your place</summary>
+      <label for="typed">{planar ? "x, y in metres" : "Latitude, longitude"}</label>
+      <div class="row">
+        <input
+          id="typed"
+          class="mono"
+          type="text"
+          autocomplete="off"
+          maxLength={100}
+          value={text.value}
+          placeholder={planar ? "1200, 850" : "45.4641, 9.1895"}
+          aria-invalid={fault.value !== ""}
+          aria-describedby="typed-fault"
+          onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+          onKeyDown={({ key }) => {
+            if (key === "Enter") put();
+          }}
+        />
+        <button type="button" onClick={put}>
+          Put me there
+        </button>
+      </div>
+      <p id="typed-fault" class="bad" role="status">
+        {fault.value}
+      </p>
+    </details>
   );
 }
 
@@ -48,6 +89,7 @@ function Known({ phone }: Props): JSX.Element {
       return teller.waiting.value ? `${since} Your way is recorded and waits for the network.` : since;
     }
     if (here === undefined) return phone.locating.value ? "The phone is looking for its place…" : "Nothing is near you until you say.";
+    if (here.last === true) return "You were here the last time. The phone is looking for its place…";
     if (teller.refused.value !== undefined) return `The broker does not take your place: ${teller.refused.value}`;
     const told_ms = teller.told_ms.value;
     // Nothing comes before both are in force.

@@ -55,9 +55,15 @@ export function SettingsDialog({ phone, close }: Props & { readonly close: () =>
           Your place, your subscription and what waits for you at the broker are deleted, and so is all that this page keeps on this phone.
         </p>
         {asked.value ? (
-          <button type="button" class="primary" onClick={() => void forget()}>
-            Yes, forget me
-          </button>
+          <>
+            {/* Who taps twice in the same place keeps everything. */}
+            <button type="button" onClick={() => (asked.value = false)}>
+              No, keep everything
+            </button>
+            <button type="button" class="danger" onClick={() => void forget()}>
+              Yes, forget me
+            </button>
+          </>
         ) : (
           <button type="button" onClick={() => (asked.value = true)}>
             Forget me…

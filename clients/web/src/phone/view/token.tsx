@@ -1,7 +1,8 @@
 // Asks for a token, where the broker wants one.
 
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 
 import { claimsOf } from "../../shared/token.js";
 import type { Props } from "./app.js";
@@ -10,16 +11,27 @@ import { Dialog } from "./dialog.js";
 export function TokenDialog({ phone }: Props): JSX.Element | null {
   const stage = phone.stage.value;
   const closed = useSignal<typeof stage | undefined>(undefined);
+  const text = useSignal("");
+  const taken = stage.at === "running" && phone.subscriber.value?.link.value.at === "online";
+  useEffect(() => {
+    if (taken) text.value = "";
+  }, [taken]);
   if (stage.at !== "token" || closed.value === stage) return null;
   const close = (): void => {
     closed.value = stage;
     if (stage.running === true) phone.stage.value = { at: "running" };
   };
-  return <Asking key={stage.why ?? ""} phone={phone} why={stage.why} close={close} />;
+  return <Asking key={stage.why ?? ""} phone={phone} why={stage.why} text={text} close={close} />;
 }
 
-function Asking({ phone, why, close }: Props & { readonly why: string | undefined; readonly close: () => void }): JSX.Element {
-  const text = useSignal("");
+interface AskingProps extends Props {
+  readonly why: string | undefined;
+  /** What was given; it stays after a refusal, to be mended. */
+  readonly text: Signal<string>;
+  readonly close: () => void;
+}
+
+function Asking({ phone, why, text, close }: AskingProps): JSX.Element {
   const fault = useSignal(why);
   const use = (): void => {
     const claims = claimsOf(text.value);
