@@ -124,7 +124,7 @@ test.each([320, 390])("texts of twice the size are not cut off on a screen of %i
         const { overflowX, display } = getComputedStyle(element);
         const { left, right } = element.getBoundingClientRect();
         const clips = overflowX !== "visible" && element.scrollWidth > element.clientWidth + 1;
-        const text = `${element.tagName}.${element.className}: ${(element.textContent ?? "").slice(0, 40)}`;
+        const text = `${element.tagName}.${element.className}: ${element.textContent.slice(0, 40)}`;
         if (element.closest(".visually-hidden") !== null || display === "none") continue;
         if (clips) faults.push(`cut: ${text}`);
         if (left < -1 || right > innerWidth + 1) faults.push(`outside: ${text}`);

@@ -58,7 +58,7 @@ export function SettingsDialog({ phone, close }: Props & { readonly close: () =>
           <>
             {/* Who taps twice in the same place keeps everything. */}
             <button type="button" onClick={() => (asked.value = false)}>
-              No, keep everything
+              No, keep me
             </button>
             <button type="button" class="danger" onClick={() => void forget()}>
               Yes, forget me
