@@ -1,0 +1,4 @@
+//! City-scale load: who is where, who waits for what, what happens; and how quickly, and how rightly, a broker tells them.
+#![forbid(unsafe_code)]
+
+pub mod plan;

@@ -1,0 +1,82 @@
+//! What happens in a run, in the order of time, and what everybody should get of it.
+
+use std::time::Duration;
+
+use matcher::event::Event;
+use matcher::geo::{Position, World};
+use matcher::subscription::Filter;
+
+/// A client of the broker that listens.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// Its name.
+    pub name: String,
+    /// Where it is at first; none for one that never says.
+    pub home: Option<Position>,
+    /// What it wants.
+    pub wishes: Vec<Wish>,
+}
+
+/// A subscription.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Its id.
+    pub id: String,
+    /// The alternatives.
+    pub filters: Vec<Filter>,
+    /// Whether what matches is kept while the client is away.
+    pub is_durable: bool,
+}
+
+/// Something happens.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// When it is to happen, since the start of the run.
+    pub at: Duration,
+    /// What.
+    pub act: Act,
+}
+
+/// What happens. Clients are named by their index in [`Plan::clients`].
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// A client is somewhere else now, and says so.
+    Move {
+        /// Who.
+        client: u32,
+        /// Where it says that it is.
+        to: Position,
+    },
+    /// Somebody publishes.
+    Publish(Box<Occurrence>),
+    /// A client's connection breaks, and it connects again at once.
+    Reconnect {
+        /// Who.
+        client: u32,
+    },
+}
+
+/// An event, as it is published.
+#[derive(Clone, Debug)]
+pub struct Occurrence {
+    /// What is matched.
+    pub event: Event,
+    /// How long it stays live, in seconds; 0 for one that is over at once.
+    pub ttl_s: f64,
+    /// The object that it is about: a newer event of that takes its place.
+    pub key: Option<String>,
+    /// Whether it is an alarm.
+    pub is_alarm: bool,
+}
+
+/// A source of steps.
+pub trait Plan: Send {
+    /// What positions are.
+    fn world(&self) -> World;
+
+    /// Who listens, in the order of their indexes.
+    fn clients(&self) -> &[Client];
+
+    /// The next step, never earlier than the one before; none at the end.
+    fn next(&mut self) -> Option<Step>;
+}
