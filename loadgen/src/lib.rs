@@ -1,4 +1,6 @@
 //! City-scale load: who is where, who waits for what, what happens; and how quickly, and how rightly, a broker tells them.
 #![forbid(unsafe_code)]
 
+pub mod drive;
 pub mod plan;
+pub mod wire;
