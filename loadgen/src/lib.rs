@@ -3,4 +3,5 @@
 
 pub mod drive;
 pub mod plan;
+pub mod report;
 pub mod wire;

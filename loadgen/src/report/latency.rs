@@ -1,0 +1,140 @@
+//! How long something took: figures to be read, and the whole histogram, so that runs can be put together.
+
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
+
+use super::record::{Percentiles, RecordError};
+
+/// From when an event was due to each of its deliveries.
+pub const DELIVERY: &str = "publish to delivery";
+/// From when an event was due to the answer that it was taken.
+pub const ACCEPTED: &str = "publish to accepted";
+/// From when a move was due to the answer that it is in force.
+pub const MOVE_IN_FORCE: &str = "move to in force";
+/// From when a move was due to the delivery of what it came into reach of.
+pub const MOVE_DELIVERY: &str = "move to delivery";
+/// From when a connection broke to when its client hears everything again.
+pub const RECONNECT: &str = "reconnect to ready";
+/// From when something was due to when the load sent it: how late the load itself was. It is in all the others.
+pub const LATENESS: &str = "due to sent";
+
+/// The largest histogram, deflated or not, that is read: seven digits of microseconds at five digits of precision take a tenth of it.
+const HISTOGRAM_BYTES_MAX: usize = 1 << 24;
+
+/// How long something took, in microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// What.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+    /// The shortest; 0 where there was none, and so are the others.
+    pub min_us: u64,
+    /// On average.
+    pub mean_us: f64,
+    /// Half of them took no longer.
+    pub p50_us: u64,
+    /// Of ten, nine.
+    pub p90_us: u64,
+    /// Of a hundred, 99.
+    pub p99_us: u64,
+    /// Of a thousand, 999.
+    pub p999_us: u64,
+    /// Of ten thousand, 9,999.
+    pub p9999_us: u64,
+    /// The longest.
+    pub max_us: u64,
+    /// All of it: an HDR histogram of microseconds, format V2, deflated, in base64.
+    pub histogram: String,
+}
+
+impl Latency {
+    /// Of a histogram of microseconds.
+    #[must_use]
+    pub fn new(name: impl Into<String>, histogram: &Histogram<u64>) -> Self {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(histogram, &mut bytes)
+            .expect("memory takes all bytes, and no count is above 2^63");
+        let at = |quantile| histogram.value_at_quantile(quantile);
+        Self {
+            name: name.into(),
+            count: histogram.len(),
+            min_us: histogram.min(),
+            mean_us: histogram.mean(),
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            p9999_us: at(0.9999),
+            max_us: histogram.max(),
+            histogram: STANDARD.encode(bytes),
+        }
+    }
+
+    /// The histogram again.
+    ///
+    /// # Errors
+    /// When its text is damaged or absurdly large.
+    pub fn histogram(&self) -> Result<Histogram<u64>, RecordError> {
+        self.decode().map_err(|why| RecordError::Histogram { name: self.name.clone(), why })
+    }
+
+    /// Several runs of the same thing as one. None of none.
+    ///
+    /// # Errors
+    /// When a histogram is damaged.
+    pub fn merged<'a>(latencies: impl IntoIterator<Item = &'a Self>) -> Result<Option<Self>, RecordError> {
+        let mut all: Option<(&Self, Histogram<u64>)> = None;
+        for latency in latencies {
+            let histogram = latency.histogram()?;
+            match &mut all {
+                None => all = Some((latency, histogram)),
+                Some((_, sum)) => {
+                    sum.auto(true);
+                    sum.add(histogram).map_err(|error| RecordError::Histogram {
+                        name: latency.name.clone(),
+                        why: error.to_string(),
+                    })?;
+                }
+            }
+        }
+        Ok(all.map(|(first, sum)| Self::new(&first.name, &sum)))
+    }
+
+    fn decode(&self) -> Result<Histogram<u64>, String> {
+        let bytes = STANDARD.decode(&self.histogram).map_err(|error| format!("no base64: {error}"))?;
+        // The library makes room for as much as the text says that it holds, so what it says is looked at first.
+        let deflated = bytes.get(8..).ok_or("it is cut off")?;
+        let mut plain = Vec::new();
+        let limit = HISTOGRAM_BYTES_MAX as u64;
+        ZlibDecoder::new(deflated).take(limit).read_to_end(&mut plain).map_err(|error| error.to_string())?;
+        let length =
+            plain.get(4..8).and_then(|length| <[u8; 4]>::try_from(length).ok()).ok_or("it is cut off")?;
+        if u32::from_be_bytes(length) as usize > plain.len() {
+            return Err("it is cut off".to_owned());
+        }
+        Deserializer::new().deserialize(&mut plain.as_slice()).map_err(|error| error.to_string())
+    }
+}
+
+impl Percentiles {
+    /// Of a histogram of microseconds; none of an empty one.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Option<Self> {
+        let at = |quantile| histogram.value_at_quantile(quantile);
+        (!histogram.is_empty()).then(|| Self {
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            max_us: histogram.max(),
+        })
+    }
+}

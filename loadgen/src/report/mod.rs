@@ -1,0 +1,7 @@
+//! What a run says: one [`Record`], as JSON.
+
+pub mod latency;
+pub mod record;
+
+pub use latency::Latency;
+pub use record::{Record, RecordError};

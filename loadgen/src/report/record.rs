@@ -1,0 +1,342 @@
+//! What a run was, on what, and what came of it: one document.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::latency::Latency;
+
+/// The version of the document. Members may be added to one; whoever reads it passes over those that it does not know.
+pub const SCHEMA: u32 = 1;
+
+/// All about a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What was run.
+    pub scenario: Scenario,
+    /// Against what.
+    pub target: Target,
+    /// Where.
+    pub machine: Machine,
+    /// When it began.
+    pub begun: jiff::Timestamp,
+    /// Seconds at the start that count in the timeline alone.
+    pub warm_up_s: f64,
+    /// Seconds that everything else is about.
+    pub measured_s: f64,
+    /// How many threads the load ran on: as many cores are all that it could have used.
+    pub load_threads: u32,
+    /// How often what.
+    pub totals: Totals,
+    /// How long what took, each by one of the names in [`latency`](super::latency) or by its own.
+    pub latencies: Vec<Latency>,
+    /// Whether the right deliveries came; none where nobody looked.
+    pub check: Option<Check>,
+    /// The whole run, warm-up included, second by second; longer rows where it was long.
+    pub timeline: Vec<Second>,
+    /// Where memory and processor time were heading.
+    #[serde(default)]
+    pub slopes: Slopes,
+    /// What happened once.
+    #[serde(default)]
+    pub milestones: Vec<Milestone>,
+    /// The rates that were tried, in this order; none unless a capacity was sought.
+    #[serde(default)]
+    pub trials: Vec<Trial>,
+}
+
+/// What was run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// Its TOML, with everything that flags and the environment changed.
+    pub toml: String,
+    /// All randomness comes from it.
+    pub seed: u64,
+    /// Its numbers by name, `clients` and `rate` (events a second) among them: what a sweep goes over.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, f64>,
+}
+
+/// What was loaded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// `nearcast`, `mosquitto`, `nats`.
+    pub name: String,
+    /// As it says itself.
+    pub version: String,
+    /// Host and port.
+    pub address: String,
+    /// What of the scenario it does not do, or the load does in its place, a sentence each.
+    #[serde(default)]
+    pub shortfalls: Vec<String>,
+}
+
+/// The machine of the load, and of a target on loopback.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// That this process may use.
+    pub cores: u32,
+    /// The processor's name; empty where it is not known, and so are the others.
+    pub processor: String,
+    /// All there is.
+    pub memory_bytes: u64,
+    /// Its name and version.
+    pub kernel: String,
+}
+
+/// How often what happened while it was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Events.
+    pub events: Requests,
+    /// Moves.
+    pub moves: Requests,
+    /// Events that came to clients, each counted for each client.
+    pub deliveries: u64,
+    /// That the load read from its sockets.
+    pub bytes_in: u64,
+    /// That it wrote to them.
+    pub bytes_out: u64,
+    /// What went wrong, by kind.
+    #[serde(default)]
+    pub errors: BTreeMap<String, u64>,
+    /// How often a client was told of a gap.
+    pub gaps: u64,
+    /// Deliveries that those told to be lost.
+    pub gap_deliveries: u64,
+    /// Deliveries that a client had had before.
+    pub duplicates: u64,
+    /// Deliveries that came after one that was due later.
+    pub out_of_order: u64,
+    /// Connections that were made again.
+    pub reconnects: u64,
+    /// Requests without an answer, and required deliveries that had not come, when the run stopped waiting.
+    pub left_over: u64,
+}
+
+/// What became of what was asked of the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requests {
+    /// Due while it was measured.
+    pub intended: u64,
+    /// Those of them that were sent.
+    pub sent: u64,
+    /// Those of them that the target took.
+    pub accepted: u64,
+    /// Those that it refused, by the reason that it gave.
+    #[serde(default)]
+    pub refused: BTreeMap<String, u64>,
+}
+
+/// What came, held against what the oracle says should have come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Clients whose deliveries were all looked at.
+    pub clients_checked: u64,
+    /// Clients that there were.
+    pub clients_count: u64,
+    /// Deliveries that had to come to those.
+    pub required: u64,
+    /// Required ones that came.
+    pub came: u64,
+    /// Required ones that did not, and that no gap told of.
+    pub missing: u64,
+    /// Deliveries that should not have come.
+    pub spurious: u64,
+    /// Deliveries that came again.
+    pub duplicates: u64,
+    /// Where both answers are right, for a move and an event were under way at once: neither required nor spurious.
+    pub ambiguous: u64,
+    /// Some of what was wrong, in words.
+    #[serde(default)]
+    pub examples: Vec<String>,
+}
+
+/// A second of the run, or several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// When it ended, in seconds from the start of the run, warm-up included.
+    pub at_s: f64,
+    /// How long it was. Counts are of all of it.
+    pub span_s: f64,
+    /// Events that were due.
+    pub events_intended: u64,
+    /// Events that were sent.
+    pub events_sent: u64,
+    /// Deliveries that came.
+    pub deliveries: u64,
+    /// Moves that were sent.
+    pub moves: u64,
+    /// Events and moves that were refused.
+    pub refused: u64,
+    /// Errors of all kinds.
+    pub errors: u64,
+    /// Deliveries that gaps told to be lost.
+    pub gap_deliveries: u64,
+    /// From when an event was due to its deliveries that came in this second; none without any.
+    pub delivery: Option<Percentiles>,
+    /// From when a move was due to the answer that it is in force; none without any.
+    pub move_in_force: Option<Percentiles>,
+    /// What the target used; none where its process cannot be seen.
+    pub broker: Option<Usage>,
+    /// What the load used.
+    pub load: Option<Usage>,
+    /// What the target's `/metrics` said, by what was made of it: `sum(nearcast_queue_depth)`, `rate(nearcast_matches_total)`,
+    /// `mean(nearcast_batch_events)`.
+    #[serde(default)]
+    pub scraped: BTreeMap<String, f64>,
+}
+
+/// Latencies of a second, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// The median.
+    pub p50_us: u64,
+    /// Of ten the largest but one, and so on.
+    pub p90_us: u64,
+    /// Of a hundred.
+    pub p99_us: u64,
+    /// Of a thousand.
+    pub p999_us: u64,
+    /// The largest.
+    pub max_us: u64,
+}
+
+/// What a process used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Processor time by time.
+    pub cpu_cores: f64,
+    /// The same of the thread that used most.
+    pub busiest_thread_cores: f64,
+    /// Its memory, at the end.
+    pub resident_bytes: u64,
+}
+
+/// Where memory and processor time were heading while it was measured; none where too little was seen to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slopes {
+    /// Of the target's memory, in MB an hour.
+    pub broker_mb: Option<Slope>,
+    /// Of its processor time, in cores an hour.
+    pub broker_cores: Option<Slope>,
+    /// Of the load's own memory, in MB an hour.
+    pub load_mb: Option<Slope>,
+    /// Of its processor time, in cores an hour.
+    pub load_cores: Option<Slope>,
+}
+
+/// How much more an hour, by least squares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slope {
+    /// The slope.
+    pub per_hour: f64,
+    /// Its standard error, as if what is left beside the line were independent from row to row.
+    pub error_per_hour: f64,
+}
+
+/// Something that happened once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Milestone {
+    /// What: "alarm at the last client".
+    pub name: String,
+    /// How long after whatever began it.
+    pub seconds: f64,
+}
+
+/// A rate that was tried.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Events a second.
+    pub rate: f64,
+    /// Median of publish to delivery; 0 where nothing came.
+    pub p50_us: u64,
+    /// 99 of a hundred took no longer.
+    pub p99_us: u64,
+    /// Whether the bound was kept.
+    pub was_kept: bool,
+    /// Why not, or how well.
+    pub why: String,
+}
+
+/// Why a text is no record of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Not JSON, or another document.
+    #[error("not a record of a run: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// JSON, but of another program.
+    #[error("not a record of a run: it has no `schema`")]
+    NoSchema,
+    /// Written by another version of the program.
+    #[error("the record has schema {found}, this program reads {SCHEMA}: take the version that wrote it")]
+    UnknownSchema {
+        /// What it says.
+        found: u64,
+    },
+    /// A histogram is damaged.
+    #[error("the histogram of \"{name}\" cannot be read: {why}")]
+    Histogram {
+        /// Of which latency.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Record {
+    /// Reads a document that [`Record::to_json`] wrote.
+    ///
+    /// # Errors
+    /// When it is none, is of another schema, or a histogram in it is damaged.
+    pub fn from_json(text: &str) -> Result<Self, RecordError> {
+        #[derive(Deserialize)]
+        struct Version {
+            schema: Option<u64>,
+        }
+        match serde_json::from_str::<Version>(text)?.schema {
+            None => return Err(RecordError::NoSchema),
+            Some(found) if found != u64::from(SCHEMA) => return Err(RecordError::UnknownSchema { found }),
+            Some(_) => {}
+        }
+        let record: Self = serde_json::from_str(text)?;
+        for latency in &record.latencies {
+            latency.histogram()?;
+        }
+        Ok(record)
+    }
+
+    /// The document, to be read by people, too.
+    ///
+    /// # Errors
+    /// Never in practice: all names are texts, and a number that is none is written as null.
+    pub fn to_json(&self) -> Result<String, RecordError> {
+        Ok(serde_json::to_string_pretty(self)?)
+    }
+
+    /// The latency of that name.
+    #[must_use]
+    pub fn latency(&self, name: &str) -> Option<&Latency> {
+        self.latencies.iter().find(|latency| latency.name == name)
+    }
+}
+
+impl Requests {
+    /// All that was refused.
+    #[must_use]
+    pub fn refused_count(&self) -> u64 {
+        self.refused.values().sum()
+    }
+}
+
+impl Totals {
+    /// Errors of all kinds.
+    #[must_use]
+    pub fn errors_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
