@@ -1,7 +1,10 @@
 //! City-scale load: who is where, who waits for what, what happens; and how quickly, and how rightly, a broker tells them.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod drive;
 pub mod plan;
 pub mod report;
+pub mod run;
+pub mod scenario;
 pub mod wire;

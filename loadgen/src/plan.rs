@@ -37,7 +37,7 @@ pub struct Step {
     pub act: Act,
 }
 
-/// What happens. Clients are named by their index in [`Plan::clients`].
+/// What happens.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// A client is somewhere else now, and says so.
@@ -69,14 +69,27 @@ pub struct Occurrence {
     pub is_alarm: bool,
 }
 
-/// A source of steps.
-pub trait Plan: Send {
+/// Steps in the order of time, each never earlier than the one before.
+pub type Steps = Box<dyn Iterator<Item = Step> + Send>;
+
+/// Who is there, and what happens. Asked twice, it says the same.
+pub trait Plan: Send + Sync {
     /// What positions are.
     fn world(&self) -> World;
 
-    /// Who listens, in the order of their indexes.
-    fn clients(&self) -> &[Client];
+    /// Who has a connection. Steps name them by their index.
+    fn clients(&self) -> Vec<Client>;
 
-    /// The next step, never earlier than the one before; none at the end.
-    fn next(&mut self) -> Option<Step>;
+    /// How many more there are who have subscriptions and no connection.
+    fn silent_count(&self) -> u64 {
+        0
+    }
+
+    /// One of those.
+    fn silent(&self, _index: u64) -> Client {
+        unreachable!("there are none")
+    }
+
+    /// What happens.
+    fn steps(&self) -> Steps;
 }

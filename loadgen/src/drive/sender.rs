@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use super::reader::{self, BELL, Ear, Reader, Wish, Wishes, Word};
 use super::shared::{Live, Nanos, Shared, nanos};
 use super::socket::Socket;
 use super::Who;
-use crate::plan::{Act, Client, Plan, Step};
+use crate::plan::{Act, Client, Step, Steps};
 use crate::wire::{Speak, Wire};
 
 /// Steps that are carried out before what they say is written and the broker's words are heard.
@@ -481,7 +481,7 @@ impl Load {
     ///
     /// # Errors
     /// When the broker goes away.
-    pub fn phase(&mut self, mut plan: Box<dyn Plan>, warmup: Duration) -> anyhow::Result<Phase> {
+    pub fn phase(&mut self, mut plan: Steps, warmup: Duration) -> anyhow::Result<Phase> {
         self.put_back()?;
         let (steps_in, steps) = sync_channel::<Vec<Step>>(CHUNKS);
         let maker = std::thread::Builder::new().name("plan".to_owned()).spawn(move || {

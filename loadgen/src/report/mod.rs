@@ -4,4 +4,5 @@ pub mod latency;
 pub mod record;
 
 pub use latency::Latency;
+pub use record::Check;
 pub use record::{Record, RecordError};

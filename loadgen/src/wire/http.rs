@@ -106,7 +106,7 @@ impl Hear for Answers {
 }
 
 /// The first answer: its status, its body, and the bytes of both.
-fn first(bytes: &[u8]) -> Result<Option<(u16, &[u8], usize)>, Garbled> {
+pub(crate) fn first(bytes: &[u8]) -> Result<Option<(u16, &[u8], usize)>, Garbled> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
     let head = match response.parse(bytes).map_err(|error| Garbled(error.to_string()))? {
@@ -115,7 +115,11 @@ fn first(bytes: &[u8]) -> Result<Option<(u16, &[u8], usize)>, Garbled> {
     };
     let length = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
     let length = length.and_then(|header| str::from_utf8(header.value).ok()?.parse::<usize>().ok());
-    let length = length.ok_or_else(|| Garbled("an answer without a length".to_owned()))?;
+    let length = match (length, response.code) {
+        (Some(length), _) => length,
+        (None, Some(204)) => 0,
+        (None, _) => return Err(Garbled("an answer without a length".to_owned())),
+    };
     let Some(body) = bytes[head..].get(..length) else { return Ok(None) };
     Ok(Some((response.code.unwrap_or_default(), body, head + length)))
 }

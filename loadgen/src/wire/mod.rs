@@ -2,7 +2,7 @@
 
 pub mod documents;
 mod frames;
-mod http;
+pub(crate) mod http;
 pub mod nearcast;
 
 use std::sync::Arc;

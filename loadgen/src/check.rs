@@ -1,0 +1,261 @@
+//! The oracle: what each checked client had to get, held against what it got.
+//!
+//! An event is matched at some time between its being sent and its being accepted, and a move comes into force at some time
+//! between its being sent and the answer that it is. Where these overlap both answers are right. Otherwise there is one,
+//! and `matcher::evaluation` knows it, which shares neither normal forms nor indexes with the engines.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use matcher::evaluation::{filter_matches, reaches};
+use matcher::geo::{Position, World};
+
+use crate::drive::Phase;
+use crate::plan::{Act, Client, Occurrence, Plan};
+use crate::report::Check;
+
+/// Pairs of event and client that are looked at: some seconds of work. Of more events every so many are.
+const PAIRS_MAX: u64 = 60_000_000;
+
+/// Events that are kept to be looked at.
+const EVENTS_MAX: u64 = 300_000;
+
+/// Wrong deliveries that are told in words.
+const EXAMPLES_MAX: usize = 5;
+
+/// By how much the broker may be off when it ends a life, in nanoseconds: its clock is its own.
+const END_OF_LIFE: u64 = 1_000_000_000;
+
+/// A place that a client was at, and from when.
+#[derive(Clone, Copy)]
+struct Stay {
+    position: Option<Position>,
+    /// From then on it may have been in force.
+    sent: u64,
+    /// From then on it was; never, where nobody said so.
+    in_force: u64,
+}
+
+/// A client's history.
+struct Track<'a> {
+    client: &'a Client,
+    stays: Vec<Stay>,
+    /// When it may not have been subscribed: from the break of its connection to the answer to its new one.
+    absences: Vec<(u64, u64)>,
+}
+
+/// An event, and when it was one.
+struct Life {
+    number: u64,
+    occurrence: Box<Occurrence>,
+    sent: u64,
+    /// Never, where nobody said so; none where it was refused.
+    accepted: Option<u64>,
+    /// When a newer one took its place: sent, accepted.
+    replaced: Option<(u64, u64)>,
+}
+
+/// What one client had to get of one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Required,
+    Forbidden,
+    /// Either.
+    Open,
+}
+
+/// Holds what came against what had to come.
+#[must_use]
+pub fn check(plan: &dyn Plan, clients: &[Client], phase: &Phase, stride: u64) -> Check {
+    let (world, stride) = (plan.world(), stride.max(1));
+    let checked: Vec<u32> = phase.checked.clone();
+    let events_sent = phase.sent.events / stride + 1;
+    let events_max = EVENTS_MAX.min(PAIRS_MAX / (checked.len() as u64).max(1));
+    let stride = stride * events_sent.div_ceil(events_max.max(1));
+    let (tracks, lives) = histories(plan, clients, phase, &checked, stride);
+    let mut came: HashMap<(u32, u64), u32> = HashMap::new();
+    for (client, number, _) in &phase.heard.journal.deliveries {
+        if number.is_multiple_of(stride) && *number >= phase.first_number {
+            *came.entry((*client, *number)).or_default() += 1;
+        }
+    }
+    let lossy: HashSet<u32> = phase.heard.journal.lossy.iter().copied().collect();
+    let mut verdict = Check {
+        clients_checked: checked.len() as u64,
+        clients_count: clients.len() as u64,
+        ..Check::default()
+    };
+    for (client, track) in checked.iter().zip(&tracks) {
+        for life in &lives {
+            let times = came.get(&(*client, life.number)).copied().unwrap_or(0);
+            verdict.duplicates += u64::from(times.saturating_sub(1));
+            match track.due(world, life) {
+                Due::Required => {
+                    verdict.required += 1;
+                    verdict.came += u64::from(times > 0);
+                    if times == 0 && !lossy.contains(client) {
+                        verdict.missing += 1;
+                        tell(&mut verdict, track, life, "did not come to");
+                    }
+                }
+                Due::Forbidden if times > 0 => {
+                    verdict.spurious += 1;
+                    tell(&mut verdict, track, life, "should not have come to");
+                }
+                Due::Open => verdict.ambiguous += 1,
+                Due::Forbidden => {}
+            }
+        }
+    }
+    verdict
+}
+
+/// Positions are told to nobody, not even in a report.
+fn tell(verdict: &mut Check, track: &Track<'_>, life: &Life, what: &str) {
+    if verdict.examples.len() < EXAMPLES_MAX {
+        verdict.examples.push(format!("event {} {what} {}", life.number, track.client.name));
+    }
+}
+
+/// What checked clients did, and which events there were.
+fn histories<'a>(
+    plan: &dyn Plan,
+    clients: &'a [Client],
+    phase: &Phase,
+    checked: &[u32],
+    stride: u64,
+) -> (Vec<Track<'a>>, Vec<Life>) {
+    let mut breaks: HashMap<u32, Vec<u64>> = HashMap::new();
+    for (client, at) in &phase.sent.journal.breaks {
+        breaks.entry(*client).or_default().push(*at);
+    }
+    let mut returns: HashMap<u32, Vec<u64>> = HashMap::new();
+    for (client, at) in &phase.heard.journal.returns {
+        returns.entry(*client).or_default().push(*at);
+    }
+    let sent: HashMap<(u32, u64), u64> =
+        phase.sent.journal.moves.iter().map(|(client, nth, at)| ((*client, *nth), *at)).collect();
+    let in_force: HashMap<(u32, u64), u64> =
+        phase.heard.journal.moves.iter().map(|(client, nth, at)| ((*client, *nth), *at)).collect();
+    let mut tracks: Vec<Track<'_>> = checked.iter().map(|index| {
+        let client = &clients[*index as usize];
+        let returns = returns.get(index).map_or(&[][..], Vec::as_slice);
+        let absence = |broken: &u64| {
+            let back = returns.iter().copied().find(|back| back > broken);
+            (*broken, back.unwrap_or(u64::MAX))
+        };
+        let absences = breaks.get(index).map_or(&[][..], Vec::as_slice).iter().map(absence).collect();
+        let stays = vec![Stay { position: client.home, sent: 0, in_force: 0 }];
+        Track { client, stays, absences }
+    }).collect();
+    let place: HashMap<u32, usize> = checked.iter().enumerate().map(|(place, client)| (*client, place)).collect();
+    let events_sent: HashMap<u64, u64> = phase.sent.journal.events.iter().copied().collect();
+    let events_heard: HashMap<u64, Option<u64>> = phase.heard.journal.events.iter().copied().collect();
+    let mut moves = vec![0; checked.len()];
+    let mut lives: Vec<Life> = Vec::new();
+    let mut latest: BTreeMap<String, usize> = BTreeMap::new();
+    let mut number = phase.first_number;
+    let steps = usize::try_from(phase.sent.journal.steps).unwrap_or(usize::MAX);
+    for step in plan.steps().take(steps) {
+        match step.act {
+            Act::Move { client, to } => {
+                let Some(place) = place.get(&client).copied() else { continue };
+                let nth = moves[place];
+                moves[place] += 1;
+                let track = &mut tracks[place];
+                let stay = match sent.get(&(client, nth)) {
+                    Some(sent) => {
+                        let in_force = in_force.get(&(client, nth)).copied().unwrap_or(u64::MAX);
+                        Stay { position: Some(to), sent: *sent, in_force }
+                    }
+                    // It was away, and said so when it was back.
+                    None => {
+                        let due = phase.began + u64::try_from(step.at.as_nanos()).unwrap_or(u64::MAX);
+                        let away = track.absences.iter().rev().find(|(broken, _)| *broken <= due);
+                        let (sent, in_force) = away.copied().unwrap_or((0, u64::MAX));
+                        Stay { position: Some(to), sent, in_force }
+                    }
+                };
+                track.stays.push(stay);
+            }
+            Act::Publish(occurrence) => {
+                let this = number;
+                number += 1;
+                let Some(sent) = events_sent.get(&this).copied() else { continue };
+                let accepted = events_heard.get(&this).copied().unwrap_or(Some(u64::MAX));
+                if let Some(key) = &occurrence.key
+                    && let (Some(accepted), Some(before)) = (accepted, latest.insert(key.clone(), lives.len()))
+                    && let Some(before) = lives.get_mut(before)
+                {
+                    before.replaced = Some((sent, accepted));
+                }
+                if this.is_multiple_of(stride) || occurrence.key.is_some() {
+                    lives.push(Life { number: this, occurrence, sent, accepted, replaced: None });
+                }
+            }
+            Act::Reconnect { .. } => {}
+        }
+    }
+    lives.retain(|life| life.number.is_multiple_of(stride));
+    (tracks, lives)
+}
+
+impl Track<'_> {
+    fn due(&self, world: World, life: &Life) -> Due {
+        let Some(accepted) = life.accepted else { return Due::Forbidden };
+        let event = &life.occurrence.event;
+        let wants = |position: Option<&Position>| {
+            reaches(world, event, position)
+                && self.client.wishes.iter().flat_map(|wish| &wish.filters).any(|filter| {
+                    filter_matches(world, filter, position, event)
+                })
+        };
+        // When it may have been matched, and when it surely was live.
+        let ttl = (life.occurrence.ttl_s * 1e9) as u64;
+        let is_live = ttl > 0 || life.occurrence.key.is_some();
+        let lasting = if ttl > 0 { ttl } else { u64::MAX / 2 };
+        let (possible_end, certain_end) = if is_live {
+            let by_ttl =
+                (accepted.saturating_add(lasting + END_OF_LIFE), (life.sent + lasting).saturating_sub(END_OF_LIFE));
+            match life.replaced {
+                Some((sent, accepted)) => (by_ttl.0.min(accepted), by_ttl.1.min(sent)),
+                None => by_ttl,
+            }
+        } else {
+            (accepted, 0)
+        };
+        let mut at_publish = Vec::new();
+        let (mut may, mut must) = (false, false);
+        // The first stay that could have been in force then; they are in order.
+        let first = self.stays.partition_point(|stay| stay.in_force < life.sent).saturating_sub(1);
+        for (index, stay) in self.stays.iter().enumerate().skip(first) {
+            if stay.sent > possible_end {
+                break;
+            }
+            let next = self.stays.get(index + 1);
+            let (next_sent, next_in_force) = next.map_or((u64::MAX, u64::MAX), |next| (next.sent, next.in_force));
+            if next_in_force < life.sent {
+                continue;
+            }
+            let is_wanted = wants(stay.position.as_ref());
+            if stay.sent <= accepted {
+                at_publish.push(is_wanted);
+            }
+            may |= is_wanted;
+            let (from, until) = (stay.in_force.max(accepted), next_sent.min(certain_end));
+            must |= is_wanted && is_live && from < until && !self.is_away(from, until);
+        }
+        let is_durable = self.client.wishes.iter().all(|wish| wish.is_durable);
+        let is_here = is_durable || !self.is_away(life.sent, accepted);
+        must |= is_here && accepted < u64::MAX && at_publish.iter().all(|wanted| *wanted) && !at_publish.is_empty();
+        match (may, must) {
+            (_, true) => Due::Required,
+            (true, false) => Due::Open,
+            (false, false) => Due::Forbidden,
+        }
+    }
+
+    /// Whether it may have been away at some time in between.
+    fn is_away(&self, from: u64, until: u64) -> bool {
+        self.absences.iter().any(|(broken, back)| *broken <= until && *back >= from)
+    }
+}

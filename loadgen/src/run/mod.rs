@@ -1,0 +1,125 @@
+//! A run: a broker, its clients, a phase or several, and what is said of it.
+
+pub mod program;
+mod record;
+mod silent;
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+
+use crate::drive::{Load, Phase, Settings};
+use crate::plan::{Client, Plan};
+use crate::scenario::{OverName, Scenario};
+use crate::wire::nearcast::{Nearcast, Over};
+use crate::wire::{Common, Wire};
+use program::Program;
+pub use record::record;
+
+/// Files that are open besides the sockets.
+const FILES: u64 = 200;
+
+/// What is loaded.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A broker that is there, at host and port.
+    Running(String),
+    /// A program that is started for the run.
+    Started(PathBuf),
+}
+
+/// A broker with all clients connected.
+pub struct Stage {
+    /// The load.
+    pub load: Load,
+    /// Who is there, connected.
+    pub clients: Vec<Client>,
+    /// Where the broker is.
+    pub address: SocketAddr,
+    /// Its process, where that is known.
+    pub pid: Option<u32>,
+    /// How it is spoken to.
+    pub wire: Arc<dyn Wire>,
+    /// After the load, which is dropped first.
+    _program: Option<Program>,
+}
+
+/// How far a stage is.
+#[derive(Clone, Copy, Debug)]
+pub enum Setup {
+    /// Subscriptions of clients without a connection: done, of how many.
+    Silent(u64, u64),
+    /// Clients that are in, of how many.
+    Clients(u64, u64),
+}
+
+impl Stage {
+    /// Starts the broker if need be, makes subscriptions and connects everybody.
+    ///
+    /// # Errors
+    /// When the broker cannot be reached or refuses somebody.
+    pub fn set(
+        scenario: &Scenario,
+        plan: &dyn Plan,
+        target: &Target,
+        token: Option<&str>,
+        mut watch: impl FnMut(Setup),
+    ) -> anyhow::Result<Self> {
+        let sockets = u64::from(scenario.clients.count) + u64::from(scenario.load.publishers) + FILES;
+        let allowed = rlimit::increase_nofile_limit(sockets.max(1_024)).context("asking how many files may be open")?;
+        ensure!(
+            allowed >= sockets,
+            "{sockets} sockets and files are needed, and {allowed} may be open: see `ulimit -H -n`"
+        );
+        let (program, address) = match target {
+            Target::Running(text) => (None, address(text)?),
+            Target::Started(program) => {
+                let program = Program::nearcast(program, &scenario.broker)?;
+                let address = program.address;
+                (Some(program), address)
+            }
+        };
+        let pid = program.as_ref().map(Program::pid);
+        let host = match target {
+            Target::Running(text) => text.as_str().into(),
+            Target::Started(_) => address.to_string().into(),
+        };
+        let common = Common { world: plan.world(), host, token: token.map(Into::into) };
+        let over = match scenario.load.over {
+            OverName::Websocket => Over::WebSocket,
+            OverName::Http => Over::Http { batch: scenario.load.batch },
+        };
+        let wire: Arc<dyn Wire> = Arc::new(Nearcast { common, over });
+        let silent_count = plan.silent_count();
+        silent::install(plan, address, token, |done| watch(Setup::Silent(done, silent_count)))?;
+        let clients = plan.clients();
+        let settings = Settings {
+            publishers: scenario.load.publishers,
+            checked_clients: scenario.load.checked_clients,
+            checked_stride: scenario.load.checked_stride,
+            patience: Duration::from_secs_f64(scenario.run.patience_s),
+        };
+        let watch_clients = |opening: crate::drive::Opening| watch(Setup::Clients(opening.done, opening.of));
+        let load = Load::open(Arc::clone(&wire), address, clients.clone(), &settings, watch_clients)?;
+        Ok(Self { load, clients, address, pid, wire, _program: program })
+    }
+
+    /// Carries a plan out whose clients are here.
+    ///
+    /// # Errors
+    /// When the broker goes away.
+    pub fn phase(&mut self, scenario: &Scenario, plan: &dyn Plan) -> anyhow::Result<Phase> {
+        self.load.phase(plan.steps(), Duration::from_secs_f64(scenario.run.warmup_s))
+    }
+}
+
+/// Host and port, with or without `http://` before it.
+fn address(text: &str) -> anyhow::Result<SocketAddr> {
+    ensure!(!text.starts_with("https:"), "{text}: the load speaks no TLS; give it a broker that takes plain connections");
+    let host = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+    let found = host.to_socket_addrs().with_context(|| format!("{text} has to be HOST:PORT"))?.next();
+    found.with_context(|| format!("{text}: no such host"))
+}
