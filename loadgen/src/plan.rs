@@ -92,4 +92,9 @@ pub trait Plan: Send + Sync {
 
     /// What happens.
     fn steps(&self) -> Steps;
+
+    /// What one should know of it besides, a sentence each.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

@@ -3,8 +3,9 @@
 mod field;
 mod merge;
 mod paper;
+mod replay;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -17,11 +18,19 @@ use serde::{Deserialize, Serialize};
 
 pub use field::Field;
 pub use paper::Paper;
+pub use replay::Replay;
 
 use crate::plan::{Act, Plan, Step, Steps};
 
 /// The scenarios that come with the program: name and text.
-pub const BUILT_IN: [(&str, &str); 1] = [("paper", include_str!("../../scenarios/paper.toml"))];
+pub const BUILT_IN: [(&str, &str); 6] = [
+    ("paper", include_str!("../../scenarios/paper.toml")),
+    ("replay", include_str!("../../scenarios/replay.toml")),
+    ("alarm", include_str!("../../scenarios/alarm.toml")),
+    ("storm", include_str!("../../scenarios/storm.toml")),
+    ("stadium", include_str!("../../scenarios/stadium.toml")),
+    ("field", include_str!("../../scenarios/field.toml")),
+];
 
 /// A scenario.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -61,6 +70,11 @@ pub struct Scenario {
     pub field: Option<Field>,
     /// The paper's workload.
     pub paper: Option<Paper>,
+    /// A recording.
+    pub replay: Option<Replay>,
+    /// Where files are that it names: beside its own.
+    #[serde(skip)]
+    pub folder: PathBuf,
 }
 
 fn seed() -> u64 {
@@ -221,6 +235,7 @@ impl Scenario {
             figment = figment.merge(Serialized::default(key.trim(), value_of(value.trim())));
         }
         let mut scenario: Self = figment.extract().map_err(|error| anyhow::anyhow!("scenario {name}: {error}"))?;
+        scenario.folder = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
         if scenario.name.is_empty() {
             let stem = Path::new(name).file_stem().and_then(std::ffi::OsStr::to_str);
             scenario.name = stem.unwrap_or(name).to_owned();
@@ -258,9 +273,10 @@ impl Scenario {
     /// # Errors
     /// Where there is no source or more than one, or what it says cannot be.
     pub fn plan(&self) -> anyhow::Result<Box<dyn Plan>> {
-        match (&self.field, &self.paper) {
-            (Some(field), None) => Ok(Box::new(field::Town::new(self, field)?)),
-            (None, Some(paper)) => Ok(Box::new(paper::PaperPlan::new(self, paper)?)),
+        match (&self.field, &self.paper, &self.replay) {
+            (Some(field), None, None) => Ok(Box::new(field::Town::new(self, field)?)),
+            (None, Some(paper), None) => Ok(Box::new(paper::PaperPlan::new(self, paper)?)),
+            (None, None, Some(replay)) => Ok(Box::new(replay::Recording::new(self, replay)?)),
             _ => bail!("a scenario has one of [field], [paper], [city] and [replay]"),
         }
     }
