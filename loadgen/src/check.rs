@@ -29,6 +29,8 @@ const END_OF_LIFE: u64 = 1_000_000_000;
 #[derive(Clone, Copy)]
 struct Stay {
     position: Option<Position>,
+    /// Where it was in truth.
+    truth: Option<Position>,
     /// From then on it may have been in force.
     sent: u64,
     /// From then on it was; never, where nobody said so.
@@ -144,7 +146,7 @@ fn histories<'a>(
             (*broken, back.unwrap_or(u64::MAX))
         };
         let absences = breaks.get(index).map_or(&[][..], Vec::as_slice).iter().map(absence).collect();
-        let stays = vec![Stay { position: client.home, sent: 0, in_force: 0 }];
+        let stays = vec![Stay { position: client.home, truth: client.home, sent: 0, in_force: 0 }];
         Track { client, stays, absences }
     }).collect();
     let place: HashMap<u32, usize> = checked.iter().enumerate().map(|(place, client)| (*client, place)).collect();
@@ -157,7 +159,7 @@ fn histories<'a>(
     let steps = usize::try_from(phase.sent.journal.steps).unwrap_or(usize::MAX);
     for step in plan.steps().take(steps) {
         match step.act {
-            Act::Move { client, to } => {
+            Act::Move { client, to, truth } => {
                 let Some(place) = place.get(&client).copied() else { continue };
                 let nth = moves[place];
                 moves[place] += 1;
@@ -165,14 +167,14 @@ fn histories<'a>(
                 let stay = match sent.get(&(client, nth)) {
                     Some(sent) => {
                         let in_force = in_force.get(&(client, nth)).copied().unwrap_or(u64::MAX);
-                        Stay { position: Some(to), sent: *sent, in_force }
+                        Stay { position: Some(to), truth: truth.or(Some(to)), sent: *sent, in_force }
                     }
                     // It was away, and said so when it was back.
                     None => {
                         let due = phase.began + u64::try_from(step.at.as_nanos()).unwrap_or(u64::MAX);
                         let away = track.absences.iter().rev().find(|(broken, _)| *broken <= due);
                         let (sent, in_force) = away.copied().unwrap_or((0, u64::MAX));
-                        Stay { position: Some(to), sent, in_force }
+                        Stay { position: Some(to), truth: truth.or(Some(to)), sent, in_force }
                     }
                 };
                 track.stays.push(stay);

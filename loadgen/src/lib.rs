@@ -3,8 +3,11 @@
 
 pub mod check;
 pub mod drive;
+pub mod noise;
 pub mod plan;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod streets;
+pub mod traffic;
 pub mod wire;

@@ -46,6 +46,8 @@ pub enum Act {
         client: u32,
         /// Where it says that it is.
         to: Position,
+        /// Where it is in truth, if that is somewhere else.
+        truth: Option<Position>,
     },
     /// Somebody publishes.
     Publish(Box<Occurrence>),
@@ -61,6 +63,8 @@ pub enum Act {
 pub struct Occurrence {
     /// What is matched.
     pub event: Event,
+    /// Where it happened in truth, if that is not where it is said to be.
+    pub truth: Option<Position>,
     /// How long it stays live, in seconds; 0 for one that is over at once.
     pub ttl_s: f64,
     /// The object that it is about: a newer event of that takes its place.

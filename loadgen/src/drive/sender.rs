@@ -105,8 +105,8 @@ struct Voice {
     moves: u64,
     epoch: Option<Box<str>>,
     is_durable: bool,
-    /// When its connection was to break, while that is let go of.
-    broken: Option<Nanos>,
+    /// A connection that is to break, since when: it does when the reader has let go of it, and said how far it was read.
+    breaking: Option<(Socket, Nanos)>,
     /// Requests of several events under way, as the numbers of their events.
     under_way: Vec<u64>,
 }
@@ -181,7 +181,7 @@ impl Voice {
             moves: 0,
             epoch: None,
             is_durable: client.is_some_and(|client| client.wishes.iter().any(|wish| wish.is_durable)),
-            broken: None,
+            breaking: None,
             under_way: Vec::new(),
         }
     }
@@ -451,7 +451,8 @@ impl Load {
             }
             Word::LetGo { token, offset } => {
                 let Some(who) = self.who.remove(&token) else { return Ok(()) };
-                if let Some(since) = self.voice(who).broken.take() {
+                if let Some((socket, since)) = self.voice(who).breaking.take() {
+                    socket.shut();
                     self.connect(who, Some((since, offset)))?;
                 }
             }
@@ -637,7 +638,7 @@ impl Load {
                 }
                 self.mark(who);
             }
-            Act::Move { client, to } => {
+            Act::Move { client, to, .. } => {
                 let who = Who::Client(client);
                 let is_checked = self.checked[client as usize];
                 self.shared.client(client).moved.store(due, Relaxed);
@@ -667,8 +668,7 @@ impl Load {
                 let who = Who::Client(client);
                 let voice = self.voice(who);
                 if let Some(socket) = voice.socket.take() {
-                    socket.shut();
-                    voice.broken = Some(due);
+                    voice.breaking = Some((socket, due));
                     voice.is_ready = false;
                     let token = voice.token;
                     self.sent.reconnects += 1;

@@ -1,5 +1,6 @@
 //! A run: a broker, its clients, a phase or several, and what is said of it.
 
+pub mod capacity;
 pub mod program;
 mod record;
 mod silent;

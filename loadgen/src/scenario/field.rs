@@ -44,7 +44,7 @@ pub struct Field {
     pub stays: bool,
     /// Of clients without a connection, how many subscriptions each has, and how many areas each of those.
     pub silent_subscriptions: u32,
-    /// Areas of a subscription of those.
+    /// Areas of a subscription of those; 0: they want alarms alone.
     pub silent_filters: u32,
 }
 
@@ -103,6 +103,9 @@ impl Town {
             radius: Radius::new(World::Geodetic, 1.0)?,
             alarm: None,
         };
+        for corner in [-field.side_m, field.side_m] {
+            town.position(corner, corner).context("field.middle and field.side_m")?;
+        }
         let radius_m = if field.radius_m > 0.0 { field.radius_m } else { town.radius_for_fan_out()? };
         town.radius = Radius::new(World::Geodetic, radius_m).context("field.radius_m")?;
         if !scenario.events.alarms_s.is_empty() {
@@ -112,7 +115,6 @@ impl Town {
             };
             town.alarm = Some(Filter { area, condition: Condition::parse("type = 'alarm'")? });
         }
-        town.position(0.0, 0.0).context("field.middle")?;
         Ok(town)
     }
 
@@ -170,7 +172,7 @@ impl Town {
         if self.events.padding_bytes > 0 {
             event = event.with("note", text(&"x".repeat(self.events.padding_bytes as usize)));
         }
-        Occurrence { event, ttl_s: self.events.ttl_s, key: None, is_alarm: false }
+        Occurrence { event, truth: None, ttl_s: self.events.ttl_s, key: None, is_alarm: false }
     }
 
     fn wish(&self, id: String, filters: Vec<Filter>) -> Wish {
@@ -211,7 +213,7 @@ impl Plan for Town {
     }
 
     fn silent_count(&self) -> u64 {
-        // Each has so many areas; `clients.silent` counts areas.
+        // `clients.silent` counts areas.
         let areas = u64::from(self.field.silent_subscriptions.max(1)) * u64::from(self.field.silent_filters.max(1));
         self.silent.div_ceil(areas)
     }
@@ -228,7 +230,8 @@ impl Plan for Town {
             });
             self.wish(format!("near-{nth}"), filters.collect())
         };
-        let mut wishes: Vec<Wish> = (0..subscriptions).map(wish).collect();
+        let mut wishes: Vec<Wish> =
+            if self.field.silent_filters == 0 { Vec::new() } else { (0..subscriptions).map(wish).collect() };
         if let Some(alarm) = &self.alarm {
             wishes.push(self.wish("alarm".to_owned(), vec![alarm.clone()]));
         }
@@ -236,7 +239,7 @@ impl Plan for Town {
     }
 
     fn steps(&self) -> Steps {
-        Box::new(super::merge::merge(vec![walks(self.clone()), happenings(self.clone()), alarms(self.clone()), super::breaks(&self.reconnects, self.clients, self.seed)]))
+        Box::new(super::merge::merge(vec![walks(self.clone()), happenings(self.clone()), alarms(self.clone()), super::breaks(&self.reconnects, self.clients, self.seed, self.duration)]))
     }
 }
 
@@ -268,7 +271,7 @@ fn walks(town: Town) -> Steps {
             *spot = aim;
         }
         let at = Duration::from_secs_f64(beat + turn as f64 * interval_s);
-        Step { at, act: Act::Move { client, to: town.put(*spot) } }
+        Step { at, act: Act::Move { client, to: town.put(*spot), truth: None } }
     });
     Box::new(steps.take_while(move |step| step.at < duration))
 }
@@ -283,11 +286,12 @@ fn happenings(town: Town) -> Steps {
 }
 
 fn alarms(town: Town) -> Steps {
-    let times = town.events.alarms_s.clone();
-    Box::new(times.into_iter().map(move |at_s| {
+    let (times, duration) = (town.events.alarms_s.clone(), town.duration);
+    let alarms = times.into_iter().map(move |at_s| {
         let event = Event::at(town.put([0.0, 0.0]))
             .with("type", Value::Scalar(Scalar::Text(Symbol::new("alarm"))));
-        let occurrence = Occurrence { event, ttl_s: 0.0, key: None, is_alarm: true };
+        let occurrence = Occurrence { event, truth: None, ttl_s: 0.0, key: None, is_alarm: true };
         Step { at: Duration::from_secs_f64(at_s), act: Act::Publish(Box::new(occurrence)) }
-    }))
+    });
+    Box::new(alarms.take_while(move |step| step.at < duration))
 }

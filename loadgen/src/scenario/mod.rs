@@ -1,5 +1,6 @@
 //! Scenarios: TOML files that say who is there, what happens, and how it is measured. Every value can be set by a flag.
 
+pub mod city;
 mod field;
 mod merge;
 mod paper;
@@ -16,6 +17,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_distr::{Distribution as _, Exp};
 use serde::{Deserialize, Serialize};
 
+pub use city::City;
 pub use field::Field;
 pub use paper::Paper;
 pub use replay::Replay;
@@ -23,8 +25,11 @@ pub use replay::Replay;
 use crate::plan::{Act, Plan, Step, Steps};
 
 /// The scenarios that come with the program: name and text.
-pub const BUILT_IN: [(&str, &str); 6] = [
+pub const BUILT_IN: [(&str, &str); 9] = [
     ("paper", include_str!("../../scenarios/paper.toml")),
+    ("city", include_str!("../../scenarios/city.toml")),
+    ("commute", include_str!("../../scenarios/commute.toml")),
+    ("soak", include_str!("../../scenarios/soak.toml")),
     ("replay", include_str!("../../scenarios/replay.toml")),
     ("alarm", include_str!("../../scenarios/alarm.toml")),
     ("storm", include_str!("../../scenarios/storm.toml")),
@@ -72,6 +77,8 @@ pub struct Scenario {
     pub paper: Option<Paper>,
     /// A recording.
     pub replay: Option<Replay>,
+    /// Traffic on real streets.
+    pub city: Option<City>,
     /// Where files are that it names: beside its own.
     #[serde(skip)]
     pub folder: PathBuf,
@@ -259,7 +266,7 @@ impl Scenario {
             ensure!((0.0..=1e9).contains(&value), "{key} has to be from 0 to 1,000,000,000, not {value}");
         }
         for at_s in self.events.alarms_s.iter().chain(&self.reconnects.at_s) {
-            ensure!((0.0..duration_s).contains(at_s), "something at {at_s} s, which is not within run.duration_s");
+            ensure!((0.0..=1e9).contains(at_s), "something happens at {at_s} s, which is no time of a run");
         }
         ensure!(warmup_s < duration_s, "run.warmup_s has to be less than run.duration_s");
         ensure!(self.reconnects.share <= 1.0, "reconnects.share has to be 1 at most");
@@ -273,10 +280,11 @@ impl Scenario {
     /// # Errors
     /// Where there is no source or more than one, or what it says cannot be.
     pub fn plan(&self) -> anyhow::Result<Box<dyn Plan>> {
-        match (&self.field, &self.paper, &self.replay) {
-            (Some(field), None, None) => Ok(Box::new(field::Town::new(self, field)?)),
-            (None, Some(paper), None) => Ok(Box::new(paper::PaperPlan::new(self, paper)?)),
-            (None, None, Some(replay)) => Ok(Box::new(replay::Recording::new(self, replay)?)),
+        match (&self.field, &self.paper, &self.replay, &self.city) {
+            (Some(field), None, None, None) => Ok(Box::new(field::Town::new(self, field)?)),
+            (None, Some(paper), None, None) => Ok(Box::new(paper::PaperPlan::new(self, paper)?)),
+            (None, None, Some(replay), None) => Ok(Box::new(replay::Recording::new(self, replay)?)),
+            (None, None, None, Some(city)) => Ok(Box::new(city::CityPlan::new(self, city)?)),
             _ => bail!("a scenario has one of [field], [paper], [city] and [replay]"),
         }
     }
@@ -321,8 +329,8 @@ fn arrivals(events: &Events, seed: u64) -> Box<dyn Iterator<Item = Duration> + S
     }))
 }
 
-/// Whose connection breaks when.
-fn breaks(reconnects: &Reconnects, clients: u32, seed: u64) -> Steps {
+/// Whose connection breaks when. What is to be after the end is not.
+fn breaks(reconnects: &Reconnects, clients: u32, seed: u64, duration: Duration) -> Steps {
     let mut rng = SmallRng::seed_from_u64(seed ^ 0xB4EA);
     let mut steps = Vec::new();
     for at_s in &reconnects.at_s {
@@ -334,5 +342,5 @@ fn breaks(reconnects: &Reconnects, clients: u32, seed: u64) -> Steps {
         }
     }
     steps.sort_by_key(|step| step.at);
-    Box::new(steps.into_iter())
+    Box::new(steps.into_iter().take_while(move |step| step.at < duration))
 }

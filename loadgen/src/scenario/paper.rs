@@ -86,7 +86,7 @@ impl PaperPlan {
             let spot = &mut spots[client as usize];
             *spot = plan.workload.step(nth, *spot, plan.moves.step_m);
             let at = Duration::from_secs_f64(interval_s * (nth as f64 + 1.0) / count as f64);
-            Step { at, act: Act::Move { client, to: plan.workload.position(*spot) } }
+            Step { at, act: Act::Move { client, to: plan.workload.position(*spot), truth: None } }
         });
         Box::new(steps.take_while(move |step| step.at < duration))
     }
@@ -96,7 +96,7 @@ impl PaperPlan {
         let times = super::arrivals(&self.events, self.seed).zip(0..);
         let steps = times.map(move |(at, nth)| {
             let occurrence =
-                Occurrence { event: workload.event(nth), ttl_s, key: None, is_alarm: false };
+                Occurrence { event: workload.event(nth), truth: None, ttl_s, key: None, is_alarm: false };
             Step { at, act: Act::Publish(Box::new(occurrence)) }
         });
         Box::new(steps.take_while(move |step| step.at < duration))
@@ -123,7 +123,7 @@ impl Plan for PaperPlan {
     }
 
     fn steps(&self) -> Steps {
-        let breaks = super::breaks(&self.reconnects, self.clients, self.seed);
+        let breaks = super::breaks(&self.reconnects, self.clients, self.seed, self.duration);
         Box::new(super::merge::merge(vec![self.walks(), self.happenings(), breaks]))
     }
 }

@@ -185,7 +185,7 @@ impl Recording {
             }
         }
         let key = self.replay.keyed.then(|| self.name(row.object, copy));
-        Occurrence { event, ttl_s: if self.replay.keyed { self.ttl_s } else { 0.0 }, key, is_alarm: false }
+        Occurrence { event, truth: None, ttl_s: if self.replay.keyed { self.ttl_s } else { 0.0 }, key, is_alarm: false }
     }
 
     fn name(&self, object: u32, copy: u32) -> String {
@@ -232,7 +232,7 @@ impl Plan for Recording {
                 let client = copy * objects + row.object;
                 let mut steps = Vec::with_capacity(2);
                 if this.replay.moves && client < this.clients {
-                    steps.push(Step { at, act: Act::Move { client, to } });
+                    steps.push(Step { at, act: Act::Move { client, to, truth: None } });
                 }
                 if this.replay.publishes {
                     let occurrence = Box::new(this.occurrence(&row, to, copy));
@@ -241,7 +241,7 @@ impl Plan for Recording {
                 steps
             })
         });
-        let breaks = super::breaks(&self.reconnects, self.clients, self.seed);
+        let breaks = super::breaks(&self.reconnects, self.clients, self.seed, self.duration);
         Box::new(super::merge::merge(vec![Box::new(rows.take_while(move |step| step.at < duration)), breaks]))
     }
 

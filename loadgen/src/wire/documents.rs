@@ -22,7 +22,7 @@ pub fn push_coordinates(position: &Position, out: &mut Vec<u8>) {
 
 /// Appends an event as a Feature whose id is its number.
 pub fn push_feature(number: u64, occurrence: &Occurrence, out: &mut Vec<u8>) {
-    let Occurrence { event, ttl_s, key, is_alarm } = occurrence;
+    let Occurrence { event, ttl_s, key, is_alarm, .. } = occurrence;
     out.extend_from_slice(br#"{"type":"Feature","id":"#);
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
     out.extend_from_slice(br#","geometry":{"type":"Point","coordinates":"#);

@@ -1,0 +1,94 @@
+//! Street networks: where vehicles drive.
+//!
+//! [`load`] reads OpenStreetMap (PBF or XML) or an edge list with coordinates; [`Network::grid`] and [`Network::ring`] make
+//! some up. What comes out is strongly connected, so that nobody gets stuck in it.
+
+mod draft;
+mod made;
+mod network;
+mod osm;
+mod outside;
+mod pbf;
+pub mod route;
+mod table;
+mod xml;
+
+use std::path::{Path, PathBuf};
+
+pub use network::{Census, Class, NONE, Network, displaced};
+
+/// Why there is no network.
+#[derive(Debug, thiserror::Error)]
+pub enum StreetsError {
+    /// A file cannot be opened or read.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A path is none of the forms that are read.
+    #[error(
+        "{path}: neither .osm.pbf, .osm, .osm.gz nor a folder with nodes.csv and edges.csv (or .csv.gz)",
+        path = path.display()
+    )]
+    Form {
+        /// Which.
+        path: PathBuf,
+    },
+    /// What a file holds is not what its form asks for, so that nothing behind it can be trusted.
+    #[error("{path}, {place}: {problem}", path = path.display())]
+    Content {
+        /// Which file.
+        path: PathBuf,
+        /// Where in it: a line, a byte, an element.
+        place: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// There is no street that one could drive on and come back.
+    #[error("{path}: no streets to drive on{}", first_problem.as_ref().map(|p| format!("; first problem: {p}")).unwrap_or_default(), path = path.display())]
+    Empty {
+        /// Which file.
+        path: PathBuf,
+        /// The first record that was left out, where one was.
+        first_problem: Option<String>,
+    },
+    /// More nodes, arcs or points than 32-bit indexes tell apart.
+    #[error("a network of more than {max} {what}")]
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// The most.
+        max: usize,
+    },
+}
+
+/// Reads a street network and cuts it to its largest strongly connected part.
+///
+/// - `.osm.pbf`, `.osm`, `.osm.gz`: the ways of the classes that cars use ([`Class`]), split where they meet; oneway, speed limits
+///   (km/h, mph, knots, `walk`, country defaults are taken by class), lanes, signals.
+/// - A folder: `nodes.csv` (`node`, `osm_id` optional, `lat`, `lon`) and `edges.csv` (`from`, `to`, `length_mm`, `oneway`, `highway`,
+///   `maxspeed`, `name`, `shape` as `lat,lon lat,lon ...`), either as `.csv.gz`, too.
+///
+/// A single record that makes no sense (a number that is none, a node that is not there) is left out and counted in [`Census`].
+///
+/// # Errors
+/// [`StreetsError`], which says the file, the place in it, and what is wrong.
+pub fn load(path: &Path) -> Result<Network, StreetsError> {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let draft = if path.is_dir() {
+        table::read(path)?
+    } else if name.ends_with(".pbf") {
+        osm::draft(path, pbf::read)?
+    } else if name.ends_with(".osm") || name.ends_with(".osm.gz") {
+        osm::draft(path, xml::read)?
+    } else if let Err(source) = std::fs::metadata(path) {
+        return Err(StreetsError::Io { path: path.to_owned(), source });
+    } else {
+        return Err(StreetsError::Form { path: path.to_owned() });
+    };
+    let first_problem = draft.census.first_problem.clone();
+    draft.into_network()?.ok_or(StreetsError::Empty { path: path.to_owned(), first_problem })
+}

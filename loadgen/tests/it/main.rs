@@ -1,0 +1,3 @@
+//! The crate from outside: runs.
+
+mod runs;

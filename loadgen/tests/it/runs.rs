@@ -1,0 +1,200 @@
+//! Runs against the program: what came is right, and where it is not, that is seen.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loadgen::check::check;
+use loadgen::drive::Phase;
+use loadgen::plan::{Plan, Step};
+use loadgen::run::capacity::{self, Search};
+use loadgen::run::{Stage, Target, record};
+use loadgen::scenario::{BUILT_IN, Scenario};
+
+/// The program: `$NEARCAST`, or what `make` builds.
+fn program() -> PathBuf {
+    let built = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/debug/nearcast"));
+    let program = std::env::var_os("NEARCAST").map_or_else(built, PathBuf::from);
+    assert!(
+        program.exists(),
+        "there is no {}: cargo build --package broker --bin nearcast, or set NEARCAST",
+        program.display()
+    );
+    program
+}
+
+/// A scenario, small and short; machines that run tests are slow and busy.
+fn small(name: &str, sets: &[&str]) -> Scenario {
+    let small = ["run.duration_s=4.0", "run.warmup_s=0.5", "clients.count=60", "load.checked_clients=60"];
+    let sets: Vec<String> = small.iter().chain(sets).map(|set| (*set).to_owned()).collect();
+    Scenario::load(name, &sets).expect("a scenario")
+}
+
+struct Run {
+    scenario: Scenario,
+    plan: Box<dyn Plan>,
+    stage: Stage,
+    phase: Phase,
+}
+
+fn run(name: &str, sets: &[&str]) -> Run {
+    let scenario = small(name, sets);
+    let plan = scenario.plan().expect("a plan");
+    let target = Target::Started(program());
+    let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
+    let phase = stage.phase(&scenario, &*plan).expect("a phase");
+    Run { scenario, plan, stage, phase }
+}
+
+impl Run {
+    /// Everything that was due came, nothing else did, and nothing went wrong.
+    #[track_caller]
+    fn is_right(&self) {
+        let Self { scenario, plan, stage, phase } = self;
+        let record = record(scenario, &**plan, stage, phase, jiff::Timestamp::now()).expect("a record");
+        let check = record.check.as_ref().expect("nearcast is held against the oracle");
+        assert!(check.required > 20, "too little was due to say anything: {check:?}");
+        assert_eq!((check.came, check.missing, check.spurious), (check.required, 0, 0), "{check:?}");
+        let totals = &record.totals;
+        assert_eq!((check.duplicates, totals.duplicates, totals.gap_deliveries), (0, 0, 0), "{totals:?}");
+        assert_eq!(totals.errors_count() + totals.left_over, 0, "{totals:?}");
+        assert_eq!(totals.events.accepted, totals.events.intended, "{totals:?}");
+        assert!(record.latency("publish to delivery").is_some_and(|latency| latency.count > 0));
+    }
+}
+
+#[test]
+fn a_town_is_right_over_websockets() {
+    run("field", &["events.rate=100"]).is_right();
+}
+
+#[test]
+fn a_town_is_right_over_http() {
+    run("field", &["events.rate=400", "load.over=http", "load.batch=50", "load.publishers=2"]).is_right();
+}
+
+#[test]
+fn live_events_are_right_as_areas_move_into_their_reach() {
+    let sets = ["events.rate=20", "events.ttl_s=1.5", "moves.step_m=400", "moves.interval_s=0.2", "field.fan_out=4"];
+    let run = run("field", &sets);
+    run.is_right();
+    assert!(run.phase.heard.deliveries_by_move > 0, "no move brought anything");
+}
+
+#[test]
+fn the_paper_s_workload_is_right() {
+    let sets = ["events.rate=200", "clients.silent=200", "paper.coverage=0.5", "paper.selectivity=0.02"];
+    run("paper", &sets).is_right();
+}
+
+#[test]
+fn a_recording_is_right() {
+    run("replay", &["replay.speed=20", "replay.radius_m=5000"]).is_right();
+}
+
+#[test]
+fn a_city_is_right() {
+    let sets = ["events.rate=100", "city.traffic.vehicles=120", "city.before_s=20", "city.radius_m=8000"];
+    run("city", &sets).is_right();
+}
+
+#[test]
+fn an_alarm_comes_to_all() {
+    let run = run("alarm", &["clients.silent=100", "events.alarms_s=[2.0]", "events.rate=20"]);
+    run.is_right();
+    assert!(run.phase.heard.deliveries >= 60);
+}
+
+#[test]
+fn durable_clients_lose_nothing_when_their_connections_break() {
+    let run = run("storm", &["reconnects.at_s=[1.0, 2.5]", "reconnects.within_s=0.3", "events.rate=100"]);
+    run.is_right();
+    assert_eq!(run.phase.sent.reconnects, 120);
+    assert_eq!(run.phase.heard.reconnect_us.len(), 120, "everybody is back");
+}
+
+#[test]
+fn what_is_wrong_is_seen() {
+    let mut run = run("field", &["events.rate=100"]);
+    let Run { plan, stage, phase, .. } = &mut run;
+    let before = check(&**plan, &stage.clients, phase, 1);
+    let deliveries = &mut phase.heard.journal.deliveries;
+    let lost = deliveries.pop().expect("there was one");
+    let again = deliveries[0];
+    deliveries.push(again);
+    // Somebody for whom an event was not.
+    let (_, number, at) = deliveries[1];
+    let had: Vec<u32> = deliveries.iter().filter(|one| one.1 == number).map(|one| one.0).collect();
+    let other = (0..60).find(|client| !had.contains(client) && (*client, number) != (lost.0, lost.1));
+    deliveries.push((other.expect("not everybody has it"), number, at));
+    let after = check(&**plan, &stage.clients, phase, 1);
+    let differences =
+        (after.missing - before.missing, after.spurious - before.spurious, after.duplicates - before.duplicates);
+    assert_eq!(differences, (1, 1, 1), "{after:?}");
+    assert!(after.examples.iter().any(|example| example.contains("did not come")), "{after:?}");
+}
+
+#[test]
+fn phases_follow_each_other_on_the_same_connections() {
+    let mut run = run("field", &["events.rate=50"]);
+    run.is_right();
+    run.phase = run.stage.phase(&run.scenario, &*run.plan).expect("another phase");
+    run.is_right();
+}
+
+#[test]
+fn a_search_for_the_capacity_ends_where_it_is_told_to() {
+    let scenario = small("field", &["run.duration_s=1.5"]);
+    let plan = scenario.plan().expect("a plan");
+    let target = Target::Started(program());
+    let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
+    let mut search = Search { from: 10.0, most: 40.0, p99_us: 5_000_000, within: 0.5, tries: 2 };
+    let found = capacity::find(&scenario, &mut stage, &search, |_| ()).expect("a search");
+    assert_eq!(found.rate, Some(40.0), "{:?}", found.trials);
+    // Nothing is as quick as that.
+    search = Search { p99_us: 1, ..search };
+    let found = capacity::find(&scenario, &mut stage, &search, |_| ()).expect("a search");
+    assert_eq!(found.rate, None, "{:?}", found.trials);
+}
+
+#[test]
+fn scenarios_that_come_along_say_the_same_twice_and_in_order() {
+    for (name, _) in BUILT_IN {
+        let scenario = small(name, &["clients.silent=10", "run.duration_s=17.0"]);
+        let plan = scenario.plan().unwrap_or_else(|error| panic!("{name}: {error:#}"));
+        assert!(!scenario.about.is_empty(), "{name} does not say what it is about");
+        let steps = || plan.steps().take(2_000).collect::<Vec<Step>>();
+        let (first, second) = (steps(), steps());
+        assert!(first.is_sorted_by_key(|step| step.at), "{name}");
+        assert!(first.iter().all(|step| step.at < Duration::from_secs(17)), "{name}");
+        assert_eq!(format!("{first:?}"), format!("{second:?}"), "{name}");
+        assert_eq!(plan.clients().len(), 60, "{name}");
+    }
+}
+
+#[test]
+fn a_scenario_that_cannot_be_is_refused_by_what_is_wrong_with_it() {
+    let refused = |name: &str, set: &str| {
+        let scenario = Scenario::load(name, &[set.to_owned()]);
+        let error = scenario.and_then(|scenario| scenario.plan().map(drop)).expect_err(set);
+        format!("{error:#}")
+    };
+    for (name, set, told) in [
+        ("field", "events.rat=3", "rat"),
+        ("field", "events.rate=often", "events.rate"),
+        ("field", "events.rate=-1", "events.rate has to be from 0"),
+        ("field", "events.rate", "has to be KEY=VALUE"),
+        ("field", "run.warmup_s=99", "run.warmup_s has to be less"),
+        ("field", "field.conditions=[\"severity >\"]", "field.conditions: severity >"),
+        ("field", "field.conditions=[\"severity > 9\"]", "no event of this town satisfies"),
+        ("field", "paper.filters=3", "one of [field], [paper], [city] and [replay]"),
+        ("field", "field.middle=[9.0, 95.0]", "field.middle and field.side_m: latitude"),
+        ("replay", "replay.file=nowhere.csv", "opening nowhere.csv"),
+        ("city", "city.streets=nowhere.osm.pbf", "nowhere.osm.pbf"),
+        ("city", "city.step_s=0", "city.step_s has to be from"),
+        ("alarm", "events.alarms_s=[-1.0]", "no time of a run"),
+        ("nothing", "seed=1", "there is no scenario nothing"),
+    ] {
+        let error = refused(name, set);
+        assert!(error.contains(told), "{name} with {set} says: {error}");
+    }
+}
