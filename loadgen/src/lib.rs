@@ -4,6 +4,7 @@
 pub mod check;
 pub mod drive;
 pub mod noise;
+pub mod observe;
 pub mod plan;
 pub mod report;
 pub mod run;
