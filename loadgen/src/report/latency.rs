@@ -24,7 +24,7 @@ pub const RECONNECT: &str = "reconnect to ready";
 /// From when something was due to when the load sent it: how late the load itself was. It is in all the others.
 pub const LATENESS: &str = "due to sent";
 
-/// The largest histogram, deflated or not, that is read: seven digits of microseconds at five digits of precision take a tenth of it.
+/// So much of a histogram is read. One of three digits, of whatever range, takes half a megabyte.
 const HISTOGRAM_BYTES_MAX: usize = 1 << 24;
 
 /// How long something took, in microseconds.
@@ -136,5 +136,52 @@ impl Percentiles {
             p999_us: at(0.999),
             max_us: histogram.max(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Latency {
+        let mut histogram = Histogram::new_with_bounds(1, 60_000_000, 3).unwrap();
+        values.into_iter().for_each(|value| histogram.record(value).unwrap());
+        Latency::new(DELIVERY, &histogram)
+    }
+
+    #[test]
+    fn runs_are_put_together_and_not_averaged() {
+        let (quick, slow) = (of((0..990).map(|_| 100)), of((0..1_000).map(|_| 50_000)));
+        let both = Latency::merged([&quick, &slow]).unwrap().unwrap();
+        assert_eq!((both.count, both.min_us), (1_990, 100));
+        assert!(both.p50_us.abs_diff(50_000) < 50 && both.p99_us.abs_diff(50_000) < 50, "{both:?}");
+        assert_eq!(both, of((0..1_990).map(|number| if number < 990 { 100 } else { 50_000 })));
+        assert_eq!(Latency::merged([]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_longer_histogram_can_be_added_to_a_shorter() {
+        let mut short = Histogram::<u64>::new_with_max(1_000, 3).unwrap();
+        short.record(5).unwrap();
+        let both = Latency::merged([&Latency::new(DELIVERY, &short), &of([30_000_000])]).unwrap().unwrap();
+        assert!(both.count == 2 && both.max_us >= 30_000_000, "{both:?}");
+    }
+
+    #[test]
+    fn damaged_histograms_are_told_and_take_no_room() {
+        let whole = of([1, 2, 3]);
+        let bytes = STANDARD.decode(&whole.histogram).unwrap();
+        // Says that four gigabytes follow.
+        let mut plain = Vec::new();
+        ZlibDecoder::new(&bytes[8..]).read_to_end(&mut plain).unwrap();
+        plain[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+        let mut greedy = flate2::write::ZlibEncoder::new(bytes[..8].to_vec(), flate2::Compression::default());
+        std::io::Write::write_all(&mut greedy, &plain).unwrap();
+        let greedy = greedy.finish().unwrap();
+        for text in ["", "?", "AAAA", &whole.histogram[..20], &STANDARD.encode(greedy)] {
+            let damaged = Latency { histogram: text.to_owned(), ..whole.clone() };
+            let error = damaged.histogram().unwrap_err().to_string();
+            assert!(error.contains("\"publish to delivery\""), "{error}");
+        }
     }
 }

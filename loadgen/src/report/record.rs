@@ -310,12 +310,34 @@ impl Record {
         Ok(record)
     }
 
-    /// The document, to be read by people, too.
+    /// The document, with the verdict for those who read it by other means; [`Record::from_json`] makes its own.
     ///
     /// # Errors
     /// Never in practice: all names are texts, and a number that is none is written as null.
     pub fn to_json(&self) -> Result<String, RecordError> {
-        Ok(serde_json::to_string_pretty(self)?)
+        #[derive(Serialize)]
+        struct Document<'record> {
+            #[serde(flatten)]
+            record: &'record Record,
+            verdict: Said,
+        }
+        #[derive(Serialize)]
+        struct Said {
+            is_right: bool,
+            is_of_target: bool,
+            headline: String,
+            faults: Vec<String>,
+            doubts: Vec<String>,
+        }
+        let verdict = self.verdict();
+        let verdict = Said {
+            is_right: verdict.is_right(),
+            is_of_target: verdict.is_of_target(),
+            headline: verdict.headline(),
+            faults: verdict.faults,
+            doubts: verdict.doubts,
+        };
+        Ok(serde_json::to_string_pretty(&Document { record: self, verdict })?)
     }
 
     /// The latency of that name.
@@ -329,7 +351,7 @@ impl Requests {
     /// All that was refused.
     #[must_use]
     pub fn refused_count(&self) -> u64 {
-        self.refused.values().sum()
+        sum(&self.refused)
     }
 }
 
@@ -337,6 +359,53 @@ impl Totals {
     /// Errors of all kinds.
     #[must_use]
     pub fn errors_count(&self) -> u64 {
-        self.errors.values().sum()
+        sum(&self.errors)
+    }
+}
+
+/// A record may say anything.
+fn sum(kinds: &BTreeMap<String, u64>) -> u64 {
+    kinds.values().fold(0, |sum, number| sum.saturating_add(*number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn a_record_survives_its_text() {
+        for record in [sample::record(), sample::bad()] {
+            let text = record.to_json().unwrap();
+            assert_eq!(Record::from_json(&text).unwrap(), record);
+            let verdict: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(verdict["verdict"]["is_right"], record.verdict().is_right());
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_of_this_schema_is_refused_and_told_why() {
+        let with = |schema: serde_json::Value| {
+            let mut document: serde_json::Value =
+                serde_json::from_str(&sample::record().to_json().unwrap()).unwrap();
+            document["schema"] = schema;
+            document.to_string()
+        };
+        let mut damaged = sample::record();
+        damaged.latencies[1].histogram.truncate(30);
+        for (text, why) in [
+            ("", "not a record of a run: EOF"),
+            ("[]", "not a record of a run"),
+            ("{}", "it has no `schema`"),
+            (r#"{"schema": 1}"#, "missing field `scenario`"),
+            (&with(0.into()), "the record has schema 0, this program reads 1"),
+            (&with(2.into()), "the record has schema 2, this program reads 1"),
+            (&with("new".into()), "not a record of a run"),
+            (&damaged.to_json().unwrap(), "the histogram of \"publish to accepted\" cannot be read"),
+        ] {
+            let error = Record::from_json(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{why}: {error}");
+        }
+        assert!(Record::from_json(&with(1.into())).is_ok());
     }
 }

@@ -1,0 +1,187 @@
+//! Whether what came was right, and whether the figures are the target's.
+
+use super::latency::LATENESS;
+use super::record::Record;
+use super::text;
+
+/// Where of a hundred things the load was later with one than this, and that is a tenth of the latency, the latency is partly its own.
+const LATE_US: u64 = 1_000;
+/// So much of a core is a core.
+const WHOLE_CORE: f64 = 0.95;
+/// In so many of the seconds it may happen.
+const SECONDS_SHARE: f64 = 0.1;
+
+/// What to think of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether what came was right.
+    pub answer: Answer,
+    /// What was wrong, a sentence each.
+    pub faults: Vec<String>,
+    /// Why figures are of the load, or of the machine, rather than of the target; a sentence each, none where they are the target's.
+    pub doubts: Vec<String>,
+}
+
+/// Whether what came was right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// All that was looked at.
+    Right,
+    /// Not all of it.
+    Wrong,
+    /// Nobody looked.
+    Unchecked,
+}
+
+impl Record {
+    /// What to think of it. Losses that the target told of by gaps, refusals and errors are no faults: they are in the totals.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let faults = self.faults();
+        let was_checked = self.check.as_ref().is_some_and(|check| check.required > 0);
+        let answer = match (faults.is_empty(), was_checked) {
+            (false, _) => Answer::Wrong,
+            (true, true) => Answer::Right,
+            (true, false) => Answer::Unchecked,
+        };
+        Verdict { answer, faults, doubts: self.doubts() }
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let check = self.check.clone().unwrap_or_default();
+        let missing = format!("of {} required did not come", text::count(check.required));
+        let faults = [
+            (check.missing, missing.as_str()),
+            (check.spurious, "came that should not have"),
+            (check.duplicates.max(self.totals.duplicates), "came again"),
+            (self.totals.out_of_order, "came out of order"),
+        ];
+        let faults = faults.into_iter().filter(|(number, _)| *number > 0);
+        faults
+            .map(|(number, what)| format!("{} {what}", text::counted(number, "delivery", "deliveries")))
+            .collect()
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        let events = &self.totals.events;
+        if text::float(events.sent) < 0.99 * text::float(events.intended) {
+            doubts.push(format!(
+                "the load sent {} of {} events",
+                text::count(events.sent),
+                text::count(events.intended)
+            ));
+        }
+        if let Some(late) = self.latency(LATENESS).filter(|late| late.p99_us > LATE_US) {
+            let (whole, of) = match self.latency(super::latency::DELIVERY) {
+                Some(delivery) if delivery.count > 0 => (
+                    delivery.p99_us,
+                    format!(", where the p99 of delivery is {}", text::microseconds(delivery.p99_us)),
+                ),
+                _ => (0, String::new()),
+            };
+            if late.p99_us.saturating_mul(10) > whole {
+                doubts.push(format!("the load was late by {} (p99){of}", text::microseconds(late.p99_us)));
+            }
+        }
+        let seconds: Vec<_> = self.measured().collect();
+        let often = |is: &dyn Fn(&super::record::Second) -> bool| {
+            let count = seconds.iter().filter(|second| is(second)).count() as u64;
+            text::float(count) > SECONDS_SHARE * text::float(seconds.len() as u64)
+        };
+        if often(&|second| second.load.is_some_and(|load| load.busiest_thread_cores >= WHOLE_CORE)) {
+            doubts.push(
+                "a thread of the load had a whole core to do: it may have been the bottleneck".to_owned(),
+            );
+        }
+        let cores = f64::from(self.machine.cores);
+        let is_full = |second: &super::record::Second| {
+            let both = second.broker.zip(second.load);
+            both.is_some_and(|(broker, load)| broker.cpu_cores + load.cpu_cores >= WHOLE_CORE * cores)
+        };
+        if cores > 0.0 && often(&is_full) {
+            doubts.push(
+                "target and load used all of the machine's cores: each took them from the other".to_owned(),
+            );
+        }
+        doubts
+    }
+}
+
+impl Verdict {
+    /// Whether it was looked at, and right.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        self.answer == Answer::Right
+    }
+
+    /// Whether the figures are the target's.
+    #[must_use]
+    pub fn is_of_target(&self) -> bool {
+        self.doubts.is_empty()
+    }
+
+    /// In a few words.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let answer = self.answer.text();
+        let of = match (self.answer, self.is_of_target()) {
+            (Answer::Wrong, true) => return answer.to_owned(),
+            (_, true) => "; the load kept up",
+            (_, false) => "; and the figures are partly the load's own",
+        };
+        format!("{answer}{of}")
+    }
+}
+
+impl Answer {
+    /// In a word or two.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Right => "right",
+            Self::Wrong => "WRONG",
+            Self::Unchecked => "not checked",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::latency::Latency;
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_wrong_and_a_told_gap_is_not() {
+        let mut record = sample::record();
+        record.totals.gap_deliveries = 40;
+        assert_eq!(record.verdict().answer, Answer::Right, "{:?}", record.verdict());
+        record.check.as_mut().unwrap().missing = 1;
+        assert_eq!(record.verdict().faults, ["1 delivery of 240,000 required did not come"]);
+        record.check = None;
+        assert_eq!(record.verdict().answer, Answer::Unchecked);
+        record.totals.out_of_order = 1;
+        assert_eq!(record.verdict().answer, Answer::Wrong);
+    }
+
+    #[test]
+    fn a_load_that_did_not_keep_up_says_so() {
+        let is_of_target = |change: fn(&mut Record)| {
+            let mut record = sample::record();
+            change(&mut record);
+            record.verdict().is_of_target()
+        };
+        assert!(is_of_target(|_| ()), "{:?}", sample::record().verdict());
+        assert!(!is_of_target(|record| record.totals.events.sent /= 2));
+        assert!(!is_of_target(|record| {
+            let late = record.latencies.iter_mut().find(|latency| latency.name == LATENESS).unwrap();
+            *late = Latency { p99_us: 40_000, ..late.clone() };
+        }));
+        assert!(!is_of_target(|record| {
+            let loads = record.timeline.iter_mut().filter_map(|second| second.load.as_mut());
+            loads.for_each(|load| load.busiest_thread_cores = 0.99);
+        }));
+        assert!(!is_of_target(|record| record.machine.cores = 1));
+    }
+}
