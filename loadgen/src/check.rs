@@ -70,7 +70,7 @@ enum Due {
 pub fn check(plan: &dyn Plan, clients: &[Client], phase: &Phase, stride: u64) -> Check {
     let (world, stride) = (plan.world(), stride.max(1));
     let checked: Vec<u32> = phase.checked.clone();
-    let events_sent = phase.sent.events / stride + 1;
+    let events_sent = phase.sent.all_events / stride + 1;
     let events_max = EVENTS_MAX.min(PAIRS_MAX / (checked.len() as u64).max(1));
     let stride = stride * events_sent.div_ceil(events_max.max(1));
     let (tracks, lives) = histories(plan, clients, phase, &checked, stride);

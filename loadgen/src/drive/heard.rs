@@ -12,17 +12,13 @@ const LATENCY_MAX_US: u64 = 600_000_000;
 /// Different texts of errors that are kept; further ones are counted together.
 const ERRORS_MAX: usize = 50;
 
-/// A second of a phase.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SecondHeard {
-    /// Deliveries that came in it.
+/// What came of an alarm.
+#[derive(Clone, Copy, Debug)]
+pub struct AlarmHeard {
+    /// Deliveries.
     pub deliveries: u64,
-    /// Events that were accepted.
-    pub accepted: u64,
-    /// Events that were refused.
-    pub refused: u64,
-    /// Publish to delivery, in microseconds: p50, p90, p99, p99.9 and the longest.
-    pub latency_us: [u64; 5],
+    /// From when it should have been sent to the last of them, in nanoseconds.
+    pub last_after: Nanos,
 }
 
 /// What the reader counts.
@@ -38,9 +34,7 @@ pub struct Heard {
     pub in_force_us: Histogram<u64>,
     /// From when a connection was to break to the answer to all that the client said anew.
     pub reconnect_us: Histogram<u64>,
-    /// Second by second.
-    pub seconds: Vec<SecondHeard>,
-    /// Deliveries, of those moves brought, and of those events of others.
+    /// Deliveries of events that should have been sent after the warm-up; so are the next.
     pub deliveries: u64,
     /// Deliveries that a move brought.
     pub deliveries_by_move: u64,
@@ -48,6 +42,8 @@ pub struct Heard {
     pub foreign: u64,
     /// Events that the broker took.
     pub accepted: u64,
+    /// Events that it took or did not, warm-up included.
+    pub answered: u64,
     /// Moves that it said are in force.
     pub moves_in_force: u64,
     /// Events that it did not take, by reason.
@@ -64,13 +60,14 @@ pub struct Heard {
     pub holes: u64,
     /// Bytes that came.
     pub bytes: u64,
-    /// When the first and the last delivery came.
-    pub first_delivery: Option<Nanos>,
-    /// The last.
-    pub last_delivery: Option<Nanos>,
+    /// Alarms by their numbers.
+    pub alarms: BTreeMap<u64, AlarmHeard>,
     /// The journal: what the check asks for.
     pub journal: HeardJournal,
-    current_us: Histogram<u64>,
+    /// Publish to delivery, of all that came since somebody looked.
+    pub(super) current_us: Histogram<u64>,
+    /// Moves in force, the same.
+    pub(super) current_in_force_us: Histogram<u64>,
 }
 
 /// Of the clients and the events that are checked.
@@ -98,11 +95,12 @@ impl Heard {
             in_force_us: histogram()?,
             reconnect_us: histogram()?,
             current_us: histogram()?,
-            seconds: Vec::new(),
+            current_in_force_us: histogram()?,
             deliveries: 0,
             deliveries_by_move: 0,
             foreign: 0,
             accepted: 0,
+            answered: 0,
             moves_in_force: 0,
             refused: BTreeMap::new(),
             errors: BTreeMap::new(),
@@ -111,40 +109,9 @@ impl Heard {
             duplicates: 0,
             holes: 0,
             bytes: 0,
-            first_delivery: None,
-            last_delivery: None,
+            alarms: BTreeMap::new(),
             journal: HeardJournal::default(),
         })
-    }
-
-    /// The second that is counted now. Earlier ones are closed; says the 99th percentile of the last of them.
-    pub(super) fn second(&mut self, second: usize) -> (&mut SecondHeard, Option<u64>) {
-        let mut closed = None;
-        if second >= self.seconds.len() {
-            if let Some(last) = self.seconds.last_mut() {
-                let latency = &self.current_us;
-                last.latency_us =
-                    [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| latency.value_at_quantile(quantile));
-                closed = Some(last.latency_us[2]);
-            }
-            self.current_us.reset();
-            self.seconds.resize(second + 1, SecondHeard::default());
-        }
-        (&mut self.seconds[second], closed)
-    }
-
-    /// Closes the last second.
-    pub(super) fn close(&mut self) {
-        let next = self.seconds.len();
-        self.second(next);
-        self.seconds.pop();
-    }
-
-    pub(super) fn deliver(&mut self, latency_us: u64, is_measured: bool) {
-        self.current_us.saturating_record(latency_us);
-        if is_measured {
-            self.delivery_us.saturating_record(latency_us);
-        }
     }
 
     /// Counts something that went wrong.
@@ -153,20 +120,16 @@ impl Heard {
     }
 
     /// Counts an event that was refused.
-    pub(super) fn refuse(&mut self, why: &str, events: u64) {
-        *entry(&mut self.refused, why) += events;
+    pub(super) fn refuse(&mut self, why: &str) {
+        count(&mut self.refused, why);
     }
 }
 
 fn count(counts: &mut BTreeMap<String, u64>, what: &str) {
-    *entry(counts, what) += 1;
-}
-
-fn entry<'a>(counts: &'a mut BTreeMap<String, u64>, what: &str) -> &'a mut u64 {
     let what: String = if counts.len() >= ERRORS_MAX && !counts.contains_key(what) {
         "others".to_owned()
     } else {
         what.chars().take(200).collect()
     };
-    counts.entry(what).or_default()
+    *counts.entry(what).or_default() += 1;
 }

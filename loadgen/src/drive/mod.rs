@@ -10,10 +10,10 @@ mod sender;
 mod shared;
 mod socket;
 
-pub use heard::{Heard, HeardJournal, SecondHeard};
+pub use heard::{AlarmHeard, Heard, HeardJournal};
 pub use journal::SentJournal;
 pub use sender::{Load, Opening, Phase, Sent, Settings};
-pub use shared::Live;
+pub use shared::Watch;
 
 /// Whose connection it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mio::{Events, Poll, Token};
 
-use super::heard::Heard;
+use super::heard::{AlarmHeard, Heard};
 use super::shared::{Nanos, Shared};
 use super::Who;
 use crate::wire::{Hear, Told};
@@ -233,6 +233,7 @@ impl Hearing<'_> {
                 if reason != "ahead" {
                     self.heard.gaps += 1;
                     self.heard.lost += count;
+                    self.reader.shared.live.lost.fetch_add(count, Relaxed);
                     if let Who::Client(client) = self.who
                         && self.is_checked
                     {
@@ -270,24 +271,31 @@ impl Hearing<'_> {
             self.heard.foreign += 1;
             return;
         };
-        let second = self.second_of(self.now);
-        self.counted(second).deliveries += 1;
+        let number = number.unwrap_or_default();
         let is_measured = shared.is_measured(intended);
         if is_by_move {
             let moved = shared.client(client).moved.load(Relaxed);
             if is_measured {
                 self.heard.move_delivery_us.saturating_record(self.now.saturating_sub(moved) / 1_000);
             }
-            self.heard.deliveries_by_move += 1;
+            self.heard.deliveries_by_move += u64::from(is_measured);
         } else {
-            self.heard.deliver(self.now.saturating_sub(intended) / 1_000, is_measured);
+            let after = self.now.saturating_sub(intended);
+            self.heard.current_us.saturating_record(after / 1_000);
+            if is_measured {
+                self.heard.delivery_us.saturating_record(after / 1_000);
+            }
+            if shared.is_alarm(number) {
+                let alarm =
+                    self.heard.alarms.entry(number).or_insert(AlarmHeard { deliveries: 0, last_after: 0 });
+                alarm.deliveries += 1;
+                alarm.last_after = alarm.last_after.max(after);
+            }
         }
-        self.heard.deliveries += 1;
-        self.heard.first_delivery.get_or_insert(self.now);
-        self.heard.last_delivery = Some(self.now);
+        self.heard.deliveries += u64::from(is_measured);
         shared.live.deliveries.fetch_add(1, Relaxed);
         if self.is_checked {
-            self.heard.journal.deliveries.push((client, number.unwrap_or_default(), self.now));
+            self.heard.journal.deliveries.push((client, number, self.now));
         }
     }
 
@@ -295,16 +303,16 @@ impl Hearing<'_> {
         let shared = &self.reader.shared;
         match (self.who, number) {
             (Who::Publisher(_), Some(number)) => {
-                let second = self.second_of(self.now);
-                self.counted(second).accepted += 1;
                 accepted(shared, self.heard, number, self.now);
             }
             (Who::Client(client), Some(number)) => {
                 self.heard.moves_in_force += 1;
                 // Of the moves that are answered there is one under way at a time, or the latest counts.
                 let moved = shared.client(client).moved.load(Relaxed);
+                let after_us = self.now.saturating_sub(moved) / 1_000;
+                self.heard.current_in_force_us.saturating_record(after_us);
                 if shared.is_measured(moved) {
-                    self.heard.in_force_us.saturating_record(self.now.saturating_sub(moved) / 1_000);
+                    self.heard.in_force_us.saturating_record(after_us);
                 }
                 if self.is_checked {
                     self.heard.journal.moves.push((client, number, self.now));
@@ -330,9 +338,7 @@ impl Hearing<'_> {
     fn refused(&mut self, number: Option<u64>, why: &str) {
         match (self.who, number) {
             (Who::Publisher(_), Some(number)) => {
-                let second = self.second_of(self.now);
-                self.counted(second).refused += 1;
-                self.heard.refuse(why, 1);
+                refused(&self.reader.shared, self.heard, number, why);
                 if number.is_multiple_of(self.reader.shared.stride) {
                     self.heard.journal.events.push((number, None));
                 }
@@ -344,19 +350,6 @@ impl Hearing<'_> {
         }
     }
 
-    fn second_of(&self, now: Nanos) -> usize {
-        let since = now.saturating_sub(self.reader.shared.phase_from.load(Relaxed));
-        usize::try_from(since / 1_000_000_000).unwrap_or(usize::MAX)
-    }
-
-    fn counted(&mut self, second: usize) -> &mut super::heard::SecondHeard {
-        let (second, closed) = self.heard.second(second);
-        if let Some(p99_us) = closed {
-            self.reader.shared.live.p99_us.store(p99_us, Relaxed);
-        }
-        second
-    }
-
     /// Who sends is there as long as the reader is.
     fn say(&self, word: Word) {
         let _ = self.reader.words.send(word);
@@ -365,13 +358,23 @@ impl Hearing<'_> {
 
 /// An event was accepted.
 pub(super) fn accepted(shared: &Shared, heard: &mut Heard, number: u64, now: Nanos) {
-    heard.accepted += 1;
+    heard.answered += 1;
     if let Some(intended) = shared.intended(number)
         && shared.is_measured(intended)
     {
+        heard.accepted += 1;
         heard.accepted_us.saturating_record(now.saturating_sub(intended) / 1_000);
     }
     if number.is_multiple_of(shared.stride) {
         heard.journal.events.push((number, Some(now)));
+    }
+}
+
+/// An event was not.
+pub(super) fn refused(shared: &Shared, heard: &mut Heard, number: u64, why: &str) {
+    heard.answered += 1;
+    shared.live.refused.fetch_add(1, Relaxed);
+    if shared.intended(number).is_none_or(|intended| shared.is_measured(intended)) {
+        heard.refuse(why);
     }
 }

@@ -18,7 +18,7 @@ use mio::{Interest, Poll, Registry, Token, Waker};
 use super::heard::Heard;
 use super::journal::SentJournal;
 use super::reader::{self, BELL, Ear, Reader, Wish, Wishes, Word};
-use super::shared::{Live, Nanos, Shared, nanos};
+use super::shared::{Nanos, Shared, Watch, nanos};
 use super::socket::Socket;
 use super::Who;
 use crate::plan::{Act, Client, Step, Steps};
@@ -42,6 +42,9 @@ const ANSWERS_MAX: u64 = 4_096;
 
 /// How long the broker may take to say something while conversations begin.
 const OPENING_WAIT: Duration = Duration::from_secs(60);
+
+/// From the decision to begin to the beginning.
+const LEAD: Duration = Duration::from_millis(50);
 
 /// How long nothing more may come before a phase is over.
 const QUIET: Duration = Duration::from_millis(600);
@@ -114,8 +117,10 @@ struct Voice {
 /// What was sent in a phase.
 #[derive(Debug)]
 pub struct Sent {
-    /// Events.
+    /// Events that were due after the warm-up; so are moves and reconnects.
     pub events: u64,
+    /// Of all events, warm-up included.
+    pub all_events: u64,
     /// Moves.
     pub moves: u64,
     /// Connections that were broken on purpose.
@@ -126,8 +131,8 @@ pub struct Sent {
     pub unsent: u64,
     /// How much later than intended steps were sent, in microseconds.
     pub late_us: Histogram<u64>,
-    /// By second of the phase: events intended, events sent, moves sent.
-    pub seconds: Vec<[u64; 3]>,
+    /// Events that were due in each second of the phase.
+    pub due_seconds: Vec<u64>,
     /// What went wrong.
     pub errors: BTreeMap<String, u64>,
     /// What the check asks for.
@@ -157,12 +162,13 @@ impl Sent {
     fn new() -> anyhow::Result<Self> {
         Ok(Self {
             events: 0,
+            all_events: 0,
             moves: 0,
             reconnects: 0,
             bytes: 0,
             unsent: 0,
             late_us: Histogram::new_with_bounds(1, 600_000_000, 3)?,
-            seconds: Vec::new(),
+            due_seconds: Vec::new(),
             errors: BTreeMap::new(),
             journal: SentJournal::default(),
         })
@@ -253,12 +259,6 @@ impl Load {
             || watch(Opening { done: live.ready.load(Relaxed), of }),
         )?;
         Ok(load)
-    }
-
-    /// What happens now.
-    #[must_use]
-    pub fn live(&self) -> Arc<Live> {
-        Arc::clone(&self.shared.live)
     }
 
     /// Whose deliveries are held against the oracle.
@@ -442,11 +442,17 @@ impl Load {
                             reader::accepted(&shared, &mut heard, number, now);
                         }
                     }
-                    // Of some it is not known which.
-                    Ok(accepted) => {
-                        heard.refuse("a part of a batch was not taken", numbers.len() as u64 - accepted);
+                    // Of none it is known whether it is one of those.
+                    Ok(_) => {
+                        for number in numbers {
+                            reader::refused(&shared, &mut heard, number, "a part of its batch was not taken");
+                        }
                     }
-                    Err(why) => heard.refuse(&why, numbers.len() as u64),
+                    Err(why) => {
+                        for number in numbers {
+                            reader::refused(&shared, &mut heard, number, &why);
+                        }
+                    }
                 }
             }
             Word::LetGo { token, offset } => {
@@ -482,7 +488,12 @@ impl Load {
     ///
     /// # Errors
     /// When the broker goes away.
-    pub fn phase(&mut self, mut plan: Steps, warmup: Duration) -> anyhow::Result<Phase> {
+    pub fn phase(
+        &mut self,
+        mut plan: Steps,
+        warmup: Duration,
+        begun: impl FnOnce(Instant, Watch) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Phase> {
         self.put_back()?;
         let (steps_in, steps) = sync_channel::<Vec<Step>>(CHUNKS);
         let maker = std::thread::Builder::new().name("plan".to_owned()).spawn(move || {
@@ -496,19 +507,18 @@ impl Load {
         precise();
         // The first steps are there when it begins.
         let mut waiting = steps.recv().unwrap_or_default().into_iter();
-        let began = self.shared.now() + nanos(Duration::from_millis(50));
+        let began = self.shared.now() + nanos(LEAD);
         let first_number = self.next_number;
         self.sent = Sent::new()?;
         *self.shared.heard() = Heard::new()?;
-        self.shared.phase_from.store(began, Relaxed);
         self.shared.measured_from.store(began + nanos(warmup), Relaxed);
+        begun(Instant::now() + LEAD, Watch::new(&self.shared))?;
         let mut next = waiting.next();
         while let Some(step) = next.take() {
             let due = began + nanos(step.at);
             let now = self.shared.now();
             if due > now {
                 self.flush()?;
-                self.shared.live.at_ms.store(now.saturating_sub(began) / 1_000_000, Relaxed);
                 // What could not be written is tried again soon.
                 let wait = if self.dirty.is_empty() { due - now } else { (due - now).min(500_000) };
                 match self.words.recv_timeout(Duration::from_nanos(wait)) {
@@ -548,11 +558,9 @@ impl Load {
 
     /// Waits until nothing more comes.
     fn settle(&mut self) -> anyhow::Result<()> {
-        let live = self.live();
         let seen = |load: &Self| {
             let heard = load.shared.heard();
-            let refused: u64 = heard.refused.values().sum();
-            (heard.bytes, heard.accepted + refused, live.introduced.load(Relaxed))
+            (heard.bytes, heard.answered, load.shared.live.introduced.load(Relaxed))
         };
         let (started, mut last, mut since) = (Instant::now(), seen(self), Instant::now());
         while started.elapsed() < self.patience {
@@ -564,7 +572,7 @@ impl Load {
             if now != last {
                 (last, since) = (now, Instant::now());
             }
-            let is_answered = now.1 >= self.sent.events && self.unanswered() == 0 && self.dirty.is_empty();
+            let is_answered = now.1 >= self.sent.all_events && self.unanswered() == 0 && self.dirty.is_empty();
             // What has no answer yet may be stuck in a queue, and come.
             let quiet = if is_answered { QUIET } else { QUIET * 5 };
             if since.elapsed() > quiet {
@@ -575,12 +583,10 @@ impl Load {
     }
 
     fn end(&mut self, began: Nanos, seconds: f64, first_number: u64) -> anyhow::Result<Phase> {
-        let mut heard = std::mem::replace(&mut *self.shared.heard(), Heard::new()?);
-        heard.close();
+        let heard = std::mem::replace(&mut *self.shared.heard(), Heard::new()?);
         let mut sent = std::mem::replace(&mut self.sent, Sent::new()?);
         sent.journal.ended = self.shared.now();
-        let refused: u64 = heard.refused.values().sum();
-        let unanswered = sent.events.saturating_sub(heard.accepted + refused);
+        let unanswered = sent.all_events.saturating_sub(heard.answered);
         Ok(Phase { sent, heard, began, seconds, first_number, checked: self.checked(), unanswered })
     }
 
@@ -606,20 +612,20 @@ impl Load {
     fn carry_out(&mut self, step: Step, due: Nanos, began: Nanos) -> anyhow::Result<()> {
         let now = self.shared.now();
         self.sent.journal.steps += 1;
-        self.sent.late_us.saturating_record(now.saturating_sub(due) / 1_000);
-        let live = self.live();
-        live.intended.fetch_add(1, Relaxed);
-        let second = |at: Nanos| usize::try_from(at.saturating_sub(began) / 1_000_000_000).unwrap_or_default();
-        let (intended, sent) = (second(due), second(now));
-        if self.sent.seconds.len() <= sent {
-            self.sent.seconds.resize(sent + 1, [0; 3]);
+        let is_measured = self.shared.is_measured(due);
+        if is_measured {
+            self.sent.late_us.saturating_record(now.saturating_sub(due) / 1_000);
         }
         match step.act {
             Act::Publish(occurrence) => {
                 let number = self.next_number;
                 self.next_number += 1;
-                self.sent.seconds[intended][0] += 1;
-                self.shared.intend(number, due);
+                let second = usize::try_from(due.saturating_sub(began) / 1_000_000_000)?;
+                if self.sent.due_seconds.len() <= second {
+                    self.sent.due_seconds.resize(second + 1, 0);
+                }
+                self.sent.due_seconds[second] += 1;
+                self.shared.intend(number, due, occurrence.is_alarm);
                 let count = self.publishers.len() as u64;
                 // What is said of one object stays in order.
                 let publisher = occurrence.key.as_deref().map_or(number, hash) % count;
@@ -630,9 +636,9 @@ impl Load {
                 };
                 let socket = voice.socket.as_mut().context("it was there")?;
                 voice.speak.publish(number, &occurrence, &mut socket.out);
-                self.sent.events += 1;
-                self.sent.seconds[sent][1] += 1;
-                live.events.fetch_add(1, Relaxed);
+                self.sent.events += u64::from(is_measured);
+                self.sent.all_events += 1;
+                self.shared.live.events.fetch_add(1, Relaxed);
                 if number.is_multiple_of(self.shared.stride) {
                     self.sent.journal.events.push((number, now));
                 }
@@ -656,9 +662,8 @@ impl Load {
                 };
                 let socket = voice.socket.as_mut().context("it was there")?;
                 voice.speak.move_to(&to, is_checked.then_some(move_number), &mut socket.out);
-                self.sent.moves += 1;
-                self.sent.seconds[sent][2] += 1;
-                live.moves.fetch_add(1, Relaxed);
+                self.sent.moves += u64::from(is_measured);
+                self.shared.live.moves.fetch_add(1, Relaxed);
                 if is_checked {
                     self.sent.journal.moves.push((client, move_number, now));
                 }
@@ -671,7 +676,7 @@ impl Load {
                     voice.breaking = Some((socket, due));
                     voice.is_ready = false;
                     let token = voice.token;
-                    self.sent.reconnects += 1;
+                    self.sent.reconnects += u64::from(is_measured);
                     if self.checked[client as usize] {
                         self.sent.journal.breaks.push((client, now));
                     }

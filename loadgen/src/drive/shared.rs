@@ -1,10 +1,11 @@
 //! What the thread that sends and the one that reads both know.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::heard::Heard;
+use crate::report::record::{Percentiles, Second};
 
 /// Events of which it is known when they should have been sent: a delivery that comes later than so many further events counts as
 /// one of unknown latency.
@@ -22,8 +23,6 @@ pub(super) struct Shared {
     pub(super) stride: u64,
     /// What counts begins here.
     pub(super) measured_from: AtomicU64,
-    /// Where the phase began, from which its seconds are counted.
-    pub(super) phase_from: AtomicU64,
     /// Locked by the reader while it works through what has come, and by others when a phase begins and ends.
     heard: Mutex<Heard>,
     pub(super) live: Arc<Live>,
@@ -31,31 +30,63 @@ pub(super) struct Shared {
 
 /// What happens now, for those who look on.
 #[derive(Debug, Default)]
-pub struct Live {
-    /// Steps that should have been carried out by now.
-    pub intended: AtomicU64,
+pub(super) struct Live {
     /// Events that were sent.
-    pub events: AtomicU64,
+    pub(super) events: AtomicU64,
     /// Moves that were sent.
-    pub moves: AtomicU64,
+    pub(super) moves: AtomicU64,
     /// Deliveries that came.
-    pub deliveries: AtomicU64,
-    /// Things that went wrong.
-    pub errors: AtomicU64,
+    pub(super) deliveries: AtomicU64,
+    /// Events and moves that were refused.
+    pub(super) refused: AtomicU64,
+    /// Other things that went wrong.
+    pub(super) errors: AtomicU64,
+    /// Deliveries that gaps told to be lost.
+    pub(super) lost: AtomicU64,
     /// Connections whose conversation has begun.
-    pub ready: AtomicU64,
+    pub(super) ready: AtomicU64,
     /// Answers to what clients said of themselves.
-    pub introduced: AtomicU64,
-    /// The 99th percentile of the last whole second, publish to delivery, in microseconds.
-    pub p99_us: AtomicU64,
-    /// How far the run is, in milliseconds of its own time.
-    pub at_ms: AtomicU64,
+    pub(super) introduced: AtomicU64,
+}
+
+/// Looks on, second by second.
+pub struct Watch {
+    shared: Arc<Shared>,
+    seen: [u64; 6],
+}
+
+impl Watch {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        let mut watch = Self { shared: Arc::clone(shared), seen: [0; 6] };
+        watch.seen = watch.counts();
+        watch
+    }
+
+    fn counts(&self) -> [u64; 6] {
+        let Live { events, moves, deliveries, refused, errors, lost, .. } = &*self.shared.live;
+        [events, moves, deliveries, refused, errors, lost].map(|count| count.load(Relaxed))
+    }
+
+    /// Fills in what was counted since the last time.
+    pub fn fill(&mut self, row: &mut Second) {
+        let counts = self.counts();
+        let mut since = counts;
+        since.iter_mut().zip(self.seen).for_each(|(now, before)| *now -= before);
+        self.seen = counts;
+        [row.events_sent, row.moves, row.deliveries, row.refused, row.errors, row.gap_deliveries] = since;
+        let mut heard = self.shared.heard();
+        row.delivery = Percentiles::of(&heard.current_us);
+        row.move_in_force = Percentiles::of(&heard.current_in_force_us);
+        heard.current_us.reset();
+        heard.current_in_force_us.reset();
+    }
 }
 
 #[derive(Debug, Default)]
 struct Slot {
     number: AtomicU64,
     intended: AtomicU64,
+    is_alarm: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +103,6 @@ impl Shared {
             clients: std::iter::repeat_with(ClientCell::default).take(clients).collect(),
             stride: stride.max(1),
             measured_from: AtomicU64::new(u64::MAX),
-            phase_from: AtomicU64::new(0),
             heard: Mutex::new(Heard::new()?),
             live: Arc::default(),
         })
@@ -83,8 +113,9 @@ impl Shared {
     }
 
     /// Notes when an event should have been sent.
-    pub(super) fn intend(&self, number: u64, at: Nanos) {
+    pub(super) fn intend(&self, number: u64, at: Nanos, is_alarm: bool) {
         let slot = self.slot(number);
+        slot.is_alarm.store(is_alarm, Relaxed);
         slot.intended.store(at, Relaxed);
         slot.number.store(number, Relaxed);
     }
@@ -93,6 +124,10 @@ impl Shared {
     pub(super) fn intended(&self, number: u64) -> Option<Nanos> {
         let slot = self.slot(number);
         (slot.number.load(Relaxed) == number).then(|| slot.intended.load(Relaxed))
+    }
+
+    pub(super) fn is_alarm(&self, number: u64) -> bool {
+        self.slot(number).is_alarm.load(Relaxed)
     }
 
     fn slot(&self, number: u64) -> &Slot {

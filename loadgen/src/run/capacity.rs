@@ -79,13 +79,16 @@ pub fn find(
     Ok(found)
 }
 
-fn attempt(scenario: &Scenario, stage: &mut Stage, rate: f64) -> anyhow::Result<Record> {
+/// One run at a rate.
+///
+/// # Errors
+/// As [`find`].
+pub fn attempt(scenario: &Scenario, stage: &mut Stage, rate: f64) -> anyhow::Result<Record> {
     let mut scenario = scenario.clone();
     scenario.events.rate = rate;
     let plan = scenario.plan()?;
-    let begun = jiff::Timestamp::now();
-    let phase = stage.phase(&scenario, &*plan)?;
-    record(&scenario, &*plan, stage, &phase, begun)
+    let watched = stage.phase(&scenario, &*plan, |_| ())?;
+    record(&scenario, &*plan, stage, watched)
 }
 
 fn judge(record: &Record, rate: f64, search: &Search) -> Trial {

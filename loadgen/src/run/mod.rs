@@ -13,7 +13,9 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 
 use crate::drive::{Load, Phase, Settings};
+use crate::observe::{self, MetricsAt, Observed, Observer};
 use crate::plan::{Client, Plan};
+use crate::report::record::Second;
 use crate::scenario::{OverName, Scenario};
 use crate::wire::nearcast::{Nearcast, Over};
 use crate::wire::{Common, Wire};
@@ -44,8 +46,22 @@ pub struct Stage {
     pub pid: Option<u32>,
     /// How it is spoken to.
     pub wire: Arc<dyn Wire>,
+    /// Its version, as it says itself.
+    pub version: String,
+    /// Where it tells of itself.
+    metrics: Option<MetricsAt>,
     /// After the load, which is dropped first.
     _program: Option<Program>,
+}
+
+/// A phase, and what was seen of it from outside.
+pub struct Watched {
+    /// The phase.
+    pub phase: Phase,
+    /// When it began.
+    pub begun: jiff::Timestamp,
+    /// What processes used, and what the broker said of itself.
+    pub observed: Observed,
 }
 
 /// How far a stage is.
@@ -105,16 +121,44 @@ impl Stage {
         };
         let watch_clients = |opening: crate::drive::Opening| watch(Setup::Clients(opening.done, opening.of));
         let load = Load::open(Arc::clone(&wire), address, clients.clone(), &settings, watch_clients)?;
-        Ok(Self { load, clients, address, pid, wire, _program: program })
+        let metrics = Some(MetricsAt { address, token: token.map(str::to_owned) });
+        let version = version(address, token);
+        Ok(Self { load, clients, address, pid, wire, version, metrics, _program: program })
     }
 
-    /// Carries a plan out whose clients are here.
+    /// Carries a plan out whose clients are here; `tell` hears of each second.
     ///
     /// # Errors
     /// When the broker goes away.
-    pub fn phase(&mut self, scenario: &Scenario, plan: &dyn Plan) -> anyhow::Result<Phase> {
-        self.load.phase(plan.steps(), Duration::from_secs_f64(scenario.run.warmup_s))
+    pub fn phase(
+        &mut self,
+        scenario: &Scenario,
+        plan: &dyn Plan,
+        mut tell: impl FnMut(&Second) + Send + 'static,
+    ) -> anyhow::Result<Watched> {
+        let (begun, warmup) = (jiff::Timestamp::now(), Duration::from_secs_f64(scenario.run.warmup_s));
+        let watched = observe::Watched { pid: self.pid, metrics: self.metrics.clone() };
+        let mut observer = None;
+        let phase = self.load.phase(plan.steps(), warmup, |begins, mut watch| {
+            let count = move |row: &mut Second| {
+                watch.fill(row);
+                tell(row);
+            };
+            observer = Some(Observer::start(&watched, begins, count)?);
+            Ok(())
+        })?;
+        let observed = observer.map(Observer::finish).unwrap_or_default();
+        Ok(Watched { phase, begun, observed })
     }
+}
+
+/// What a broker of nearcast says of its version; nothing where it does not.
+fn version(address: SocketAddr, token: Option<&str>) -> String {
+    silent::get(address, "/v1/stats", token)
+        .ok()
+        .and_then(|body| serde_json::from_slice::<serde_json::Value>(&body).ok())
+        .and_then(|stats| stats["version"].as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 /// Host and port, with or without `http://` before it.

@@ -4,31 +4,34 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::Stage;
+use super::{Stage, Watched};
 use crate::check::check;
 use crate::drive::{Heard, Phase, Sent};
 use crate::plan::Plan;
 use crate::report::latency::{self, Latency};
-use crate::report::record::{self, Machine, Percentiles, Record, Requests, Second, Slopes, Target, Totals};
+use crate::report::record::{
+    self, Machine, Milestone, Record, Requests, Second, Slopes, Target, Totals,
+};
 use crate::scenario::Scenario;
 
-/// Two threads: one sends, one reads.
-const THREADS: u32 = 2;
+/// One sends, one reads; one makes steps ready, and one looks on.
+const THREADS: u32 = 4;
 
 /// What came of a phase, with the oracle's verdict where the target decides who gets what.
 ///
 /// # Errors
 /// When the scenario cannot be written, which does not happen.
-pub fn record(
-    scenario: &Scenario,
-    plan: &dyn Plan,
-    stage: &Stage,
-    phase: &Phase,
-    begun: jiff::Timestamp,
-) -> anyhow::Result<Record> {
-    let Phase { sent, heard, .. } = phase;
+pub fn record(scenario: &Scenario, plan: &dyn Plan, stage: &Stage, watched: Watched) -> anyhow::Result<Record> {
+    let Watched { phase, begun, observed } = watched;
+    let Phase { sent, heard, .. } = &phase;
     let check =
-        stage.wire.is_exact().then(|| check(plan, &stage.clients, phase, scenario.load.checked_stride));
+        stage.wire.is_exact().then(|| check(plan, &stage.clients, &phase, scenario.load.checked_stride));
+    let mut timeline = observed.timeline;
+    due(&mut timeline, &sent.due_seconds);
+    let warm_up_s = scenario.run.warmup_s;
+    let slopes = Slopes::over(&timeline, &(warm_up_s..phase.seconds));
+    let mut shortfalls: Vec<String> = stage.wire.lacks().iter().map(|lack| (*lack).to_owned()).collect();
+    shortfalls.extend(plan.remarks());
     Ok(Record {
         schema: record::SCHEMA,
         scenario: record::Scenario {
@@ -39,21 +42,21 @@ pub fn record(
         },
         target: Target {
             name: stage.wire.name().to_owned(),
-            version: String::new(),
+            version: stage.version.clone(),
             address: stage.address.to_string(),
-            shortfalls: stage.wire.lacks().iter().map(|lack| (*lack).to_owned()).collect(),
+            shortfalls,
         },
-        machine: Machine::default(),
+        machine: Machine::here(),
         begun,
-        warm_up_s: scenario.run.warmup_s,
-        measured_s: (phase.seconds - scenario.run.warmup_s).max(0.0),
+        warm_up_s,
+        measured_s: (phase.seconds - warm_up_s).max(0.0),
         load_threads: THREADS,
-        totals: totals(phase),
+        totals: totals(&phase, warm_up_s),
         latencies: latencies(sent, heard),
         check,
-        timeline: timeline(sent, heard),
-        slopes: Slopes::default(),
-        milestones: Vec::new(),
+        timeline,
+        slopes,
+        milestones: milestones(heard),
         trials: Vec::new(),
     })
 }
@@ -61,13 +64,24 @@ pub fn record(
 /// What a sweep goes over.
 fn parameters(scenario: &Scenario) -> BTreeMap<String, f64> {
     let everybody = f64::from(scenario.clients.count) + scenario.clients.silent as f64;
-    [("clients", f64::from(scenario.clients.count)), ("subscribers", everybody), ("rate", scenario.events.rate)]
+    [("clients", f64::from(scenario.clients.count)), ("subscriptions", everybody), ("rate", scenario.events.rate)]
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
 }
 
-fn totals(phase: &Phase) -> Totals {
+/// Puts the events that were due into the rows of their seconds.
+fn due(timeline: &mut [Second], due_seconds: &[u64]) {
+    let mut seconds = due_seconds.iter().zip(1_u32..).peekable();
+    for row in timeline {
+        // A row ends some milliseconds after its second.
+        while let Some((events, _)) = seconds.next_if(|(_, second)| f64::from(*second) <= row.at_s + 0.5) {
+            row.events_intended += events;
+        }
+    }
+}
+
+fn totals(phase: &Phase, warm_up_s: f64) -> Totals {
     let Phase { sent, heard, unanswered, .. } = phase;
     let mut errors = heard.errors.clone();
     for (what, times) in &sent.errors {
@@ -76,10 +90,13 @@ fn totals(phase: &Phase) -> Totals {
     let silent_loss = ("a hole in the offsets, without a gap".to_owned(), heard.holes);
     let unsent = ("not sent, for the broker did not read".to_owned(), sent.unsent);
     errors.extend([silent_loss, unsent].into_iter().filter(|(_, times)| *times > 0));
-    let intended = |column: usize| sent.seconds.iter().map(|second| second[column]).sum::<u64>();
+    let warm_up = warm_up_s.ceil();
+    let due = sent.due_seconds.iter().zip(0_u32..).filter(|(_, second)| f64::from(*second) >= warm_up);
+    let due: u64 = due.map(|(events, _)| events).sum();
     Totals {
         events: Requests {
-            intended: intended(0),
+            // Within a second that the warm-up ends in, those that were sent are those that were due.
+            intended: due.max(sent.events),
             sent: sent.events,
             accepted: heard.accepted,
             refused: heard.refused.clone(),
@@ -116,24 +133,12 @@ fn latencies(sent: &Sent, heard: &Heard) -> Vec<Latency> {
     seen.map(|(name, histogram)| Latency::new(name, histogram)).collect()
 }
 
-fn timeline(sent: &Sent, heard: &Heard) -> Vec<Second> {
-    let count = sent.seconds.len().max(heard.seconds.len());
-    let row = |index: usize| {
-        let [events_intended, events_sent, moves] = sent.seconds.get(index).copied().unwrap_or_default();
-        let heard = heard.seconds.get(index).copied().unwrap_or_default();
-        let [p50_us, p90_us, p99_us, p999_us, max_us] = heard.latency_us;
-        let delivery = (max_us > 0).then_some(Percentiles { p50_us, p90_us, p99_us, p999_us, max_us });
-        Second {
-            at_s: index as f64 + 1.0,
-            span_s: 1.0,
-            events_intended,
-            events_sent,
-            deliveries: heard.deliveries,
-            moves,
-            refused: heard.refused,
-            delivery,
-            ..Second::default()
-        }
-    };
-    (0..count).map(row).collect()
+fn milestones(heard: &Heard) -> Vec<Milestone> {
+    let alarms = heard.alarms.values().zip(1_u32..);
+    alarms
+        .map(|(alarm, nth)| Milestone {
+            name: format!("alarm {nth} at the last of {} clients", alarm.deliveries),
+            seconds: alarm.last_after as f64 / 1e9,
+        })
+        .collect()
 }

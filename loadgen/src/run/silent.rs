@@ -90,3 +90,19 @@ fn answers(stream: &mut TcpStream, mut count: u64, came: &mut Vec<u8>) -> anyhow
     }
     Ok(())
 }
+
+/// What the broker answers to a request for a document.
+///
+/// # Errors
+/// When there is no good answer.
+pub(super) fn get(address: SocketAddr, path: &str, token: Option<&str>) -> anyhow::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(WAIT))?;
+    let authorization = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\n{authorization}connection: close\r\n\r\n")?;
+    let mut came = Vec::new();
+    stream.take(1 << 20).read_to_end(&mut came)?;
+    let (status, body, _) = crate::wire::http::first(&came)?.context("the answer is cut off")?;
+    ensure!(status == 200, "{path} was answered {status}");
+    Ok(body.to_vec())
+}

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use loadgen::check::check;
-use loadgen::drive::Phase;
 use loadgen::plan::{Plan, Step};
 use loadgen::run::capacity::{self, Search};
-use loadgen::run::{Stage, Target, record};
+use loadgen::report::Record;
+use loadgen::run::{Stage, Target, Watched, record};
 use loadgen::scenario::{BUILT_IN, Scenario};
 
 /// The program: `$NEARCAST`, or what `make` builds.
@@ -33,7 +33,7 @@ struct Run {
     scenario: Scenario,
     plan: Box<dyn Plan>,
     stage: Stage,
-    phase: Phase,
+    watched: Watched,
 }
 
 fn run(name: &str, sets: &[&str]) -> Run {
@@ -41,16 +41,16 @@ fn run(name: &str, sets: &[&str]) -> Run {
     let plan = scenario.plan().expect("a plan");
     let target = Target::Started(program());
     let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
-    let phase = stage.phase(&scenario, &*plan).expect("a phase");
-    Run { scenario, plan, stage, phase }
+    let watched = stage.phase(&scenario, &*plan, |_| ()).expect("a phase");
+    Run { scenario, plan, stage, watched }
 }
 
 impl Run {
     /// Everything that was due came, nothing else did, and nothing went wrong.
     #[track_caller]
-    fn is_right(&self) {
-        let Self { scenario, plan, stage, phase } = self;
-        let record = record(scenario, &**plan, stage, phase, jiff::Timestamp::now()).expect("a record");
+    fn is_right(self) -> Record {
+        let Self { scenario, plan, stage, watched } = self;
+        let record = record(&scenario, &*plan, &stage, watched).expect("a record");
         let check = record.check.as_ref().expect("nearcast is held against the oracle");
         assert!(check.required > 20, "too little was due to say anything: {check:?}");
         assert_eq!((check.came, check.missing, check.spurious), (check.required, 0, 0), "{check:?}");
@@ -59,6 +59,9 @@ impl Run {
         assert_eq!(totals.errors_count() + totals.left_over, 0, "{totals:?}");
         assert_eq!(totals.events.accepted, totals.events.intended, "{totals:?}");
         assert!(record.latency("publish to delivery").is_some_and(|latency| latency.count > 0));
+        let seen = record.timeline.iter().any(|row| row.broker.is_some() && !row.scraped.is_empty());
+        assert!(seen, "nobody looked at the broker: {:?}", record.timeline);
+        record
     }
 }
 
@@ -75,9 +78,8 @@ fn a_town_is_right_over_http() {
 #[test]
 fn live_events_are_right_as_areas_move_into_their_reach() {
     let sets = ["events.rate=20", "events.ttl_s=1.5", "moves.step_m=400", "moves.interval_s=0.2", "field.fan_out=4"];
-    let run = run("field", &sets);
-    run.is_right();
-    assert!(run.phase.heard.deliveries_by_move > 0, "no move brought anything");
+    let record = run("field", &sets).is_right();
+    assert!(record.latency("move to delivery").is_some(), "no move brought anything");
 }
 
 #[test]
@@ -99,23 +101,23 @@ fn a_city_is_right() {
 
 #[test]
 fn an_alarm_comes_to_all() {
-    let run = run("alarm", &["clients.silent=100", "events.alarms_s=[2.0]", "events.rate=20"]);
-    run.is_right();
-    assert!(run.phase.heard.deliveries >= 60);
+    let record = run("alarm", &["clients.silent=100", "events.alarms_s=[2.0]", "events.rate=20"]).is_right();
+    assert_eq!(record.milestones[0].name, "alarm 1 at the last of 60 clients");
 }
 
 #[test]
 fn durable_clients_lose_nothing_when_their_connections_break() {
-    let run = run("storm", &["reconnects.at_s=[1.0, 2.5]", "reconnects.within_s=0.3", "events.rate=100"]);
-    run.is_right();
-    assert_eq!(run.phase.sent.reconnects, 120);
-    assert_eq!(run.phase.heard.reconnect_us.len(), 120, "everybody is back");
+    let sets = ["reconnects.at_s=[1.0, 2.5]", "reconnects.within_s=0.3", "events.rate=100"];
+    let record = run("storm", &sets).is_right();
+    assert_eq!(record.totals.reconnects, 120);
+    let back = record.latency("reconnect to ready").map(|latency| latency.count);
+    assert_eq!(back, Some(120), "everybody is back");
 }
 
 #[test]
 fn what_is_wrong_is_seen() {
     let mut run = run("field", &["events.rate=100"]);
-    let Run { plan, stage, phase, .. } = &mut run;
+    let Run { plan, stage, watched: Watched { phase, .. }, .. } = &mut run;
     let before = check(&**plan, &stage.clients, phase, 1);
     let deliveries = &mut phase.heard.journal.deliveries;
     let lost = deliveries.pop().expect("there was one");
@@ -136,8 +138,7 @@ fn what_is_wrong_is_seen() {
 #[test]
 fn phases_follow_each_other_on_the_same_connections() {
     let mut run = run("field", &["events.rate=50"]);
-    run.is_right();
-    run.phase = run.stage.phase(&run.scenario, &*run.plan).expect("another phase");
+    run.watched = run.stage.phase(&run.scenario, &*run.plan, |_| ()).expect("another phase");
     run.is_right();
 }
 

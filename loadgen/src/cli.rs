@@ -1,0 +1,362 @@
+//! The command line.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use loadgen::report::record::Record;
+use loadgen::report::{Progress, compare, page, summary};
+use loadgen::run::capacity::{self, Search};
+use loadgen::run::{self, Setup, Stage, Target};
+use loadgen::scenario::{self, BUILT_IN, OverName, Scenario};
+use loadgen::traffic;
+
+/// City-scale load for nearcast: what a broker carries on this machine, how late it is, and whether it was right.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a scenario, and says what came of it. Ends with 1 where something was wrong, with 2 where it could not be run
+    Run(RunArguments),
+    /// Searches for the highest rate of events that keeps a latency bound, and runs half of that in the end
+    FindCapacity(CapacityArguments),
+    /// Runs a scenario once for each of several values, and puts the runs beside each other
+    Sweep(SweepArguments),
+    /// Puts runs that were written as JSON beside each other
+    Compare(CompareArguments),
+    /// Lists the scenarios that come along, or shows one as a file to start from
+    Scenarios {
+        /// The one to show.
+        name: Option<String>,
+    },
+    /// Drives on streets without a broker, and says how many times faster than the clock
+    Traffic(TrafficArguments),
+}
+
+/// A scenario, what of it is to be otherwise, and against what.
+#[derive(Clone, Debug, Args)]
+struct ScenarioArguments {
+    /// A scenario that comes along (see `scenarios`), or a file.
+    scenario: String,
+    /// Sets a value of it: --set events.rate=2000. May be repeated; later ones win.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Clients with a connection: clients.count.
+    #[arg(long)]
+    clients: Option<u32>,
+    /// Events a second: events.rate.
+    #[arg(long)]
+    rate: Option<f64>,
+    /// Seconds, warm-up included: run.duration_s.
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<f64>,
+    /// Where all chance comes from: seed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How events are published: load.over.
+    #[arg(long)]
+    over: Option<OverName>,
+    /// A broker that runs already, at HOST:PORT. Without it one is started for the run, and ends with it.
+    #[arg(long, value_name = "HOST:PORT")]
+    target: Option<String>,
+    /// The program that is started; the `nearcast` beside this program when absent, or the one on the path.
+    #[arg(long, conflicts_with = "target")]
+    program: Option<PathBuf>,
+    /// A token with the scopes for all that is done.
+    #[arg(long, env = "NEARCAST_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct RunArguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    #[command(flatten)]
+    out: Out,
+}
+
+/// Where what came of it is written.
+#[derive(Clone, Debug, Args)]
+struct Out {
+    /// Everything, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// A page with plots that needs nothing beside it.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct CapacityArguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    #[command(flatten)]
+    out: Out,
+    /// The 99th percentile of publish to delivery that is to be kept, in milliseconds.
+    #[arg(long, default_value_t = 10.0, value_name = "MS")]
+    p99_ms: f64,
+    /// The first rate that is tried, in events a second.
+    #[arg(long, default_value_t = 100.0)]
+    from: f64,
+    /// Never more than this.
+    #[arg(long, default_value_t = 1e6)]
+    most: f64,
+    /// How near the rate that is kept and the one that is not are to be in the end.
+    #[arg(long, default_value_t = 0.1)]
+    within: f64,
+    /// How often a rate is tried before it counts as not kept.
+    #[arg(long, default_value_t = 2)]
+    tries: u32,
+}
+
+#[derive(Debug, Args)]
+struct SweepArguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    /// What differs, and its values: --values clients.silent=10000,100000,1000000.
+    #[arg(long = "values", value_name = "KEY=VALUE,...")]
+    values: String,
+    /// A folder for the runs and what they are beside each other.
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct CompareArguments {
+    /// Runs, as --json wrote them.
+    #[arg(required = true)]
+    runs: Vec<PathBuf>,
+    /// A page with plots.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct TrafficArguments {
+    /// Streets: a file, a folder, or `liechtenstein`.
+    #[arg(default_value = "liechtenstein")]
+    streets: String,
+    /// How many vehicles.
+    #[arg(long, default_value_t = 10_000)]
+    vehicles: u32,
+    /// Seconds of the city.
+    #[arg(long = "for", default_value_t = 60.0, value_name = "SECONDS")]
+    seconds: f64,
+    /// Seconds of a step.
+    #[arg(long, default_value_t = 0.5, value_name = "SECONDS")]
+    step: f32,
+    /// How many threads.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Where all chance comes from.
+    #[arg(long, default_value_t = 2012)]
+    seed: u64,
+}
+
+/// Does what the arguments say.
+pub(crate) fn carry_out() -> anyhow::Result<ExitCode> {
+    match Arguments::parse().command {
+        Command::Run(arguments) => {
+            let record = run_once(&arguments.scenario, &[])?;
+            tell(&record, &arguments.out)
+        }
+        Command::FindCapacity(arguments) => find_capacity(&arguments),
+        Command::Sweep(arguments) => sweep(&arguments),
+        Command::Compare(arguments) => {
+            let records = arguments.runs.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+            beside_each_other(&records, arguments.html.as_deref())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Scenarios { name: None } => {
+            for (name, text) in BUILT_IN {
+                let about = toml_about(text);
+                println!("{name:10} {about}");
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Scenarios { name: Some(name) } => {
+            print!("{}", Scenario::load(&name, &[])?.to_toml()?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Traffic(arguments) => drive(&arguments),
+    }
+}
+
+/// The line that says what a scenario is about.
+fn toml_about(text: &str) -> String {
+    let table = text.parse::<toml::Table>().ok();
+    table.and_then(|table| Some(table.get("about")?.as_str()?.to_owned())).unwrap_or_default()
+}
+
+impl ScenarioArguments {
+    fn load(&self, more: &[String]) -> anyhow::Result<Scenario> {
+        let mut sets = self.set.clone();
+        let mut set = |key: &str, value: Option<String>| {
+            sets.extend(value.map(|value| format!("{key}={value}")));
+        };
+        set("clients.count", self.clients.map(|clients| clients.to_string()));
+        set("events.rate", self.rate.map(|rate| format!("{rate:?}")));
+        set("run.duration_s", self.duration.map(|seconds| format!("{seconds:?}")));
+        set("seed", self.seed.map(|seed| seed.to_string()));
+        set("load.over", self.over.map(|over| format!("{over:?}").to_lowercase()));
+        sets.extend(more.iter().cloned());
+        Scenario::load(&self.scenario, &sets)
+    }
+
+    fn target(&self) -> Target {
+        match (&self.target, &self.program) {
+            (Some(address), _) => Target::Running(address.clone()),
+            (None, Some(program)) => Target::Started(program.clone()),
+            (None, None) => Target::Started(run::program::beside()),
+        }
+    }
+
+    fn stage(&self, scenario: &Scenario, plan: &dyn loadgen::plan::Plan) -> anyhow::Result<Stage> {
+        let bar = Arc::new(setup_bar());
+        let shown = Arc::clone(&bar);
+        let stage = Stage::set(scenario, plan, &self.target(), self.token.as_deref(), move |setup| {
+            let (what, done, of) = match setup {
+                Setup::Silent(done, of) => ("subscriptions of clients without a connection", done, of),
+                Setup::Clients(done, of) => ("connections", done, of),
+            };
+            shown.set_length(of);
+            shown.set_message(what);
+            shown.set_position(done);
+        });
+        bar.finish_and_clear();
+        stage
+    }
+}
+
+fn setup_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} {msg}, {eta} left");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn run_once(arguments: &ScenarioArguments, more: &[String]) -> anyhow::Result<Record> {
+    let scenario = arguments.load(more)?;
+    let plan = scenario.plan()?;
+    let mut stage = arguments.stage(&scenario, &*plan)?;
+    let mut progress = Some(Progress::new(scenario.duration()));
+    let end_s = scenario.run.duration_s;
+    let watched = stage.phase(&scenario, &*plan, move |second| {
+        if let Some(shown) = &mut progress {
+            shown.tell(second);
+        }
+        if second.at_s >= end_s
+            && let Some(shown) = progress.take()
+        {
+            shown.finish();
+        }
+    })?;
+    run::record(&scenario, &*plan, &stage, watched)
+}
+
+/// Says what came of a run, and writes it.
+fn tell(record: &Record, out: &Out) -> anyhow::Result<ExitCode> {
+    print!("{}", summary(record));
+    if let Some(path) = &out.json {
+        write(path, &record.to_json()?)?;
+    }
+    if let Some(path) = &out.html {
+        write(path, &page(record)?)?;
+    }
+    let is_wrong = !record.verdict().faults.is_empty();
+    Ok(if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+}
+
+fn read(path: &Path) -> anyhow::Result<Record> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    Record::from_json(&text).with_context(|| path.display().to_string())
+}
+
+fn beside_each_other(records: &[Record], html: Option<&Path>) -> anyhow::Result<()> {
+    let comparison = compare(records)?;
+    print!("{}", comparison.markdown);
+    html.map_or(Ok(()), |path| write(path, &comparison.html))
+}
+
+fn find_capacity(arguments: &CapacityArguments) -> anyhow::Result<ExitCode> {
+    for (flag, value) in [("from", arguments.from), ("most", arguments.most), ("p99-ms", arguments.p99_ms)] {
+        ensure!((1e-3..=1e9).contains(&value), "--{flag} has to be from 0.001 to 1,000,000,000, not {value}");
+    }
+    ensure!((0.01..=10.0).contains(&arguments.within), "--within has to be from 0.01 to 10");
+    let scenario = arguments.scenario.load(&[])?;
+    let plan = scenario.plan()?;
+    let mut stage = arguments.scenario.stage(&scenario, &*plan)?;
+    #[expect(clippy::cast_possible_truncation, reason = "a float that was seen to be within some millions of milliseconds")]
+    let p99_us = (arguments.p99_ms * 1e3).round() as u64;
+    let search = Search {
+        from: arguments.from.min(arguments.most),
+        most: arguments.most,
+        p99_us,
+        within: arguments.within,
+        tries: arguments.tries,
+    };
+    let found = capacity::find(&scenario, &mut stage, &search, |trial| {
+        let kept = if trial.was_kept { "kept" } else { "not kept" };
+        eprintln!("{:>12.1} events/s: {kept}, {}; p50 {} us, p99 {} us", trial.rate, trial.why, trial.p50_us, trial.p99_us);
+    })?;
+    let Some(rate) = found.rate else {
+        println!("no rate keeps a 99th percentile of {} ms", arguments.p99_ms);
+        return Ok(ExitCode::FAILURE);
+    };
+    println!("capacity: {rate:.0} events/s with a 99th percentile of {} ms at most\n", arguments.p99_ms);
+    let mut half = capacity::attempt(&scenario, &mut stage, rate / 2.0)?;
+    half.trials = found.trials;
+    println!("at half of it:\n");
+    tell(&half, &arguments.out)
+}
+
+fn sweep(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
+    let (key, values) = arguments.values.split_once('=').context("--values has to be KEY=VALUE,VALUE,...")?;
+    std::fs::create_dir_all(&arguments.out).with_context(|| format!("making {}", arguments.out.display()))?;
+    let mut records = Vec::new();
+    let mut is_wrong = false;
+    for value in values.split(',') {
+        eprintln!("{key} = {value}");
+        let record = run_once(&arguments.scenario, &[format!("{key}={value}")])?;
+        is_wrong |= !record.verdict().faults.is_empty();
+        let name = format!("{}-{value}.json", record.scenario.name);
+        write(&arguments.out.join(name), &record.to_json()?)?;
+        records.push(record);
+    }
+    beside_each_other(&records, Some(&arguments.out.join("index.html")))?;
+    Ok(if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn drive(arguments: &TrafficArguments) -> anyhow::Result<ExitCode> {
+    let network = Arc::new(scenario::city::network(&arguments.streets, Path::new(""))?);
+    let settings = traffic::Settings { vehicles: arguments.vehicles, ..traffic::Settings::default() };
+    let bar = ProgressBar::new_spinner().with_message("driving");
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let TrafficArguments { seed, threads, seconds, step, .. } = *arguments;
+    let measured = traffic::measure(&network, &settings, seed, threads, seconds, step)?;
+    bar.finish_and_clear();
+    println!(
+        "{} vehicles on {} threads: {:.1} times faster than the clock ({:.1} s in {:.2} s); {:.1} vehicles/km of lane, {:.1} km/h, {:.0} % stand, {} incidents",
+        measured.vehicles,
+        measured.threads,
+        measured.speedup(),
+        measured.simulated_s,
+        measured.took_s,
+        measured.per_lane_km,
+        measured.speed_kmh,
+        100.0 * measured.standing,
+        measured.incidents,
+    );
+    Ok(ExitCode::SUCCESS)
+}
