@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use matcher::evaluation::{filter_matches, reaches};
+use matcher::event::Event;
 use matcher::geo::{Position, World};
 
 use crate::drive::Phase;
 use crate::plan::{Act, Client, Occurrence, Plan};
-use crate::report::Check;
+use crate::report::record::{Check, Truth};
 
 /// Pairs of event and client that are looked at: some seconds of work. Of more events every so many are.
 const PAIRS_MAX: u64 = 60_000_000;
@@ -80,6 +81,8 @@ pub fn check(plan: &dyn Plan, clients: &[Client], phase: &Phase, stride: u64) ->
             *came.entry((*client, *number)).or_default() += 1;
         }
     }
+    let has_noise = tracks.iter().flat_map(|track| &track.stays).any(|stay| stay.truth != stay.position);
+    let mut truth = Truth::default();
     let lossy: HashSet<u32> = phase.heard.journal.lossy.iter().copied().collect();
     let mut verdict = Check {
         clients_checked: checked.len() as u64,
@@ -90,6 +93,12 @@ pub fn check(plan: &dyn Plan, clients: &[Client], phase: &Phase, stride: u64) ->
         for life in &lives {
             let times = came.get(&(*client, life.number)).copied().unwrap_or(0);
             verdict.duplicates += u64::from(times.saturating_sub(1));
+            if has_noise {
+                let [in_truth, as_told] = track.at_publish(world, life);
+                truth.wanted += u64::from(in_truth);
+                truth.told += u64::from(in_truth && as_told);
+                truth.beside += u64::from(as_told && !in_truth);
+            }
             match track.due(world, life) {
                 Due::Required => {
                     verdict.required += 1;
@@ -108,6 +117,7 @@ pub fn check(plan: &dyn Plan, clients: &[Client], phase: &Phase, stride: u64) ->
             }
         }
     }
+    verdict.truth = has_noise.then_some(truth);
     verdict
 }
 
@@ -202,15 +212,29 @@ fn histories<'a>(
 }
 
 impl Track<'_> {
+    /// Whether an event of some place is wanted at some place.
+    fn wants(&self, world: World, position: Option<&Position>, event: &Event) -> bool {
+        let mut filters = self.client.wishes.iter().flat_map(|wish| &wish.filters);
+        reaches(world, event, position)
+            && filters.any(|filter| filter_matches(world, filter, position, event))
+    }
+
+    /// Whether it is wanted when it is published, by the truth and by what was told.
+    fn at_publish(&self, world: World, life: &Life) -> [bool; 2] {
+        let last = self.stays.partition_point(|stay| stay.sent <= life.sent).saturating_sub(1);
+        let stay = &self.stays[last];
+        let told = &life.occurrence.event;
+        let truth = life.occurrence.truth.map(|position| Event { position, ..told.clone() });
+        [
+            self.wants(world, stay.truth.as_ref(), truth.as_ref().unwrap_or(told)),
+            self.wants(world, stay.position.as_ref(), told),
+        ]
+    }
+
     fn due(&self, world: World, life: &Life) -> Due {
         let Some(accepted) = life.accepted else { return Due::Forbidden };
         let event = &life.occurrence.event;
-        let wants = |position: Option<&Position>| {
-            reaches(world, event, position)
-                && self.client.wishes.iter().flat_map(|wish| &wish.filters).any(|filter| {
-                    filter_matches(world, filter, position, event)
-                })
-        };
+        let wants = |position: Option<&Position>| self.wants(world, position, event);
         // When it may have been matched, and when it surely was live.
         let ttl = (life.occurrence.ttl_s * 1e9) as u64;
         let is_live = ttl > 0 || life.occurrence.key.is_some();

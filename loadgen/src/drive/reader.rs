@@ -306,12 +306,12 @@ impl Hearing<'_> {
                 accepted(shared, self.heard, number, self.now);
             }
             (Who::Client(client), Some(number)) => {
-                self.heard.moves_in_force += 1;
                 // Of the moves that are answered there is one under way at a time, or the latest counts.
                 let moved = shared.client(client).moved.load(Relaxed);
                 let after_us = self.now.saturating_sub(moved) / 1_000;
                 self.heard.current_in_force_us.saturating_record(after_us);
                 if shared.is_measured(moved) {
+                    self.heard.moves_in_force += 1;
                     self.heard.in_force_us.saturating_record(after_us);
                 }
                 if self.is_checked {

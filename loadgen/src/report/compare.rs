@@ -145,7 +145,7 @@ fn figures(records: &[Record], names: &[String]) -> Table {
     row("events intended", &|run| count(run.totals.events.intended));
     row("events accepted", &|run| count(run.totals.events.accepted));
     row("events a second", &|run| digits(run.a_second(run.totals.events.accepted)));
-    row("moves a second", &|run| digits(run.a_second(run.totals.moves.accepted)));
+    row("moves a second", &|run| digits(run.a_second(run.totals.moves.sent)));
     row("deliveries", &|run| count(run.totals.deliveries));
     row("deliveries a second", &|run| digits(run.a_second(run.totals.deliveries)));
     row("bytes from the target a delivery", &|run| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::record::{Record, Second, Slope, Usage};
+use super::record::{Record, Second, Slope, Totals, Usage};
 use super::table::Table;
 use super::text::{bytes, count, counted, digits, float, microseconds};
 
@@ -99,10 +99,12 @@ impl Record {
 
     pub(super) fn throughput(&self) -> Table {
         let mut table = Table::new(&["throughput", "intended", "sent", "accepted", "a second"]);
-        for (name, requests) in [("events", &self.totals.events), ("moves", &self.totals.moves)] {
+        let Totals { events, moves, .. } = &self.totals;
+        // Few moves ask for an answer.
+        for (name, requests, done) in [("events", events, events.accepted), ("moves", moves, moves.sent)] {
             if requests.intended > 0 {
                 let counts = [requests.intended, requests.sent, requests.accepted].map(count);
-                let rate = digits(self.a_second(requests.accepted));
+                let rate = digits(self.a_second(done));
                 table.row([name.to_owned()].into_iter().chain(counts).chain([rate]));
             }
         }
@@ -185,6 +187,11 @@ impl Record {
             ("either is right", check.ambiguous),
         ] {
             table.row([name.to_owned(), count(number)]);
+        }
+        if let Some(truth) = check.truth {
+            table.row(["wanted by the true positions".to_owned(), count(truth.wanted)]);
+            table.row(["of those by the told ones, too".to_owned(), count(truth.told)]);
+            table.row(["by the told ones alone".to_owned(), count(truth.beside)]);
         }
         table
     }

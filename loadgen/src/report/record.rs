@@ -125,7 +125,7 @@ pub struct Requests {
     pub intended: u64,
     /// Those of them that were sent.
     pub sent: u64,
-    /// Those of them that the target took.
+    /// Those of them that the target said that it took. Of moves only those of checked clients ask.
     pub accepted: u64,
     /// Those that it refused, by the reason that it gave.
     #[serde(default)]
@@ -151,9 +151,23 @@ pub struct Check {
     pub duplicates: u64,
     /// Where both answers are right, for a move and an event were under way at once: neither required nor spurious.
     pub ambiguous: u64,
+    /// What the errors of told positions cost; none where positions are told as they are.
+    #[serde(default)]
+    pub truth: Option<Truth>,
     /// Some of what was wrong, in words.
     #[serde(default)]
     pub examples: Vec<String>,
+}
+
+/// Deliveries to checked clients of what was published, by where everybody was in truth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Truth {
+    /// Should have come by the truth.
+    pub wanted: u64,
+    /// Of those were due by what was told.
+    pub told: u64,
+    /// Were due by what was told, and not by the truth.
+    pub beside: u64,
 }
 
 /// A second of the run, or several.

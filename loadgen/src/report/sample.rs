@@ -67,6 +67,7 @@ pub(super) fn record() -> Record {
             required: 240_000,
             came: 240_000,
             ambiguous: 12,
+            truth: Some(Truth { wanted: 241_000, told: 233_500, beside: 6_500 }),
             ..Check::default()
         }),
         timeline: (1..=70).map(|at_s| second(at_s, &mut random)).collect(),

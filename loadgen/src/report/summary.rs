@@ -41,6 +41,14 @@ pub fn summary(record: &Record) -> String {
             count(check.required),
             count(check.ambiguous),
         ));
+        if let Some(truth) = check.truth {
+            text.push_str(&format!(
+                "  told positions are off: of {} that were wanted by the true ones {} were, and {} were beside\n",
+                count(truth.wanted),
+                count(truth.told),
+                count(truth.beside),
+            ));
+        }
         for example in check.examples.iter().take(3) {
             text.push_str(&format!("  for example: {}\n", clean(example)));
         }

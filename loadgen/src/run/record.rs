@@ -17,6 +17,9 @@ use crate::scenario::Scenario;
 /// One sends, one reads; one makes steps ready, and one looks on.
 const THREADS: u32 = 4;
 
+/// Measured seconds below which nobody asks where memory is heading.
+const SLOPE_MIN_S: f64 = 300.0;
+
 /// What came of a phase, with the oracle's verdict where the target decides who gets what.
 ///
 /// # Errors
@@ -29,7 +32,9 @@ pub fn record(scenario: &Scenario, plan: &dyn Plan, stage: &Stage, watched: Watc
     let mut timeline = observed.timeline;
     due(&mut timeline, &sent.due_seconds);
     let warm_up_s = scenario.run.warmup_s;
-    let slopes = Slopes::over(&timeline, &(warm_up_s..phase.seconds));
+    let is_long = phase.seconds - warm_up_s >= SLOPE_MIN_S;
+    let slopes =
+        if is_long { Slopes::over(&timeline, &(warm_up_s..phase.seconds)) } else { Slopes::default() };
     let mut shortfalls: Vec<String> = stage.wire.lacks().iter().map(|lack| (*lack).to_owned()).collect();
     shortfalls.extend(plan.remarks());
     Ok(Record {
