@@ -148,18 +148,22 @@ fn histories<'a>(
         phase.sent.journal.moves.iter().map(|(client, nth, at)| ((*client, *nth), *at)).collect();
     let in_force: HashMap<(u32, u64), u64> =
         phase.heard.journal.moves.iter().map(|(client, nth, at)| ((*client, *nth), *at)).collect();
-    let mut tracks: Vec<Track<'_>> = checked.iter().map(|index| {
-        let client = &clients[*index as usize];
-        let returns = returns.get(index).map_or(&[][..], Vec::as_slice);
-        let absence = |broken: &u64| {
-            let back = returns.iter().copied().find(|back| back > broken);
-            (*broken, back.unwrap_or(u64::MAX))
-        };
-        let absences = breaks.get(index).map_or(&[][..], Vec::as_slice).iter().map(absence).collect();
-        let stays = vec![Stay { position: client.home, truth: client.home, sent: 0, in_force: 0 }];
-        Track { client, stays, absences }
-    }).collect();
-    let place: HashMap<u32, usize> = checked.iter().enumerate().map(|(place, client)| (*client, place)).collect();
+    let mut tracks: Vec<Track<'_>> = checked
+        .iter()
+        .map(|index| {
+            let client = &clients[*index as usize];
+            let returns = returns.get(index).map_or(&[][..], Vec::as_slice);
+            let absence = |broken: &u64| {
+                let back = returns.iter().copied().find(|back| back > broken);
+                (*broken, back.unwrap_or(u64::MAX))
+            };
+            let absences = breaks.get(index).map_or(&[][..], Vec::as_slice).iter().map(absence).collect();
+            let stays = vec![Stay { position: client.home, truth: client.home, sent: 0, in_force: 0 }];
+            Track { client, stays, absences }
+        })
+        .collect();
+    let place: HashMap<u32, usize> =
+        checked.iter().enumerate().map(|(place, client)| (*client, place)).collect();
     let events_sent: HashMap<u64, u64> = phase.sent.journal.events.iter().copied().collect();
     let events_heard: HashMap<u64, Option<u64>> = phase.heard.journal.events.iter().copied().collect();
     let mut moves = vec![0; checked.len()];
@@ -195,7 +199,8 @@ fn histories<'a>(
                 let Some(sent) = events_sent.get(&this).copied() else { continue };
                 let accepted = events_heard.get(&this).copied().unwrap_or(Some(u64::MAX));
                 if let Some(key) = &occurrence.key
-                    && let (Some(accepted), Some(before)) = (accepted, latest.insert(key.clone(), lives.len()))
+                    && let (Some(accepted), Some(before)) =
+                        (accepted, latest.insert(key.clone(), lives.len()))
                     && let Some(before) = lives.get_mut(before)
                 {
                     before.replaced = Some((sent, accepted));
@@ -236,12 +241,15 @@ impl Track<'_> {
         let event = &life.occurrence.event;
         let wants = |position: Option<&Position>| self.wants(world, position, event);
         // When it may have been matched, and when it surely was live.
+        #[expect(clippy::cast_possible_truncation, reason = "a time of life is some days at most")]
         let ttl = (life.occurrence.ttl_s * 1e9) as u64;
         let is_live = ttl > 0 || life.occurrence.key.is_some();
         let lasting = if ttl > 0 { ttl } else { u64::MAX / 2 };
         let (possible_end, certain_end) = if is_live {
-            let by_ttl =
-                (accepted.saturating_add(lasting + END_OF_LIFE), (life.sent + lasting).saturating_sub(END_OF_LIFE));
+            let by_ttl = (
+                accepted.saturating_add(lasting + END_OF_LIFE),
+                (life.sent + lasting).saturating_sub(END_OF_LIFE),
+            );
             match life.replaced {
                 Some((sent, accepted)) => (by_ttl.0.min(accepted), by_ttl.1.min(sent)),
                 None => by_ttl,
@@ -258,7 +266,8 @@ impl Track<'_> {
                 break;
             }
             let next = self.stays.get(index + 1);
-            let (next_sent, next_in_force) = next.map_or((u64::MAX, u64::MAX), |next| (next.sent, next.in_force));
+            let (next_sent, next_in_force) =
+                next.map_or((u64::MAX, u64::MAX), |next| (next.sent, next.in_force));
             if next_in_force < life.sent {
                 continue;
             }
@@ -272,7 +281,10 @@ impl Track<'_> {
         }
         let is_durable = self.client.wishes.iter().all(|wish| wish.is_durable);
         let is_here = is_durable || !self.is_away(life.sent, accepted);
-        must |= is_here && accepted < u64::MAX && at_publish.iter().all(|wanted| *wanted) && !at_publish.is_empty();
+        must |= is_here
+            && accepted < u64::MAX
+            && at_publish.iter().all(|wanted| *wanted)
+            && !at_publish.is_empty();
         match (may, must) {
             (_, true) => Due::Required,
             (true, false) => Due::Open,

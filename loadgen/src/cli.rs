@@ -297,7 +297,10 @@ fn find_capacity(arguments: &CapacityArguments) -> anyhow::Result<ExitCode> {
     let scenario = arguments.scenario.load(&[])?;
     let plan = scenario.plan()?;
     let mut stage = arguments.scenario.stage(&scenario, &*plan)?;
-    #[expect(clippy::cast_possible_truncation, reason = "a float that was seen to be within some millions of milliseconds")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float that was seen to be within some millions of milliseconds"
+    )]
     let p99_us = (arguments.p99_ms * 1e3).round() as u64;
     let search = Search {
         from: arguments.from.min(arguments.most),
@@ -308,7 +311,10 @@ fn find_capacity(arguments: &CapacityArguments) -> anyhow::Result<ExitCode> {
     };
     let found = capacity::find(&scenario, &mut stage, &search, |trial| {
         let kept = if trial.was_kept { "kept" } else { "not kept" };
-        eprintln!("{:>12.1} events/s: {kept}, {}; p50 {} us, p99 {} us", trial.rate, trial.why, trial.p50_us, trial.p99_us);
+        eprintln!(
+            "{:>12.1} events/s: {kept}, {}; p50 {} us, p99 {} us",
+            trial.rate, trial.why, trial.p50_us, trial.p99_us
+        );
     })?;
     let Some(rate) = found.rate else {
         println!("no rate keeps a 99th percentile of {} ms", arguments.p99_ms);

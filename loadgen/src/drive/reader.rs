@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use mio::{Events, Poll, Token};
 
+use super::Who;
 use super::heard::{AlarmHeard, Heard};
 use super::shared::{Nanos, Shared};
-use super::Who;
 use crate::wire::{Hear, Told};
 
 /// Bytes that one call reads at most.
@@ -136,13 +136,7 @@ impl Reader {
     }
 
     /// Reads one connection until there is nothing more.
-    fn read(
-        &self,
-        token: Token,
-        ear: &mut Ear,
-        heard: &mut Heard,
-        buffer: &mut [u8],
-    ) -> Result<(), String> {
+    fn read(&self, token: Token, ear: &mut Ear, heard: &mut Heard, buffer: &mut [u8]) -> Result<(), String> {
         loop {
             let read = match (&*ear.stream).read(buffer) {
                 Ok(0) => return Err("the broker closed the connection".to_owned()),
@@ -155,16 +149,27 @@ impl Reader {
             let now = self.shared.now();
             let mut pending = std::mem::take(&mut ear.pending);
             let (who, is_checked) = (ear.who, ear.is_checked);
-            let mut hearing = Hearing { reader: self, token, who, is_checked, heard, now, ended: None, ear: Place {
-                is_durable: ear.is_durable,
-                answers: &mut ear.answers,
-                since: &mut ear.since,
-                offset: &mut ear.offset,
-                acknowledged: &mut ear.acknowledged,
-            } };
+            let mut hearing = Hearing {
+                reader: self,
+                token,
+                who,
+                is_checked,
+                heard,
+                now,
+                ended: None,
+                ear: Place {
+                    is_durable: ear.is_durable,
+                    answers: &mut ear.answers,
+                    since: &mut ear.since,
+                    offset: &mut ear.offset,
+                    acknowledged: &mut ear.acknowledged,
+                },
+            };
             let taken = if pending.is_empty() {
-                let taken =
-                    ear.hear.hear(&buffer[..read], &mut |told| hearing.told(told)).map_err(|e| e.to_string())?;
+                let taken = ear
+                    .hear
+                    .hear(&buffer[..read], &mut |told| hearing.told(told))
+                    .map_err(|e| e.to_string())?;
                 pending.extend_from_slice(&buffer[taken..read]);
                 None
             } else {

@@ -15,17 +15,17 @@ use matcher::geo::Position;
 use mio::unix::SourceFd;
 use mio::{Interest, Poll, Registry, Token, Waker};
 
+use super::Who;
 use super::heard::Heard;
 use super::journal::SentJournal;
 use super::reader::{self, BELL, Ear, Reader, Wish, Wishes, Word};
 use super::shared::{Nanos, Shared, Watch, nanos};
 use super::socket::Socket;
-use super::Who;
 use crate::plan::{Act, Client, Step, Steps};
 use crate::wire::{Speak, Wire};
 
 /// Steps that are carried out before what they say is written and the broker's words are heard.
-const BURST: usize = 1_024;
+const BURST: u64 = 1_024;
 
 /// Steps that wait ready-made, in chunks: making them must not hold up sending them.
 const CHUNK: usize = 512;
@@ -211,7 +211,8 @@ impl Load {
         let shared = Arc::new(Shared::new(clients.len(), settings.checked_stride)?);
         let wishes: Wishes = Arc::default();
         let (words_in, words) = channel();
-        let reader = Reader { poll, shared: Arc::clone(&shared), wishes: Arc::clone(&wishes), words: words_in };
+        let reader =
+            Reader { poll, shared: Arc::clone(&shared), wishes: Arc::clone(&wishes), words: words_in };
         let reader = std::thread::Builder::new().name("reader".to_owned()).spawn(move || reader.run())?;
         let count = clients.len() as u64;
         let checked_count = u64::from(settings.checked_clients).min(count);
@@ -530,7 +531,7 @@ impl Load {
                 continue;
             }
             self.carry_out(step, due, began)?;
-            if self.sent.journal.steps % BURST as u64 == 0 {
+            if self.sent.journal.steps.is_multiple_of(BURST) {
                 self.flush()?;
                 self.hear_all()?;
             }
@@ -572,7 +573,8 @@ impl Load {
             if now != last {
                 (last, since) = (now, Instant::now());
             }
-            let is_answered = now.1 >= self.sent.all_events && self.unanswered() == 0 && self.dirty.is_empty();
+            let is_answered =
+                now.1 >= self.sent.all_events && self.unanswered() == 0 && self.dirty.is_empty();
             // What has no answer yet may be stuck in a queue, and come.
             let quiet = if is_answered { QUIET } else { QUIET * 5 };
             if since.elapsed() > quiet {
@@ -707,7 +709,8 @@ impl Drop for Load {
 
 /// FNV-1a: which of a few publishers says what is said of an object.
 fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Has this thread woken when it asked to be, and not up to 50 us later so that the system can wake several at once. Where

@@ -35,7 +35,8 @@ impl Socket {
             let host = u8::try_from(number / CONNECTIONS_PER_ADDRESS % 250).unwrap_or_default() + 1;
             raw.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0)).into())?;
         }
-        raw.connect_timeout(&address.into(), CONNECT_WAIT).with_context(|| format!("nobody listens at {address}"))?;
+        raw.connect_timeout(&address.into(), CONNECT_WAIT)
+            .with_context(|| format!("nobody listens at {address}"))?;
         raw.set_tcp_nodelay(true)?;
         raw.set_nonblocking(true)?;
         Ok(Self { stream: Arc::new(raw.into()), out: Vec::new(), written: 0 })

@@ -86,7 +86,8 @@ impl Stage {
         mut watch: impl FnMut(Setup),
     ) -> anyhow::Result<Self> {
         let sockets = u64::from(scenario.clients.count) + u64::from(scenario.load.publishers) + FILES;
-        let allowed = rlimit::increase_nofile_limit(sockets.max(1_024)).context("asking how many files may be open")?;
+        let allowed =
+            rlimit::increase_nofile_limit(sockets.max(1_024)).context("asking how many files may be open")?;
         ensure!(
             allowed >= sockets,
             "{sockets} sockets and files are needed, and {allowed} may be open: see `ulimit -H -n`"
@@ -163,7 +164,10 @@ fn version(address: SocketAddr, token: Option<&str>) -> String {
 
 /// Host and port, with or without `http://` before it.
 fn address(text: &str) -> anyhow::Result<SocketAddr> {
-    ensure!(!text.starts_with("https:"), "{text}: the load speaks no TLS; give it a broker that takes plain connections");
+    ensure!(
+        !text.starts_with("https:"),
+        "{text}: the load speaks no TLS; give it a broker that takes plain connections"
+    );
     let host = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
     let found = host.to_socket_addrs().with_context(|| format!("{text} has to be HOST:PORT"))?.next();
     found.with_context(|| format!("{text}: no such host"))

@@ -9,9 +9,7 @@ use crate::check::check;
 use crate::drive::{Heard, Phase, Sent};
 use crate::plan::Plan;
 use crate::report::latency::{self, Latency};
-use crate::report::record::{
-    self, Machine, Milestone, Record, Requests, Second, Slopes, Target, Totals,
-};
+use crate::report::record::{self, Machine, Milestone, Record, Requests, Second, Slopes, Target, Totals};
 use crate::scenario::Scenario;
 
 /// One sends, one reads; one makes steps ready, and one looks on.
@@ -24,7 +22,12 @@ const SLOPE_MIN_S: f64 = 300.0;
 ///
 /// # Errors
 /// When the scenario cannot be written, which does not happen.
-pub fn record(scenario: &Scenario, plan: &dyn Plan, stage: &Stage, watched: Watched) -> anyhow::Result<Record> {
+pub fn record(
+    scenario: &Scenario,
+    plan: &dyn Plan,
+    stage: &Stage,
+    watched: Watched,
+) -> anyhow::Result<Record> {
     let Watched { phase, begun, observed } = watched;
     let Phase { sent, heard, .. } = &phase;
     let check =
@@ -69,10 +72,14 @@ pub fn record(scenario: &Scenario, plan: &dyn Plan, stage: &Stage, watched: Watc
 /// What a sweep goes over.
 fn parameters(scenario: &Scenario) -> BTreeMap<String, f64> {
     let everybody = f64::from(scenario.clients.count) + scenario.clients.silent as f64;
-    [("clients", f64::from(scenario.clients.count)), ("subscriptions", everybody), ("rate", scenario.events.rate)]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+    [
+        ("clients", f64::from(scenario.clients.count)),
+        ("subscriptions", everybody),
+        ("rate", scenario.events.rate),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
 }
 
 /// Puts the events that were due into the rows of their seconds.

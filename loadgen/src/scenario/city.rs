@@ -103,7 +103,10 @@ impl CityPlan {
             ("speed", city.speed, 0.01, 1_000.0),
             ("incident_ttl_s", city.incident_ttl_s, 1.0, 1e6),
         ] {
-            ensure!((least..=most).contains(&value), "city.{key} has to be from {least} to {most}, not {value}");
+            ensure!(
+                (least..=most).contains(&value),
+                "city.{key} has to be from {least} to {most}, not {value}"
+            );
         }
         ensure!(!city.conditions.is_empty(), "city.conditions has to have one");
         let network = network(&city.streets, &scenario.folder).context("city.streets")?;
@@ -212,7 +215,8 @@ impl Drive {
         let City { traffic, noise, before_s, step_s, .. } = &plan.city;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
         let mut traffic = Traffic::new(Arc::clone(&plan.network), traffic.clone(), plan.seed)?;
-        let noise = noise.map(|noise| Noise::new(plan.city.traffic.vehicles, noise, plan.seed)).transpose()?;
+        let noise =
+            noise.map(|noise| Noise::new(plan.city.traffic.vehicles, noise, plan.seed)).transpose()?;
         pool.install(|| {
             while traffic.now_s() < *before_s {
                 traffic.step(*step_s);

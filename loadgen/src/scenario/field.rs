@@ -83,12 +83,16 @@ pub(super) struct Town {
 
 impl Town {
     pub(super) fn new(scenario: &Scenario, field: &Field) -> anyhow::Result<Self> {
-        ensure!(field.side_m > 0.0 && field.side_m < 1e6, "field.side_m has to be more than 0 and less than 1,000,000");
+        ensure!(
+            field.side_m > 0.0 && field.side_m < 1e6,
+            "field.side_m has to be more than 0 and less than 1,000,000"
+        );
         ensure!(!field.conditions.is_empty(), "field.conditions has to have one");
         ensure!(!field.types.is_empty(), "field.types has to have one");
-        let conditions = field.conditions.iter().map(|text| {
-            Condition::parse(text).with_context(|| format!("field.conditions: {text}"))
-        });
+        let conditions = field
+            .conditions
+            .iter()
+            .map(|text| Condition::parse(text).with_context(|| format!("field.conditions: {text}")));
         let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
         let mut town = Self {
             field: field.clone(),
@@ -146,7 +150,8 @@ impl Town {
     /// A place in the town, in metres from the middle.
     fn spot(&self, rng: &mut SmallRng) -> [f64; 2] {
         if self.field.crowd_m > 0.0 {
-            let (angle, distance) = (rng.random_range(0.0..TAU), self.field.crowd_m * rng.random::<f64>().sqrt());
+            let (angle, distance) =
+                (rng.random_range(0.0..TAU), self.field.crowd_m * rng.random::<f64>().sqrt());
             return [distance * angle.cos(), distance * angle.sin()];
         }
         let half = self.field.side_m / 2.0;
@@ -214,7 +219,8 @@ impl Plan for Town {
 
     fn silent_count(&self) -> u64 {
         // `clients.silent` counts areas.
-        let areas = u64::from(self.field.silent_subscriptions.max(1)) * u64::from(self.field.silent_filters.max(1));
+        let areas =
+            u64::from(self.field.silent_subscriptions.max(1)) * u64::from(self.field.silent_filters.max(1));
         self.silent.div_ceil(areas)
     }
 
@@ -239,7 +245,12 @@ impl Plan for Town {
     }
 
     fn steps(&self) -> Steps {
-        Box::new(super::merge::merge(vec![walks(self.clone()), happenings(self.clone()), alarms(self.clone()), super::breaks(&self.reconnects, self.clients, self.seed, self.duration)]))
+        Box::new(super::merge::merge(vec![
+            walks(self.clone()),
+            happenings(self.clone()),
+            alarms(self.clone()),
+            super::breaks(&self.reconnects, self.clients, self.seed, self.duration),
+        ]))
     }
 }
 
@@ -288,8 +299,8 @@ fn happenings(town: Town) -> Steps {
 fn alarms(town: Town) -> Steps {
     let (times, duration) = (town.events.alarms_s.clone(), town.duration);
     let alarms = times.into_iter().map(move |at_s| {
-        let event = Event::at(town.put([0.0, 0.0]))
-            .with("type", Value::Scalar(Scalar::Text(Symbol::new("alarm"))));
+        let event =
+            Event::at(town.put([0.0, 0.0])).with("type", Value::Scalar(Scalar::Text(Symbol::new("alarm"))));
         let occurrence = Occurrence { event, truth: None, ttl_s: 0.0, key: None, is_alarm: true };
         Step { at: Duration::from_secs_f64(at_s), act: Act::Publish(Box::new(occurrence)) }
     });

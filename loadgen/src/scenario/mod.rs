@@ -124,7 +124,13 @@ pub struct LoadSettings {
 
 impl Default for LoadSettings {
     fn default() -> Self {
-        Self { publishers: 1, over: OverName::Websocket, batch: 1_000, checked_clients: 200, checked_stride: 1 }
+        Self {
+            publishers: 1,
+            over: OverName::Websocket,
+            batch: 1_000,
+            checked_clients: 200,
+            checked_stride: 1,
+        }
     }
 }
 
@@ -241,7 +247,8 @@ impl Scenario {
                 set.split_once('=').with_context(|| format!("--set {set}: has to be KEY=VALUE"))?;
             figment = figment.merge(Serialized::default(key.trim(), value_of(value.trim())));
         }
-        let mut scenario: Self = figment.extract().map_err(|error| anyhow::anyhow!("scenario {name}: {error}"))?;
+        let mut scenario: Self =
+            figment.extract().map_err(|error| anyhow::anyhow!("scenario {name}: {error}"))?;
         scenario.folder = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
         if scenario.name.is_empty() {
             let stem = Path::new(name).file_stem().and_then(std::ffi::OsStr::to_str);
@@ -253,7 +260,8 @@ impl Scenario {
 
     fn check(&self) -> anyhow::Result<()> {
         let Run { duration_s, warmup_s, patience_s } = self.run;
-        let times = [("run.duration_s", duration_s), ("run.warmup_s", warmup_s), ("run.patience_s", patience_s)];
+        let times =
+            [("run.duration_s", duration_s), ("run.warmup_s", warmup_s), ("run.patience_s", patience_s)];
         let others = [
             ("moves.interval_s", self.moves.interval_s),
             ("moves.step_m", self.moves.step_m),

@@ -128,7 +128,10 @@ impl Recording {
             "planar" => World::Planar,
             other => bail!("replay.world has to be geodetic or planar, not {other}"),
         };
-        ensure!(replay.speed > 0.0 && replay.speed <= 1e6, "replay.speed has to be more than 0, up to 1,000,000");
+        ensure!(
+            replay.speed > 0.0 && replay.speed <= 1e6,
+            "replay.speed has to be more than 0, up to 1,000,000"
+        );
         ensure!((1..=1_000).contains(&replay.copies), "replay.copies has to be from 1 to 1,000");
         ensure!(!replay.conditions.is_empty(), "replay.conditions has to have one");
         let radius = Radius::new(world, replay.radius_m).context("replay.radius_m")?;
@@ -141,14 +144,21 @@ impl Recording {
             Ok(Filter { area: Area::Following(radius), condition })
         };
         let filters = replay.conditions.iter().map(filter).collect::<anyhow::Result<_>>()?;
-        let mut reading =
-            Reading { replay, world, objects: Vec::new(), idxs: HashMap::new(), rows: Vec::new(), skipped: 0 };
+        let mut reading = Reading {
+            replay,
+            world,
+            objects: Vec::new(),
+            idxs: HashMap::new(),
+            rows: Vec::new(),
+            skipped: 0,
+        };
         reading.read(&scenario.folder)?;
         let Reading { objects, mut rows, skipped, .. } = reading;
         ensure!(!rows.is_empty(), "{}: there are no rows", replay.file.display());
         rows.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
         let everybody = u32::try_from(objects.len() as u64 * u64::from(replay.copies))?;
-        let clients = if replay.moves { everybody.min(scenario.clients.count) } else { scenario.clients.count };
+        let clients =
+            if replay.moves { everybody.min(scenario.clients.count) } else { scenario.clients.count };
         ensure!(
             replay.moves || clients == 0 || everybody >= clients,
             "clients.count is {clients}, and the recording has {everybody} objects for them to start at"
@@ -185,7 +195,13 @@ impl Recording {
             }
         }
         let key = self.replay.keyed.then(|| self.name(row.object, copy));
-        Occurrence { event, truth: None, ttl_s: if self.replay.keyed { self.ttl_s } else { 0.0 }, key, is_alarm: false }
+        Occurrence {
+            event,
+            truth: None,
+            ttl_s: if self.replay.keyed { self.ttl_s } else { 0.0 },
+            key,
+            is_alarm: false,
+        }
     }
 
     fn name(&self, object: u32, copy: u32) -> String {
@@ -249,7 +265,11 @@ impl Plan for Recording {
         if self.skipped == 0 {
             return Vec::new();
         }
-        vec![format!("{} rows of {} could not be read and were passed over", self.skipped, self.replay.file.display())]
+        vec![format!(
+            "{} rows of {} could not be read and were passed over",
+            self.skipped,
+            self.replay.file.display()
+        )]
     }
 }
 
@@ -291,7 +311,8 @@ impl Reading<'_> {
             found.with_context(|| format!("{name}: there is no column {wanted}; there are {}", known()))
         };
         let Replay { time, object, longitude, latitude, attributes, .. } = self.replay;
-        let fixed = [time, object, longitude, latitude].into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let fixed =
+            [time, object, longitude, latitude].into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let others = attributes.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         for (index, record) in reader.into_records().enumerate() {
             let row = record.map_err(anyhow::Error::from).and_then(|record| {

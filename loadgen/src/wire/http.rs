@@ -105,8 +105,11 @@ impl Hear for Answers {
     }
 }
 
-/// The first answer: its status, its body, and the bytes of both.
-pub(crate) fn first(bytes: &[u8]) -> Result<Option<(u16, &[u8], usize)>, Garbled> {
+/// The status of an answer, its body, and the bytes of all of it.
+type Answer<'a> = (u16, &'a [u8], usize);
+
+/// The first answer; none while it is not whole.
+pub(crate) fn first(bytes: &[u8]) -> Result<Option<Answer<'_>>, Garbled> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
     let head = match response.parse(bytes).map_err(|error| Garbled(error.to_string()))? {

@@ -265,7 +265,10 @@ mod tests {
             Ok(Told::Event { number: Some(4711), offset: Some(17), is_by_move: false, is_ahead: false })
         );
         let foreign = r#"{"op":"event","offset":18,"subscriptions":["near"],"cause":"moved","event":{"type":"Feature","id":"a","geometry":null}}"#;
-        assert_eq!(read(foreign), Ok(Told::Event { number: None, offset: Some(18), is_by_move: true, is_ahead: false }));
+        assert_eq!(
+            read(foreign),
+            Ok(Told::Event { number: None, offset: Some(18), is_by_move: true, is_ahead: false })
+        );
         assert_eq!(read(r#"{"op":"ok","ref":7}"#), Ok(Told::Done(Some(7))));
         assert_eq!(read(r#"{"op":"ok","ref":"hello"}"#), Ok(Told::Done(None)));
         let gap = r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use loadgen::check::check;
 use loadgen::plan::{Plan, Step};
-use loadgen::run::capacity::{self, Search};
 use loadgen::report::Record;
+use loadgen::run::capacity::{self, Search};
 use loadgen::run::{Stage, Target, Watched, record};
 use loadgen::scenario::{BUILT_IN, Scenario};
 
@@ -48,7 +48,7 @@ fn run(name: &str, sets: &[&str]) -> Run {
 impl Run {
     /// Everything that was due came, nothing else did, and nothing went wrong.
     #[track_caller]
-    fn is_right(self) -> Record {
+    fn has_to_be_right(self) -> Record {
         let Self { scenario, plan, stage, watched } = self;
         let record = record(&scenario, &*plan, &stage, watched).expect("a record");
         let check = record.check.as_ref().expect("nearcast is held against the oracle");
@@ -67,48 +67,51 @@ impl Run {
 
 #[test]
 fn a_town_is_right_over_websockets() {
-    run("field", &["events.rate=100"]).is_right();
+    run("field", &["events.rate=100"]).has_to_be_right();
 }
 
 #[test]
 fn a_town_is_right_over_http() {
-    run("field", &["events.rate=400", "load.over=http", "load.batch=50", "load.publishers=2"]).is_right();
+    run("field", &["events.rate=400", "load.over=http", "load.batch=50", "load.publishers=2"])
+        .has_to_be_right();
 }
 
 #[test]
 fn live_events_are_right_as_areas_move_into_their_reach() {
-    let sets = ["events.rate=20", "events.ttl_s=1.5", "moves.step_m=400", "moves.interval_s=0.2", "field.fan_out=4"];
-    let record = run("field", &sets).is_right();
+    let sets =
+        ["events.rate=20", "events.ttl_s=1.5", "moves.step_m=400", "moves.interval_s=0.2", "field.fan_out=4"];
+    let record = run("field", &sets).has_to_be_right();
     assert!(record.latency("move to delivery").is_some(), "no move brought anything");
 }
 
 #[test]
 fn the_paper_s_workload_is_right() {
     let sets = ["events.rate=200", "clients.silent=200", "paper.coverage=0.5", "paper.selectivity=0.02"];
-    run("paper", &sets).is_right();
+    run("paper", &sets).has_to_be_right();
 }
 
 #[test]
 fn a_recording_is_right() {
-    run("replay", &["replay.speed=20", "replay.radius_m=5000"]).is_right();
+    run("replay", &["replay.speed=20", "replay.radius_m=5000"]).has_to_be_right();
 }
 
 #[test]
 fn a_city_is_right() {
     let sets = ["events.rate=100", "city.traffic.vehicles=120", "city.before_s=20", "city.radius_m=8000"];
-    run("city", &sets).is_right();
+    run("city", &sets).has_to_be_right();
 }
 
 #[test]
 fn an_alarm_comes_to_all() {
-    let record = run("alarm", &["clients.silent=100", "events.alarms_s=[2.0]", "events.rate=20"]).is_right();
+    let record =
+        run("alarm", &["clients.silent=100", "events.alarms_s=[2.0]", "events.rate=20"]).has_to_be_right();
     assert_eq!(record.milestones[0].name, "alarm 1 at the last of 60 clients");
 }
 
 #[test]
 fn durable_clients_lose_nothing_when_their_connections_break() {
     let sets = ["reconnects.at_s=[1.0, 2.5]", "reconnects.within_s=0.3", "events.rate=100"];
-    let record = run("storm", &sets).is_right();
+    let record = run("storm", &sets).has_to_be_right();
     assert_eq!(record.totals.reconnects, 120);
     let back = record.latency("reconnect to ready").map(|latency| latency.count);
     assert_eq!(back, Some(120), "everybody is back");
@@ -129,8 +132,11 @@ fn what_is_wrong_is_seen() {
     let other = (0..60).find(|client| !had.contains(client) && (*client, number) != (lost.0, lost.1));
     deliveries.push((other.expect("not everybody has it"), number, at));
     let after = check(&**plan, &stage.clients, phase, 1);
-    let differences =
-        (after.missing - before.missing, after.spurious - before.spurious, after.duplicates - before.duplicates);
+    let differences = (
+        after.missing - before.missing,
+        after.spurious - before.spurious,
+        after.duplicates - before.duplicates,
+    );
     assert_eq!(differences, (1, 1, 1), "{after:?}");
     assert!(after.examples.iter().any(|example| example.contains("did not come")), "{after:?}");
 }
@@ -139,7 +145,7 @@ fn what_is_wrong_is_seen() {
 fn phases_follow_each_other_on_the_same_connections() {
     let mut run = run("field", &["events.rate=50"]);
     run.watched = run.stage.phase(&run.scenario, &*run.plan, |_| ()).expect("another phase");
-    run.is_right();
+    run.has_to_be_right();
 }
 
 #[test]
