@@ -226,11 +226,11 @@ impl Record {
     }
 
     /// Where and when, a sentence each.
-    pub(super) fn circumstances(&self) -> [String; 2] {
+    pub(super) fn circumstances(&self) -> Vec<String> {
         let machine = &self.machine;
         let processor =
             if machine.processor.is_empty() { String::new() } else { format!(" of {}", machine.processor) };
-        [
+        let mut circumstances = vec![
             format!(
                 "{} s measured after {} s of warm-up, seed {}, begun {}, at {}",
                 digits(self.measured_s),
@@ -245,7 +245,9 @@ impl Record {
                 bytes(machine.memory_bytes),
                 machine.kernel
             ),
-        ]
+        ];
+        circumstances.extend(self.scenario.remarks.iter().cloned());
+        circumstances
     }
 }
 

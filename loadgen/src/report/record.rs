@@ -56,6 +56,9 @@ pub struct Scenario {
     pub toml: String,
     /// All randomness comes from it.
     pub seed: u64,
+    /// What one should know of it besides, a sentence each.
+    #[serde(default)]
+    pub remarks: Vec<String>,
     /// Its numbers by name, `clients` and `rate` (events a second) among them: what a sweep goes over.
     #[serde(default)]
     pub parameters: BTreeMap<String, f64>,

@@ -34,6 +34,7 @@ pub(super) fn record() -> Record {
             toml: "[scenario]\nname = \"rush hour\"\nclients = 2000\nrate = 1000 # events a second\n"
                 .to_owned(),
             seed: 7,
+            remarks: Vec::new(),
             parameters: [("clients".to_owned(), 2_000.0), ("rate".to_owned(), 1_000.0)].into(),
         },
         target: Target {

@@ -43,7 +43,7 @@ pub fn summary(record: &Record) -> String {
         ));
         if let Some(truth) = check.truth {
             text.push_str(&format!(
-                "  told positions are off: of {} that were wanted by the true ones {} were, and {} were beside\n",
+                "  by true positions {} were wanted: {} of these were due, and {} others\n",
                 count(truth.wanted),
                 count(truth.told),
                 count(truth.beside),

@@ -38,14 +38,14 @@ pub fn record(
     let is_long = phase.seconds - warm_up_s >= SLOPE_MIN_S;
     let slopes =
         if is_long { Slopes::over(&timeline, &(warm_up_s..phase.seconds)) } else { Slopes::default() };
-    let mut shortfalls: Vec<String> = stage.wire.lacks().iter().map(|lack| (*lack).to_owned()).collect();
-    shortfalls.extend(plan.remarks());
+    let shortfalls = stage.wire.lacks().iter().map(|lack| (*lack).to_owned()).collect();
     Ok(Record {
         schema: record::SCHEMA,
         scenario: record::Scenario {
             name: scenario.name.clone(),
             toml: scenario.to_toml()?,
             seed: scenario.seed,
+            remarks: plan.remarks(),
             parameters: parameters(scenario),
         },
         target: Target {
