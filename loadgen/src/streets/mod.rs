@@ -68,7 +68,8 @@ pub enum StreetsError {
 /// Reads a street network and cuts it to its largest strongly connected part.
 ///
 /// - `.osm.pbf`, `.osm`, `.osm.gz`: the ways of the classes that cars use ([`Class`]), split where they meet; oneway, speed limits
-///   (km/h, mph, knots, `walk`, country defaults are taken by class), lanes, signals.
+///   (km/h, mph, knots, `walk`; where none is posted, by class), lanes, signals. Who may use a street (`access`), what weighs or
+///   turns, is not looked at.
 /// - A folder: `nodes.csv` (`node`, `osm_id` optional, `lat`, `lon`) and `edges.csv` (`from`, `to`, `length_mm`, `oneway`, `highway`,
 ///   `maxspeed`, `name`, `shape` as `lat,lon lat,lon ...`), either as `.csv.gz`, too.
 ///

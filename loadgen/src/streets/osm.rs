@@ -71,18 +71,22 @@ pub(super) fn draft(path: &Path, read: Read) -> Result<Draft, StreetsError> {
         Item::Node { .. } => {}
     })?;
     read(path, Pass::Nodes, &mut |item| {
-        let Item::Node { id, lon, lat, tags } = item else { return };
+        let (id, at, tags) = match item {
+            Item::Node { id, lon, lat, tags } => (id, [lon, lat], tags),
+            Item::Broken(problem) => return census.skip(|| problem),
+            Item::Way { .. } => return,
+        };
         let Some(node) = used.get_mut(&id) else { return };
-        match World::Geodetic.position(&[lon, lat]) {
-            Ok(_) => node.at = Some([lon, lat]),
-            Err(problem) => census.skip(|| format!("{}, node {id}: {problem}", path.display())),
+        match World::Geodetic.position(&at) {
+            Ok(_) => node.at = Some(at),
+            Err(problem) => census.skip(|| format!("node {id}: {problem}")),
         }
         node.has_signals = tags("highway") == Some("traffic_signals");
     })?;
     let mut draft =
         Draft { world: World::Geodetic, nodes: Vec::new(), edges: Vec::new(), names: Vec::new(), census };
     for way in &ways {
-        split(way, path, &mut used, &mut draft);
+        split(way, &mut used, &mut draft);
     }
     draft.names = names.texts;
     Ok(draft)
@@ -151,13 +155,13 @@ fn way(id: i64, refs: &[i64], tags: Tags<'_>, names: &mut Names, census: &mut Ce
 }
 
 /// Cuts a way where it meets others. What has no place is left out, and the street has a gap there.
-fn split(way: &Way, path: &Path, used: &mut HashMap<i64, Used>, draft: &mut Draft) {
+fn split(way: &Way, used: &mut HashMap<i64, Used>, draft: &mut Draft) {
     let mut begin = None;
     let mut shape = Vec::new();
     for (nth, id) in way.refs.iter().enumerate() {
         let node = used.entry(*id).or_default();
         let Some(at) = node.at else {
-            draft.census.skip(|| format!("{}, way {}: node {id} has no place", path.display(), way.id));
+            draft.census.skip(|| format!("way {}: node {id} has no place", way.id));
             begin = None;
             shape.clear();
             continue;

@@ -13,7 +13,7 @@
 use rayon::prelude::*;
 
 use super::chance;
-use super::road::{Cars, Lanes};
+use super::road::{Cars, Lanes, State};
 use super::settings::Settings;
 use crate::streets::{Class, NONE, Network};
 
@@ -120,7 +120,7 @@ impl Junctions {
         ranks
     }
 
-    /// Whether one may go on at the end of an arc; `false` also says that one who is `distance_m` away can still stop.
+    /// Whether one who is `distance_m` before the end of an arc has to stop there: it is somebody else's turn, and one still can.
     #[inline]
     pub(super) fn is_closed(&self, arc: u32, now_s: f64, speed_ms: f32, distance_m: f32) -> bool {
         let junction = self.of_arc[arc as usize];
@@ -179,7 +179,11 @@ impl Junction {
                 }
                 let car = first as usize;
                 let distance_m = length_m(network, arc) - cars.along_m[car];
-                if distance_m < settings.idm.wanted_gap_m(cars.speed_ms[car], cars.speed_ms[car]) + 5.0 {
+                // Who has broken down does not want to cross.
+                let is_driving = cars.state[car] == State::Driving;
+                if is_driving
+                    && distance_m < settings.idm.wanted_gap_m(cars.speed_ms[car], cars.speed_ms[car]) + 5.0
+                {
                     let asking = &mut asking[usize::from(group[arc as usize])];
                     asking.is_there = true;
                     asking.waited_s = asking.waited_s.max(cars.waited_s[car]);

@@ -35,7 +35,7 @@ impl Measured {
     }
 }
 
-/// Drives for `simulated_s` seconds in steps of `dt_s`, on as many threads as asked for, and takes the time.
+/// Drives for `simulated_s` seconds in steps of `dt_s`, on so many threads (0: one for each core), and takes the time.
 ///
 /// # Errors
 /// [`TrafficError`], as [`Traffic::new`]; also where there are no threads to be had.
@@ -47,8 +47,12 @@ pub fn measure(
     simulated_s: f64,
     dt_s: f32,
 ) -> Result<Measured, TrafficError> {
-    if !(0.01..=60.0).contains(&dt_s) {
-        return Err(TrafficError::Setting { name: "dt_s", value: f64::from(dt_s), min: 0.01, max: 60.0 });
+    for (name, value, min, max) in
+        [("dt_s", f64::from(dt_s), 0.01, 60.0), ("simulated_s", simulated_s, 0.01, 1e7)]
+    {
+        if !(min..=max).contains(&value) {
+            return Err(TrafficError::Setting { name, value, min, max });
+        }
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     pool.install(|| {

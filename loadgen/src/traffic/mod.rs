@@ -6,7 +6,9 @@
 //! breaks down, jams, or leaves its place is told as an [`Incident`], so that what there is to publish is known.
 //!
 //! What is simplified: vehicles keep their lane until the end of an arc and there take the lane with most room; junctions have no
-//! extent; conflicts of those who may cross at the same time are not modelled; bends do not slow anybody down.
+//! extent, so that nobody overlaps within a lane, but a vehicle that just left one may be close to the next that comes to its end;
+//! conflicts of those who may cross at the same time are not modelled; bends do not slow anybody down; streets that are full all
+//! around stay full until somebody parks.
 //!
 //! A step has three parts: junctions decide (in parallel), every vehicle plans from the state that all see (in parallel), and
 //! those who pass the end of their arc are moved on one after the other, for they compete for the same room. So a seed gives the
