@@ -1,4 +1,4 @@
-//! The crate from outside: runs, streets as they are read, traffic by what is known of it, and the errors of receivers.
+//! The crate from outside: streets as they are read, traffic by what is known of it, the errors of receivers, and whole runs.
 
 mod noise;
 mod runs;
