@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help web demo test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
+.PHONY: help web demo load test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-17s %s\n", $$1, $$2 }'
@@ -67,6 +67,10 @@ check: ## Formatting, lints and documentation, warnings refused
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	$(MAKE) python-check typescript-check web-check
+
+load: web ## What a broker carries on this machine; ARGS="run city --html city.html", ARGS="find-capacity field"
+	$(CARGO) build --locked --release --package broker --package nearcast-load
+	target/release/nearcast-load $(or $(ARGS),run city)
 
 bench: ## The paper's tables and figures, two minutes; ARGS="--full --out FOLDER" for all sizes
 	$(CARGO) run --locked --release --package benches --bin paper -- $(or $(ARGS),--quick)

@@ -25,7 +25,7 @@ pub use replay::Replay;
 use crate::plan::{Act, Plan, Step, Steps};
 
 /// The scenarios that come with the program: name and text.
-pub const BUILT_IN: [(&str, &str); 9] = [
+pub const BUILT_IN: [(&str, &str); 10] = [
     ("paper", include_str!("../../scenarios/paper.toml")),
     ("city", include_str!("../../scenarios/city.toml")),
     ("commute", include_str!("../../scenarios/commute.toml")),
@@ -34,6 +34,7 @@ pub const BUILT_IN: [(&str, &str); 9] = [
     ("alarm", include_str!("../../scenarios/alarm.toml")),
     ("storm", include_str!("../../scenarios/storm.toml")),
     ("stadium", include_str!("../../scenarios/stadium.toml")),
+    ("standing", include_str!("../../scenarios/standing.toml")),
     ("field", include_str!("../../scenarios/field.toml")),
 ];
 
