@@ -68,7 +68,7 @@ check: ## Formatting, lints and documentation, warnings refused
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	$(MAKE) python-check typescript-check web-check
 
-load: web ## What a broker carries on this machine; ARGS="run city --html city.html", ARGS="find-capacity field"
+load: ## What a broker carries on this machine; ARGS="run city --html city.html", ARGS="find-capacity field"
 	$(CARGO) build --locked --release --package broker --package nearcast-load
 	target/release/nearcast-load $(or $(ARGS),run city)
 
