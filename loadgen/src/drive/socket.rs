@@ -29,10 +29,13 @@ impl Socket {
     pub(super) fn connect(address: SocketAddr, number: u64) -> anyhow::Result<Self> {
         let raw = Raw::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
             .context("no more sockets: see `ulimit -n`")?;
+        // The first ones are not bound: a port that is bound is nobody else's, of no other broker's clients either, until a minute
+        // after its connection has ended; one that the system gives at the connecting only has to be new to that broker.
+        let host = u8::try_from(number / CONNECTIONS_PER_ADDRESS % 250).unwrap_or_default() + 1;
         if let IpAddr::V4(ip) = address.ip()
             && ip.is_loopback()
+            && host > 1
         {
-            let host = u8::try_from(number / CONNECTIONS_PER_ADDRESS % 250).unwrap_or_default() + 1;
             raw.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0)).into())?;
         }
         raw.connect_timeout(&address.into(), CONNECT_WAIT)
