@@ -30,8 +30,9 @@ demo: web ## Start a broker and replay real taxis against it; ARGS="--for 20s --
 	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
 
 test: web ## Run every test
-	@for tool in curl jq pgrep script; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
-		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends bsdutils curl jq procps; } # what the documents have one type
+	@PATH=$$PATH:/usr/sbin; for tool in curl jq pgrep script mosquitto nats-server; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
+		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends \
+			bsdutils curl jq procps mosquitto nats-server; } # what the documents have one type, and the load's peers
 	$(CARGO) test --workspace --locked
 	$(MAKE) api-test contract-test python-test typescript-test web-test
 

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use loadgen::report::record::Record;
 use loadgen::report::{Progress, compare, page, summary};
 use loadgen::run::capacity::{self, Search};
-use loadgen::run::{self, Setup, Stage, Target};
+use loadgen::run::{self, Peer, Place, Setup, Stage, Target};
 use loadgen::scenario::{self, BUILT_IN, OverName, Scenario};
 use loadgen::traffic;
 
@@ -65,10 +65,13 @@ struct ScenarioArguments {
     /// How events are published: load.over.
     #[arg(long)]
     over: Option<OverName>,
+    /// Another broker instead, as far as it can do the same; the record says what it does not.
+    #[arg(long)]
+    peer: Option<Peer>,
     /// A broker that runs already, at HOST:PORT. Without it one is started for the run, and ends with it.
     #[arg(long, value_name = "HOST:PORT")]
     target: Option<String>,
-    /// The program that is started; the `nearcast` beside this program when absent, or the one on the path.
+    /// The program that is started; when absent the `nearcast` beside this program, or what is installed.
     #[arg(long, conflicts_with = "target")]
     program: Option<PathBuf>,
     /// A token with the scopes for all that is done.
@@ -213,11 +216,11 @@ impl ScenarioArguments {
     }
 
     fn target(&self) -> Target {
-        match (&self.target, &self.program) {
-            (Some(address), _) => Target::Running(address.clone()),
-            (None, Some(program)) => Target::Started(program.clone()),
-            (None, None) => Target::Started(run::program::beside()),
-        }
+        let place = match &self.target {
+            Some(address) => Place::Running(address.clone()),
+            None => Place::Started(self.program.clone()),
+        };
+        Target { peer: self.peer, place }
     }
 
     fn stage(&self, scenario: &Scenario, plan: &dyn loadgen::plan::Plan) -> anyhow::Result<Stage> {

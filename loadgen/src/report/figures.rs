@@ -67,6 +67,12 @@ impl Record {
         if let Some(check) = &self.check {
             row("missing", check.missing, format!("of {} required", count(check.required)));
             row("spurious", check.spurious, String::new());
+            let came = count(check.came + check.superfluous);
+            row(
+                "superfluous",
+                check.superfluous,
+                format!("of {came} that came, thrown away by the receiver"),
+            );
         }
         let duplicates = self.check.as_ref().map_or(0, |check| check.duplicates).max(totals.duplicates);
         row("duplicates", duplicates, String::new());
@@ -183,6 +189,7 @@ impl Record {
             ("came", check.came),
             ("missing", check.missing),
             ("spurious", check.spurious),
+            ("superfluous", check.superfluous),
             ("duplicates", check.duplicates),
             ("either is right", check.ambiguous),
         ] {

@@ -150,6 +150,9 @@ pub struct Check {
     pub missing: u64,
     /// Deliveries that should not have come.
     pub spurious: u64,
+    /// Deliveries that nobody asked for, of a target that cannot be told exactly what is wanted: the receiver throws them away.
+    #[serde(default)]
+    pub superfluous: u64,
     /// Deliveries that came again.
     pub duplicates: u64,
     /// Where both answers are right, for a move and an event were under way at once: neither required nor spurious.

@@ -11,12 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use matcher::geo::World;
 
 use crate::drive::{Load, Phase, Settings};
 use crate::observe::{self, MetricsAt, Observed, Observer};
 use crate::plan::{Client, Plan};
 use crate::report::record::Second;
 use crate::scenario::{OverName, Scenario};
+use crate::wire::cells::Cells;
+use crate::wire::mqtt::Mosquitto;
+use crate::wire::nats::Nats;
 use crate::wire::nearcast::{Nearcast, Over};
 use crate::wire::{Common, Wire};
 use program::Program;
@@ -25,13 +29,34 @@ pub use record::record;
 /// Files that are open besides the sockets.
 const FILES: u64 = 200;
 
+/// A side of a peer's cells where nobody has a circle.
+const CELL_M: f64 = 1_000.0;
+
 /// What is loaded.
 #[derive(Clone, Debug)]
-pub enum Target {
-    /// A broker that is there, at host and port.
+pub struct Target {
+    /// Another broker than nearcast.
+    pub peer: Option<Peer>,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Brokers that match topics alone, and do what of a scenario can be told in these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Peer {
+    /// MQTT 3.1.1 at QoS 0; apt-get install mosquitto.
+    Mosquitto,
+    /// Its core, without streams; apt-get install nats-server.
+    Nats,
+}
+
+/// Where a broker is.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// It is there, at host and port.
     Running(String),
-    /// A program that is started for the run.
-    Started(PathBuf),
+    /// A program is started for the run; none: the one that is installed.
+    Started(Option<PathBuf>),
 }
 
 /// A broker with all clients connected.
@@ -92,28 +117,25 @@ impl Stage {
             allowed >= sockets,
             "{sockets} sockets and files are needed, and {allowed} may be open: see `ulimit -H -n`"
         );
-        let (program, address) = match target {
-            Target::Running(text) => (None, address(text)?),
-            Target::Started(program) => {
-                let program = Program::nearcast(program, &scenario.broker)?;
+        let (program, address) = match &target.place {
+            Place::Running(text) => (None, address(text)?),
+            Place::Started(path) => {
+                let program = match target.peer {
+                    None => Program::nearcast(path.as_deref(), &scenario.broker)?,
+                    Some(Peer::Mosquitto) => Program::mosquitto(path.as_deref())?,
+                    Some(Peer::Nats) => Program::nats(path.as_deref())?,
+                };
                 let address = program.address;
                 (Some(program), address)
             }
         };
         let pid = program.as_ref().map(Program::pid);
-        let host = match target {
-            Target::Running(text) => text.as_str().into(),
-            Target::Started(_) => address.to_string().into(),
-        };
-        let common = Common { world: plan.world(), host, token: token.map(Into::into) };
-        let over = match scenario.load.over {
-            OverName::Websocket => Over::WebSocket,
-            OverName::Http => Over::Http { batch: scenario.load.batch },
-        };
-        let wire: Arc<dyn Wire> = Arc::new(Nearcast { common, over });
-        let silent_count = plan.silent_count();
-        silent::install(plan, address, token, |done| watch(Setup::Silent(done, silent_count)))?;
+        if target.peer.is_none() {
+            let silent_count = plan.silent_count();
+            silent::install(plan, address, token, |done| watch(Setup::Silent(done, silent_count)))?;
+        }
         let clients = plan.clients();
+        let wire = wire(scenario, plan.world(), &clients, target, address, token);
         let settings = Settings {
             publishers: scenario.load.publishers,
             checked_clients: scenario.load.checked_clients,
@@ -122,8 +144,11 @@ impl Stage {
         };
         let watch_clients = |opening: crate::drive::Opening| watch(Setup::Clients(opening.done, opening.of));
         let load = Load::open(Arc::clone(&wire), address, clients.clone(), &settings, watch_clients)?;
-        let metrics = Some(MetricsAt { address, token: token.map(str::to_owned) });
-        let version = version(address, token);
+        let metrics = target.peer.is_none().then(|| MetricsAt { address, token: token.map(str::to_owned) });
+        let version = match target.peer {
+            None => version(address, token),
+            Some(_) => program.as_ref().and_then(|program| program.version.clone()).unwrap_or_default(),
+        };
         Ok(Self { load, clients, address, pid, wire, version, metrics, _program: program })
     }
 
@@ -160,6 +185,46 @@ fn version(address: SocketAddr, token: Option<&str>) -> String {
         .and_then(|body| serde_json::from_slice::<serde_json::Value>(&body).ok())
         .and_then(|stats| stats["version"].as_str().map(str::to_owned))
         .unwrap_or_default()
+}
+
+/// How a target is spoken to.
+fn wire(
+    scenario: &Scenario,
+    world: World,
+    clients: &[Client],
+    target: &Target,
+    address: SocketAddr,
+    token: Option<&str>,
+) -> Arc<dyn Wire> {
+    let cells = || {
+        let cell_m = if scenario.peer.cell_m > 0.0 { scenario.peer.cell_m } else { radius_m(clients) };
+        Cells::new(world, cell_m)
+    };
+    match target.peer {
+        None => {
+            let host = match &target.place {
+                Place::Running(text) => text.as_str().into(),
+                Place::Started(_) => address.to_string().into(),
+            };
+            let over = match scenario.load.over {
+                OverName::Websocket => Over::WebSocket,
+                OverName::Http => Over::Http { batch: scenario.load.batch },
+            };
+            let common = Common { world, host, token: token.map(Into::into) };
+            Arc::new(Nearcast { common, over })
+        }
+        Some(Peer::Mosquitto) => Arc::new(Mosquitto { cells: cells() }),
+        Some(Peer::Nats) => Arc::new(Nats { cells: cells() }),
+    }
+}
+
+/// The median radius of the circles of those who listen.
+fn radius_m(clients: &[Client]) -> f64 {
+    let filters = clients.iter().flat_map(|client| &client.wishes).flat_map(|wish| &wish.filters);
+    let radii = filters.filter_map(|filter| filter.area.radius());
+    let mut radii: Vec<f64> = radii.map(|radius| radius.metres()).filter(|metres| *metres > 0.0).collect();
+    radii.sort_by(f64::total_cmp);
+    radii.get(radii.len() / 2).copied().unwrap_or(CELL_M)
 }
 
 /// Host and port, with or without `http://` before it.

@@ -1,8 +1,10 @@
 //! A broker that is started for a run.
 
+use std::fs::File;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
@@ -10,12 +12,20 @@ use anyhow::{Context as _, bail, ensure};
 /// How long it may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Where programs are that only an administrator's path leads to.
+const ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+
+/// What a program logs into its folder.
+const LOG: &str = "log";
+
 /// A broker as a process of its own; killed when dropped.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
     /// Where it listens.
     pub address: SocketAddr,
+    /// As a peer says itself; nearcast does so when it runs.
+    pub version: Option<String>,
     /// What it keeps, removed with it.
     _folder: Option<Folder>,
 }
@@ -30,14 +40,25 @@ impl Drop for Folder {
     }
 }
 
+impl Folder {
+    /// A name that no other run has, of this process or of another.
+    fn temporary() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (process, nth) = (std::process::id(), COUNT.fetch_add(1, Relaxed));
+        Self(std::env::temp_dir().join(format!("nearcast-load-{process}-{nth}")))
+    }
+}
+
 impl Program {
-    /// Starts `nearcast serve` on a free port with settings of its own configuration, and waits until it takes connections.
+    /// Starts `nearcast serve` on a free port with settings of its own configuration, and waits until it takes connections. The
+    /// program is the one beside this one, or on the path, unless another is named.
     ///
     /// # Errors
     /// When there is no such program or it does not start: it then says why itself.
-    pub fn nearcast(program: &Path, settings: &toml::Table) -> anyhow::Result<Self> {
+    pub fn nearcast(program: Option<&Path>, settings: &toml::Table) -> anyhow::Result<Self> {
+        let program = program.map_or_else(beside, Path::to_owned);
         let address = free_port()?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(&program);
         command.args(["serve", "--listen", &address.to_string()]).env("BROKER__LOG__FILTER", "warn");
         let mut folder = None;
         for (section, values) in settings {
@@ -45,36 +66,89 @@ impl Program {
             for (key, value) in values {
                 let mut text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 if (section.as_str(), key.as_str()) == ("store", "data") && text == "temporary" {
-                    let path = std::env::temp_dir().join(format!("nearcast-load-{}", std::process::id()));
-                    text = path.display().to_string();
-                    folder = Some(Folder(path));
+                    text = folder.insert(Folder::temporary()).0.display().to_string();
                 }
                 command.env(format!("BROKER__{}__{}", section.to_uppercase(), key.to_uppercase()), text);
             }
         }
-        Self::start(command, program, address, folder)
+        Self::start(command, address, None, folder)
+    }
+
+    /// Starts `mosquitto` on a free port, without limits of its own that the load could meet.
+    ///
+    /// # Errors
+    /// When it is not installed or does not start.
+    pub fn mosquitto(program: Option<&Path>) -> anyhow::Result<Self> {
+        let program = program.map_or_else(|| installed("mosquitto"), Path::to_owned);
+        let version = version(&program, "-h").with_context(|| absent(&program, "mosquitto"))?;
+        let (address, folder) = (free_port()?, Folder::temporary());
+        let settings = folder.0.join("mosquitto.conf");
+        std::fs::create_dir(&folder.0)?;
+        // Started by root it becomes another user unless told not to, who may not be there; otherwise `user` says nothing.
+        let text = format!(
+            "listener {} {}\nuser root\nallow_anonymous true\npersistence false\nmax_connections -1\n\
+             max_queued_messages 0\nset_tcp_nodelay true\nlog_dest stderr\nlog_type error\n",
+            address.port(),
+            address.ip()
+        );
+        std::fs::write(&settings, text)?;
+        let mut command = Command::new(&program);
+        command.arg("-c").arg(settings);
+        Self::start_quietly(command, address, version, folder)
+    }
+
+    /// Starts `nats-server` on a free port. It takes 65,536 connections by itself.
+    ///
+    /// # Errors
+    /// When it is not installed or does not start.
+    pub fn nats(program: Option<&Path>) -> anyhow::Result<Self> {
+        let program = program.map_or_else(|| installed("nats-server"), Path::to_owned);
+        let version = version(&program, "--version").with_context(|| absent(&program, "nats-server"))?;
+        let (address, folder) = (free_port()?, Folder::temporary());
+        std::fs::create_dir(&folder.0)?;
+        let mut command = Command::new(&program);
+        command.args(["--addr", &address.ip().to_string(), "--port", &address.port().to_string()]);
+        Self::start_quietly(command, address, version, folder)
+    }
+
+    /// Starts a program that says much when all is well: what it says is told when it does not start.
+    fn start_quietly(
+        mut command: Command,
+        address: SocketAddr,
+        version: String,
+        folder: Folder,
+    ) -> anyhow::Result<Self> {
+        command.stderr(File::create(folder.0.join(LOG))?);
+        Self::start(command, address, Some(version), Some(folder))
     }
 
     /// Starts any program that listens at an address, and waits until it does.
     ///
     /// # Errors
-    /// When it does not.
+    /// When it does not, with what it has logged into its folder.
     fn start(
         mut command: Command,
-        program: &Path,
         address: SocketAddr,
+        version: Option<String>,
         folder: Option<Folder>,
     ) -> anyhow::Result<Self> {
+        let program = PathBuf::from(command.get_program());
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let mut broker = Self { child, address, _folder: folder };
+        let log = folder.as_ref().map(|folder| folder.0.join(LOG));
+        let mut broker = Self { child, address, version, _folder: folder };
         let started = Instant::now();
         while TcpStream::connect(address).is_err() {
             if let Some(status) = broker.child.try_wait()? {
-                bail!("{} ended with {status}", program.display());
+                let said = log.and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
+                bail!(
+                    "{} ended with {status}{}{said}",
+                    program.display(),
+                    if said.is_empty() { "" } else { ":\n" }
+                );
             }
             ensure!(started.elapsed() < PATIENCE, "{} takes no connections", program.display());
             std::thread::sleep(Duration::from_millis(10));
@@ -101,9 +175,28 @@ fn free_port() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
+/// What a program says of itself in the first line of an answer, whose last word that is.
+fn version(program: &Path, flag: &str) -> std::io::Result<String> {
+    let output = Command::new(program).arg(flag).stdin(Stdio::null()).stderr(Stdio::null()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let last = text.lines().next().and_then(|line| line.split_whitespace().last());
+    Ok(last.unwrap_or_default().trim_start_matches('v').to_owned())
+}
+
 /// The broker's program: beside this one, or on the path.
-#[must_use]
-pub fn beside() -> PathBuf {
+fn beside() -> PathBuf {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name("nearcast"));
     beside.filter(|program| program.exists()).unwrap_or_else(|| PathBuf::from("nearcast"))
+}
+
+/// A peer's program: where administrators have it, or on the path.
+fn installed(name: &str) -> PathBuf {
+    let found =
+        ADMINISTRATORS.iter().map(|folder| Path::new(folder).join(name)).find(|program| program.exists());
+    found.unwrap_or_else(|| PathBuf::from(name))
+}
+
+/// Why a peer cannot be asked for its version.
+fn absent(program: &Path, package: &str) -> String {
+    format!("starting {}, which `apt-get install {package}` brings", program.display())
 }

@@ -18,7 +18,7 @@ const THREADS: u32 = 4;
 /// Measured seconds below which nobody asks where memory is heading.
 const SLOPE_MIN_S: f64 = 300.0;
 
-/// What came of a phase, with the oracle's verdict where the target decides who gets what.
+/// What came of a phase, with the oracle's verdict.
 ///
 /// # Errors
 /// When the scenario cannot be written, which does not happen.
@@ -30,8 +30,7 @@ pub fn record(
 ) -> anyhow::Result<Record> {
     let Watched { phase, begun, observed } = watched;
     let Phase { sent, heard, .. } = &phase;
-    let check =
-        stage.wire.is_exact().then(|| check(plan, &stage.clients, &phase, scenario.load.checked_stride));
+    let check = check(plan, &stage.clients, &phase, scenario.load.checked_stride, stage.wire.is_exact());
     let mut timeline = observed.timeline;
     due(&mut timeline, &sent.due_seconds);
     let warm_up_s = scenario.run.warmup_s;
@@ -61,7 +60,7 @@ pub fn record(
         load_threads: THREADS,
         totals: totals(&phase, warm_up_s),
         latencies: latencies(sent, heard),
-        check,
+        check: Some(check),
         timeline,
         slopes,
         milestones: milestones(heard),

@@ -32,6 +32,9 @@ pub struct Field {
     pub side_m: f64,
     /// Everybody is within so many metres of the middle, and so are the events; 0: all over the town.
     pub crowd_m: f64,
+    /// Everybody is at one of so many places, an even grid of them, clients in turn and events by chance, all so near to it that
+    /// whoever is at a place gets what happens there, and nothing else; 0: all over the town.
+    pub places: u32,
     /// Radius of the area around each client; 0: whatever makes `fan_out`.
     pub radius_m: f64,
     /// Deliveries of an event, on average, where `radius_m` is 0.
@@ -54,6 +57,7 @@ impl Default for Field {
             middle: [9.5, 45.5],
             side_m: 20_000.0,
             crowd_m: 0.0,
+            places: 0,
             radius_m: 0.0,
             fan_out: 10.0,
             conditions: vec!["type = 'accident' AND severity >= 2".to_owned()],
@@ -87,6 +91,14 @@ impl Town {
             field.side_m > 0.0 && field.side_m < 1e6,
             "field.side_m has to be more than 0 and less than 1,000,000"
         );
+        if field.places > 0 {
+            let apart_m = field.side_m / places_across(field.places);
+            ensure!(
+                field.radius_m > 0.0 && field.radius_m <= apart_m / 4.0,
+                "field.radius_m has to be more than 0 and a quarter at most of the {apart_m} m that field.places are apart",
+            );
+            ensure!(field.crowd_m == 0.0, "field.places and field.crowd_m do not go together");
+        }
         ensure!(!field.conditions.is_empty(), "field.conditions has to have one");
         ensure!(!field.types.is_empty(), "field.types has to have one");
         let conditions = field
@@ -149,6 +161,10 @@ impl Town {
 
     /// A place in the town, in metres from the middle.
     fn spot(&self, rng: &mut SmallRng) -> [f64; 2] {
+        if self.field.places > 0 {
+            let place = rng.random_range(0..self.field.places);
+            return self.at_place(u64::from(place), rng);
+        }
         if self.field.crowd_m > 0.0 {
             let (angle, distance) =
                 (rng.random_range(0.0..TAU), self.field.crowd_m * rng.random::<f64>().sqrt());
@@ -162,8 +178,22 @@ impl Town {
         self.position(east_m, north_m).expect("the town was seen to lie in the world")
     }
 
+    /// Somewhere at a place: any two such spots are no further apart than a radius.
+    fn at_place(&self, place: u64, rng: &mut SmallRng) -> [f64; 2] {
+        let (across, half) = (places_across(self.field.places), self.field.side_m / 2.0);
+        let (angle, distance) =
+            (rng.random_range(0.0..TAU), self.radius.metres() * 0.49 * rng.random::<f64>());
+        let [row, column] = [(place as f64 / across).floor(), place as f64 % across];
+        let middle = |nth: f64| (nth + 0.5) * self.field.side_m / across - half;
+        [middle(column) + distance * angle.cos(), middle(row) + distance * angle.sin()]
+    }
+
     fn home(&self, index: u64) -> [f64; 2] {
-        self.spot(&mut rng(self.seed, 1, index))
+        let mut rng = rng(self.seed, 1, index);
+        match u64::from(self.field.places) {
+            0 => self.spot(&mut rng),
+            places => self.at_place(index % places, &mut rng),
+        }
     }
 
     fn event(&self, rng: &mut SmallRng) -> Occurrence {
@@ -193,6 +223,11 @@ impl Town {
         let nth = usize::try_from(index % self.conditions.len() as u64).unwrap_or_default();
         Filter { area, condition: self.conditions[nth].clone() }
     }
+}
+
+/// Places of a row of the grid.
+fn places_across(places: u32) -> f64 {
+    f64::from(places).sqrt().ceil()
 }
 
 /// A source of chance of its own for each purpose and each index.

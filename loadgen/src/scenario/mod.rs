@@ -25,7 +25,7 @@ pub use replay::Replay;
 use crate::plan::{Act, Plan, Step, Steps};
 
 /// The scenarios that come with the program: name and text.
-pub const BUILT_IN: [(&str, &str); 10] = [
+pub const BUILT_IN: [(&str, &str); 11] = [
     ("paper", include_str!("../../scenarios/paper.toml")),
     ("city", include_str!("../../scenarios/city.toml")),
     ("commute", include_str!("../../scenarios/commute.toml")),
@@ -36,6 +36,7 @@ pub const BUILT_IN: [(&str, &str); 10] = [
     ("stadium", include_str!("../../scenarios/stadium.toml")),
     ("standing", include_str!("../../scenarios/standing.toml")),
     ("field", include_str!("../../scenarios/field.toml")),
+    ("fanout", include_str!("../../scenarios/fanout.toml")),
 ];
 
 /// A scenario.
@@ -72,6 +73,9 @@ pub struct Scenario {
     /// How the broker that is started for the run is set, by its own configuration's keys.
     #[serde(default)]
     pub broker: toml::Table,
+    /// How it is told to a broker that matches topics alone.
+    #[serde(default)]
+    pub peer: PeerSettings,
     /// A made-up town.
     pub field: Option<Field>,
     /// The paper's workload.
@@ -223,6 +227,14 @@ pub struct Reconnects {
     pub durable: bool,
 }
 
+/// How a scenario is told to a broker that matches topics alone.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PeerSettings {
+    /// Metres of a cell's side, each cell being a topic; 0: the median radius of the circles of those who listen.
+    pub cell_m: f64,
+}
+
 impl Scenario {
     /// A built-in one by its name, or one from a file, with values set by `KEY=VALUE`; later ones win.
     ///
@@ -270,6 +282,7 @@ impl Scenario {
             ("events.ttl_s", self.events.ttl_s),
             ("reconnects.share", self.reconnects.share),
             ("reconnects.within_s", self.reconnects.within_s),
+            ("peer.cell_m", self.peer.cell_m),
         ];
         for (key, value) in times.into_iter().chain(others) {
             ensure!((0.0..=1e9).contains(&value), "{key} has to be from 0 to 1,000,000,000, not {value}");

@@ -20,10 +20,21 @@ pub fn push_coordinates(position: &Position, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
+/// What a Feature of a plan begins with, before its number.
+const FEATURE: &[u8] = br#"{"type":"Feature","id":"#;
+
+/// The number of an event, from what [`push_feature`] wrote; none where that was somebody else.
+#[must_use]
+pub fn number_of_feature(text: &[u8]) -> Option<u64> {
+    let rest = text.strip_prefix(FEATURE)?;
+    let digits = rest.split(|byte| !byte.is_ascii_digit()).next()?;
+    str::from_utf8(digits).ok()?.parse().ok()
+}
+
 /// Appends an event as a Feature whose id is its number.
 pub fn push_feature(number: u64, occurrence: &Occurrence, out: &mut Vec<u8>) {
     let Occurrence { event, ttl_s, key, is_alarm, .. } = occurrence;
-    out.extend_from_slice(br#"{"type":"Feature","id":"#);
+    out.extend_from_slice(FEATURE);
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
     out.extend_from_slice(br#","geometry":{"type":"Point","coordinates":"#);
     push_coordinates(&event.position, out);

@@ -1,9 +1,13 @@
 //! How brokers are spoken to: bytes made and bytes read, without sockets.
 
+pub mod cells;
 pub mod documents;
 mod frames;
 pub(crate) mod http;
+pub mod mqtt;
+pub mod nats;
 pub mod nearcast;
+mod topics;
 
 use std::sync::Arc;
 
@@ -19,7 +23,8 @@ pub trait Wire: Send + Sync {
     /// What this broker, or this way of using it, does not do that nearcast does.
     fn lacks(&self) -> &'static [&'static str];
 
-    /// Whether the broker alone decides who gets what, so that deliveries can be held against the oracle.
+    /// Whether the broker alone decides who gets what: a delivery that nobody asked for is then wrong, and else one that the
+    /// receiver throws away.
     fn is_exact(&self) -> bool {
         self.lacks().is_empty()
     }

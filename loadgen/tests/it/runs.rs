@@ -7,7 +7,7 @@ use loadgen::check::check;
 use loadgen::plan::{Plan, Step};
 use loadgen::report::Record;
 use loadgen::run::capacity::{self, Search};
-use loadgen::run::{Stage, Target, Watched, record};
+use loadgen::run::{Place, Stage, Target, Watched, record};
 use loadgen::scenario::{BUILT_IN, Scenario};
 
 /// The program: `$NEARCAST`, or what `make` builds.
@@ -39,7 +39,7 @@ struct Run {
 fn run(name: &str, sets: &[&str]) -> Run {
     let scenario = small(name, sets);
     let plan = scenario.plan().expect("a plan");
-    let target = Target::Started(program());
+    let target = Target { peer: None, place: Place::Started(Some(program())) };
     let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
     let watched = stage.phase(&scenario, &*plan, |_| ()).expect("a phase");
     Run { scenario, plan, stage, watched }
@@ -121,7 +121,7 @@ fn durable_clients_lose_nothing_when_their_connections_break() {
 fn what_is_wrong_is_seen() {
     let mut run = run("field", &["events.rate=100"]);
     let Run { plan, stage, watched: Watched { phase, .. }, .. } = &mut run;
-    let before = check(&**plan, &stage.clients, phase, 1);
+    let before = check(&**plan, &stage.clients, phase, 1, true);
     let deliveries = &mut phase.heard.journal.deliveries;
     let lost = deliveries.pop().expect("there was one");
     let again = deliveries[0];
@@ -131,7 +131,7 @@ fn what_is_wrong_is_seen() {
     let had: Vec<u32> = deliveries.iter().filter(|one| one.1 == number).map(|one| one.0).collect();
     let other = (0..60).find(|client| !had.contains(client) && (*client, number) != (lost.0, lost.1));
     deliveries.push((other.expect("not everybody has it"), number, at));
-    let after = check(&**plan, &stage.clients, phase, 1);
+    let after = check(&**plan, &stage.clients, phase, 1, true);
     let differences = (
         after.missing - before.missing,
         after.spurious - before.spurious,
@@ -152,7 +152,7 @@ fn phases_follow_each_other_on_the_same_connections() {
 fn a_search_for_the_capacity_ends_where_it_is_told_to() {
     let scenario = small("field", &["run.duration_s=1.5"]);
     let plan = scenario.plan().expect("a plan");
-    let target = Target::Started(program());
+    let target = Target { peer: None, place: Place::Started(Some(program())) };
     let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
     let mut search = Search { from: 10.0, most: 40.0, p99_us: 5_000_000, within: 0.5, tries: 2 };
     let found = capacity::find(&scenario, &mut stage, &search, |_| ()).expect("a search");
