@@ -497,9 +497,12 @@ impl Load {
     ) -> anyhow::Result<Phase> {
         self.put_back()?;
         let (steps_in, steps) = sync_channel::<Vec<Step>>(CHUNKS);
+        let shared = Arc::clone(&self.shared);
+        shared.due_seconds().clear();
         let maker = std::thread::Builder::new().name("plan".to_owned()).spawn(move || {
             loop {
                 let chunk: Vec<Step> = std::iter::from_fn(|| plan.next()).take(CHUNK).collect();
+                count_due(&chunk, &mut shared.due_seconds());
                 if chunk.is_empty() || steps_in.send(chunk).is_err() {
                     return;
                 }
@@ -530,7 +533,7 @@ impl Load {
                 next = Some(step);
                 continue;
             }
-            self.carry_out(step, due, began)?;
+            self.carry_out(step, due)?;
             if self.sent.journal.steps.is_multiple_of(BURST) {
                 self.flush()?;
                 self.hear_all()?;
@@ -588,6 +591,7 @@ impl Load {
         let heard = std::mem::replace(&mut *self.shared.heard(), Heard::new()?);
         let mut sent = std::mem::replace(&mut self.sent, Sent::new()?);
         sent.journal.ended = self.shared.now();
+        sent.due_seconds = std::mem::take(&mut *self.shared.due_seconds());
         let unanswered = sent.all_events.saturating_sub(heard.answered);
         Ok(Phase { sent, heard, began, seconds, first_number, checked: self.checked(), unanswered })
     }
@@ -611,7 +615,7 @@ impl Load {
         self.await_until(|load| load.unanswered() == 0, || ())
     }
 
-    fn carry_out(&mut self, step: Step, due: Nanos, began: Nanos) -> anyhow::Result<()> {
+    fn carry_out(&mut self, step: Step, due: Nanos) -> anyhow::Result<()> {
         let now = self.shared.now();
         self.sent.journal.steps += 1;
         let is_measured = self.shared.is_measured(due);
@@ -622,11 +626,6 @@ impl Load {
             Act::Publish(occurrence) => {
                 let number = self.next_number;
                 self.next_number += 1;
-                let second = usize::try_from(due.saturating_sub(began) / 1_000_000_000)?;
-                if self.sent.due_seconds.len() <= second {
-                    self.sent.due_seconds.resize(second + 1, 0);
-                }
-                self.sent.due_seconds[second] += 1;
                 self.shared.intend(number, due, occurrence.is_alarm);
                 let count = self.publishers.len() as u64;
                 // What is said of one object stays in order.
@@ -704,6 +703,17 @@ impl Drop for Load {
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
+    }
+}
+
+/// Counts events by the second that they are due in.
+fn count_due(steps: &[Step], due_seconds: &mut Vec<u64>) {
+    for step in steps.iter().filter(|step| matches!(step.act, Act::Publish(_))) {
+        let second = usize::try_from(step.at.as_secs()).unwrap_or(usize::MAX);
+        if due_seconds.len() <= second {
+            due_seconds.resize(second + 1, 0);
+        }
+        due_seconds[second] += 1;
     }
 }
 

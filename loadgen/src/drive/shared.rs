@@ -23,6 +23,8 @@ pub(super) struct Shared {
     pub(super) stride: u64,
     /// What counts begins here.
     pub(super) measured_from: AtomicU64,
+    /// Events that are due in each second of the phase, as far as the plan has been made ready.
+    pub(super) due_seconds: Mutex<Vec<u64>>,
     /// Locked by the reader while it works through what has come, and by others when a phase begins and ends.
     heard: Mutex<Heard>,
     pub(super) live: Arc<Live>,
@@ -53,11 +55,13 @@ pub(super) struct Live {
 pub struct Watch {
     shared: Arc<Shared>,
     seen: [u64; 6],
+    /// Seconds whose events were told to be due.
+    told: usize,
 }
 
 impl Watch {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        let mut watch = Self { shared: Arc::clone(shared), seen: [0; 6] };
+        let mut watch = Self { shared: Arc::clone(shared), seen: [0; 6], told: 0 };
         watch.seen = watch.counts();
         watch
     }
@@ -74,6 +78,15 @@ impl Watch {
         since.iter_mut().zip(self.seen).for_each(|(now, before)| *now -= before);
         self.seen = counts;
         [row.events_sent, row.moves, row.deliveries, row.refused, row.errors, row.gap_deliveries] = since;
+        // A row ends some milliseconds after its second.
+        row.events_intended = 0;
+        for due in self.shared.due_seconds().iter().skip(self.told) {
+            if self.told as f64 + 0.5 > row.at_s {
+                break;
+            }
+            row.events_intended += due;
+            self.told += 1;
+        }
         let mut heard = self.shared.heard();
         row.delivery = Percentiles::of(&heard.current_us);
         row.move_in_force = Percentiles::of(&heard.current_in_force_us);
@@ -103,6 +116,7 @@ impl Shared {
             clients: std::iter::repeat_with(ClientCell::default).take(clients).collect(),
             stride: stride.max(1),
             measured_from: AtomicU64::new(u64::MAX),
+            due_seconds: Mutex::default(),
             heard: Mutex::new(Heard::new()?),
             live: Arc::default(),
         })
@@ -137,6 +151,10 @@ impl Shared {
 
     pub(super) fn client(&self, client: u32) -> &ClientCell {
         &self.clients[client as usize]
+    }
+
+    pub(super) fn due_seconds(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.due_seconds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn heard(&self) -> MutexGuard<'_, Heard> {

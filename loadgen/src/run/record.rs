@@ -9,7 +9,7 @@ use crate::check::check;
 use crate::drive::{Heard, Phase, Sent};
 use crate::plan::Plan;
 use crate::report::latency::{self, Latency};
-use crate::report::record::{self, Machine, Milestone, Record, Requests, Second, Slopes, Target, Totals};
+use crate::report::record::{self, Machine, Milestone, Record, Requests, Slopes, Target, Totals};
 use crate::scenario::Scenario;
 
 /// One sends, one reads; one makes steps ready, and one looks on.
@@ -31,8 +31,7 @@ pub fn record(
     let Watched { phase, begun, observed } = watched;
     let Phase { sent, heard, .. } = &phase;
     let check = check(plan, &stage.clients, &phase, scenario.load.checked_stride, stage.wire.is_exact());
-    let mut timeline = observed.timeline;
-    due(&mut timeline, &sent.due_seconds);
+    let timeline = observed.timeline;
     let warm_up_s = scenario.run.warmup_s;
     let is_long = phase.seconds - warm_up_s >= SLOPE_MIN_S;
     let slopes =
@@ -79,17 +78,6 @@ fn parameters(scenario: &Scenario) -> BTreeMap<String, f64> {
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
-}
-
-/// Puts the events that were due into the rows of their seconds.
-fn due(timeline: &mut [Second], due_seconds: &[u64]) {
-    let mut seconds = due_seconds.iter().zip(1_u32..).peekable();
-    for row in timeline {
-        // A row ends some milliseconds after its second.
-        while let Some((events, _)) = seconds.next_if(|(_, second)| f64::from(*second) <= row.at_s + 0.5) {
-            row.events_intended += events;
-        }
-    }
 }
 
 fn totals(phase: &Phase, warm_up_s: f64) -> Totals {
