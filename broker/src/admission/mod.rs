@@ -20,10 +20,8 @@ use std::time::{Duration, Instant};
 
 use crate::auth::Permit;
 use crate::config::Config;
-use crate::ingest::feature::Published;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
-use crate::receipt::Receipt;
 use crate::refusal::Refusal;
 use crate::shard::Shards;
 use crate::tenant;
@@ -110,14 +108,24 @@ impl Admission {
         self.room(publisher, self.delay / ENGINES_PART, now).map_err(|refusal| self.refused(refusal))
     }
 
-    /// The same for one of a batch, which is held back for as long as a sender may be.
-    pub(crate) async fn event_of_batch(&self, publisher: &Publisher) -> Result<Option<Arc<Pass>>, Refusal> {
-        let started = Instant::now();
+    /// The same for one of a batch, which is held back for as long as a sender may be. `relent` is done before that: who waits holds
+    /// nothing that others wait for.
+    pub(crate) async fn event_of_batch(
+        &self,
+        publisher: &Publisher,
+        started: Instant,
+        relent: impl AsyncFnOnce() -> Result<(), Refusal>,
+    ) -> Result<Option<Arc<Pass>>, Refusal> {
         self.check_rates(publisher, started)?;
-        let mut now = started;
+        let (mut now, mut relent) = (started, Some(relent));
         loop {
             match self.room(publisher, self.delay / BATCH_PART, now) {
-                Err(_) if now - started < self.patience => tokio::time::sleep(BATCH_INTERVAL).await,
+                Err(_) if now - started < self.patience => {
+                    if let Some(relent) = relent.take() {
+                        relent().await?;
+                    }
+                    tokio::time::sleep(BATCH_INTERVAL).await;
+                }
                 decided => return decided.map_err(|refusal| self.refused(refusal)),
             }
             now = Instant::now();
@@ -128,17 +136,6 @@ impl Admission {
     pub(crate) fn alarm(&self, publisher: &Publisher, now: Instant) -> Arc<Pass> {
         publisher.flows().for_each(|flow| flow.events.take_anyhow(now));
         Pass::new(publisher)
-    }
-
-    /// Puts an event that was taken before the engines. A queue that stays full refuses it even so.
-    pub(crate) async fn publish(
-        &self,
-        event: Published,
-        pass: Option<Arc<Pass>>,
-        receipt: Option<&Arc<Receipt>>,
-    ) -> Result<(), Refusal> {
-        let published = self.shards.publish(event, pass, receipt).await;
-        published.map_err(|refusal| self.refused(refusal))
     }
 
     /// Takes a move of a client, by its name inside, or refuses it. A sender with many under way is held back. What comes back goes
@@ -209,6 +206,11 @@ impl Admission {
     /// What there is left of a delay, where all that has been taken is done first.
     fn left(&self, delay: Duration, now: Instant) -> Duration {
         delay.saturating_sub(self.shards.wait(now) + self.lag())
+    }
+
+    /// Counts what was taken, and then refused by a queue that stayed full.
+    pub(crate) fn refused_late(&self, refusal: &Refusal, count: u64) {
+        self.metrics.refused_load.add(if *refusal == Refusal::Overloaded { count } else { 0 });
     }
 
     /// Counts what is refused here.

@@ -3,13 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::burst::Burst;
 use super::{App, encode};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::receipt::Receipt;
+use crate::refusal::Refusal;
 
 /// Answers on their way to the outbox. Without a store none ever waits here.
 pub(crate) struct Answers {
@@ -18,6 +21,19 @@ pub(crate) struct Answers {
     metrics: Arc<Metrics>,
     /// Bounded by [`room`](Self::room), without which nobody reads another request.
     waiting: VecDeque<Waiting>,
+    /// Events that were taken and are not published.
+    pub(crate) burst: Burst,
+    /// The requests for these.
+    taken: Vec<Taken>,
+}
+
+/// A request for an event that was taken.
+struct Taken {
+    /// What its answer has to wait for once it is published.
+    receipt: Option<Arc<Receipt>>,
+    reference: Option<Box<str>>,
+    /// A stop waits for it.
+    _request: TaskTrackerToken,
 }
 
 /// An answer that is not given yet.
@@ -41,6 +57,37 @@ impl Answers {
             requests: app.requests.clone(),
             metrics: Arc::clone(&app.metrics),
             waiting: VecDeque::new(),
+            burst: Burst::default(),
+            taken: Vec::new(),
+        }
+    }
+
+    /// Notes whose event is the last of the burst.
+    pub(crate) fn take(&mut self, receipt: Option<Arc<Receipt>>, reference: Option<&str>) {
+        let (reference, _request) = (reference.map(Into::into), self.requests.token());
+        self.taken.push(Taken { receipt, reference, _request });
+    }
+
+    /// The burst is published.
+    pub(crate) fn published(&mut self) {
+        let mut taken = std::mem::take(&mut self.taken);
+        for Taken { receipt, reference, .. } in taken.drain(..) {
+            match receipt {
+                Some(receipt) => self.push_later(receipt, reference.as_deref(), true),
+                None => self.push(encode::ok(reference.as_deref())),
+            }
+        }
+        // With its memory.
+        self.taken = taken;
+    }
+
+    /// The same of all but so many of its last events.
+    pub(crate) fn not_published(&mut self, left: usize, refusal: &Refusal) {
+        let refused = self.taken.split_off(self.taken.len() - left);
+        self.published();
+        self.metrics.problems.add(left as u64);
+        for Taken { reference, .. } in refused {
+            self.push(encode::problem(reference.as_deref(), refusal));
         }
     }
 
@@ -87,6 +134,22 @@ impl Answers {
         }
     }
 
+    /// Gives those that can be given now.
+    pub(crate) fn give(&mut self) {
+        while !self.is_empty() && self.next().now_or_never().is_some() {}
+    }
+
+    /// Whether the burst should be published before anything else is read: it is as large as it should be, or there is no room for another
+    /// answer behind its own.
+    pub(crate) fn are_due(&self) -> bool {
+        self.burst.is_due() || !self.outbox.has_room_for_answer(self.waiting.len() + self.taken.len())
+    }
+
+    /// Gives the memory of bursts back, of which there is none now.
+    pub(crate) fn rest(&mut self) {
+        (self.burst, self.taken) = (Burst::default(), Vec::new());
+    }
+
     /// Waits until all answers that wait are given.
     pub(crate) async fn all(&mut self) {
         while !self.is_empty() {
@@ -110,12 +173,9 @@ impl Answers {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
-
     use super::*;
     use crate::config::{self, Config};
     use crate::outbox::{Bounds, Entry};
-    use crate::refusal::Refusal;
 
     fn answers(most: usize) -> Answers {
         let bounds = Bounds::new(&config::Outbox { answers: most, ..Config::default().outbox });
@@ -124,6 +184,8 @@ mod tests {
             requests: TaskTracker::new(),
             metrics: Arc::new(Metrics::new(1)),
             waiting: VecDeque::new(),
+            burst: Burst::default(),
+            taken: Vec::new(),
         }
     }
 

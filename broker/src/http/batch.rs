@@ -21,8 +21,18 @@ pub(crate) trait Work {
     /// What the answer calls the elements that were carried out.
     const DONE: &'static str;
 
-    /// Carries an element out.
+    /// Carries an element out, or takes it on until [`finish`](Self::finish).
     async fn element(&mut self, text: &str) -> Result<(), Refusal>;
+
+    /// Whether so much was taken on that it should be carried out.
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    /// Carries out what was taken on. A refusal tells how many of the last elements were not.
+    async fn finish(&mut self) -> Result<(), (usize, Refusal)> {
+        Ok(())
+    }
 
     /// What an element that is too large is answered.
     fn too_large(&self) -> Refusal;
@@ -41,7 +51,16 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Counts an element. A refusal that concerns the broker and not the element ends the batch.
-    fn count(&mut self, app: &App, outcome: Result<(), Refusal>) -> Result<(), Refusal> {
+    async fn count<W: Work>(
+        &mut self,
+        app: &App,
+        work: &mut W,
+        outcome: Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        if outcome.is_err() {
+            // So that what was taken on is always the last that came.
+            self.finish(work).await?;
+        }
         match outcome {
             Ok(()) => self.done += 1,
             Err(
@@ -56,7 +75,16 @@ impl Tally {
             Err(refusal) => self.rejected.push(Rejected { index: self.index, problem: refusal.problem() }),
         }
         self.index += 1;
-        Ok(())
+        if work.is_due() { self.finish(work).await } else { Ok(()) }
+    }
+
+    /// Has carried out what was taken on. Where that fails, it does not count.
+    async fn finish<W: Work>(&mut self, work: &mut W) -> Result<(), Refusal> {
+        work.finish().await.map_err(|(left, refusal)| {
+            self.done -= left as u64;
+            self.index -= left as u64;
+            refusal
+        })
     }
 
     /// Waits until all that was done is safe; counts no more than what is known to be, and says what the batch is answered.
@@ -112,16 +140,21 @@ pub(crate) async fn records<W: Work>(
     while let Some(part) = parts.next().await? {
         let mut at = 0;
         while let Some(framed) = records.next(&part, &mut at) {
-            slice.spend(records.element().len()).await;
+            if slice.spend(records.element().len()) {
+                tally.finish(work).await?;
+                tokio::task::yield_now().await;
+            }
             let outcome = record(framed, records.element(), work).await;
-            tally.count(app, outcome)?;
+            tally.count(app, work, outcome).await?;
         }
+        // The next part may be long in coming.
+        tally.finish(work).await?;
     }
     if let Some(framed) = records.finish() {
         let outcome = record(framed, records.element(), work).await;
-        tally.count(app, outcome)?;
+        tally.count(app, work, outcome).await?;
     }
-    Ok(())
+    tally.finish(work).await
 }
 
 async fn record<W: Work>(framed: Framed, element: &[u8], work: &mut W) -> Result<(), Refusal> {
@@ -135,6 +168,19 @@ async fn record<W: Work>(framed: Framed, element: &[u8], work: &mut W) -> Result
 pub(crate) async fn elements<W: Work>(
     app: &App,
     head: Bytes,
+    parts: Option<&mut Parts>,
+    elements: &mut Elements,
+    work: &mut W,
+    tally: &mut Tally,
+) -> Result<(), Refusal> {
+    let read = read_elements(app, head, parts, elements, work, tally).await;
+    // What came before the end counts, whatever that was.
+    tally.finish(work).await.and(read)
+}
+
+async fn read_elements<W: Work>(
+    app: &App,
+    head: Bytes,
     mut parts: Option<&mut Parts>,
     elements: &mut Elements,
     work: &mut W,
@@ -145,7 +191,10 @@ pub(crate) async fn elements<W: Work>(
     while let Some(bytes) = part {
         let mut at = 0;
         while let Some(framed) = elements.next(&bytes, &mut at)? {
-            slice.spend(elements.element().len()).await;
+            if slice.spend(elements.element().len()) {
+                tally.finish(work).await?;
+                tokio::task::yield_now().await;
+            }
             let outcome = match framed {
                 Framed::TooLarge => Err(work.too_large()),
                 Framed::Element => match body::text(elements.element()) {
@@ -158,8 +207,9 @@ pub(crate) async fn elements<W: Work>(
                 let (line, column) = elements.place(line, column);
                 return Err(Refusal::Malformed { detail, line, column });
             }
-            tally.count(app, outcome)?;
+            tally.count(app, work, outcome).await?;
         }
+        tally.finish(work).await?;
         part = match &mut parts {
             Some(parts) => parts.next().await?,
             None => None,
@@ -180,6 +230,32 @@ mod tests {
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
         let problem: wire::Problem = serde_json::from_slice(&body).unwrap();
         problem.facts.into_iter().collect()
+    }
+
+    /// Work of which the last elements cannot be carried out.
+    struct Refusing(usize);
+
+    impl Work for Refusing {
+        const DONE: &'static str = "done";
+
+        async fn element(&mut self, _: &str) -> Result<(), Refusal> {
+            Ok(())
+        }
+
+        async fn finish(&mut self) -> Result<(), (usize, Refusal)> {
+            Err((self.0, Refusal::Overloaded))
+        }
+
+        fn too_large(&self) -> Refusal {
+            Refusal::Overloaded
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_taken_on_and_not_carried_out_does_not_count() {
+        let mut tally = Tally { done: 7, index: 9, ..Tally::default() };
+        assert_eq!(tally.finish(&mut Refusing(3)).await, Err(Refusal::Overloaded));
+        assert_eq!((tally.done, tally.index), (4, 6));
     }
 
     #[tokio::test]

@@ -12,6 +12,7 @@ use wire::Accepted;
 
 use super::batch::{self, Tally, Work};
 use super::body::{self, Format, Parts};
+use super::burst::Burst;
 use super::path::{EventPath, Permitted};
 use super::{App, error};
 use crate::admission::{Flow, Pass, Publisher};
@@ -72,6 +73,7 @@ pub(crate) async fn publish(
     let context = TraceContext::of_headers(&headers);
     let mut work = Publish {
         app: &app,
+        burst: &mut Burst::default(),
         publisher: &app.admission.publisher(&permit, &flow),
         behalf: permit.behalf(),
         scopes: permit.scopes,
@@ -99,6 +101,8 @@ pub(crate) async fn publish(
 /// Publishing of events, whichever way they come.
 pub(crate) struct Publish<'a> {
     pub(crate) app: &'a App,
+    /// Events that were taken and are not published.
+    pub(crate) burst: &'a mut Burst,
     pub(crate) publisher: &'a Publisher,
     /// Whose the events are.
     pub(crate) behalf: Behalf<'a>,
@@ -119,7 +123,17 @@ impl Work for Publish<'_> {
     const DONE: &'static str = "accepted";
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
-        self.event(text, |app| app.features.parse(self.behalf, text)).await
+        let behalf = self.behalf;
+        self.event(text, |app| app.features.parse(behalf, text)).await
+    }
+
+    fn is_due(&self) -> bool {
+        self.burst.is_due()
+    }
+
+    async fn finish(&mut self) -> Result<(), (usize, Refusal)> {
+        let published = self.burst.publish(self.app, self.over).await;
+        published.map_err(|refusal| (self.burst.refuse(self.app, self.over, &refusal), refusal))
     }
 
     fn too_large(&self) -> Refusal {
@@ -129,38 +143,34 @@ impl Work for Publish<'_> {
 }
 
 impl Publish<'_> {
+    /// Takes an event, which is published with the burst.
     async fn event(
-        &self,
+        &mut self,
         text: &str,
         parse: impl FnOnce(&App) -> Result<Published, Refusal>,
     ) -> Result<(), Refusal> {
-        let app = self.app;
         let started = Instant::now();
-        let carried = Telemetry::carried(app.telemetry.as_ref(), self.context);
-        let trace = carried.as_ref().and_then(|carried| carried.trace().cloned());
-        let outcome = match self.admit(started, text, parse).await {
+        let carried = Telemetry::carried(self.app.telemetry.as_ref(), self.context);
+        match self.admit(started, text, parse).await {
             Ok((mut published, pass)) => {
                 published.carry(carried);
-                let is_alarm = published.body.is_alarm;
-                let outcome = app.admission.publish(published, pass, self.receipt).await;
-                app.metrics.alarms.add(u64::from(is_alarm && outcome.is_ok()));
-                outcome
+                self.burst.add(published, pass, self.receipt, started);
+                Ok(())
             }
-            Err(refusal) => Err(refusal),
-        };
-        match &outcome {
-            Ok(()) => app.metrics.events.add(1),
-            Err(_) => app.metrics.events_rejected.add(1),
+            Err(refusal) => {
+                self.app.metrics.events_rejected.add(1);
+                let refused = Err(refusal);
+                if let Some(trace) = carried.as_ref().and_then(|carried| carried.trace()) {
+                    trace.published(started, self.over, &refused);
+                }
+                refused
+            }
         }
-        if let Some(trace) = trace {
-            trace.published(started, self.over, &outcome);
-        }
-        outcome
     }
 
     /// Reads an event that may be published. One that cannot be an alarm is not read before it is known that it is admitted.
     async fn admit(
-        &self,
+        &mut self,
         started: Instant,
         text: &str,
         parse: impl FnOnce(&App) -> Result<Published, Refusal>,
@@ -173,7 +183,7 @@ impl Publish<'_> {
         }
         let parsing = Instant::now();
         let published = parse(self.app)?;
-        self.app.metrics.ingest.record(parsing.elapsed());
+        self.app.metrics.ingest.record(published.body.received.saturating_duration_since(parsing));
         if published.body.is_alarm {
             self.scopes.require(Scope::Alarm)?;
             pass = Some(self.app.admission.alarm(self.publisher, started));
@@ -183,10 +193,13 @@ impl Publish<'_> {
         Ok((published, pass))
     }
 
-    async fn admit_ordinary(&self, now: Instant) -> Result<Option<Arc<Pass>>, Refusal> {
+    async fn admit_ordinary(&mut self, now: Instant) -> Result<Option<Arc<Pass>>, Refusal> {
         let admission = &self.app.admission;
         if self.is_batch {
-            admission.event_of_batch(self.publisher).await
+            let publisher = self.publisher;
+            admission
+                .event_of_batch(publisher, now, async || self.burst.publish(self.app, self.over).await)
+                .await
         } else {
             admission.event(self.publisher, now)
         }
@@ -216,6 +229,7 @@ async fn json(
             let behalf = work.behalf;
             work.is_batch = false;
             work.event(text, |app| app.features.parse_members(behalf, text, members)).await?;
+            work.finish().await.map_err(|(_, refusal)| refusal)?;
             tally.done += 1;
             Ok(())
         }

@@ -116,6 +116,7 @@ async fn converse(text: &str) {
             break;
         }
     }
+    asker.publish_taken(&mut answers).await;
     answers.all().await;
     app.shards.stop().await;
     threads.into_iter().for_each(|thread| drop(thread.join().expect("the shard's thread does not panic")));

@@ -3,6 +3,7 @@
 mod answers;
 mod batch;
 pub(crate) mod body;
+mod burst;
 mod clients;
 mod connection;
 mod crumbs;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::answers::Answers;
 use super::batch::Work as _;
 use super::body::Bound;
+use super::burst::Burst;
 use super::events::Publish;
 use super::{App, encode, positions};
 use crate::admission::Publisher;
@@ -17,6 +18,9 @@ use crate::refusal::Refusal;
 use crate::shard::Command;
 use crate::telemetry::TraceContext;
 use crate::tenant;
+
+/// What spans call a WebSocket.
+const OVER: &str = "websocket";
 
 /// Bytes of a `ref`.
 const REFERENCE_BYTES: usize = 256;
@@ -35,11 +39,13 @@ impl Asker {
     pub(crate) async fn frame(&self, text: &str, answers: &mut Answers) -> bool {
         let mut reference = None;
         match self.carry_out(text, &mut reference, answers).await {
+            Ok(Answer::Taken { receipt }) => answers.take(receipt, reference),
             Ok(Answer::Ok) => answers.push(encode::ok(reference)),
             Ok(Answer::Pong) => answers.push(r#"{"op":"pong"}"#),
             Ok(Answer::Silence) => {}
             Ok(Answer::Later { receipt, is_wanted }) => answers.push_later(receipt, reference, is_wanted),
             Err(refusal) => {
+                self.publish_taken(answers).await;
                 self.app.metrics.problems.add(1);
                 answers.push(encode::problem(reference, &refusal));
                 // That there is too much to do is no fault of the frame.
@@ -47,6 +53,17 @@ impl Asker {
             }
         }
         true
+    }
+
+    /// Publishes the events that were taken, and answers them.
+    pub(crate) async fn publish_taken(&self, answers: &mut Answers) {
+        match answers.burst.publish(&self.app, OVER).await {
+            Ok(()) => answers.published(),
+            Err(refusal) => {
+                let left = answers.burst.refuse(&self.app, OVER, &refusal);
+                answers.not_published(left, &refusal);
+            }
+        }
     }
 
     async fn carry_out<'a>(
@@ -62,6 +79,10 @@ impl Asker {
         members.take("ref");
         let Some(op) = members.take("op") else { return Err(Refusal::invalid("/op", "must say what to do")) };
         self.app.refuse_when_stopping()?;
+        if op != "\"publish\"" {
+            // What was sent before has its effect before.
+            self.publish_taken(answers).await;
+        }
         match op {
             "\"subscribe\"" => {
                 Bound::of_subscription(&self.app).check(text)?;
@@ -74,7 +95,7 @@ impl Asker {
             }
             "\"publish\"" => {
                 self.permit.require(Scope::Publish)?;
-                self.publish(members).await
+                self.publish(members, &mut answers.burst).await
             }
             "\"ack\"" => self.acknowledge(members).await,
             "\"auth\"" => self.renew(members),
@@ -156,13 +177,14 @@ impl Asker {
         })
     }
 
-    async fn publish(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
+    async fn publish(&self, mut members: Members<'_>, burst: &mut Burst) -> Result<Answer, Refusal> {
         let event = members.take("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
         let receipt = self.app.shards.receipt();
         // The connection itself ends with its token.
         let context = TraceContext::of_frame(&mut members);
         let mut work = Publish {
             app: &self.app,
+            burst,
             publisher: &self.publisher,
             behalf: self.permit.behalf(),
             scopes: self.permit.scopes(),
@@ -170,10 +192,10 @@ impl Asker {
             is_batch: false,
             receipt: receipt.as_ref(),
             context: context.as_ref(),
-            over: "websocket",
+            over: OVER,
         };
         work.element(event).await.map_err(|refusal| refusal.below("/event"))?;
-        Ok(receipt.map_or(Answer::Ok, |receipt| Answer::Later { receipt, is_wanted: true }))
+        Ok(Answer::Taken { receipt })
     }
 
     /// Goes on by another token.
@@ -200,6 +222,10 @@ impl Asker {
 /// How a request that was carried out is answered.
 enum Answer {
     Ok,
+    /// When the burst is published that it is part of now, and safe where there is something to wait for.
+    Taken {
+        receipt: Option<Arc<Receipt>>,
+    },
     Pong,
     Silence,
     /// When it is safe; `ok` only where that is wanted.
@@ -289,6 +315,7 @@ mod tests {
                 expected.push(format!(r#"{{"op":"{answer}","ref":{reference}"#));
             }
         }
+        asker.publish_taken(&mut answers).await;
         answers.all().await;
         let mut batch = Vec::new();
         asker.outbox.next_batch(&mut batch, usize::MAX).await;

@@ -18,14 +18,10 @@ impl Default for Slice {
 }
 
 impl Slice {
-    /// Counts a request, and lets others go first where the slice is used up.
-    pub(super) async fn spend(&mut self, bytes: usize) {
-        match self.0.checked_sub(bytes.max(LEAST_BYTES)) {
-            Some(left) => self.0 = left,
-            None => {
-                *self = Self::default();
-                tokio::task::yield_now().await;
-            }
-        }
+    /// Counts a request, and says whether others should go before it: the slice is used up, and another one begins.
+    pub(super) fn spend(&mut self, bytes: usize) -> bool {
+        let left = self.0.checked_sub(bytes.max(LEAST_BYTES));
+        self.0 = left.unwrap_or(BYTES);
+        left.is_none()
     }
 }

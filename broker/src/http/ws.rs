@@ -1,7 +1,9 @@
 //! WebSockets: one task each, which reads requests and writes what waits.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::Extension;
@@ -184,7 +186,9 @@ type Refused = (u16, &'static str);
 
 async fn read(stream: &mut SplitStream<WebSocket>, asker: &Asker) -> Read {
     let mut answers = Answers::new(&asker.app, &asker.outbox);
-    match read_requests(stream, asker, &mut answers).await {
+    let ended = read_requests(stream, asker, &mut answers).await;
+    asker.publish_taken(&mut answers).await;
+    match ended {
         None => Read::Gone,
         Some((code, reason)) => {
             // Who asked something in order before is answered that.
@@ -205,8 +209,20 @@ async fn read_requests(
     let mut slice = Slice::default();
     let mut problems_in_a_row = 0;
     loop {
-        answers.room().await;
-        let message = match next(stream, answers).await? {
+        answers.give();
+        if answers.are_due() {
+            asker.publish_taken(answers).await;
+            answers.room().await;
+        }
+        let message = match at_hand(stream).await {
+            Some(message) => message,
+            None => {
+                asker.publish_taken(answers).await;
+                answers.rest();
+                next(stream, answers).await
+            }
+        };
+        let message = match message? {
             Ok(message) => message,
             Err(error) => return refused_for(error),
         };
@@ -217,7 +233,10 @@ async fn read_requests(
         }
         match message {
             Message::Text(text) => {
-                slice.spend(text.len()).await;
+                if slice.spend(text.len()) {
+                    asker.publish_taken(answers).await;
+                    tokio::task::yield_now().await;
+                }
                 let token = app.requests.token();
                 let in_order = asker.frame(text.as_str(), answers).await;
                 drop(token);
@@ -232,6 +251,15 @@ async fn read_requests(
             Message::Close(_) => return None,
         }
     }
+}
+
+/// The next message, if it is there already.
+async fn at_hand(stream: &mut SplitStream<WebSocket>) -> Option<Option<Result<Message, axum::Error>>> {
+    poll_fn(|ctx| match stream.poll_next_unpin(ctx) {
+        Poll::Ready(message) => Poll::Ready(Some(message)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// The next message. Until it comes, answers that wait are given.

@@ -406,15 +406,15 @@ impl Outbox {
     /// Waits until there is room for another answer behind so many that are not here yet: who does not read answers is
     /// not read from.
     pub(crate) async fn room_for_answer(&self, coming: usize) {
-        loop {
-            {
-                let state = self.state();
-                if state.answers_count + coming < self.bounds.answers || state.close.is_some() {
-                    return;
-                }
-            }
+        while !self.has_room_for_answer(coming) {
             self.answered.notified().await;
         }
+    }
+
+    /// Whether there is.
+    pub(crate) fn has_room_for_answer(&self, coming: usize) -> bool {
+        let state = self.state();
+        state.answers_count + coming < self.bounds.answers || state.close.is_some()
     }
 
     /// Wakes the writer.

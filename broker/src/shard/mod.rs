@@ -117,6 +117,15 @@ pub(crate) enum Command {
     Stop,
 }
 
+/// An event that was taken and comes before the engines.
+pub(crate) struct Coming {
+    pub(crate) event: Published,
+    /// Dropped when the last shard has dealt the event out.
+    pub(crate) pass: Option<Arc<Pass>>,
+    /// Every shard then has something to settle of it, where there is one.
+    pub(crate) receipt: Option<Arc<Receipt>>,
+}
+
 /// Handle to all shards; a clone bumps reference counts only.
 #[derive(Clone)]
 pub(crate) struct Shards {
@@ -277,32 +286,26 @@ impl Shards {
         index_of(&self.hash, client, self.senders.len())
     }
 
-    /// Puts an event into every queue, or into none: room is found everywhere first. Every shard then has something to
-    /// settle of the receipt, where there is one. The pass is dropped when the last of them has dealt the event out.
-    pub(crate) async fn publish(
-        &self,
-        event: Published,
-        pass: Option<Arc<Pass>>,
-        receipt: Option<&Arc<Receipt>>,
-    ) -> Result<(), Refusal> {
+    /// Puts events into every queue, as many at a time as a queue holds, each time all of them or none: room is found everywhere first.
+    /// What is left in `events` was refused.
+    pub(crate) async fn publish(&self, events: &mut Vec<Coming>) -> Result<(), Refusal> {
         self.health.check()?;
-        let event = Arc::new(event);
-        let is_alarm = event.body.is_alarm;
-        let ticket = || receipt.map(Receipt::ticket);
-        if let [only] = &*self.senders {
-            let room = room(only, self.wait).await?;
-            self.loads[0].coming(is_alarm);
-            room.send(Command::Match { event, pass, ticket: ticket() });
-            return Ok(());
-        }
-        let mut permits = Vec::with_capacity(self.senders.len());
-        for sender in self.senders.iter() {
-            permits.push(room(sender, self.wait).await?);
-        }
-        let _order = event.live.is_some().then(|| self.order());
-        for (permit, load) in permits.into_iter().zip(&*self.loads) {
-            load.coming(is_alarm);
-            permit.send(Command::Match { event: Arc::clone(&event), pass: pass.clone(), ticket: ticket() });
+        while !events.is_empty() {
+            let count = events.len().min(self.senders[0].max_capacity());
+            let mut permits = Vec::with_capacity(self.senders.len());
+            for sender in self.senders.iter() {
+                permits.push(room_for(sender, count, self.wait).await?);
+            }
+            let _order =
+                events[..count].iter().any(|coming| coming.event.live.is_some()).then(|| self.order());
+            for Coming { event, pass, receipt } in events.drain(..count) {
+                let event = Arc::new(event);
+                for (permit, load) in permits.iter_mut().filter_map(Iterator::next).zip(&*self.loads) {
+                    load.coming(event.body.is_alarm);
+                    let ticket = receipt.as_ref().map(Receipt::ticket);
+                    permit.send(Command::Match { event: Arc::clone(&event), pass: pass.clone(), ticket });
+                }
+            }
         }
         Ok(())
     }
@@ -477,6 +480,24 @@ async fn room(sender: &mpsc::Sender<Command>, wait: Duration) -> Result<mpsc::Pe
     }
     match tokio::time::timeout(wait, sender.reserve()).await {
         Ok(Ok(permit)) => Ok(permit),
+        Ok(Err(_)) => Err(Refusal::Stopping),
+        Err(_) => Err(Refusal::Overloaded),
+    }
+}
+
+/// The same for several, no more than a queue holds.
+async fn room_for(
+    sender: &mpsc::Sender<Command>,
+    count: usize,
+    wait: Duration,
+) -> Result<mpsc::PermitIterator<'_, Command>, Refusal> {
+    match sender.try_reserve_many(count) {
+        Ok(permits) => return Ok(permits),
+        Err(mpsc::error::TrySendError::Closed(())) => return Err(Refusal::Stopping),
+        Err(mpsc::error::TrySendError::Full(())) => {}
+    }
+    match tokio::time::timeout(wait, sender.reserve_many(count)).await {
+        Ok(Ok(permits)) => Ok(permits),
         Ok(Err(_)) => Err(Refusal::Stopping),
         Err(_) => Err(Refusal::Overloaded),
     }

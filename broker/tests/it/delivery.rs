@@ -37,6 +37,47 @@ async fn all_readers_of_a_client_get_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_together_takes_effect_in_its_order_however_short_the_queues() {
+    let program = Serve::new().args(&["--shards", "2"]).config("queue.commands = 5").start().await;
+    let http = program.http();
+    let mut car = program.ws("car").await;
+    let follows = json!({"filters": [{"area": {"radius_m": 1_000}}]});
+    car.subscribe("s", follows).await;
+    // Frames that are there all at once: the client hops to and fro, and of the events after each hop it is to get one in two.
+    let mut told = Vec::new();
+    for hop in 0..60 {
+        let here = [9.0 + f64::from(hop % 2), 45.0];
+        told.push(json!({"op": "move", "ref": format!("m{hop}"), "coordinates": here}));
+        for at in 0..2 {
+            let event = feature(&format!("e{hop}-{at}"), [9.0 + f64::from(at), 45.0], json!({}));
+            told.push(json!({"op": "publish", "ref": format!("p{hop}-{at}"), "event": event}));
+        }
+        told.push(json!({"op": "publish", "ref": format!("x{hop}"), "event": {}}));
+    }
+    for frame in &told {
+        car.send(frame).await;
+    }
+    let (mut answers, mut events) = (Vec::new(), Vec::new());
+    while answers.len() < told.len() || events.len() < 60 {
+        let frame = car.next().await;
+        match frame["op"].as_str() {
+            Some("event") => events.push(frame["event"]["id"].clone()),
+            op => answers.push((op == Some("ok"), frame["ref"].clone())),
+        }
+    }
+    let is_right = |frame: &Value| frame["event"] != json!({});
+    assert_eq!(answers, told.iter().map(|frame| (is_right(frame), frame["ref"].clone())).collect::<Vec<_>>());
+    assert_eq!(events, (0..60).map(|hop| json!(format!("e{hop}-{}", hop % 2))).collect::<Vec<_>>());
+
+    car.ok(json!({"op": "move", "coordinates": [9.0, 45.0]})).await;
+    publish(&http, 0..300).await;
+    for idx in 0..300 {
+        assert_eq!(car.event().await["event"]["id"], format!("e{idx}"));
+    }
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_reconnects_is_told_what_it_missed() {
     let program = Serve::new().args(&["--shards", "2"]).start().await;
     let http = program.http();

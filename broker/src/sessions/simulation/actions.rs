@@ -14,7 +14,7 @@ use crate::ingest::subscription::Prepared;
 use crate::outbox::{Bounds, Outbox};
 use crate::receipt::Receipt;
 use crate::sessions::Resume;
-use crate::shard::Command;
+use crate::shard::{Coming, Command};
 
 /// Bytes that a quick reader takes at once.
 const ALL: usize = 1 << 20;
@@ -75,7 +75,8 @@ impl Simulation {
         let shards = self.broker().shards.clone();
         let future = Box::pin(async move {
             let receipt: Option<Arc<Receipt>> = shards.receipt();
-            shards.publish(published, None, receipt.as_ref()).await?;
+            let mut events = vec![Coming { event: published, pass: None, receipt: receipt.clone() }];
+            shards.publish(&mut events).await?;
             if let Some(receipt) = receipt {
                 receipt.settled().await?;
             }

@@ -1,0 +1,75 @@
+//! Events that were taken one by one and go before the engines together: a thread that is woken for each of them spends more on that
+//! than on matching.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::App;
+use crate::admission::Pass;
+use crate::ingest::feature::Published;
+use crate::receipt::Receipt;
+use crate::refusal::Refusal;
+use crate::shard::Coming;
+use crate::telemetry::Trace;
+
+/// Events of a burst. Twice as many save next to nothing more.
+const EVENTS: usize = 64;
+
+/// Events on their way before the engines. They stay here no longer than something else is there to be read.
+#[derive(Default)]
+pub(crate) struct Burst {
+    events: Vec<Coming>,
+    alarms: u64,
+    /// Where spans are recorded of them, with when each came.
+    traces: Vec<(Arc<Trace>, Instant)>,
+}
+
+impl Burst {
+    /// Adds an event that was taken at some time.
+    pub(crate) fn add(
+        &mut self,
+        event: Published,
+        pass: Option<Arc<Pass>>,
+        receipt: Option<&Arc<Receipt>>,
+        taken: Instant,
+    ) {
+        self.alarms += u64::from(event.body.is_alarm);
+        self.traces.extend(event.body.trace().map(|trace| (Arc::clone(trace), taken)));
+        self.events.push(Coming { event, pass, receipt: receipt.cloned() });
+    }
+
+    /// Whether it should go. An alarm does not wait for company.
+    pub(crate) fn is_due(&self) -> bool {
+        self.alarms > 0 || self.events.len() >= EVENTS
+    }
+
+    /// Puts what came over something before the engines. After a refusal it is still here.
+    pub(crate) async fn publish(&mut self, app: &App, over: &'static str) -> Result<(), Refusal> {
+        if self.events.is_empty() {
+            return Ok(());
+        }
+        let before = self.events.len();
+        let published = app.shards.publish(&mut self.events).await;
+        app.metrics.events.add((before - self.events.len()) as u64);
+        published?;
+        app.metrics.alarms.add(std::mem::take(&mut self.alarms));
+        self.traced(over, &Ok(()));
+        Ok(())
+    }
+
+    /// Gives up what could not be published, and says how many events that were.
+    pub(crate) fn refuse(&mut self, app: &App, over: &'static str, refusal: &Refusal) -> usize {
+        let left = self.events.drain(..).count();
+        app.admission.refused_late(refusal, left as u64);
+        app.metrics.events_rejected.add(left as u64);
+        self.alarms = 0;
+        self.traced(over, &Err(refusal.clone()));
+        left
+    }
+
+    fn traced(&mut self, over: &'static str, outcome: &Result<(), Refusal>) {
+        for (trace, taken) in self.traces.drain(..) {
+            trace.published(taken, over, outcome);
+        }
+    }
+}
