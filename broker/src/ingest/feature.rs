@@ -1,7 +1,7 @@
 //! Events: GeoJSON Features with a point.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -140,7 +140,7 @@ pub(crate) struct FeatureReader {
     lives: LifeReader,
     zones: Arc<Zones>,
     /// Begins the ids that this broker makes, so that two runs make different ones.
-    id_prefix: u64,
+    id_prefix: Box<str>,
     next_id: AtomicU64,
 }
 
@@ -158,7 +158,7 @@ impl FeatureReader {
             event_bytes: limits.event_bytes,
             lives: LifeReader::new(limits),
             zones: Arc::default(),
-            id_prefix: seed,
+            id_prefix: format!("n{:012x}-", seed & 0xffff_ffff_ffff).into(),
             next_id: AtomicU64::new(0),
         }
     }
@@ -211,15 +211,16 @@ impl FeatureReader {
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
         let Read { event, life, id, has_time, is_alarm } = self.read(behalf, &mut members)?;
-        let id = id.map_or_else(|| Id::Made(self.made_id(behalf)), Id::Told);
-        let object = match (&life, &id) {
-            (Some(Life { key: Some(key), .. }), _) => ObjectHash::new(Some(key), ""),
-            (_, Id::Told(id)) => ObjectHash::new(None, id),
-            (_, Id::Made(id)) => ObjectHash::new(None, &id.to_string()),
+        let made = if id.is_none() { Some(self.made_id(behalf)) } else { None };
+        let id = id.as_deref().or(made.as_deref()).unwrap_or_default();
+        let object = match &life {
+            Some(Life { key: Some(key), .. }) => ObjectHash::new(Some(key), ""),
+            _ => ObjectHash::new(None, id),
         };
         // Last of what can fail, so that nothing that is refused takes a place.
-        let live = life.map(|life| self.lives.begin(life, behalf, &id.to_string())).transpose()?;
-        let body = Body { is_alarm, ..Body::new(complete(text, &id, has_time), clock::now(), object) };
+        let live = life.map(|life| self.lives.begin(life, behalf, id)).transpose()?;
+        let text = complete(text, made.as_deref(), has_time);
+        let body = Body { is_alarm, ..Body::new(text, clock::now(), object) };
         Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
     }
 
@@ -283,12 +284,15 @@ impl FeatureReader {
     }
 
     /// Where there are tenants the numbers are drawn, for a count would tell each how much others publish.
-    fn made_id(&self, behalf: Behalf<'_>) -> MadeId {
-        let number = match behalf.tenant {
+    fn made_id(&self, behalf: Behalf<'_>) -> String {
+        let number: u64 = match behalf.tenant {
             Some(_) => rand::random(),
             None => self.next_id.fetch_add(1, Ordering::Relaxed),
         };
-        MadeId { prefix: self.id_prefix, number }
+        let mut id = String::with_capacity(MADE_ID_BYTES);
+        id.push_str(&self.id_prefix);
+        write!(id, "{number:x}").expect("a text grows");
+        id
     }
 
     fn geometry(&self, members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Option<Position> {
@@ -334,50 +338,21 @@ impl FeatureReader {
     }
 }
 
-/// An event's id.
-enum Id<'a> {
-    /// The publisher's.
-    Told(Cow<'a, str>),
-    /// This broker's.
-    Made(MadeId),
-}
+/// Bytes of an id that the broker makes, at most.
+const MADE_ID_BYTES: usize = 30;
+/// Bytes of the members `id` and `time`, the first without what it says.
+const ID_BYTES: usize = ",'id':''".len();
+const TIME_BYTES: usize = ",'time':'2026-03-01T07:30:00.000Z'".len();
 
-/// An id of an event that came without one.
-#[derive(Clone, Copy)]
-struct MadeId {
-    prefix: u64,
-    number: u64,
-}
-
-impl fmt::Display for MadeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "n{:012x}-{:x}", self.prefix & 0xffff_ffff_ffff, self.number)
-    }
-}
-
-impl fmt::Display for Id<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Told(id) => f.write_str(id),
-            Self::Made(id) => id.fmt(f),
-        }
-    }
-}
-
-/// Bytes of an id and a time that the broker adds: 38 and 34 at most.
-const ADDED_BYTES: usize = 72;
-
-/// The Feature on one line, with what it lacks.
-fn complete(text: &str, id: &Id<'_>, has_time: bool) -> Box<str> {
+/// The Feature on one line, with what it lacks: an id where one was made, and the time.
+fn complete(text: &str, made: Option<&str>, has_time: bool) -> Box<str> {
     let text = text.trim_matches([' ', '\t', '\n', '\r']);
-    let made = match id {
-        Id::Told(_) => None,
-        Id::Made(made) => Some(made),
-    };
     let is_complete = made.is_none() && has_time;
-    let mut body = String::with_capacity(text.len() + if is_complete { 0 } else { ADDED_BYTES });
+    // To the byte: what is left over would cost another allocation.
+    let added_bytes = made.map_or(0, |made| ID_BYTES + made.len()) + if has_time { 0 } else { TIME_BYTES };
+    let mut body = String::with_capacity(text.len() + added_bytes);
     // A frame is one line, and so is the data of a server-sent event.
-    if text.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
+    if text.as_bytes().contains(&b'\n') || text.as_bytes().contains(&b'\r') {
         push_without_space(&mut body, text);
     } else {
         body.push_str(text);
@@ -387,11 +362,14 @@ fn complete(text: &str, id: &Id<'_>, has_time: bool) -> Box<str> {
     }
     body.pop();
     if let Some(made) = made {
-        write!(body, ",\"id\":\"{made}\"").expect("a text grows");
+        body.push_str(",\"id\":\"");
+        body.push_str(made);
+        body.push('"');
     }
     if !has_time {
-        let now = jiff::Timestamp::now();
-        write!(body, ",\"time\":\"{now:.3}\"").expect("a text grows");
+        body.push_str(",\"time\":\"");
+        clock::push_time(&mut body);
+        body.push('"');
     }
     body.push('}');
     body.into_boxed_str()
