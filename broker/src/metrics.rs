@@ -1,10 +1,12 @@
 //! Figures: counted once, shown as Prometheus text and as `/v1/stats`.
 
+mod histogram;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
+use metrics::{Counter, Gauge, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use crate::admission::Admission;
@@ -13,6 +15,7 @@ use crate::engines::Report;
 use crate::outbox::Reason;
 use crate::sessions::KeptTotal;
 use crate::store::Figures;
+pub(crate) use histogram::Histogram;
 
 /// Everything that the broker counts. Each broker has its own, so that several in one process do not mix.
 pub(crate) struct Metrics {
@@ -139,13 +142,13 @@ impl Drop for Raised {
 }
 
 /// Upper ends of the buckets of times, in seconds: from a microsecond to ten seconds.
-const SECONDS_BUCKETS: [f64; 22] = [
+static SECONDS_BUCKETS: [f64; 22] = [
     1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5,
     1.0, 2.0, 5.0, 10.0,
 ];
 
 /// Upper ends of the buckets of batch sizes.
-const BATCH_BUCKETS: [f64; 14] =
+static BATCH_BUCKETS: [f64; 14] =
     [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 4_096.0, 16_384.0, 65_536.0];
 
 impl Metrics {
@@ -153,14 +156,12 @@ impl Metrics {
         let recorder = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS_BUCKETS)
             .and_then(|builder| {
-                builder.set_buckets_for_metric(Matcher::Suffix("_batch_events".to_owned()), &BATCH_BUCKETS)
-            })
-            .and_then(|builder| {
                 builder.set_buckets_for_metric(Matcher::Suffix("_batches".to_owned()), &BATCH_BUCKETS)
             })
             .expect("there are buckets")
             .build_recorder();
         let names = Names(&recorder);
+        let times = |name, text| Histogram::new(name, text, &SECONDS_BUCKETS);
         let dropped = "Deliveries lost, by cause.";
         let refused = "Events and moves that were not admitted, by cause: more load than can be done in time, or a rate.";
         let cut_off = "Connections that the broker ended, by cause.";
@@ -272,11 +273,17 @@ impl Metrics {
             spans_refused: names.tally("nearcast_spans_lost_total", spans_lost, &[("cause", "collector")]),
             live_objects: names.gauge("nearcast_live_objects", "Live objects.", NO_LABELS),
             queue_depths: (0..shards_count).map(depth).collect(),
-            ingest: names.seconds("nearcast_ingest_seconds", "Reading and checking an event."),
-            queue_wait: names
-                .seconds("nearcast_queue_seconds", "From an event being read to its batch being matched."),
-            match_batch: names.seconds("nearcast_match_seconds", "Matching and dealing out a batch."),
-            batch_events: names.histogram("nearcast_batch_events", "Events matched in a batch."),
+            ingest: times("nearcast_ingest_seconds", "Reading and checking an event."),
+            queue_wait: times(
+                "nearcast_queue_seconds",
+                "From an event being read to its batch being matched.",
+            ),
+            match_batch: times("nearcast_match_seconds", "Matching and dealing out a batch."),
+            batch_events: Histogram::new(
+                "nearcast_batch_events",
+                "Events matched in a batch.",
+                &BATCH_BUCKETS,
+            ),
             devices_in_use: names.gauge("nearcast_gpu_in_use", "Engines that use a GPU.", NO_LABELS),
             devices_lost: names.counter(
                 "nearcast_gpu_failures_total",
@@ -288,12 +295,12 @@ impl Metrics {
                 "Events matched on a GPU; each engine counts its own.",
                 NO_LABELS,
             ),
-            writer_wait: names.seconds(
+            writer_wait: times(
                 "nearcast_writer_wait_seconds",
                 "From a connection's writer being woken to its turn.",
             ),
-            write: names.seconds("nearcast_write_seconds", "Writing what waits for a connection."),
-            publish_to_write: names.seconds(
+            write: times("nearcast_write_seconds", "Writing what waits for a connection."),
+            publish_to_write: times(
                 "nearcast_publish_to_write_seconds",
                 "From an event being read to its being written.",
             ),
@@ -337,7 +344,15 @@ impl Metrics {
 
     /// All figures as Prometheus text.
     pub(crate) fn render(&self) -> String {
-        self.handle.render()
+        let mut text = self.handle.render();
+        let Self {
+            ingest, queue_wait, match_batch, batch_events, writer_wait, write, publish_to_write, ..
+        } = self;
+        for histogram in [ingest, queue_wait, match_batch, batch_events, writer_wait, write, publish_to_write]
+        {
+            histogram.render(&mut text);
+        }
+        text
     }
 
     /// Folds what the histograms gathered; without it they grow until somebody looks.
@@ -393,12 +408,12 @@ impl Names<'_> {
         Mark { gauge: self.gauge(name, text, NO_LABELS), value: AtomicU64::new(0) }
     }
 
-    fn seconds(&self, name: &'static str, text: &'static str) -> Histogram {
+    fn seconds(&self, name: &'static str, text: &'static str) -> metrics::Histogram {
         self.0.describe_histogram(KeyName::from_const_str(name), Some(Unit::Seconds), text.into());
         self.0.register_histogram(&Self::key(name, NO_LABELS), &METADATA)
     }
 
-    fn histogram(&self, name: &'static str, text: &'static str) -> Histogram {
+    fn histogram(&self, name: &'static str, text: &'static str) -> metrics::Histogram {
         self.0.describe_histogram(KeyName::from_const_str(name), None, text.into());
         self.0.register_histogram(&Self::key(name, NO_LABELS), &METADATA)
     }
