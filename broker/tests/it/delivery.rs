@@ -244,8 +244,8 @@ async fn a_large_batch_takes_little_memory() {
     assert!(head.starts_with("HTTP/1.1 202"), "{head}");
     let stats = http.get("/v1/stats").await.expect(200).json();
     assert_eq!(stats["events"], EVENTS_COUNT + 100, "{stats}");
-    // 33 MB have gone through.
-    assert!(most - before < 16 << 20, "the broker has grown by {} MiB", (most - before) >> 20);
+    // 33 MB have gone through, each of them twice: as text and as attributes. A full queue holds 19 MB of that.
+    assert!(most - before < 24 << 20, "the broker has grown by {} MiB", (most - before) >> 20);
     program.assert_healthy();
     program.finish().await;
 }
