@@ -57,7 +57,7 @@ pub struct Settings {
     /// What matches [server.engine]
     #[arg(long)]
     pub engine: Option<EngineName>,
-    /// Engine threads, 0 for one per core or a single one for all GPUs [server.shards]
+    /// Engine threads, 0 for one for two cores or a single one for all GPUs [server.shards]
     #[arg(long, value_name = "N")]
     pub shards: Option<u64>,
     /// Folder for what outlives the broker [store.data]

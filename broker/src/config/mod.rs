@@ -446,11 +446,11 @@ impl Config {
         self.auth.mode == AuthMode::Jwt
     }
 
-    /// How many engine threads on the CPU: as set, or one per core. Devices need one thread for all of them.
+    /// How many engine threads on the CPU: as set, or one for two cores. Devices need one thread for all of them.
     #[must_use]
     pub fn shards_count(&self) -> usize {
         match self.server.shards {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2)),
             count => count,
         }
     }
