@@ -104,7 +104,7 @@ struct CapacityArguments {
     scenario: ScenarioArguments,
     #[command(flatten)]
     out: Out,
-    /// The 99th percentile of publish to delivery that is to be kept, in milliseconds.
+    /// The 99th percentile that is to be kept, of publish to delivery and of publish to accepted, in milliseconds.
     #[arg(long, default_value_t = 10.0, value_name = "MS")]
     p99_ms: f64,
     /// The first rate that is tried, in events a second.
@@ -298,6 +298,10 @@ fn find_capacity(arguments: &CapacityArguments) -> anyhow::Result<ExitCode> {
     }
     ensure!((0.01..=10.0).contains(&arguments.within), "--within has to be from 0.01 to 10");
     let scenario = arguments.scenario.load(&[])?;
+    ensure!(
+        scenario.replay.is_none(),
+        "a recording has the rate that it has: replay.speed and replay.copies are what it can be varied by"
+    );
     let plan = scenario.plan()?;
     let mut stage = arguments.scenario.stage(&scenario, &*plan)?;
     #[expect(

@@ -81,8 +81,8 @@ pub struct HeardJournal {
     pub moves: Vec<(u32, u64, Nanos)>,
     /// Clients whose wishes were in force again, and when.
     pub returns: Vec<(u32, Nanos)>,
-    /// Clients that were told of a loss.
-    pub lossy: Vec<u32>,
+    /// Clients that were told of a loss, and of how many deliveries.
+    pub lossy: Vec<(u32, u64)>,
 }
 
 impl Heard {
@@ -125,7 +125,7 @@ impl Heard {
     }
 }
 
-fn count(counts: &mut BTreeMap<String, u64>, what: &str) {
+pub(super) fn count(counts: &mut BTreeMap<String, u64>, what: &str) {
     let what: String = if counts.len() >= ERRORS_MAX && !counts.contains_key(what) {
         "others".to_owned()
     } else {

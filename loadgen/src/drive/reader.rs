@@ -13,7 +13,7 @@ use mio::{Events, Poll, Token};
 use super::Who;
 use super::heard::{AlarmHeard, Heard};
 use super::shared::{Nanos, Shared};
-use crate::wire::{Hear, Told};
+use crate::wire::{Cause, Hear, Told};
 
 /// Bytes that one call reads at most.
 const READ_BYTES: usize = 256 * 1024;
@@ -29,6 +29,8 @@ pub(super) const BELL: Token = Token(usize::MAX);
 
 /// What the reader tells the thread that sends.
 pub(super) enum Word {
+    /// A connection has come about.
+    Connected { token: Token },
     /// A conversation can begin.
     Ready { token: Token, epoch: Box<str> },
     /// Somebody is asked whether it is there.
@@ -38,9 +40,9 @@ pub(super) enum Word {
     /// A durable client has everything up to there.
     Has { token: Token, offset: u64 },
     /// A connection ended that should not have.
-    Ended { token: Token, why: Box<str> },
+    Ended { token: Token, why: Box<str>, offset: u64, answers: u64 },
     /// A connection that was let go of is; what it had come to.
-    LetGo { token: Token, offset: u64 },
+    LetGo { token: Token, offset: u64, answers: u64 },
 }
 
 /// What others want of the reader.
@@ -59,6 +61,7 @@ pub(super) struct Ear {
     /// Whether all that comes to it is held against the oracle.
     pub(super) is_checked: bool,
     pub(super) is_durable: bool,
+    pub(super) is_connected: bool,
     /// Answers that are still to come to what it said of itself.
     pub(super) answers: u64,
     /// When it was to come back, of a connection that takes the place of one that broke.
@@ -92,7 +95,7 @@ impl Reader {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
                     let why = format!("the sockets cannot be waited for: {error}").into();
-                    let _ = self.words.send(Word::Ended { token: BELL, why });
+                    let _ = self.words.send(Word::Ended { token: BELL, why, offset: 0, answers: 0 });
                     return;
                 }
             }
@@ -103,9 +106,18 @@ impl Reader {
             }
             for event in &events {
                 let Some(ear) = ears.get_mut(&event.token()) else { continue };
-                if let Err(why) = self.read(event.token(), ear, &mut heard, &mut buffer) {
+                if event.is_writable() && !ear.is_connected {
+                    ear.is_connected = true;
+                    // Who sends is there as long as the reader is.
+                    let _ = self.words.send(Word::Connected { token: event.token() });
+                }
+                if let Err(why) =
+                    self.read(event.token(), ear, &mut heard, &mut buffer, event.is_read_closed())
+                {
+                    let (offset, answers) = (ear.offset, ear.answers);
                     ears.remove(&event.token());
-                    if self.words.send(Word::Ended { token: event.token(), why: why.into() }).is_err() {
+                    let word = Word::Ended { token: event.token(), why: why.into(), offset, answers };
+                    if self.words.send(word).is_err() {
                         return;
                     }
                 }
@@ -124,8 +136,9 @@ impl Reader {
                     }
                 }
                 Wish::LetGo(token) => {
-                    let offset = ears.remove(&token).map_or(0, |ear| ear.offset);
-                    if self.words.send(Word::LetGo { token, offset }).is_err() {
+                    let Some(ear) = ears.remove(&token) else { continue };
+                    let (offset, answers) = (ear.offset, ear.answers);
+                    if self.words.send(Word::LetGo { token, offset, answers }).is_err() {
                         return false;
                     }
                 }
@@ -136,7 +149,14 @@ impl Reader {
     }
 
     /// Reads one connection until there is nothing more.
-    fn read(&self, token: Token, ear: &mut Ear, heard: &mut Heard, buffer: &mut [u8]) -> Result<(), String> {
+    fn read(
+        &self,
+        token: Token,
+        ear: &mut Ear,
+        heard: &mut Heard,
+        buffer: &mut [u8],
+        is_closed: bool,
+    ) -> Result<(), String> {
         loop {
             let read = match (&*ear.stream).read(buffer) {
                 Ok(0) => return Err("the broker closed the connection".to_owned()),
@@ -188,7 +208,7 @@ impl Reader {
             if let Some(why) = ended {
                 return Err(why);
             }
-            if read < buffer.len() {
+            if read < buffer.len() && !is_closed {
                 // The edge comes again with whatever else comes.
                 return Ok(());
             }
@@ -219,20 +239,26 @@ struct Hearing<'a> {
 impl Hearing<'_> {
     fn told(&mut self, told: Told<'_>) {
         match told {
-            Told::Event { number, offset, is_by_move, is_ahead } => {
+            Told::Event { number, offset, cause, is_ahead } => {
                 if let Some(offset) = offset.filter(|_| !is_ahead) {
                     self.place(offset);
                 }
-                self.delivery(number, is_by_move);
+                self.delivery(number, cause);
             }
             Told::Done(number) => self.done(number),
             Told::Refused(number, why) => self.refused(number, why),
             Told::Ready { epoch, offset } => {
+                if self.ear.is_durable && *self.ear.offset > 0 {
+                    self.heard.holes += offset.saturating_sub(*self.ear.offset);
+                }
                 *self.ear.offset = offset;
                 self.reader.shared.live.ready.fetch_add(1, Relaxed);
                 self.say(Word::Ready { token: self.token, epoch: epoch.into() });
             }
-            Told::Gap { to, count, reason } => {
+            Told::Gap { from, to, count, reason } => {
+                if count > 0 {
+                    self.heard.holes += from.saturating_sub(*self.ear.offset + 1);
+                }
                 *self.ear.offset = to.max(*self.ear.offset);
                 // The alarm itself came before its turn.
                 if reason != "ahead" {
@@ -242,7 +268,7 @@ impl Hearing<'_> {
                     if let Who::Client(client) = self.who
                         && self.is_checked
                     {
-                        self.heard.journal.lossy.push(client);
+                        self.heard.journal.lossy.push((client, count));
                     }
                 }
             }
@@ -269,7 +295,7 @@ impl Hearing<'_> {
         }
     }
 
-    fn delivery(&mut self, number: Option<u64>, is_by_move: bool) {
+    fn delivery(&mut self, number: Option<u64>, cause: Cause) {
         let shared = &self.reader.shared;
         let Who::Client(client) = self.who else { return };
         let Some(intended) = number.and_then(|number| shared.intended(number)) else {
@@ -278,13 +304,13 @@ impl Hearing<'_> {
         };
         let number = number.unwrap_or_default();
         let is_measured = shared.is_measured(intended);
-        if is_by_move {
+        if cause == Cause::Moved {
             let moved = shared.client(client).moved.load(Relaxed);
             if is_measured {
                 self.heard.move_delivery_us.saturating_record(self.now.saturating_sub(moved) / 1_000);
             }
             self.heard.deliveries_by_move += u64::from(is_measured);
-        } else {
+        } else if cause == Cause::Published {
             let after = self.now.saturating_sub(intended);
             self.heard.current_us.saturating_record(after / 1_000);
             if is_measured {
@@ -311,8 +337,7 @@ impl Hearing<'_> {
                 accepted(shared, self.heard, number, self.now);
             }
             (Who::Client(client), Some(number)) => {
-                // Of the moves that are answered there is one under way at a time, or the latest counts.
-                let moved = shared.client(client).moved.load(Relaxed);
+                let moved = shared.client(client).due(number).unwrap_or(self.now);
                 let after_us = self.now.saturating_sub(moved) / 1_000;
                 self.heard.current_in_force_us.saturating_record(after_us);
                 if shared.is_measured(moved) {
@@ -351,6 +376,10 @@ impl Hearing<'_> {
             (Who::Client(_) | Who::Publisher(_), _) => {
                 self.reader.shared.live.errors.fetch_add(1, Relaxed);
                 self.heard.error(&format!("refused: {why}"));
+                if number.is_none() && *self.ear.answers > 0 {
+                    *self.ear.answers -= 1;
+                    self.reader.shared.live.introduced.fetch_add(1, Relaxed);
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Poll, Registry, Token, Waker};
 
 use super::Who;
-use super::heard::Heard;
+use super::heard::{self, Heard};
 use super::journal::SentJournal;
 use super::reader::{self, BELL, Ear, Reader, Wish, Wishes, Word};
 use super::shared::{Nanos, Shared, Watch, nanos};
@@ -24,8 +24,9 @@ use super::socket::Socket;
 use crate::plan::{Act, Client, Step, Steps};
 use crate::wire::{Speak, Wire};
 
-/// Steps that are carried out before what they say is written and the broker's words are heard.
-const BURST: u64 = 1_024;
+/// Steps that are carried out before what they say is written and the broker's words are heard, where so many are due: a load that is
+/// behind says several things in a write, as a broker that is behind hears them.
+const BURST: u64 = 8_192;
 
 /// Steps that wait ready-made, in chunks: making them must not hold up sending them.
 const CHUNK: usize = 512;
@@ -42,6 +43,9 @@ const ANSWERS_MAX: u64 = 4_096;
 
 /// How long the broker may take to say something while conversations begin.
 const OPENING_WAIT: Duration = Duration::from_secs(60);
+
+/// Events that are noted for the check, which looks at fewer.
+const JOURNAL_MAX: usize = 4_000_000;
 
 /// From the decision to begin to the beginning.
 const LEAD: Duration = Duration::from_millis(50);
@@ -238,7 +242,7 @@ impl Load {
             next_token: 0,
             introductions: 0,
             dirty: Vec::new(),
-            next_number: 0,
+            next_number: first_number(),
             checked,
             sent: Sent::new()?,
             patience: settings.patience,
@@ -298,7 +302,7 @@ impl Load {
                 return self.flush();
             }
             if let Some((error, _)) = self.shared.heard().errors.iter().chain(&self.sent.errors).next() {
-                bail!("{error}");
+                bail!("the broker at {}: {error}", self.address);
             }
             ensure!(
                 quiet_since.elapsed() < OPENING_WAIT,
@@ -350,10 +354,11 @@ impl Load {
             hear,
             is_checked,
             is_durable: voice.is_durable,
+            is_connected: false,
             since: back.map(|(since, _)| since),
             pending: Vec::new(),
-            offset: 0,
-            acknowledged: 0,
+            offset: back.map_or(0, |(_, offset)| offset),
+            acknowledged: back.map_or(0, |(_, offset)| offset),
             answers: 0,
         };
         voice.token = token;
@@ -362,7 +367,11 @@ impl Load {
         self.who.insert(token, who);
         // First, so that the reader knows of it before anything comes.
         self.wish(Wish::Read(token, Box::new(ear)))?;
-        self.registry.register(&mut SourceFd(&stream.as_raw_fd()), token, Interest::READABLE)?;
+        self.registry.register(
+            &mut SourceFd(&stream.as_raw_fd()),
+            token,
+            Interest::READABLE | Interest::WRITABLE,
+        )?;
         self.mark(who);
         Ok(())
     }
@@ -388,7 +397,8 @@ impl Load {
         for who in dirty {
             let voice = self.voice(who);
             voice.is_dirty = false;
-            let Some(socket) = &mut voice.socket else { continue };
+            // One that is about to connect is marked again then.
+            let Some(socket) = voice.socket.as_mut().filter(|socket| socket.is_connected) else { continue };
             if let Some(numbers) = voice.speak.flush(&mut socket.out) {
                 voice.under_way = numbers;
             }
@@ -410,6 +420,13 @@ impl Load {
 
     fn hear(&mut self, word: Word) -> anyhow::Result<()> {
         match word {
+            Word::Connected { token } => {
+                let Some(who) = self.who.get(&token).copied() else { return Ok(()) };
+                if let Some(socket) = &mut self.voice(who).socket {
+                    socket.is_connected = true;
+                }
+                self.mark(who);
+            }
             Word::Ready { token, epoch } => {
                 let Some(who) = self.who.get(&token).copied() else { return Ok(()) };
                 let voice = self.voice(who);
@@ -456,23 +473,41 @@ impl Load {
                     }
                 }
             }
-            Word::LetGo { token, offset } => {
+            Word::LetGo { token, offset, answers } => {
+                self.introductions -= answers;
                 let Some(who) = self.who.remove(&token) else { return Ok(()) };
                 if let Some((socket, since)) = self.voice(who).breaking.take() {
                     socket.shut();
-                    self.connect(who, Some((since, offset)))?;
+                    self.come_back(who, since, offset);
                 }
             }
-            Word::Ended { token, why } => {
+            Word::Ended { token, why, offset, answers } => {
                 ensure!(token != BELL, "{why}");
-                if let Some(who) = self.who.remove(&token) {
-                    self.voice(who).socket = None;
-                    *self.sent.errors.entry(why.into()).or_default() += 1;
-                    self.shared.live.errors.fetch_add(1, Relaxed);
+                self.introductions -= answers;
+                let Some(who) = self.who.remove(&token) else { return Ok(()) };
+                let voice = self.voice(who);
+                voice.socket = None;
+                // One that was to break did so by itself.
+                match voice.breaking.take() {
+                    Some((_, since)) => self.come_back(who, since, offset),
+                    None => self.note(&why),
                 }
             }
         }
         Ok(())
+    }
+
+    /// Connects somebody again.
+    fn come_back(&mut self, who: Who, since: Nanos, offset: u64) {
+        if let Err(error) = self.connect(who, Some((since, offset))) {
+            self.note(&format!("{error:#}"));
+        }
+    }
+
+    /// Something went wrong.
+    fn note(&mut self, what: &str) {
+        heard::count(&mut self.sent.errors, what);
+        self.shared.live.errors.fetch_add(1, Relaxed);
     }
 
     fn say(&mut self, token: Token, say: impl FnOnce(&mut dyn Speak, &mut Vec<u8>)) {
@@ -592,13 +627,29 @@ impl Load {
         let mut sent = std::mem::replace(&mut self.sent, Sent::new()?);
         sent.journal.ended = self.shared.now();
         sent.due_seconds = std::mem::take(&mut *self.shared.due_seconds());
+        // What could not be said in time is not said in the next phase.
+        self.publishers.iter_mut().flatten().for_each(|voice| voice.speak.forget());
         let unanswered = sent.all_events.saturating_sub(heard.answered);
         Ok(Phase { sent, heard, began, seconds, first_number, checked: self.checked(), unanswered })
     }
 
     /// Puts everybody where they are at first.
     fn put_back(&mut self) -> anyhow::Result<()> {
+        let publishers = (0..u32::try_from(self.publishers.len())?).map(Who::Publisher);
+        let clients = (0..u32::try_from(self.clients.len())?).map(Who::Client);
+        // Who was cut off in an earlier phase is there in this one.
+        for who in publishers.chain(clients) {
+            let voice = self.voice(who);
+            if voice.socket.is_none() && voice.breaking.is_none() {
+                self.connect(who, None)?;
+            }
+        }
+        self.await_until(
+            |load| load.voices.iter().chain(&load.publishers).flatten().all(|voice| voice.is_ready),
+            || (),
+        )?;
         for client in 0..u32::try_from(self.clients.len())? {
+            self.shared.client(client).forget();
             let home = self.clients[client as usize].home;
             let voice = self.voice(Who::Client(client));
             voice.moves = 0;
@@ -640,7 +691,7 @@ impl Load {
                 self.sent.events += u64::from(is_measured);
                 self.sent.all_events += 1;
                 self.shared.live.events.fetch_add(1, Relaxed);
-                if number.is_multiple_of(self.shared.stride) {
+                if number.is_multiple_of(self.shared.stride) && self.sent.journal.events.len() < JOURNAL_MAX {
                     self.sent.journal.events.push((number, now));
                 }
                 self.mark(who);
@@ -648,7 +699,6 @@ impl Load {
             Act::Move { client, to, .. } => {
                 let who = Who::Client(client);
                 let is_checked = self.checked[client as usize];
-                self.shared.client(client).moved.store(due, Relaxed);
                 let voice = self.voice(who);
                 let move_number = voice.moves;
                 voice.moves += 1;
@@ -663,10 +713,12 @@ impl Load {
                 };
                 let socket = voice.socket.as_mut().context("it was there")?;
                 voice.speak.move_to(&to, is_checked.then_some(move_number), &mut socket.out);
+                self.shared.client(client).moved.store(due, Relaxed);
                 self.sent.moves += u64::from(is_measured);
                 self.shared.live.moves.fetch_add(1, Relaxed);
                 if is_checked {
                     self.sent.journal.moves.push((client, move_number, now));
+                    self.shared.client(client).ask(move_number, due);
                 }
                 self.mark(who);
             }
@@ -691,7 +743,9 @@ impl Load {
     /// Somebody who can say something now.
     fn voice_to(&mut self, who: Who) -> Option<&mut Voice> {
         let voice = self.voice(who);
-        let is_there = voice.socket.as_ref().is_some_and(|socket| socket.waiting() < WAITING_BYTES_MAX);
+        let held = voice.speak.waiting();
+        let is_there =
+            voice.socket.as_ref().is_some_and(|socket| socket.waiting() + held < WAITING_BYTES_MAX);
         is_there.then_some(voice)
     }
 }
@@ -715,6 +769,12 @@ fn count_due(steps: &[Step], due_seconds: &mut Vec<u64>) {
         }
         due_seconds[second] += 1;
     }
+}
+
+/// Where numbers of events begin: elsewhere in every run, for what an earlier one left in a broker is not of this one. Below 2^53.
+fn first_number() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |now| (now.as_secs() & 0xFFFF_FFFF) << 20)
 }
 
 /// FNV-1a: which of a few publishers says what is said of an object.

@@ -1,5 +1,6 @@
 //! What the thread that sends and the one that reads both know.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -106,6 +107,39 @@ struct Slot {
 pub(super) struct ClientCell {
     /// When its last move should have been sent.
     pub(super) moved: AtomicU64,
+    /// When those should have been sent that are answered, by their numbers.
+    answered: Mutex<VecDeque<(u64, Nanos)>>,
+}
+
+impl ClientCell {
+    /// A move that will be answered is due.
+    pub(super) fn ask(&self, number: u64, due: Nanos) {
+        self.lock().push_back((number, due));
+    }
+
+    /// When a move that was answered was due; those before it were in force with it.
+    pub(super) fn due(&self, number: u64) -> Option<Nanos> {
+        let mut asked = self.lock();
+        while let Some((first, due)) = asked.front().copied() {
+            if first > number {
+                return None;
+            }
+            asked.pop_front();
+            if first == number {
+                return Some(due);
+            }
+        }
+        None
+    }
+
+    /// Nobody will answer those any more.
+    pub(super) fn forget(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, Nanos)>> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Shared {

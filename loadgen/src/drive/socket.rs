@@ -3,13 +3,9 @@
 use std::io::{ErrorKind, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use socket2::{Domain, Protocol, Socket as Raw, Type};
-
-/// How long a connection may take to come about.
-const CONNECT_WAIT: Duration = Duration::from_secs(10);
 
 /// Connections from one address of this machine to one port: the system has some 28,000 ports to give.
 const CONNECTIONS_PER_ADDRESS: u64 = 20_000;
@@ -19,13 +15,15 @@ pub(super) struct Socket {
     pub(super) stream: Arc<TcpStream>,
     pub(super) out: Vec<u8>,
     written: usize,
+    /// Before that nothing can be written.
+    pub(super) is_connected: bool,
 }
 
 impl Socket {
-    /// Connects. On loopback connections are spread over addresses of this machine, for one has not ports enough.
+    /// Begins to connect: thousands do at once, and nobody waits for it. On loopback connections are spread over addresses of this machine, for one has not ports enough.
     ///
     /// # Errors
-    /// When nobody listens there, or files or ports have run out.
+    /// When files or ports have run out.
     pub(super) fn connect(address: SocketAddr, number: u64) -> anyhow::Result<Self> {
         let raw = Raw::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
             .context("no more sockets: see `ulimit -n`")?;
@@ -38,11 +36,15 @@ impl Socket {
         {
             raw.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0)).into())?;
         }
-        raw.connect_timeout(&address.into(), CONNECT_WAIT)
-            .with_context(|| format!("nobody listens at {address}"))?;
         raw.set_tcp_nodelay(true)?;
         raw.set_nonblocking(true)?;
-        Ok(Self { stream: Arc::new(raw.into()), out: Vec::new(), written: 0 })
+        match raw.connect(&address.into()) {
+            Ok(()) => {}
+            // The reader hears when it has come about, or has not.
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            Err(error) => return Err(error).with_context(|| format!("nobody listens at {address}")),
+        }
+        Ok(Self { stream: Arc::new(raw.into()), out: Vec::new(), written: 0, is_connected: false })
     }
 
     /// Bytes that wait.

@@ -115,6 +115,9 @@ pub struct Totals {
     pub duplicates: u64,
     /// Deliveries that came after one that was due later.
     pub out_of_order: u64,
+    /// Deliveries that are missing in a session, and that no gap told of.
+    #[serde(default)]
+    pub holes: u64,
     /// Connections that were made again.
     pub reconnects: u64,
     /// Requests without an answer, and required deliveries that had not come, when the run stopped waiting.

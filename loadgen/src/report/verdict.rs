@@ -55,6 +55,7 @@ impl Record {
             (check.spurious, "came that should not have"),
             (check.duplicates.max(self.totals.duplicates), "came again"),
             (self.totals.out_of_order, "came out of order"),
+            (self.totals.holes, "are missing in their sessions, and no gap told of them"),
         ];
         let faults = faults.into_iter().filter(|(number, _)| *number > 0);
         faults

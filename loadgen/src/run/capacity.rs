@@ -1,7 +1,7 @@
 //! The highest rate that keeps a latency bound: doubled until it fails, then the middle between what was kept and what was not.
 
 use super::{Stage, record};
-use crate::report::latency::{DELIVERY, LATENESS};
+use crate::report::latency::{ACCEPTED, DELIVERY, LATENESS};
 use crate::report::record::{Record, Trial};
 use crate::scenario::Scenario;
 
@@ -15,7 +15,7 @@ pub struct Search {
     pub from: f64,
     /// Never more than this.
     pub most: f64,
-    /// The 99th percentile of publish to delivery that is to be kept, in microseconds.
+    /// The 99th percentile that is to be kept, of publish to delivery and of publish to accepted, in microseconds.
     pub p99_us: u64,
     /// It ends when the rate that is kept and the one that is not are as near as that: 0.05 is a twentieth.
     pub within: f64,
@@ -93,7 +93,9 @@ pub fn attempt(scenario: &Scenario, stage: &mut Stage, rate: f64) -> anyhow::Res
 
 fn judge(record: &Record, rate: f64, search: &Search) -> Trial {
     let percentiles = |name| record.latency(name).map_or((0, 0), |latency| (latency.p50_us, latency.p99_us));
-    let ((p50_us, p99_us), (_, late_us)) = (percentiles(DELIVERY), percentiles(LATENESS));
+    let ((p50_us, delivery_us), (_, late_us)) = (percentiles(DELIVERY), percentiles(LATENESS));
+    // Where few get anything, its being accepted says more.
+    let p99_us = delivery_us.max(percentiles(ACCEPTED).1);
     let totals = &record.totals;
     let refused = totals.events.refused_count();
     let wrong = record.check.as_ref().map_or(0, |check| check.missing + check.spurious + check.duplicates);
@@ -112,7 +114,7 @@ fn judge(record: &Record, rate: f64, search: &Search) -> Trial {
     } else if p99_us > search.p99_us {
         (false, format!("the 99th percentile was {p99_us} us"))
     } else if p99_us == 0 {
-        (false, "nothing was delivered".to_owned())
+        (false, "nothing was accepted".to_owned())
     } else {
         (true, format!("{} deliveries", totals.deliveries))
     };

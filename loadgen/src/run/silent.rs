@@ -12,6 +12,9 @@ use crate::wire::documents::{push_coordinates, push_subscription};
 /// Requests that are under way at once.
 const PIPELINE: u64 = 64;
 
+/// And their bytes.
+const PIPELINE_BYTES: usize = 64 * 1024;
+
 /// How long the broker may take to answer.
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -57,15 +60,18 @@ pub(super) fn install(
             body.push(b'}');
             request(&format!("/v1/clients/{}/subscriptions/{}", client.name, wish.id), &body, &mut out);
             asked += 1;
-        }
-        if asked >= PIPELINE || index + 1 == count {
-            stream.write_all(&out)?;
-            out.clear();
-            answers(&mut stream, asked, &mut came)?;
-            asked = 0;
-            watch(index + 1);
+            // Both sides could wait for each other behind more than sockets hold.
+            if asked >= PIPELINE || out.len() > PIPELINE_BYTES {
+                stream.write_all(&out)?;
+                out.clear();
+                answers(&mut stream, std::mem::take(&mut asked), &mut came)?;
+                watch(index);
+            }
         }
     }
+    stream.write_all(&out)?;
+    answers(&mut stream, asked, &mut came)?;
+    watch(count);
     Ok(())
 }
 

@@ -39,7 +39,7 @@ pub struct Field {
     pub radius_m: f64,
     /// Deliveries of an event, on average, where `radius_m` is 0.
     pub fan_out: f64,
-    /// Conditions, dealt to the clients in turn. Events have `type`, `severity` from 1 to 5, `lanes` from 1 to 4 and `road`.
+    /// Conditions, dealt to the clients in turn, where `{type}` stands for each of `types`. Events have `type`, `severity` from 1 to 5, `lanes` from 1 to 4 and `road`.
     pub conditions: Vec<String>,
     /// Types of events, all alike.
     pub types: Vec<String>,
@@ -101,11 +101,15 @@ impl Town {
         }
         ensure!(!field.conditions.is_empty(), "field.conditions has to have one");
         ensure!(!field.types.is_empty(), "field.types has to have one");
-        let conditions = field
-            .conditions
-            .iter()
-            .map(|text| Condition::parse(text).with_context(|| format!("field.conditions: {text}")));
-        let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
+        let mut conditions = Vec::new();
+        for text in &field.conditions {
+            let types = if text.contains("{type}") { &field.types[..] } else { &field.types[..1] };
+            for kind in types {
+                let text = text.replace("{type}", kind);
+                let parsed = Condition::parse(&text).with_context(|| format!("field.conditions: {text}"))?;
+                conditions.push(parsed);
+            }
+        }
         let mut town = Self {
             field: field.clone(),
             seed: scenario.seed,
@@ -146,7 +150,8 @@ impl Town {
         });
         let share = holds.sum::<usize>() as f64 / (events.len() * self.conditions.len()) as f64;
         ensure!(share > 0.0, "no event of this town satisfies field.conditions");
-        let everybody = f64::from(self.clients) + self.silent as f64;
+        let silent = if self.field.silent_filters == 0 { 0.0 } else { self.silent as f64 };
+        let everybody = f64::from(self.clients) + silent;
         Ok((fan_out * side_m * side_m / (share * everybody * std::f64::consts::PI)).sqrt())
     }
 
@@ -332,7 +337,8 @@ fn happenings(town: Town) -> Steps {
 }
 
 fn alarms(town: Town) -> Steps {
-    let (times, duration) = (town.events.alarms_s.clone(), town.duration);
+    let (mut times, duration) = (town.events.alarms_s.clone(), town.duration);
+    times.sort_by(f64::total_cmp);
     let alarms = times.into_iter().map(move |at_s| {
         let event =
             Event::at(town.put([0.0, 0.0])).with("type", Value::Scalar(Scalar::Text(Symbol::new("alarm"))));

@@ -347,7 +347,7 @@ fn arrivals(events: &Events, seed: u64) -> Box<dyn Iterator<Item = Duration> + S
             Some(gaps) if !is_even => gaps.sample(&mut rng),
             _ => 1.0 / rate,
         };
-        Some(Duration::from_secs_f64(at_s))
+        Duration::try_from_secs_f64(at_s).ok()
     }))
 }
 

@@ -134,6 +134,10 @@ impl Recording {
         );
         ensure!((1..=1_000).contains(&replay.copies), "replay.copies has to be from 1 to 1,000");
         ensure!(!replay.conditions.is_empty(), "replay.conditions has to have one");
+        ensure!(
+            replay.kind.is_empty() || !replay.attributes.iter().any(|name| name == "type"),
+            "replay.attributes has a `type`, and so would replay.kind: set that to \"\""
+        );
         let radius = Radius::new(world, replay.radius_m).context("replay.radius_m")?;
         let filter = |text: &String| -> anyhow::Result<Filter> {
             let condition = if text.is_empty() {
@@ -241,7 +245,8 @@ impl Plan for Recording {
         let objects = u32::try_from(self.objects.len()).unwrap_or(u32::MAX);
         let rows = (0..self.rows.len()).flat_map(move |index| {
             let row = this.rows[index].clone();
-            let at = Duration::from_secs_f64(((row.time_s - first_s) / this.replay.speed).max(0.0));
+            let at_s = ((row.time_s - first_s) / this.replay.speed).max(0.0);
+            let at = Duration::try_from_secs_f64(at_s).unwrap_or(Duration::MAX);
             let this = this.clone();
             (0..this.replay.copies).flat_map(move |copy| {
                 let Some(to) = this.put(&row.position, copy) else { return Vec::new() };
@@ -315,13 +320,14 @@ impl Reading<'_> {
             [time, object, longitude, latitude].into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let others = attributes.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         for (index, record) in reader.into_records().enumerate() {
+            let line = record.as_ref().ok().and_then(csv::StringRecord::position).map(csv::Position::line);
             let row = record.map_err(anyhow::Error::from).and_then(|record| {
                 let cell = |column: &usize| record.get(*column).unwrap_or_default().trim();
                 let values = others.iter().map(|column| scalar(cell(column))).collect();
                 self.row([cell(&fixed[0]), cell(&fixed[1]), cell(&fixed[2]), cell(&fixed[3])], values)
             });
             // The header is line 1.
-            self.take(row, name, index + 2)?;
+            self.take(row, name, line.unwrap_or(index as u64 + 2))?;
         }
         Ok(())
     }
@@ -329,7 +335,14 @@ impl Reading<'_> {
     fn lines(&mut self, source: impl Read, name: &str) -> anyhow::Result<()> {
         let Replay { time, object, longitude, latitude, attributes, .. } = self.replay;
         for (index, line) in BufReader::new(source).lines().enumerate() {
-            let line = line.with_context(|| format!("{name}, line {}", index + 1))?;
+            let line = match line {
+                Ok(line) => line,
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    self.take(Err(error.into()), name, index as u64 + 1)?;
+                    continue;
+                }
+                Err(error) => return Err(error).with_context(|| format!("{name}, line {}", index + 1)),
+            };
             if line.trim().is_empty() {
                 continue;
             }
@@ -344,7 +357,7 @@ impl Reading<'_> {
                 let values = attributes.iter().map(|column| scalar(&text(column))).collect();
                 self.row([&time, &object, &longitude, &latitude], values)
             });
-            self.take(row, name, index + 1)?;
+            self.take(row, name, index as u64 + 1)?;
         }
         Ok(())
     }
@@ -384,7 +397,7 @@ impl Reading<'_> {
         Ok(Row { time_s, object, position, values })
     }
 
-    fn take(&mut self, row: anyhow::Result<Row>, name: &str, line: usize) -> anyhow::Result<()> {
+    fn take(&mut self, row: anyhow::Result<Row>, name: &str, line: u64) -> anyhow::Result<()> {
         ensure!(self.rows.len() < ROWS_MAX, "{name}: there are more than {ROWS_MAX} rows");
         match row {
             Ok(row) => self.rows.push(row),

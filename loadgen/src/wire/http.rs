@@ -1,5 +1,6 @@
 //! Publishing over HTTP: requests of many events, one under way at a time.
 
+use std::collections::VecDeque;
 use std::io::Write as _;
 
 use matcher::geo::Position;
@@ -12,16 +13,22 @@ use crate::plan::Occurrence;
 pub(super) struct Batches {
     common: Common,
     batch: usize,
-    /// Lines that wait, and where each ends.
-    lines: Vec<u8>,
-    ends: Vec<usize>,
-    numbers: Vec<u64>,
+    /// What waits, in the bodies that it will go in.
+    bodies: VecDeque<Body>,
+    waiting_bytes: usize,
     is_under_way: bool,
+}
+
+/// Lines, and the numbers of their events.
+#[derive(Default)]
+struct Body {
+    lines: Vec<u8>,
+    numbers: Vec<u64>,
 }
 
 impl Batches {
     pub(super) fn new(common: Common, batch: usize) -> Self {
-        Self { common, batch, lines: Vec::new(), ends: Vec::new(), numbers: Vec::new(), is_under_way: false }
+        Self { common, batch, bodies: VecDeque::new(), waiting_bytes: 0, is_under_way: false }
     }
 }
 
@@ -44,31 +51,43 @@ impl Speak for Batches {
     }
 
     fn publish(&mut self, number: u64, occurrence: &Occurrence, _out: &mut Vec<u8>) {
-        push_feature(number, occurrence, &mut self.lines);
-        self.lines.push(b'\n');
-        self.ends.push(self.lines.len());
-        self.numbers.push(number);
+        if self.bodies.back().is_none_or(|body| body.numbers.len() >= self.batch) {
+            self.bodies.push_back(Body::default());
+        }
+        if let Some(body) = self.bodies.back_mut() {
+            let before = body.lines.len();
+            push_feature(number, occurrence, &mut body.lines);
+            body.lines.push(b'\n');
+            body.numbers.push(number);
+            self.waiting_bytes += body.lines.len() - before;
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    fn forget(&mut self) {
+        self.bodies.clear();
+        self.waiting_bytes = 0;
     }
 
     fn flush(&mut self, out: &mut Vec<u8>) -> Option<Vec<u64>> {
-        if self.is_under_way || self.numbers.is_empty() {
+        if self.is_under_way {
             return None;
         }
-        let count = self.numbers.len().min(self.batch);
-        let bytes = self.ends[count - 1];
+        let Body { lines, numbers } = self.bodies.pop_front()?;
+        self.waiting_bytes -= lines.len();
         let host = &self.common.host;
         write!(out, "POST /v1/events HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/x-ndjson\r\n")
             .expect("memory grows");
         if let Some(token) = &self.common.token {
             write!(out, "authorization: Bearer {token}\r\n").expect("memory grows");
         }
-        write!(out, "content-length: {bytes}\r\n\r\n").expect("memory grows");
-        out.extend_from_slice(&self.lines[..bytes]);
-        self.lines.drain(..bytes);
-        self.ends.drain(..count);
-        self.ends.iter_mut().for_each(|end| *end -= bytes);
+        write!(out, "content-length: {}\r\n\r\n", lines.len()).expect("memory grows");
+        out.extend_from_slice(&lines);
         self.is_under_way = true;
-        Some(self.numbers.drain(..count).collect())
+        Some(numbers)
     }
 
     fn answered(&mut self) {

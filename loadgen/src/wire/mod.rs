@@ -70,6 +70,14 @@ pub trait Speak: Send {
         None
     }
 
+    /// Bytes that are held together and wait for that.
+    fn waiting(&self) -> usize {
+        0
+    }
+
+    /// Those will not go out.
+    fn forget(&mut self) {}
+
     /// Such a request was answered.
     fn answered(&mut self) {}
 
@@ -111,13 +119,15 @@ pub enum Told<'a> {
         number: Option<u64>,
         /// Its place in the session, where there is one.
         offset: Option<u64>,
-        /// Whether a move of the client brought it.
-        is_by_move: bool,
+        /// What brought it.
+        cause: Cause,
         /// Whether it is an alarm that came before its turn, which takes no place.
         is_ahead: bool,
     },
     /// Deliveries were lost.
     Gap {
+        /// The first of them.
+        from: u64,
         /// The last of them.
         to: u64,
         /// How many.
@@ -129,6 +139,17 @@ pub enum Told<'a> {
     Ping(&'a [u8]),
     /// The broker ends the conversation.
     Closed(&'a str),
+}
+
+/// What brings a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The event was published.
+    Published,
+    /// The client moved.
+    Moved,
+    /// Something else: its subscription is a new one.
+    Other,
 }
 
 /// What came is not what the protocol says.

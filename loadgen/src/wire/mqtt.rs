@@ -10,7 +10,7 @@ use mqttbytes::{Error, PacketType, QoS};
 use super::cells::{Cell, Cells};
 use super::documents::number_of_feature;
 use super::topics::{LACKS, Speaker, Tongue, Topic, Turns};
-use super::{Garbled, Hear, Speak, Told, Wire};
+use super::{Cause, Garbled, Hear, Speak, Told, Wire};
 use crate::plan::Client;
 
 /// The largest packet; those that come are events.
@@ -137,7 +137,7 @@ impl Hear for Listener {
             if header.packet_type().map_err(garbled)? == PacketType::Publish {
                 // Without a copy, which a delivery is too small to pay for.
                 let number = number_of_feature(payload(packet)?);
-                told(Told::Event { number, offset: None, is_by_move: false, is_ahead: false });
+                told(Told::Event { number, offset: None, cause: Cause::Published, is_ahead: false });
                 continue;
             }
             match mqttbytes::v4::read(&mut packet.into(), PACKET_BYTES_MAX).map_err(garbled)? {

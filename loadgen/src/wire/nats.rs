@@ -8,7 +8,7 @@ use memchr::memchr;
 use super::cells::{Cell, Cells};
 use super::documents::number_of_feature;
 use super::topics::{LACKS, Speaker, Tongue, Topic, Turns};
-use super::{Garbled, Hear, Speak, Told, Wire};
+use super::{Cause, Garbled, Hear, Speak, Told, Wire};
 use crate::plan::Client;
 
 /// The longest line; the server's first one has some 500 bytes.
@@ -148,7 +148,7 @@ impl Hear for Listener {
                 };
                 let payload = rest.strip_suffix(b"\r\n").ok_or_else(unread)?;
                 let number = number_of_feature(payload);
-                told(Told::Event { number, offset: None, is_by_move: false, is_ahead: false });
+                told(Told::Event { number, offset: None, cause: Cause::Published, is_ahead: false });
                 at = end + rest.len();
                 continue;
             }

@@ -7,7 +7,7 @@ use tungstenite::protocol::frame::coding::{Control, OpCode};
 
 use super::documents::{push_coordinates, push_feature, push_subscription};
 use super::http::Batches;
-use super::{Common, Garbled, Hear, Speak, Told, Wire, frames};
+use super::{Cause, Common, Garbled, Hear, Speak, Told, Wire, frames};
 use crate::plan::{Client, Occurrence, Wish};
 
 /// The most that an answer to a handshake may have.
@@ -202,17 +202,22 @@ fn handshake(bytes: &[u8]) -> Result<Option<Result<usize, u16>>, Garbled> {
 /// A frame. Deliveries are not parsed as a whole, which would cost more than the broker takes to make them.
 fn read(text: &str) -> Result<Told<'_>, Garbled> {
     const EVENT: &str = r#"{"op":"event","offset":"#;
-    let unread = || Garbled(text.chars().take(200).collect());
+    // Its beginning says what it is, and not where anybody is.
+    let unread = || Garbled(text.chars().take(20).collect());
     if let Some(rest) = text.strip_prefix(EVENT) {
         let (offset, rest) = digits(rest);
         let is_ahead = rest.starts_with(r#","ahead":true"#);
         let cause = memmem::find(rest.as_bytes(), br#""cause":""#).ok_or_else(unread)?;
         let rest = &rest[cause + 9..];
-        let is_by_move = rest.starts_with("moved");
+        let cause = match rest {
+            rest if rest.starts_with("published") => Cause::Published,
+            rest if rest.starts_with("moved") => Cause::Moved,
+            _ => Cause::Other,
+        };
         // Every event of a plan begins with its number.
         let number = memmem::find(rest.as_bytes(), br#""event":{"type":"Feature","id":"#)
             .and_then(|at| digits(&rest[at + 31..]).0);
-        return Ok(Told::Event { number, offset, is_by_move, is_ahead });
+        return Ok(Told::Event { number, offset, cause, is_ahead });
     }
     if let Some(rest) = text.strip_prefix(r#"{"op":"ok""#) {
         return Ok(Told::Done(reference(rest)));
@@ -221,9 +226,10 @@ fn read(text: &str) -> Result<Told<'_>, Garbled> {
         return Ok(Told::Refused(reference(rest), member(rest, r#""title":""#)));
     }
     if let Some(rest) = text.strip_prefix(r#"{"op":"gap""#) {
+        let from = number_of(rest, r#""from":"#).ok_or_else(unread)?;
         let to = number_of(rest, r#""to":"#).ok_or_else(unread)?;
         let count = number_of(rest, r#""count":"#).ok_or_else(unread)?;
-        return Ok(Told::Gap { to, count, reason: member(rest, r#""reason":""#) });
+        return Ok(Told::Gap { from, to, count, reason: member(rest, r#""reason":""#) });
     }
     if let Some(rest) = text.strip_prefix(r#"{"op":"ready""#) {
         let offset = number_of(rest, r#""offset":"#).ok_or_else(unread)?;
@@ -262,17 +268,22 @@ mod tests {
         let event = r#"{"op":"event","offset":17,"subscriptions":["near"],"cause":"published","event":{"type":"Feature","id":4711,"geometry":null}}"#;
         assert_eq!(
             read(event),
-            Ok(Told::Event { number: Some(4711), offset: Some(17), is_by_move: false, is_ahead: false })
+            Ok(Told::Event {
+                number: Some(4711),
+                offset: Some(17),
+                cause: Cause::Published,
+                is_ahead: false
+            })
         );
         let foreign = r#"{"op":"event","offset":18,"subscriptions":["near"],"cause":"moved","event":{"type":"Feature","id":"a","geometry":null}}"#;
         assert_eq!(
             read(foreign),
-            Ok(Told::Event { number: None, offset: Some(18), is_by_move: true, is_ahead: false })
+            Ok(Told::Event { number: None, offset: Some(18), cause: Cause::Moved, is_ahead: false })
         );
         assert_eq!(read(r#"{"op":"ok","ref":7}"#), Ok(Told::Done(Some(7))));
         assert_eq!(read(r#"{"op":"ok","ref":"hello"}"#), Ok(Told::Done(None)));
         let gap = r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#;
-        assert_eq!(read(gap), Ok(Told::Gap { to: 40, count: 23, reason: "overflow" }));
+        assert_eq!(read(gap), Ok(Told::Gap { from: 18, to: 40, count: 23, reason: "overflow" }));
         let ready = r#"{"op":"ready","client":"c1","epoch":"e5","offset":3}"#;
         assert_eq!(read(ready), Ok(Told::Ready { epoch: "e5", offset: 3 }));
         assert!(read("{}").is_err());
