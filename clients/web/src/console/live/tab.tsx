@@ -92,10 +92,11 @@ function FiguresPart() {
 function Feed() {
   const console = useConsole();
   const { live, access } = console;
-  // Rows stand still while somebody points at them or is among them.
+  // Rows stand still while somebody points at them or is among them. Where there are none, nobody is: a button that goes away leaves the
+  // pointer that pressed it here.
   const held = useSignal(false);
   const rows = useSignal(live.rows.value);
-  if (!held.value) rows.value = live.rows.value;
+  if (!held.value || rows.value.length === 0) rows.value = live.rows.value;
   useEffect(() => () => void (live.paused.value = false), []);
   return (
     <section class="feed" aria-labelledby="feed">
