@@ -147,7 +147,7 @@ impl Admission {
         has_track: bool,
     ) -> Result<Arc<Turn>, Refusal> {
         self.check_moves(client, Instant::now())?;
-        let turn = Turn::of_move(&publisher.own, has_track, self.patience).await;
+        let turn = Turn::of_move(&publisher.own, has_track, self.patience, || self.shards.hurry()).await;
         turn.map_err(|refusal| self.refused(refusal))
     }
 

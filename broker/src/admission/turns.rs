@@ -53,11 +53,12 @@ impl Default for Turns {
 }
 
 impl Turn {
-    /// The turn of a move. Waits while the flow has as many under way as it may. A track has one of its own.
+    /// The turn of a move. Waits while the flow has as many under way as it may, which are then hurried. A track has one of its own.
     pub(super) async fn of_move(
         flow: &Arc<Flow>,
         has_track: bool,
         patience: Duration,
+        hurry: impl FnOnce(),
     ) -> Result<Arc<Self>, Refusal> {
         let turns = &flow.turns;
         let move_ns = turns.move_ns.load(Ordering::Relaxed).max(1);
@@ -71,10 +72,13 @@ impl Turn {
         let permits = if move_ns > TURN_NS { TURNS } else { 1 };
         let permit = match turns.permits.try_acquire_many(permits) {
             Ok(permit) => permit,
-            Err(_) => match tokio::time::timeout(patience, turns.permits.acquire_many(permits)).await {
-                Ok(Ok(permit)) => permit,
-                Ok(Err(_)) | Err(_) => return Err(Refusal::Overloaded),
-            },
+            Err(_) => {
+                hurry();
+                match tokio::time::timeout(patience, turns.permits.acquire_many(permits)).await {
+                    Ok(Ok(permit)) => permit,
+                    Ok(Err(_)) | Err(_) => return Err(Refusal::Overloaded),
+                }
+            }
         };
         // Given back by the turn.
         permit.forget();
@@ -122,10 +126,11 @@ mod tests {
 
     /// As many moves as may be under way, when each takes so long.
     fn under_way(flow: &Arc<Flow>, each: Duration) -> Vec<Arc<Turn>> {
-        let turn = Turn::of_move(flow, false, PATIENCE).now_or_never().expect("none is under way").unwrap();
+        let turn =
+            Turn::of_move(flow, false, PATIENCE, || {}).now_or_never().expect("none is under way").unwrap();
         (0..200).for_each(|_| turn.took(each));
         drop(turn);
-        std::iter::from_fn(|| Turn::of_move(flow, false, PATIENCE).now_or_never())
+        std::iter::from_fn(|| Turn::of_move(flow, false, PATIENCE, || {}).now_or_never())
             .map(Result::unwrap)
             .collect()
     }
@@ -141,10 +146,10 @@ mod tests {
         ] {
             let mut turns = under_way(&flow, each);
             assert!(turns.len().abs_diff(expected) <= expected / 5, "{each:?}: {}", turns.len());
-            assert_eq!(Turn::of_move(&flow, false, PATIENCE).await.unwrap_err(), Refusal::Overloaded);
+            assert_eq!(Turn::of_move(&flow, false, PATIENCE, || {}).await.unwrap_err(), Refusal::Overloaded);
             // One that is over makes room.
             turns.drain(..turns.len().min(32));
-            assert!(Turn::of_move(&flow, false, PATIENCE).now_or_never().is_some());
+            assert!(Turn::of_move(&flow, false, PATIENCE, || {}).now_or_never().is_some());
         }
         assert_eq!(flow.turns.permits.available_permits(), TURNS as usize);
     }
@@ -152,7 +157,7 @@ mod tests {
     #[tokio::test]
     async fn a_track_shares_its_turn_with_none() {
         let flow = Flow::new(Rates::default());
-        let next = |has_track| Turn::of_move(&flow, has_track, PATIENCE).now_or_never();
+        let next = |has_track| Turn::of_move(&flow, has_track, PATIENCE, || {}).now_or_never();
         let first = next(false).expect("none is under way").unwrap();
         let tracks: Vec<_> = std::iter::from_fn(|| next(true)).collect();
         assert_eq!(tracks.len(), TURNS as usize - 1);

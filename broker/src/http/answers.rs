@@ -94,7 +94,7 @@ impl Answers {
     /// Gives an answer, behind those that wait.
     pub(crate) fn push(&mut self, text: impl Into<Box<str>>) {
         if self.waiting.is_empty() {
-            self.outbox.push_answer(text);
+            self.outbox.put_answer(text);
         } else {
             self.waiting.push_back(Waiting::Ready(text.into()));
         }
@@ -121,15 +121,15 @@ impl Answers {
         };
         match (self.waiting.pop_front(), outcome) {
             (None, _) => {}
-            (Some(Waiting::Ready(text)), _) => self.outbox.push_answer(text),
+            (Some(Waiting::Ready(text)), _) => self.outbox.put_answer(text),
             (Some(Waiting::Later { reference, is_wanted, .. }), Ok(())) => {
                 if is_wanted {
-                    self.outbox.push_answer(encode::ok(reference.as_deref()));
+                    self.outbox.put_answer(encode::ok(reference.as_deref()));
                 }
             }
             (Some(Waiting::Later { reference, .. }), Err(refusal)) => {
                 self.metrics.problems.add(1);
-                self.outbox.push_answer(encode::problem(reference.as_deref(), &refusal));
+                self.outbox.put_answer(encode::problem(reference.as_deref(), &refusal));
             }
         }
     }

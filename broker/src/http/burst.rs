@@ -50,11 +50,31 @@ impl Burst {
         }
         let before = self.events.len();
         let published = app.shards.publish(&mut self.events).await;
+        self.published(app, over, before, published)
+    }
+
+    /// The same for somebody who would do himself what the engines' threads do; says whether he is to.
+    pub(crate) async fn publish_and_help(&mut self, app: &App, over: &'static str) -> Result<bool, Refusal> {
+        if self.events.is_empty() {
+            return Ok(false);
+        }
+        let before = self.events.len();
+        let published = app.shards.publish_and_help(&mut self.events).await;
+        self.published(app, over, before, published)
+    }
+
+    fn published<T>(
+        &mut self,
+        app: &App,
+        over: &'static str,
+        before: usize,
+        published: Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         app.metrics.events.add((before - self.events.len()) as u64);
-        published?;
+        let published = published?;
         app.metrics.alarms.add(std::mem::take(&mut self.alarms));
         self.traced(over, &Ok(()));
-        Ok(())
+        Ok(published)
     }
 
     /// Gives up what could not be published, and says how many events that were.

@@ -95,11 +95,12 @@ async fn converse(text: &str) {
     app.shards.ask(&client, attach).await.expect("there is a shard").expect("there is room for a reader");
     let publisher = app.admission.publisher(&Permit::of_everything(), &flow_of_connection(&CONFIG));
     let permit = Renewable::new(Arc::new(Permit::of_everything()));
-    let asker = Asker { app: Arc::clone(&app), client, outbox, permit, publisher };
+    let asker = Asker { app: Arc::clone(&app), client, outbox, permit, publisher, has_to_help: false.into() };
     let mut answers = Answers::new(&app, &asker.outbox);
     let mut expected = Vec::new();
     for frame in text.split('\n') {
         let in_order = asker.frame(frame, &mut answers).await;
+        asker.see_to_the_rest();
         let read = serde_json::from_str::<Value>(frame).ok();
         let member =
             |name: &str| read.as_ref().and_then(|frame| frame.get(name)).filter(|value| !value.is_null());

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::answers::Answers;
 use super::batch::Work as _;
@@ -32,6 +33,8 @@ pub(crate) struct Asker {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) permit: Renewable,
     pub(crate) publisher: Publisher,
+    /// Whether something was put before the engines that is left to this task.
+    pub(crate) has_to_help: AtomicBool,
 }
 
 impl Asker {
@@ -57,12 +60,23 @@ impl Asker {
 
     /// Publishes the events that were taken, and answers them.
     pub(crate) async fn publish_taken(&self, answers: &mut Answers) {
-        match answers.burst.publish(&self.app, OVER).await {
-            Ok(()) => answers.published(),
+        match answers.burst.publish_and_help(&self.app, OVER).await {
+            Ok(is_to_help) => {
+                self.has_to_help.fetch_or(is_to_help, Ordering::Relaxed);
+                answers.published();
+            }
             Err(refusal) => {
                 let left = answers.burst.refuse(&self.app, OVER, &refusal);
                 answers.not_published(left, &refusal);
             }
+        }
+    }
+
+    /// Writes what was answered, and then does what is left to this task. Due whenever it has read.
+    pub(crate) fn see_to_the_rest(&self) {
+        self.outbox.flush();
+        if self.has_to_help.swap(false, Ordering::Relaxed) {
+            self.app.shards.help();
         }
     }
 
@@ -290,7 +304,8 @@ mod tests {
         let permit = Renewable::new(Arc::new(Permit::of_everything()));
         let flow = crate::admission::flow_of_connection(&app.config);
         let publisher = app.admission.publisher(&Permit::of_everything(), &flow);
-        let asker = Asker { app: Arc::clone(&app), client, outbox, permit, publisher };
+        let asker =
+            Asker { app: Arc::clone(&app), client, outbox, permit, publisher, has_to_help: false.into() };
         let mut answers = Answers::new(&app, &asker.outbox);
 
         let mut expected = vec![r#"{"op":"ready""#.to_owned()];

@@ -25,7 +25,7 @@ use super::{App, Linger, encode, sse};
 use crate::admission::{Flow, Publisher};
 use crate::auth::{Permit, Renewable, SUBPROTOCOL};
 use crate::metrics::Raised;
-use crate::outbox::Entry;
+use crate::outbox::{Entry, Held};
 use crate::refusal::Refusal;
 use crate::sessions::Resume;
 use crate::shard::Command;
@@ -108,21 +108,23 @@ async fn serve(
     let connection = outbox.connection;
     let (handle, registration) = futures_util::future::AbortHandle::new_pair();
     app.sockets.insert(connection, handle);
-    let asker = Asker {
+    let asker = Arc::new(Asker {
         app: Arc::clone(&app),
         client: Arc::clone(&client),
         outbox,
         permit: Renewable::new(permit),
         publisher,
-    };
+        has_to_help: false.into(),
+    });
     // Cut off, it has nothing more to say.
-    let _ = Abortable::new(converse(socket, asker, &linger, resume), registration).await;
+    let _ = Abortable::new(converse(socket, Arc::clone(&asker), &linger, resume), registration).await;
+    asker.see_to_the_rest();
     app.sockets.remove(connection);
     app.shards.detach(&client, connection).await;
 }
 
-async fn converse(socket: WebSocket, asker: Asker, linger: &Linger, resume: Resume) {
-    let (mut sink, mut stream) = socket.split();
+async fn converse(socket: WebSocket, asker: Arc<Asker>, linger: &Linger, resume: Resume) {
+    let (sink, mut stream) = socket.split();
     let (app, outbox) = (Arc::clone(&asker.app), Arc::clone(&asker.outbox));
     let confinement = asker.permit.behalf().confinement.cloned();
     let attach = {
@@ -138,30 +140,41 @@ async fn converse(socket: WebSocket, asker: Asker, linger: &Linger, resume: Resu
         // The first reason stands.
         outbox.close(1013, "the client cannot be served now");
     }
-    let gone = {
-        let mut writing = std::pin::pin!(write(&mut sink, &asker));
+    let writing = Held::new({
+        let asker = Arc::clone(&asker);
+        async move { write(sink, &asker).await.is_err() }
+    });
+    outbox.write_with(writing.share());
+    let is_gone = {
+        // Each is polled when it was woken itself: a look at a socket on which nothing has come is not free.
+        let mut writing = Woken::new(writing);
         tokio::select! {
             biased;
-            written = &mut writing => written.is_err(),
-            // Most wakes are of the writer, and a look at a socket on which nothing has come is not free.
-            read = async { Woken::new(std::pin::pin!(read(&mut stream, &asker))).await } => match read {
+            is_broken = &mut writing => is_broken,
+            read = async {
+                let mut reading = std::pin::pin!(read(&mut stream, &asker));
+                Woken::new(poll_fn(|ctx| {
+                    let read = reading.as_mut().poll(ctx);
+                    asker.see_to_the_rest();
+                    read
+                }))
+                .await
+            } => match read {
                 Read::Gone => true,
                 // What waits is written first.
-                Read::Refused => writing.await.is_err(),
+                Read::Refused => writing.await,
             },
             never = expire(&asker) => match never {},
         }
     };
-    if gone {
-        // The other side said goodbye, or cannot hear it any more.
-        let _ = tokio::time::timeout(CLOSE_WAIT, sink.close()).await;
-        return;
-    }
-    // Closing the connection while something is still coming could destroy what was written last.
+    // Closing the connection while something is still coming could destroy what was written last. A close of the other side is
+    // answered by reading on.
     let answered = async { while let Some(Ok(_)) = stream.next().await {} };
     let _ = tokio::time::timeout(CLOSE_WAIT, answered).await;
-    // Behind what could not be read the library reads no more.
-    linger.ask();
+    if !is_gone {
+        // Behind what could not be read the library reads no more.
+        linger.ask();
+    }
 }
 
 /// Ends a connection when its permit does, unless that is renewed.
@@ -295,7 +308,7 @@ fn refused_for(error: axum::Error) -> Option<Refused> {
 
 /// Writes what waits, all that there is before each flush, and pings. Ends with a close frame; an error says that
 /// the connection is broken.
-async fn write(sink: &mut SplitSink<WebSocket, Message>, asker: &Asker) -> Result<(), axum::Error> {
+async fn write(mut sink: SplitSink<WebSocket, Message>, asker: &Asker) -> Result<(), axum::Error> {
     let Asker { app, client, outbox, .. } = asker;
     let settings = &app.config.connection;
     let interval = Duration::from_millis(settings.ping_interval_ms);
@@ -306,7 +319,7 @@ async fn write(sink: &mut SplitSink<WebSocket, Message>, asker: &Asker) -> Resul
         app.shards.refill(client, outbox).await;
         tokio::select! {
             close = outbox.next_batch(&mut batch, settings.write_buffer_bytes) => match close {
-                None => write_batch(sink, asker, &mut batch).await?,
+                None => write_batch(&mut sink, asker, &mut batch).await?,
                 Some(close) => {
                     let frame = CloseFrame { code: close.code, reason: close.reason.into() };
                     return sink.send(Message::Close(Some(frame))).await;

@@ -2,11 +2,15 @@
 
 mod queue;
 mod state;
+mod writer;
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use futures_util::task::AtomicWaker;
 use matcher::live::Cause;
 use tokio::sync::Notify;
 
@@ -16,6 +20,7 @@ use crate::ingest::feature::Body;
 use crate::recipient::Recipient;
 use state::State;
 pub(crate) use state::Subject;
+pub(crate) use writer::{Held, Writer};
 
 /// The queue between an engine's thread and the writer of one connection.
 ///
@@ -26,7 +31,10 @@ pub(crate) struct Outbox {
     bounds: Bounds,
     /// A std mutex: held for a few pushes and pops, never over an await.
     state: Mutex<State>,
-    filled: Notify,
+    /// Wakes the writer.
+    filled: AtomicWaker,
+    /// The writer itself, where others than its task may have it write.
+    writer: OnceLock<Arc<Writer>>,
     answered: Notify,
     /// Nanoseconds from `started` to when the writer was woken, 0 while it does not wait for its turn.
     woken_ns: AtomicU64,
@@ -248,7 +256,8 @@ impl Outbox {
             connection,
             bounds,
             state: Mutex::new(State::new(bounds.overflow)),
-            filled: Notify::new(),
+            filled: AtomicWaker::new(),
+            writer: OnceLock::new(),
             answered: Notify::new(),
             woken_ns: AtomicU64::new(0),
             heard_ms: AtomicU64::new(0),
@@ -357,7 +366,7 @@ impl Outbox {
         let mut state = self.state();
         let lost = if state.close.is_none() { state.abandon(close) } else { 0 };
         drop(state);
-        self.filled.notify_one();
+        self.filled.wake();
         self.answered.notify_one();
         lost
     }
@@ -375,7 +384,7 @@ impl Outbox {
         }
         state.abandon(TOO_SLOW);
         drop(state);
-        self.filled.notify_one();
+        self.filled.wake();
         self.answered.notify_one();
         true
     }
@@ -388,6 +397,23 @@ impl Outbox {
     /// Puts an answer in and wakes the writer.
     pub(crate) fn push_answer(&self, text: impl Into<Box<str>>) {
         self.push(Entry::Answer(text.into()));
+    }
+
+    /// Puts an answer in for which the writer is not woken, but by [`flush`](Self::flush).
+    pub(crate) fn put_answer(&self, text: impl Into<Box<str>>) {
+        let mut state = self.state();
+        if state.close.is_none() {
+            state.push(Entry::Answer(text.into()));
+        }
+    }
+
+    /// Has what was put in written, unless the writer is at it.
+    pub(crate) fn flush(&self) {
+        let mut state = self.state();
+        if !state.is_empty() && std::mem::take(&mut state.sleeps) {
+            drop(state);
+            self.write();
+        }
     }
 
     fn push(&self, entry: Entry) {
@@ -417,11 +443,29 @@ impl Outbox {
         state.answers_count + coming < self.bounds.answers || state.close.is_some()
     }
 
+    /// Who may write from now on as well as the task that waits.
+    pub(crate) fn write_with(&self, writer: Arc<Writer>) {
+        let _ = self.writer.set(writer);
+    }
+
     /// Wakes the writer.
     pub(crate) fn wake(&self) {
+        self.note_wake();
+        self.filled.wake();
+    }
+
+    /// Has the writer write here and now, where that is possible; wakes it otherwise.
+    pub(crate) fn write(&self) {
+        let Some(writer) = self.writer.get() else { return self.wake() };
+        self.note_wake();
+        if let Some(task) = self.filled.take() {
+            writer.write_for(&task);
+        }
+    }
+
+    fn note_wake(&self) {
         let now = clock::now().duration_since(self.started).as_nanos();
         self.woken_ns.store(u64::try_from(now).unwrap_or(0), Ordering::Relaxed);
-        self.filled.notify_one();
     }
 
     /// How long the writer, which has its turn now, waited for it since it was woken. Says so once.
@@ -433,7 +477,7 @@ impl Outbox {
     /// Ends the connection once everything that waits is written. The first reason stands.
     pub(crate) fn close(&self, code: u16, reason: &'static str) {
         self.state().close.get_or_insert(Close { code, reason });
-        self.filled.notify_one();
+        self.filled.wake();
         self.answered.notify_one();
     }
 
@@ -445,22 +489,23 @@ impl Outbox {
     /// Waits for something to write and takes up to `bytes_max` of it, at least one entry, into `batch`, which
     /// is empty. An empty batch says that the connection ends, and why.
     pub(crate) async fn next_batch(&self, batch: &mut Vec<Entry>, bytes_max: usize) -> Option<Close> {
-        loop {
-            {
-                let mut state = self.state();
-                if state.take(batch, bytes_max) {
-                    self.answered.notify_one();
-                }
-                if !batch.is_empty() {
-                    return None;
-                }
-                if state.close.is_some() {
-                    return state.close.clone();
-                }
-                state.sleeps = true;
+        poll_fn(|ctx| {
+            let mut state = self.state();
+            if state.take(batch, bytes_max) {
+                self.answered.notify_one();
             }
-            self.filled.notified().await;
-        }
+            if !batch.is_empty() {
+                return Poll::Ready(None);
+            }
+            if state.close.is_some() {
+                return Poll::Ready(state.close.clone());
+            }
+            // Under the lock: whoever finds that it sleeps finds whom to wake.
+            self.filled.register(ctx.waker());
+            state.sleeps = true;
+            Poll::Pending
+        })
+        .await
     }
 
     /// Notes that the other side lives.

@@ -15,6 +15,13 @@ use crate::config::OverflowName;
 use crate::ingest::feature::{Body, Published};
 use crate::outbox::{Delivery, Entry, Names, Transition};
 
+/// Where no more writers than these have something to write, some of them are had write here and now; what comes meanwhile waits for
+/// that.
+const WRITERS_MAX: usize = 32;
+
+/// So many are, or half of them: other threads, which take a while to wake, write the rest at the same time.
+const WRITERS_HERE: usize = 4;
+
 /// What is told of an event.
 pub(super) struct Occurrence<'a> {
     pub(super) cause: Cause,
@@ -125,12 +132,23 @@ impl Sessions {
         }
     }
 
-    /// Ends a batch: wakes the writers that have something to write now.
+    /// Says whether more commands wait than are at hand.
+    pub(crate) fn press(&mut self, is_pressed: bool) {
+        self.is_pressed = is_pressed;
+    }
+
+    /// Ends a batch: has written what there is to write now.
     pub(crate) fn wake_readers(&mut self) {
         self.metrics.deliveries.add(std::mem::take(&mut self.deliveries_count));
         self.metrics.unread.add(std::mem::take(&mut self.unread_count));
-        for sleeper in self.sleepers.drain(..) {
+        let count = self.sleepers.len();
+        let here =
+            if self.is_pressed || count > WRITERS_MAX { 0 } else { count.min(WRITERS_HERE.max(count / 2)) };
+        for sleeper in self.sleepers.drain(here..) {
             sleeper.wake();
+        }
+        for sleeper in self.sleepers.drain(..) {
+            sleeper.write();
         }
     }
 }

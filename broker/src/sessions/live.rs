@@ -29,6 +29,11 @@ impl Sessions {
         [unfinished, live, self.ledger.next_deadline(), self.next_date()].into_iter().flatten().min()
     }
 
+    /// Whether there are live events, which a move may have to do with.
+    pub(crate) fn has_live(&self) -> bool {
+        self.tracker.live_count() > 0
+    }
+
     /// Lets everything happen whose time has come.
     pub(crate) fn advance(&mut self) {
         let now = clock::now();

@@ -104,6 +104,8 @@ pub(crate) struct Sessions {
     rounding: Option<Rounding>,
     /// Readers whose writers sleep although something waits for them.
     sleepers: Vec<Arc<Outbox>>,
+    /// Whether more commands wait than are at hand.
+    is_pressed: bool,
 }
 
 /// What the sessions of all shards share.
@@ -276,6 +278,7 @@ impl Sessions {
             unread_count: 0,
             rounding: Rounding::of(config),
             sleepers: Vec::new(),
+            is_pressed: false,
         }
     }
 

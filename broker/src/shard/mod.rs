@@ -3,7 +3,10 @@
 //! Commands come through one queue, so the order in which they were put there is the order of their effect: what
 //! was acknowledged after it was queued is seen by every event that is published afterwards.
 
+mod bell;
 mod load;
+mod queue;
+mod turns;
 mod worker;
 
 use std::hash::BuildHasher;
@@ -12,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use matcher::engine::Footprint;
 use matcher::live::Fix;
-use tokio::sync::{mpsc, oneshot};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 use crate::admission::{Change, Pass, Turn};
 use crate::auth::Confinement;
@@ -31,6 +35,9 @@ use crate::sessions::{
 };
 use crate::store::Store;
 use load::Load;
+pub(crate) use queue::Receiver;
+use queue::{Room, Sender, queue};
+use turns::Turns;
 pub(crate) use worker::Shard;
 
 /// What a shard can be told.
@@ -130,7 +137,9 @@ pub(crate) struct Coming {
 #[derive(Clone)]
 pub(crate) struct Shards {
     /// One queue per shard, the only way to change or ask its engine. A full queue holds its senders back.
-    senders: Arc<[mpsc::Sender<Command>]>,
+    senders: Arc<[Sender]>,
+    /// Those who work in each by turns.
+    turns: Arc<[Arc<Turns>]>,
     /// What each has to do.
     loads: Arc<[Arc<Load>]>,
     /// How long a sender is held back before it is refused.
@@ -150,6 +159,11 @@ pub(crate) struct Shards {
     hash: Dealing,
 }
 
+/// So many events are few,
+const LITTLE: usize = 4;
+/// and this is a short time for all that waits to be done.
+const LITTLE_TIME: Duration = Duration::from_millis(1);
+
 /// Of clients to shards.
 pub(crate) type Dealing = foldhash::fast::SeedableRandomState;
 
@@ -159,6 +173,9 @@ impl Shards {
     ///
     /// # Errors
     /// When the system gives no more threads.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
     pub(crate) fn start(
         config: &config::Config,
         engines: Engines,
@@ -167,13 +184,18 @@ impl Shards {
         restored: Restored,
     ) -> std::io::Result<(Self, Vec<std::thread::JoinHandle<Sessions>>)> {
         let disk = |_| store.map(|store| Box::new(store.clone()) as Box<dyn Disk>);
-        let (shards, made) = Self::make(config, engines, shared, disk, restored, Dealing::random());
+        let (mut shards, made) = Self::make(config, engines, shared, disk, restored, Dealing::random());
+        shards.turns =
+            made.into_iter().map(|(shard, receiver)| Arc::new(Turns::new(shard, receiver))).collect();
         let mut threads = Vec::new();
-        for (index, (shard, receiver)) in made.into_iter().enumerate() {
+        for (index, turns) in shards.turns.iter().map(Arc::clone).enumerate() {
             let thread = std::thread::Builder::new().name(format!("shard-{index}"));
-            // Of its own, for its clock: nothing else ever waits on this thread.
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-            threads.push(thread.spawn(move || runtime.block_on(shard.run(receiver)))?);
+            // Where it writes in the place of a connection's task, that may have to set a timer.
+            let runtime = Handle::current();
+            threads.push(thread.spawn(move || {
+                let _inside = runtime.enter();
+                turns.run()
+            })?);
         }
         Ok((shards, threads))
     }
@@ -186,7 +208,7 @@ impl Shards {
         disk: impl Fn(usize) -> Option<Box<dyn Disk>>,
         restored: Restored,
         hash: Dealing,
-    ) -> (Self, Vec<(Shard, mpsc::Receiver<Command>)>) {
+    ) -> (Self, Vec<(Shard, Receiver)>) {
         let count = engines.count();
         let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for client in restored.clients {
@@ -198,7 +220,7 @@ impl Shards {
         let mut reports = Vec::new();
         let mut has_store = false;
         for (index, Made { engine, report }) in engines.into_made().enumerate() {
-            let (sender, receiver) = mpsc::channel(config.queue.commands);
+            let (sender, receiver) = queue(config.queue.commands);
             let disk = disk(index);
             has_store |= disk.is_some();
             let mut sessions = Sessions::new(engine, config, shared, disk, index == 0);
@@ -221,7 +243,21 @@ impl Shards {
         let (senders, loads, reports) = (senders.into(), loads.into(), reports.into());
         let (census, health) = (Arc::clone(&shared.census), Arc::clone(&shared.health));
         let order = Arc::default();
-        (Self { senders, loads, wait, has_store, order, census, health, reports, hash }, made)
+        (
+            Self {
+                senders,
+                turns: Arc::new([]),
+                loads,
+                wait,
+                has_store,
+                order,
+                census,
+                health,
+                reports,
+                hash,
+            },
+            made,
+        )
     }
 
     /// Whether what is answered has to be on disk.
@@ -253,7 +289,7 @@ impl Shards {
 
     /// Commands that wait, shard by shard.
     pub(crate) fn depths(&self) -> impl Iterator<Item = usize> {
-        self.senders.iter().map(|sender| sender.max_capacity() - sender.capacity())
+        self.senders.iter().map(Sender::depth)
     }
 
     /// How long a command that comes now waits for the slowest of them.
@@ -277,7 +313,7 @@ impl Shards {
         self.health.failure()
     }
 
-    fn of(&self, client: &str) -> &mpsc::Sender<Command> {
+    fn of(&self, client: &str) -> &Sender {
         &self.senders[self.index_of(client)]
     }
 
@@ -289,25 +325,71 @@ impl Shards {
     /// Puts events into every queue, as many at a time as a queue holds, each time all of them or none: room is found everywhere first.
     /// What is left in `events` was refused.
     pub(crate) async fn publish(&self, events: &mut Vec<Coming>) -> Result<(), Refusal> {
+        self.put(events).await.map(drop)
+    }
+
+    /// The same for somebody who would do what there is to do himself. Says whether it is little enough: then it waits for
+    /// [`help`](Self::help).
+    pub(crate) async fn publish_and_help(&self, events: &mut Vec<Coming>) -> Result<bool, Refusal> {
+        let is_little = self.is_little(events);
+        let mut rooms = self.put(events).await?;
+        if is_little && let Some(last) = rooms.pop() {
+            last.leave();
+        }
+        Ok(is_little)
+    }
+
+    /// Does what was left to somebody.
+    pub(crate) fn help(&self) {
+        if let Some(turns) = self.turns.last() {
+            turns.help();
+        }
+    }
+
+    /// Whether events are done in less time than it takes to wake a thread for them and a little more. An alarm goes to many.
+    fn is_little(&self, events: &[Coming]) -> bool {
+        let (Some(sender), Some(load)) = (self.senders.last(), self.loads.last()) else { return false };
+        events.len() <= LITTLE
+            && !self.has_store
+            && !self.turns.is_empty()
+            && !self.reports.iter().any(Report::has_device)
+            && !events.iter().any(|coming| coming.event.body.is_alarm)
+            && load.cost(sender.depth() + events.len()) < LITTLE_TIME
+    }
+
+    /// Says how many were put in last, by the rooms that they are in.
+    async fn put(&self, events: &mut Vec<Coming>) -> Result<Vec<Room<'_>>, Refusal> {
         self.health.check()?;
+        let mut rooms = Vec::new();
         while !events.is_empty() {
-            let count = events.len().min(self.senders[0].max_capacity());
-            let mut permits = Vec::with_capacity(self.senders.len());
-            for sender in self.senders.iter() {
-                permits.push(room_for(sender, count, self.wait).await?);
-            }
+            let count = events.len().min(self.senders[0].max());
+            rooms = self.room(count).await?;
             let _order =
                 events[..count].iter().any(|coming| coming.event.live.is_some()).then(|| self.order());
             for Coming { event, pass, receipt } in events.drain(..count) {
                 let event = Arc::new(event);
-                for (permit, load) in permits.iter_mut().filter_map(Iterator::next).zip(&*self.loads) {
+                for (room, load) in rooms.iter_mut().zip(&*self.loads) {
                     load.coming(event.body.is_alarm);
                     let ticket = receipt.as_ref().map(Receipt::ticket);
-                    permit.send(Command::Match { event: Arc::clone(&event), pass: pass.clone(), ticket });
+                    room.put(Command::Match { event: Arc::clone(&event), pass: pass.clone(), ticket });
                 }
             }
         }
-        Ok(())
+        Ok(rooms)
+    }
+
+    /// Room for so many commands in every queue.
+    async fn room(&self, count: usize) -> Result<Vec<Room<'_>>, Refusal> {
+        let mut rooms = Vec::with_capacity(self.senders.len());
+        for sender in self.senders.iter() {
+            rooms.push(sender.room(count, self.wait).await?);
+        }
+        Ok(rooms)
+    }
+
+    /// Has moves carried out that lie in the queues.
+    pub(crate) fn hurry(&self) {
+        self.senders.iter().for_each(Sender::ring);
     }
 
     /// A panic under the lock is impossible but for memory running out.
@@ -327,9 +409,15 @@ impl Shards {
     ) -> Result<(), Refusal> {
         self.health.check()?;
         if let Some(place) = self.census.place_in_advance(client) {
-            let permit = room(self.of(client), self.wait).await?;
+            let mut room = self.of(client).room(1, self.wait).await?;
             let (client, ticket) = (Arc::clone(client), receipt.map(Receipt::ticket));
-            permit.send(Command::Move { client, fix, track, place, turn, ticket });
+            let is_awaited = ticket.is_some();
+            let command = Command::Move { client, fix, track, place, turn, ticket };
+            if is_awaited {
+                room.put(command)
+            } else {
+                room.put_move(command)
+            }
             return Ok(());
         }
         self.ask(client, |client, reply| Command::MoveIfRoom { client, fix, track, reply }).await?
@@ -370,16 +458,13 @@ impl Shards {
 
     /// Asks all shards, and then waits for their answers: those that write something to disk do it together.
     async fn ask_all<T>(&self, command: impl Fn(oneshot::Sender<T>) -> Command) -> Result<Vec<T>, Refusal> {
-        let mut permits = Vec::with_capacity(self.senders.len());
-        for sender in self.senders.iter() {
-            permits.push(room(sender, self.wait).await?);
-        }
-        let mut answers = Vec::with_capacity(permits.len());
+        let rooms = self.room(1).await?;
+        let mut answers = Vec::with_capacity(rooms.len());
         {
             let _order = self.order();
-            for permit in permits {
+            for mut room in rooms {
                 let (reply, answer) = oneshot::channel();
-                permit.send(command(reply));
+                room.put(command(reply));
                 answers.push(answer);
             }
         }
@@ -397,7 +482,7 @@ impl Shards {
         command: impl FnOnce(Arc<str>, oneshot::Sender<T>) -> Command,
     ) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
-        send(self.of(client), command(Arc::clone(client), reply), self.wait).await?;
+        self.of(client).room(1, self.wait).await?.put(command(Arc::clone(client), reply));
         answer.await.map_err(|_| Refusal::Stopping)
     }
 
@@ -406,7 +491,7 @@ impl Shards {
         if outbox.wants_more() {
             let command = Command::Refill { client: Arc::clone(client), connection: outbox.connection };
             // A queue that is closed has ended the connection.
-            let _ = self.of(client).send(command).await;
+            self.of(client).send(command).await;
         }
     }
 
@@ -414,12 +499,12 @@ impl Shards {
     pub(crate) async fn detach(&self, client: &Arc<str>, connection: u64) {
         let command = Command::Detach { client: Arc::clone(client), connection };
         // A queue that is closed has no sessions left to detach from.
-        let _ = self.of(client).send(command).await;
+        self.of(client).send(command).await;
     }
 
     /// Whether all of them have ended.
     pub(crate) fn ended(&self) -> bool {
-        self.senders.iter().all(mpsc::Sender::is_closed)
+        self.senders.iter().all(Sender::is_closed)
     }
 
     /// What all engines hold.
@@ -453,7 +538,7 @@ impl Shards {
     pub(crate) async fn stop(&self) {
         for sender in self.senders.iter() {
             // One that is closed has stopped already.
-            let _ = sender.send(Command::Stop).await;
+            sender.send(Command::Stop).await;
         }
         for sender in self.senders.iter() {
             sender.closed().await;
@@ -464,41 +549,4 @@ impl Shards {
 /// The shard of a client.
 pub(crate) fn index_of(hash: &Dealing, client: &str, count: usize) -> usize {
     usize::try_from(hash.hash_one(client) % count as u64).expect("less than the number of shards")
-}
-
-async fn send(sender: &mpsc::Sender<Command>, command: Command, wait: Duration) -> Result<(), Refusal> {
-    room(sender, wait).await?.send(command);
-    Ok(())
-}
-
-/// Room for one command. A ticket is for a command that has it: what is refused has nothing to settle.
-async fn room(sender: &mpsc::Sender<Command>, wait: Duration) -> Result<mpsc::Permit<'_, Command>, Refusal> {
-    match sender.try_reserve() {
-        Ok(permit) => return Ok(permit),
-        Err(mpsc::error::TrySendError::Closed(())) => return Err(Refusal::Stopping),
-        Err(mpsc::error::TrySendError::Full(())) => {}
-    }
-    match tokio::time::timeout(wait, sender.reserve()).await {
-        Ok(Ok(permit)) => Ok(permit),
-        Ok(Err(_)) => Err(Refusal::Stopping),
-        Err(_) => Err(Refusal::Overloaded),
-    }
-}
-
-/// The same for several, no more than a queue holds.
-async fn room_for(
-    sender: &mpsc::Sender<Command>,
-    count: usize,
-    wait: Duration,
-) -> Result<mpsc::PermitIterator<'_, Command>, Refusal> {
-    match sender.try_reserve_many(count) {
-        Ok(permits) => return Ok(permits),
-        Err(mpsc::error::TrySendError::Closed(())) => return Err(Refusal::Stopping),
-        Err(mpsc::error::TrySendError::Full(())) => {}
-    }
-    match tokio::time::timeout(wait, sender.reserve_many(count)).await {
-        Ok(Ok(permits)) => Ok(permits),
-        Ok(Err(_)) => Err(Refusal::Stopping),
-        Err(_) => Err(Refusal::Overloaded),
-    }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use matcher::event::Event;
-use tokio::sync::mpsc;
 
 use super::Command;
 use super::load::Load;
+use super::queue::Receiver;
 use crate::admission::Pass;
 use crate::clock;
 use crate::config::Queue;
@@ -53,43 +53,26 @@ impl Shard {
         Self { sessions, metrics: Arc::clone(metrics), report, queue, load, traced_as, events: Vec::new() }
     }
 
-    /// Takes whatever waits, up to a bound: a lone command does not wait for company. What happens by itself happens
-    /// before whatever came after its time.
-    pub(super) async fn run(mut self, mut receiver: mpsc::Receiver<Command>) -> Sessions {
-        let mut commands = Vec::new();
-        loop {
-            let batch = self.batch();
-            let received = receiver.recv_many(&mut commands, batch);
-            let received = match self.sessions.next_deadline() {
-                Some(deadline) => tokio::time::timeout_at(deadline.into(), received).await.ok(),
-                None => Some(received.await),
-            };
-            if received == Some(0) {
-                self.sessions.advance();
-                self.sessions.commit_rest();
-                return self.sessions;
-            }
-            self.take_alarms(&mut commands, &mut receiver);
-            if self.step(&mut commands).is_break() {
-                return self.sessions;
-            }
-        }
+    /// Nothing comes any more: what is due happens, and what waits for the disk is written.
+    pub(super) fn end(&mut self) {
+        self.sessions.advance();
+        self.sessions.commit_rest();
     }
 
     /// How many commands are taken at once.
-    fn batch(&self) -> usize {
+    pub(super) fn batch(&self) -> usize {
         self.queue.batch_of(self.report.has_device(), self.sessions.has_disk())
     }
 
     /// Takes more than a batch where an alarm waits behind it, which would otherwise wait for what it overtakes.
-    fn take_alarms(&self, commands: &mut Vec<Command>, receiver: &mut mpsc::Receiver<Command>) {
+    pub(super) fn take_alarms(&self, commands: &mut Vec<Command>, receiver: &mut Receiver) {
         let mut seen = 0;
         while self.load.took(alarms_in(&commands[seen..])) && commands.len() < self.queue.commands {
             seen = commands.len();
-            match receiver.try_recv() {
-                Ok(command) => commands.push(command),
+            match receiver.take_one() {
+                Some(command) => commands.push(command),
                 // It is about to come.
-                Err(_) => return,
+                None => return,
             }
         }
     }
@@ -150,7 +133,6 @@ impl Shard {
                     self.sessions.deliver(index, &matching.published);
                     self.sessions.commit_when_full();
                 }
-                self.sessions.wake_readers();
                 Ok(())
             }
             // Engines on the CPU never fail, and those on a device have one of these to go on with.
@@ -160,6 +142,7 @@ impl Shard {
             }
         };
         self.metrics.match_batch.record(clock::now().duration_since(started));
+        self.sessions.wake_readers();
         #[expect(clippy::cast_precision_loss, reason = "a batch has 65,536 events at most")]
         self.metrics.batch_events.record(events.len() as f64);
         for ticket in events.drain(..).filter_map(|matching| matching.ticket) {

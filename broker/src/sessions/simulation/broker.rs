@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use matcher::geo::World;
-use tokio::sync::mpsc;
 
 use crate::config::{Config, EngineName, WorldName};
 use crate::engines::Engines;
@@ -13,7 +12,7 @@ use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::SubscriptionReader;
 use crate::sessions::{Disk, Restored, Shared};
-use crate::shard::{Command, Dealing, Shard, Shards};
+use crate::shard::{Dealing, Receiver, Shard, Shards};
 use crate::store::inline::{InlineStore, TestDisk};
 use crate::store::{Batch, Recovered, StoreError, StoredBody};
 
@@ -22,7 +21,7 @@ use super::plan::Plan;
 /// One life of a broker.
 pub(super) struct Broker {
     pub(super) shards: Shards,
-    pub(super) workers: Vec<(Shard, mpsc::Receiver<Command>)>,
+    pub(super) workers: Vec<(Shard, Receiver)>,
     pub(super) features: FeatureReader,
     pub(super) subscriptions: SubscriptionReader,
     pub(super) positions: PositionReader,

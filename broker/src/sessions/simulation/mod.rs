@@ -291,7 +291,7 @@ impl Simulation {
         let (shard, queue) = &mut broker.workers[index];
         let mut commands = Vec::new();
         while commands.len() < commands_max
-            && let Ok(command) = queue.try_recv()
+            && let Some(command) = queue.take_one()
         {
             commands.push(command);
         }
