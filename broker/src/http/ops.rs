@@ -60,11 +60,22 @@ impl Asker {
 
     /// Publishes the events that were taken, and answers them.
     pub(crate) async fn publish_taken(&self, answers: &mut Answers) {
-        match answers.burst.publish_and_help(&self.app, OVER).await {
-            Ok(is_to_help) => {
-                self.has_to_help.fetch_or(is_to_help, Ordering::Relaxed);
-                answers.published();
-            }
+        let published = answers.burst.publish(&self.app, OVER).await;
+        self.answer_taken(answers, published);
+    }
+
+    /// The same where nothing else is there to be read: what then has to be done may be left to this task.
+    pub(crate) async fn publish_the_rest(&self, answers: &mut Answers) {
+        let published = answers.burst.publish_and_help(&self.app, OVER).await;
+        let published = published.map(|is_to_help| {
+            self.has_to_help.fetch_or(is_to_help, Ordering::Relaxed);
+        });
+        self.answer_taken(answers, published);
+    }
+
+    fn answer_taken(&self, answers: &mut Answers, published: Result<(), Refusal>) {
+        match published {
+            Ok(()) => answers.published(),
             Err(refusal) => {
                 let left = answers.burst.refuse(&self.app, OVER, &refusal);
                 answers.not_published(left, &refusal);
@@ -121,7 +132,7 @@ impl Asker {
         }
     }
 
-    /// The engine's thread answers once the subscription is in force, so the answer stands before every delivery
+    /// The shard answers once the subscription is in force, so the answer stands before every delivery
     /// that it brings; and behind the answers to what was asked before, which come first.
     async fn subscribe(
         &self,

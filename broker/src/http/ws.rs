@@ -1,4 +1,4 @@
-//! WebSockets: one task each, which reads requests and writes what waits.
+//! WebSockets: one task each, which reads requests and, unless others did it in its place, writes what waits.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -25,7 +25,7 @@ use super::{App, Linger, encode, sse};
 use crate::admission::{Flow, Publisher};
 use crate::auth::{Permit, Renewable, SUBPROTOCOL};
 use crate::metrics::Raised;
-use crate::outbox::{Entry, Held};
+use crate::outbox::{Close, Entry, OwnWriter};
 use crate::refusal::Refusal;
 use crate::sessions::Resume;
 use crate::shard::Command;
@@ -117,8 +117,7 @@ async fn serve(
         has_to_help: false.into(),
     });
     // Cut off, it has nothing more to say.
-    let _ = Abortable::new(converse(socket, Arc::clone(&asker), &linger, resume), registration).await;
-    asker.see_to_the_rest();
+    let _ = Abortable::new(converse(socket, asker, &linger, resume), registration).await;
     app.sockets.remove(connection);
     app.shards.detach(&client, connection).await;
 }
@@ -140,41 +139,43 @@ async fn converse(socket: WebSocket, asker: Arc<Asker>, linger: &Linger, resume:
         // The first reason stands.
         outbox.close(1013, "the client cannot be served now");
     }
-    let writing = Held::new({
+    let writing = OwnWriter::new({
         let asker = Arc::clone(&asker);
         async move { write(sink, &asker).await.is_err() }
     });
     outbox.write_with(writing.share());
-    let is_gone = {
-        // Each is polled when it was woken itself: a look at a socket on which nothing has come is not free.
-        let mut writing = Woken::new(writing);
-        tokio::select! {
-            biased;
-            is_broken = &mut writing => is_broken,
-            read = async {
-                let mut reading = std::pin::pin!(read(&mut stream, &asker));
-                Woken::new(poll_fn(|ctx| {
-                    let read = reading.as_mut().poll(ctx);
-                    asker.see_to_the_rest();
-                    read
-                }))
-                .await
-            } => match read {
-                Read::Gone => true,
-                // What waits is written first.
-                Read::Refused => writing.await,
-            },
-            never = expire(&asker) => match never {},
-        }
+    // Each is polled when it was woken itself: a look at a socket on which nothing has come is not free.
+    let mut writing = Woken::new(writing);
+    let is_gone = tokio::select! {
+        biased;
+        is_broken = &mut writing => is_broken,
+        read = async {
+            let mut reading = std::pin::pin!(read(&mut stream, &asker));
+            Woken::new(poll_fn(|ctx| {
+                let read = reading.as_mut().poll(ctx);
+                asker.see_to_the_rest();
+                read
+            }))
+            .await
+        } => match read {
+            Read::Gone => true,
+            // What waits is written first.
+            Read::Refused => (&mut writing).await,
+        },
+        never = expire(&asker) => match never {},
     };
-    // Closing the connection while something is still coming could destroy what was written last. A close of the other side is
-    // answered by reading on.
+    if is_gone {
+        // The other side said goodbye, or cannot hear it any more.
+        outbox.abandon(Close { code: 1000, reason: "" });
+        let _ = tokio::time::timeout(CLOSE_WAIT, writing).await;
+        return;
+    }
+    drop(writing);
+    // Closing the connection while something is still coming could destroy what was written last.
     let answered = async { while let Some(Ok(_)) = stream.next().await {} };
     let _ = tokio::time::timeout(CLOSE_WAIT, answered).await;
-    if !is_gone {
-        // Behind what could not be read the library reads no more.
-        linger.ask();
-    }
+    // Behind what could not be read the library reads no more.
+    linger.ask();
 }
 
 /// Ends a connection when its permit does, unless that is renewed.
@@ -230,7 +231,7 @@ async fn read_requests(
         let message = match at_hand(stream).await {
             Some(message) => message,
             None => {
-                asker.publish_taken(answers).await;
+                asker.publish_the_rest(answers).await;
                 answers.rest();
                 next(stream, answers).await
             }

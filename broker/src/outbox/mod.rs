@@ -20,7 +20,7 @@ use crate::ingest::feature::Body;
 use crate::recipient::Recipient;
 use state::State;
 pub(crate) use state::Subject;
-pub(crate) use writer::{Held, Writer};
+pub(crate) use writer::{OwnWriter, Writer};
 
 /// The queue between an engine's thread and the writer of one connection.
 ///
@@ -160,6 +160,9 @@ const TOO_SLOW: Close = Close { code: 1013, reason: "overflow: the connection di
 
 /// One part in so many of what may wait is for alarms that come before their turn.
 const ALARMS_PART: usize = 8;
+
+/// So much may be written by who is not the writer: others wait for who does.
+const LITTLE_BYTES: usize = 16 * 1024;
 
 /// What an entry takes besides its text.
 const ENTRY_BYTES: usize = 96;
@@ -454,12 +457,16 @@ impl Outbox {
         self.filled.wake();
     }
 
-    /// Has the writer write here and now, where that is possible; wakes it otherwise.
+    /// Has the writer write here and now, where that is possible and little; wakes it otherwise.
     pub(crate) fn write(&self) {
-        let Some(writer) = self.writer.get() else { return self.wake() };
-        self.note_wake();
-        if let Some(task) = self.filled.take() {
-            writer.write_for(&task);
+        let Some(writer) = self.writer.get().filter(|_| self.waiting().1 <= LITTLE_BYTES) else {
+            return self.wake();
+        };
+        if let Some(task) = self.filled.take()
+            && !writer.write_for(&task)
+        {
+            self.note_wake();
+            task.wake();
         }
     }
 

@@ -8,24 +8,22 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 
-/// A future that writes until the connection ends, and then says whether it broke.
-type Writing = Pin<Box<dyn Future<Output = bool> + Send>>;
+/// A future that writes until the connection ends, and then says whether it broke, as others than its task have it. The mutex is a std
+/// one: held for a poll, and nobody waits for it.
+pub(crate) struct Writer(Mutex<Stage>);
 
-/// The shared handle. Its mutex is a std one: held for a poll, in which nothing waits.
-pub(crate) struct Writer(Mutex<State>);
-
-enum State {
-    Writing(Writing),
+enum Stage {
+    Writing(Pin<Box<dyn Future<Output = bool> + Send>>),
     Ended { is_broken: bool },
     Gone,
 }
 
-/// The task's own handle: with it the future goes.
-pub(crate) struct Held(Arc<Writer>);
+/// The same as its task has it: with this the future goes.
+pub(crate) struct OwnWriter(Arc<Writer>);
 
-impl Held {
+impl OwnWriter {
     pub(crate) fn new(writing: impl Future<Output = bool> + Send + 'static) -> Self {
-        Self(Arc::new(Writer(Mutex::new(State::Writing(Box::pin(writing))))))
+        Self(Arc::new(Writer(Mutex::new(Stage::Writing(Box::pin(writing))))))
     }
 
     pub(crate) fn share(&self) -> Arc<Writer> {
@@ -33,49 +31,67 @@ impl Held {
     }
 }
 
-impl Future for Held {
+impl Future for OwnWriter {
     type Output = bool;
 
     fn poll(self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<bool> {
-        self.0.state().poll(ctx)
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let state = std::mem::replace(&mut *self.0.state(), State::Gone);
-        drop(state);
-    }
-}
-
-impl Writer {
-    /// A panic while it was polled ended the task.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes what can be written at once, in the place of a task. Where somebody else is at it, or it has ended, the task is
-    /// woken.
-    pub(super) fn write_for(&self, task: &Waker) {
-        let mut state = match self.0.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return task.wake_by_ref(),
-        };
-        let mut ctx = Context::from_waker(task);
-        // A panic ends this connection, as in its task, and not whoever polls here.
-        let polled = catch_unwind(AssertUnwindSafe(|| state.poll(&mut ctx)));
-        if let Poll::Ready(is_broken) = polled.unwrap_or(Poll::Ready(true)) {
-            *state = State::Ended { is_broken };
-            task.wake_by_ref();
+        match self.0.stage() {
+            Some(mut stage) => stage.poll(ctx),
+            // Others are at it, and may be kept from it: this thread has other tasks.
+            None => {
+                ctx.waker().wake_by_ref();
+                Poll::Pending
+            }
         }
     }
 }
 
-impl State {
+impl Drop for OwnWriter {
+    fn drop(&mut self) {
+        let mut stage = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *stage, Stage::Gone);
+        drop(stage);
+        drop(before);
+    }
+}
+
+impl Writer {
+    /// Nothing, where somebody else polls. A panic while the task polled has ended the task.
+    fn stage(&self) -> Option<MutexGuard<'_, Stage>> {
+        match self.0.try_lock() {
+            Ok(stage) => Some(stage),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Writes what can be written at once, in the place of a task, which is woken where it has to see to the end. Says `false` where
+    /// somebody else is at it.
+    pub(super) fn write_for(&self, task: &Waker) -> bool {
+        let Some(mut stage) = self.stage() else { return false };
+        let mut ctx = Context::from_waker(task);
+        // A panic ends this connection, as in its task, and not whoever polls here.
+        let polled = catch_unwind(AssertUnwindSafe(|| stage.poll(&mut ctx))).unwrap_or_else(|_| {
+            *stage = Stage::Ended { is_broken: true };
+            Poll::Ready(true)
+        });
+        if polled.is_ready() {
+            task.wake_by_ref();
+        }
+        true
+    }
+}
+
+impl Stage {
     fn poll(&mut self, ctx: &mut Context<'_>) -> Poll<bool> {
         match self {
-            Self::Writing(writing) => writing.as_mut().poll(ctx),
+            Self::Writing(writing) => {
+                let polled = writing.as_mut().poll(ctx);
+                if let Poll::Ready(is_broken) = polled {
+                    *self = Self::Ended { is_broken };
+                }
+                polled
+            }
             Self::Ended { is_broken } => Poll::Ready(*is_broken),
             Self::Gone => Poll::Pending,
         }
@@ -93,32 +109,32 @@ mod tests {
     #[test]
     fn who_polls_in_the_place_of_the_task_leaves_it_the_end() {
         for is_broken in [false, true] {
-            let mut held = Held::new(ready(is_broken));
-            held.share().write_for(Waker::noop());
+            let mut writing = OwnWriter::new(ready(is_broken));
+            writing.share().write_for(Waker::noop());
             // Once it has ended there is nothing to poll.
-            held.share().write_for(Waker::noop());
-            assert_eq!((&mut held).now_or_never(), Some(is_broken));
+            writing.share().write_for(Waker::noop());
+            assert_eq!((&mut writing).now_or_never(), Some(is_broken));
         }
     }
 
     #[test]
     fn a_panic_is_the_end_of_the_connection_alone() {
-        let mut held = Held::new(async { panic!("in a test") });
-        held.share().write_for(Waker::noop());
-        assert_eq!((&mut held).now_or_never(), Some(true));
+        let mut writing = OwnWriter::new(async { panic!("in a test") });
+        writing.share().write_for(Waker::noop());
+        assert_eq!((&mut writing).now_or_never(), Some(true));
     }
 
     #[test]
     fn with_its_task_the_future_goes() {
         let (sender, mut receiver) = tokio::sync::oneshot::channel::<()>();
-        let held = Held::new(async move {
+        let writing = OwnWriter::new(async move {
             let _sender = sender;
             pending().await
         });
-        let shared = held.share();
+        let shared = writing.share();
         shared.write_for(Waker::noop());
         assert!(receiver.try_recv() == Err(tokio::sync::oneshot::error::TryRecvError::Empty));
-        drop(held);
+        drop(writing);
         shared.write_for(Waker::noop());
         assert!(receiver.try_recv() == Err(tokio::sync::oneshot::error::TryRecvError::Closed));
     }

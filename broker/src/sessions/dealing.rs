@@ -19,7 +19,7 @@ use crate::outbox::{Delivery, Entry, Names, Transition};
 /// that.
 const WRITERS_MAX: usize = 32;
 
-/// So many are, or half of them: other threads, which take a while to wake, write the rest at the same time.
+/// So many are, or half of them: the rest is written by the tasks that it waits for, which take a while to wake, at the same time.
 const WRITERS_HERE: usize = 4;
 
 /// What is told of an event.
@@ -132,7 +132,7 @@ impl Sessions {
         }
     }
 
-    /// Says whether more commands wait than are at hand.
+    /// Says whether so much is at hand, or waits behind it, that nobody is to write in the place of others now.
     pub(crate) fn press(&mut self, is_pressed: bool) {
         self.is_pressed = is_pressed;
     }

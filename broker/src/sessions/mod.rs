@@ -57,7 +57,7 @@ use resume::Reader;
 use room::Heaviest;
 use slots::Slots;
 
-/// The clients of one shard and the engine that matches for them. Owned by the shard's thread; nobody locks it.
+/// The clients of one shard and the engine that matches for them. Used by who has the turn in the shard.
 pub(crate) struct Sessions {
     engine: Box<dyn Engine>,
     /// Has the subscriptions and positions that the engine has, and the live events.
@@ -104,7 +104,7 @@ pub(crate) struct Sessions {
     rounding: Option<Rounding>,
     /// Readers whose writers sleep although something waits for them.
     sleepers: Vec<Arc<Outbox>>,
-    /// Whether more commands wait than are at hand.
+    /// Whether so much is to be done that nobody is to write in the place of others now.
     is_pressed: bool,
 }
 

@@ -36,8 +36,9 @@ pub(super) struct Bell {
     /// When the thread wakes by itself, and until when that is a nap; nanoseconds from `started`.
     armed_ns: AtomicU64,
     nap_ns: AtomicU64,
-    /// Whether something was put in for which the thread is not woken.
-    has_left: AtomicBool,
+    /// When something was put in last for which the thread is not woken, and what of that the thread has seen; in the same way.
+    left_ns: AtomicU64,
+    seen_ns: AtomicU64,
     /// Whether a move may have something to tell, so that it is waited for.
     moves_tell: AtomicBool,
 }
@@ -51,7 +52,8 @@ impl Bell {
             started: Instant::now(),
             armed_ns: AtomicU64::new(NEVER),
             nap_ns: AtomicU64::new(0),
-            has_left: AtomicBool::new(false),
+            left_ns: AtomicU64::new(0),
+            seen_ns: AtomicU64::new(0),
             moves_tell: AtomicBool::new(false),
         }
     }
@@ -81,8 +83,8 @@ impl Bell {
     }
 
     /// Something was put in that can wait for a moment.
-    pub(super) fn leave(&self) {
-        self.has_left.store(true, Ordering::Relaxed);
+    pub(super) fn ring_later(&self) {
+        self.left_ns.store(self.ns(Instant::now()), Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if self.turn.load(Ordering::Relaxed) == ASLEEP && self.change(ASLEEP, CALLED) {
             self.wake();
@@ -96,6 +98,12 @@ impl Bell {
         matches!(turn, NAPPING | ASLEEP) && self.change(turn, TAKEN)
     }
 
+    /// Whether the thread is about to wake for something that is due.
+    pub(super) fn is_due(&self) -> bool {
+        let armed_ns = self.armed_ns.load(Ordering::Relaxed);
+        armed_ns != NEVER && armed_ns <= self.ns(Instant::now())
+    }
+
     /// Gives the turn, which the caller has, to the thread.
     pub(super) fn call(&self) {
         self.turn.store(CALLED, Ordering::Release);
@@ -105,7 +113,10 @@ impl Bell {
     /// The thread gives back the turn, and is going to [`sleep`](Self::sleep). The queue has to be looked into after it.
     pub(super) fn rest(&self, deadline: Option<Instant>) {
         let now_ns = self.ns(Instant::now());
-        if self.has_left.swap(false, Ordering::Relaxed) {
+        let left_ns = self.left_ns.load(Ordering::Relaxed);
+        let seen_ns = self.seen_ns.swap(left_ns, Ordering::Relaxed);
+        // Where they come less often, to nap is one wake more.
+        if left_ns > seen_ns && left_ns - seen_ns < nanoseconds(NAP) {
             self.nap_ns.store(now_ns + nanoseconds(NAP), Ordering::Relaxed);
         }
         let nap_ns = Some(self.nap_ns.load(Ordering::Relaxed)).filter(|until| now_ns < *until);
@@ -163,7 +174,7 @@ impl Bell {
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
+pub(super) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(NEVER - 1)
 }
 
@@ -259,7 +270,7 @@ mod tests {
                             desk.put(round * PUTTERS + putter);
                             match (round / 7 + putter) % 3 {
                                 0 => bell.ring(),
-                                1 => bell.leave(),
+                                1 => bell.ring_later(),
                                 _ => desk.help(bell, None),
                             }
                             if round % 64 == 0 {

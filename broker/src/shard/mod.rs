@@ -1,12 +1,12 @@
-//! Shards: each a thread that owns an engine and the sessions of the clients that were dealt to it.
+//! Shards: each an engine with its thread, and the sessions of the clients that were dealt to it.
 //!
 //! Commands come through one queue, so the order in which they were put there is the order of their effect: what
 //! was acknowledged after it was queued is seen by every event that is published afterwards.
 
 mod bell;
+mod crew;
 mod load;
 mod queue;
-mod turns;
 mod worker;
 
 use std::hash::BuildHasher;
@@ -34,10 +34,10 @@ use crate::sessions::{
     Attached, Disk, Health, Installed, Known, Rank, Restored, Resume, Sessions, Shared, Told,
 };
 use crate::store::Store;
+use crew::{Crew, LITTLE, LITTLE_TIME};
 use load::Load;
 pub(crate) use queue::Receiver;
 use queue::{Room, Sender, queue};
-use turns::Turns;
 pub(crate) use worker::Shard;
 
 /// What a shard can be told.
@@ -139,7 +139,7 @@ pub(crate) struct Shards {
     /// One queue per shard, the only way to change or ask its engine. A full queue holds its senders back.
     senders: Arc<[Sender]>,
     /// Those who work in each by turns.
-    turns: Arc<[Arc<Turns>]>,
+    crews: Arc<[Arc<Crew>]>,
     /// What each has to do.
     loads: Arc<[Arc<Load>]>,
     /// How long a sender is held back before it is refused.
@@ -158,11 +158,6 @@ pub(crate) struct Shards {
     /// Deals clients out. Keyed, so that nobody outside can overload one shard by choosing names.
     hash: Dealing,
 }
-
-/// So many events are few,
-const LITTLE: usize = 4;
-/// and this is a short time for all that waits to be done.
-const LITTLE_TIME: Duration = Duration::from_millis(1);
 
 /// Of clients to shards.
 pub(crate) type Dealing = foldhash::fast::SeedableRandomState;
@@ -185,16 +180,16 @@ impl Shards {
     ) -> std::io::Result<(Self, Vec<std::thread::JoinHandle<Sessions>>)> {
         let disk = |_| store.map(|store| Box::new(store.clone()) as Box<dyn Disk>);
         let (mut shards, made) = Self::make(config, engines, shared, disk, restored, Dealing::random());
-        shards.turns =
-            made.into_iter().map(|(shard, receiver)| Arc::new(Turns::new(shard, receiver))).collect();
+        shards.crews =
+            made.into_iter().map(|(shard, receiver)| Arc::new(Crew::new(shard, receiver))).collect();
         let mut threads = Vec::new();
-        for (index, turns) in shards.turns.iter().map(Arc::clone).enumerate() {
+        for (index, crew) in shards.crews.iter().map(Arc::clone).enumerate() {
             let thread = std::thread::Builder::new().name(format!("shard-{index}"));
             // Where it writes in the place of a connection's task, that may have to set a timer.
             let runtime = Handle::current();
             threads.push(thread.spawn(move || {
                 let _inside = runtime.enter();
-                turns.run()
+                crew.run()
             })?);
         }
         Ok((shards, threads))
@@ -246,7 +241,7 @@ impl Shards {
         (
             Self {
                 senders,
-                turns: Arc::new([]),
+                crews: Arc::new([]),
                 loads,
                 wait,
                 has_store,
@@ -334,15 +329,15 @@ impl Shards {
         let is_little = self.is_little(events);
         let mut rooms = self.put(events).await?;
         if is_little && let Some(last) = rooms.pop() {
-            last.leave();
+            last.hand_over();
         }
         Ok(is_little)
     }
 
     /// Does what was left to somebody.
     pub(crate) fn help(&self) {
-        if let Some(turns) = self.turns.last() {
-            turns.help();
+        if let Some(crew) = self.crews.last() {
+            crew.help();
         }
     }
 
@@ -351,7 +346,7 @@ impl Shards {
         let (Some(sender), Some(load)) = (self.senders.last(), self.loads.last()) else { return false };
         events.len() <= LITTLE
             && !self.has_store
-            && !self.turns.is_empty()
+            && self.crews.last().is_some_and(|crew| crew.takes_help())
             && !self.reports.iter().any(Report::has_device)
             && !events.iter().any(|coming| coming.event.body.is_alarm)
             && load.cost(sender.depth() + events.len()) < LITTLE_TIME
@@ -389,7 +384,7 @@ impl Shards {
 
     /// Has moves carried out that lie in the queues.
     pub(crate) fn hurry(&self) {
-        self.senders.iter().for_each(Sender::ring);
+        self.senders.iter().filter(|sender| sender.depth() > 0).for_each(Sender::ring);
     }
 
     /// A panic under the lock is impossible but for memory running out.

@@ -125,8 +125,8 @@ impl Room<'_> {
         self.put_in(command);
     }
 
-    /// Leaves what was put in to the caller, who sees to it that the shard does.
-    pub(super) fn leave(mut self) {
+    /// Leaves what was put in to the caller, who sees to it.
+    pub(super) fn hand_over(mut self) {
         self.due = Due::Never;
     }
 
@@ -139,16 +139,16 @@ impl Drop for Room<'_> {
     fn drop(&mut self) {
         match self.due {
             Due::Never => {}
-            Due::Soon => self.sender.bell.0.leave(),
+            Due::Soon => self.sender.bell.0.ring_later(),
             Due::Now => self.sender.bell.0.ring(),
         }
     }
 }
 
 impl Receiver {
-    /// Whether nothing is there.
+    /// Whether nothing is there, not even the end.
     pub(super) fn is_empty(&self) -> bool {
-        self.commands.is_empty()
+        self.commands.is_empty() && !self.commands.is_closed()
     }
 
     /// How many commands are there.

@@ -20,7 +20,7 @@ use crate::refusal::Refusal;
 use crate::sessions::{Answer, Sessions};
 use crate::telemetry;
 
-/// A shard, as its thread owns it.
+/// A shard, for who has the turn.
 pub(crate) struct Shard {
     pub(crate) sessions: Sessions,
     metrics: Arc<Metrics>,
@@ -199,7 +199,7 @@ impl Shard {
             Command::Install { client, subscription, change: _change, owner, answer, reply } => {
                 let owner_connection = owner.as_ref().map(|outbox| outbox.connection);
                 match sessions.install(&client, *subscription, owner_connection) {
-                    // An answer over HTTP is on its way before whatever the subscription brings.
+                    // An answer over HTTP is given before whatever the subscription brings is dealt out.
                     Ok(installed) => sessions.answer(Answer::Installed {
                         owner: owner.zip(answer),
                         reply,

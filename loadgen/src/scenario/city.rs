@@ -47,6 +47,7 @@ pub struct City {
     /// Seconds that are driven before the run begins.
     pub before_s: f64,
     /// Seconds of a step.
+    #[serde(serialize_with = "crate::traffic::as_written")]
     pub step_s: f32,
     /// How many seconds of the city go by in one of the run.
     pub speed: f64,

@@ -33,6 +33,7 @@ use rand_distr::{Distribution, Normal};
 pub use incidents::{Change, Incident, Kind};
 pub use measure::{Measured, measure};
 pub use road::State;
+pub(crate) use settings::as_written;
 pub use settings::{Idm, Jams, Routes, Settings};
 
 use crate::streets::{NONE, Network};

@@ -1,6 +1,6 @@
 //! What traffic is like.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::TrafficError;
 
@@ -11,14 +11,17 @@ pub struct Settings {
     /// How many vehicles there are.
     pub vehicles: u32,
     /// From bumper to bumper, in metres.
+    #[serde(serialize_with = "as_written")]
     pub vehicle_length_m: f32,
     /// How they follow each other.
     pub idm: Idm,
     /// How they find their ways.
     pub routes: Routes,
     /// How long each direction of a junction with signals has green, in seconds.
+    #[serde(serialize_with = "as_written")]
     pub green_s: f32,
     /// How long nobody has green between two, in seconds.
+    #[serde(serialize_with = "as_written")]
     pub clear_s: f32,
     /// How long a vehicle drives before it looks for a place to park, in seconds on average (exponential); none: it never parks.
     pub trip_mean_s: Option<f64>,
@@ -60,15 +63,20 @@ impl Default for Settings {
 #[serde(default, deny_unknown_fields)]
 pub struct Idm {
     /// The time gap that is kept, in seconds.
+    #[serde(serialize_with = "as_written")]
     pub headway_s: f32,
     /// The gap that is kept when standing, in metres.
+    #[serde(serialize_with = "as_written")]
     pub gap_m: f32,
     /// How strongly one accelerates at most, in m/s².
+    #[serde(serialize_with = "as_written")]
     pub acceleration: f32,
     /// How strongly one likes to brake, in m/s².
+    #[serde(serialize_with = "as_written")]
     pub deceleration: f32,
     /// How far drivers' desired speeds are from the limit: the standard deviation of their factors, which are normal around 1 and
     /// cut at 0.8 and 1.15.
+    #[serde(serialize_with = "as_written")]
     pub factor_deviation: f32,
 }
 
@@ -102,10 +110,13 @@ pub struct Jams {
     /// Slow: at least so many vehicles...
     pub vehicles_min: u32,
     /// ...below this share of the limit on average.
+    #[serde(serialize_with = "as_written")]
     pub begins_below: f32,
     /// Not slow: fewer than half as many vehicles, or above this share.
+    #[serde(serialize_with = "as_written")]
     pub ends_above: f32,
     /// For so many seconds.
+    #[serde(serialize_with = "as_written")]
     pub for_s: f32,
 }
 
@@ -153,4 +164,13 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// Writes a number of 32 bits as it was written, 0.2 and not 0.20000000298.
+///
+/// # Errors
+/// The serializer's.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde passes it")]
+pub(crate) fn as_written<S: Serializer>(number: &f32, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(number.to_string().parse().unwrap_or(f64::from(*number)))
 }
