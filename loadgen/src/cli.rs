@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use loadgen::interrupt;
 use loadgen::report::record::Record;
 use loadgen::report::{Progress, compare, page, summary};
 use loadgen::run::capacity::{self, Search};
@@ -57,7 +59,7 @@ struct ScenarioArguments {
     #[arg(long)]
     rate: Option<f64>,
     /// Seconds, warm-up included: run.duration_s.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<f64>,
     /// Where all chance comes from: seed.
     #[arg(long)]
@@ -152,7 +154,7 @@ struct TrafficArguments {
     #[arg(long, default_value_t = 10_000)]
     vehicles: u32,
     /// Seconds of the city.
-    #[arg(long = "for", default_value_t = 60.0, value_name = "SECONDS")]
+    #[arg(long = "for", default_value_t = 60.0, value_name = "SECONDS", value_parser = seconds)]
     seconds: f64,
     /// Seconds of a step.
     #[arg(long, default_value_t = 0.5, value_name = "SECONDS")]
@@ -165,10 +167,18 @@ struct TrafficArguments {
     seed: u64,
 }
 
+/// Reads `15` and `15s`.
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
+    number.map_err(|_| format!("{text} is not a number of seconds, as 15 or 15s"))
+}
+
 /// Does what the arguments say.
 pub(crate) fn carry_out() -> anyhow::Result<ExitCode> {
+    interrupt::listen().context("listening for signals")?;
     match Arguments::parse().command {
         Command::Run(arguments) => {
+            arguments.out.check()?;
             let record = run_once(&arguments.scenario, &[])?;
             tell(&record, &arguments.out)
         }
@@ -180,14 +190,12 @@ pub(crate) fn carry_out() -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Scenarios { name: None } => {
-            for (name, text) in BUILT_IN {
-                let about = toml_about(text);
-                println!("{name:10} {about}");
-            }
+            let lines = BUILT_IN.iter().map(|(name, text)| format!("{name:10} {}\n", toml_about(text)));
+            show(&lines.collect::<String>())?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Scenarios { name: Some(name) } => {
-            print!("{}", Scenario::load(&name, &[])?.to_toml()?);
+            show(&Scenario::load(&name, &[])?.to_toml()?)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Traffic(arguments) => drive(&arguments),
@@ -266,15 +274,32 @@ fn run_once(arguments: &ScenarioArguments, more: &[String]) -> anyhow::Result<Re
 
 /// Says what came of a run, and writes it.
 fn tell(record: &Record, out: &Out) -> anyhow::Result<ExitCode> {
-    print!("{}", summary(record));
-    if let Some(path) = &out.json {
-        write(path, &record.to_json()?)?;
-    }
-    if let Some(path) = &out.html {
-        write(path, &page(record)?)?;
-    }
+    let json = out.json.as_ref().map_or(Ok(()), |path| write(path, &record.to_json()?));
+    let html = out.html.as_ref().map_or(Ok(()), |path| write(path, &page(record)?));
+    show(&summary(record))?;
+    json.and(html)?;
     let is_wrong = !record.verdict().faults.is_empty();
     Ok(if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl Out {
+    /// Whether what comes of a run can be written: better said before an hour than after it.
+    fn check(&self) -> anyhow::Result<()> {
+        for path in [&self.json, &self.html].into_iter().flatten() {
+            let file = std::fs::File::options().create(true).append(true).open(path);
+            file.with_context(|| format!("writing {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes to where the terminal or a pipe is. A reader that has seen enough is no error.
+fn show(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("writing to the output"),
+        _ => Ok(()),
+    }
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
@@ -288,7 +313,7 @@ fn read(path: &Path) -> anyhow::Result<Record> {
 
 fn beside_each_other(records: &[Record], html: Option<&Path>) -> anyhow::Result<()> {
     let comparison = compare(records)?;
-    print!("{}", comparison.markdown);
+    show(&comparison.markdown)?;
     html.map_or(Ok(()), |path| write(path, &comparison.html))
 }
 
@@ -296,6 +321,8 @@ fn find_capacity(arguments: &CapacityArguments) -> anyhow::Result<ExitCode> {
     for (flag, value) in [("from", arguments.from), ("most", arguments.most), ("p99-ms", arguments.p99_ms)] {
         ensure!((1e-3..=1e9).contains(&value), "--{flag} has to be from 0.001 to 1,000,000,000, not {value}");
     }
+    ensure!(arguments.tries > 0, "--tries has to be 1 at least");
+    arguments.out.check()?;
     ensure!((0.01..=10.0).contains(&arguments.within), "--within has to be from 0.01 to 10");
     let scenario = arguments.scenario.load(&[])?;
     ensure!(
@@ -324,24 +351,32 @@ fn find_capacity(arguments: &CapacityArguments) -> anyhow::Result<ExitCode> {
         );
     })?;
     let Some(rate) = found.rate else {
-        println!("no rate keeps a 99th percentile of {} ms", arguments.p99_ms);
+        show(&format!("no rate keeps a 99th percentile of {} ms\n", arguments.p99_ms))?;
         return Ok(ExitCode::FAILURE);
     };
-    println!("capacity: {rate:.0} events/s with a 99th percentile of {} ms at most\n", arguments.p99_ms);
+    let least = if rate >= arguments.most { "at least " } else { "" };
+    show(&format!(
+        "capacity: {least}{rate:.0} events/s with a 99th percentile of {} ms at most\n\n",
+        arguments.p99_ms
+    ))?;
     let mut half = capacity::attempt(&scenario, &mut stage, rate / 2.0)?;
     half.trials = found.trials;
-    println!("at half of it:\n");
+    show("at half of it:\n\n")?;
     tell(&half, &arguments.out)
 }
 
 fn sweep(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
     let (key, values) = arguments.values.split_once('=').context("--values has to be KEY=VALUE,VALUE,...")?;
     std::fs::create_dir_all(&arguments.out).with_context(|| format!("making {}", arguments.out.display()))?;
+    for value in values.split(',') {
+        arguments.scenario.load(&[format!("{key}={value}")])?.plan()?;
+    }
     let mut records = Vec::new();
     let mut is_wrong = false;
     for value in values.split(',') {
         eprintln!("{key} = {value}");
         let record = run_once(&arguments.scenario, &[format!("{key}={value}")])?;
+        ensure!(!interrupt::is_asked(), "interrupted");
         is_wrong |= !record.verdict().faults.is_empty();
         let name = format!("{}-{value}.json", record.scenario.name);
         write(&arguments.out.join(name), &record.to_json()?)?;
@@ -359,8 +394,8 @@ fn drive(arguments: &TrafficArguments) -> anyhow::Result<ExitCode> {
     let TrafficArguments { seed, threads, seconds, step, .. } = *arguments;
     let measured = traffic::measure(&network, &settings, seed, threads, seconds, step)?;
     bar.finish_and_clear();
-    println!(
-        "{} vehicles on {} threads: {:.1} times faster than the clock ({:.1} s in {:.2} s); {:.1} vehicles/km of lane, {:.1} km/h, {:.0} % stand, {} incidents",
+    show(&format!(
+        "{} vehicles on {} threads: {:.1} times faster than the clock ({:.1} s in {:.2} s); {:.1} vehicles/km of lane, {:.1} km/h, {:.0} % stand, {} incidents\n",
         measured.vehicles,
         measured.threads,
         measured.speedup(),
@@ -370,6 +405,6 @@ fn drive(arguments: &TrafficArguments) -> anyhow::Result<ExitCode> {
         measured.speed_kmh,
         100.0 * measured.standing,
         measured.incidents,
-    );
+    ))?;
     Ok(ExitCode::SUCCESS)
 }

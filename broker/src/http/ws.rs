@@ -323,7 +323,11 @@ async fn write(mut sink: SplitSink<WebSocket, Message>, asker: &Asker) -> Result
                 None => write_batch(&mut sink, asker, &mut batch).await?,
                 Some(close) => {
                     let frame = CloseFrame { code: close.code, reason: close.reason.into() };
-                    return sink.send(Message::Close(Some(frame))).await;
+                    return match sink.send(Message::Close(Some(frame))).await {
+                        Ok(()) => Ok(()),
+                        // The other side has closed before, and is answered that.
+                        Err(_) => sink.close().await,
+                    };
                 }
             },
             () = &mut ping => {

@@ -105,8 +105,9 @@ async fn a_websocket_that_does_not_read_gets_an_exact_gap() {
     let before = program.resident_bytes();
     publish_to_fast_reader(&http, &mut fast, STRIDE, EVENTS_COUNT - STRIDE).await;
     let grown = program.resident_bytes().saturating_sub(before);
-    // 64 MB have gone through; the outbox holds 2 MB.
-    assert!(grown < 32 << 20, "the broker has grown by {} MiB", grown >> 20);
+    // 64 MB have gone through; the outbox holds 2 MB, and of what each of four threads has used once its allocator
+    // keeps some.
+    assert!(grown < 48 << 20, "the broker has grown by {} MiB", grown >> 20);
 
     let first = slow.ready["offset"].as_u64().expect("a number") + 1;
     let mut ledger = Ledger::new(first);

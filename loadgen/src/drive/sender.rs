@@ -23,6 +23,7 @@ use super::journal::SentJournal;
 use super::reader::{self, BELL, Ear, Reader, Wish, Wishes, Word};
 use super::shared::{Nanos, Shared};
 use super::socket::Socket;
+use crate::interrupt;
 use crate::plan::Client;
 use crate::wire::{Speak, Wire};
 
@@ -267,6 +268,7 @@ impl Load {
     ) -> anyhow::Result<()> {
         let (mut quiet_since, mut shown, mut seen) = (Instant::now(), Instant::now(), 0);
         loop {
+            interrupt::check()?;
             self.flush()?;
             while let Ok(word) = self.words.try_recv() {
                 quiet_since = Instant::now();

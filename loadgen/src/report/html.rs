@@ -92,7 +92,7 @@ pub(super) fn section(body: &mut String, heading: &str, tables: &[Table]) {
 fn verdict(record: &Record) -> String {
     let verdict = record.verdict();
     let class = match verdict.answer {
-        Answer::Wrong => "bad",
+        Answer::Wrong | Answer::Incomplete => "bad",
         Answer::Right if verdict.is_of_target() => "good",
         Answer::Right | Answer::Unchecked => "",
     };

@@ -16,7 +16,7 @@ const SECONDS_SHARE: f64 = 0.1;
 pub struct Verdict {
     /// Whether what came was right.
     pub answer: Answer,
-    /// What was wrong, a sentence each.
+    /// What was wrong or was not carried, a sentence each.
     pub faults: Vec<String>,
     /// Why figures are of the load, or of the machine, rather than of the target; a sentence each, none where they are the target's.
     pub doubts: Vec<String>,
@@ -27,6 +27,8 @@ pub struct Verdict {
 pub enum Answer {
     /// All that was looked at.
     Right,
+    /// All that was looked at, but not everything was carried: the target refused, lost and told so, did not answer, or broke off.
+    Incomplete,
     /// Not all of it.
     Wrong,
     /// Nobody looked.
@@ -34,17 +36,38 @@ pub enum Answer {
 }
 
 impl Record {
-    /// What to think of it. Losses that the target told of by gaps, refusals and errors are no faults: they are in the totals.
+    /// What to think of it.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let faults = self.faults();
+        let (mut faults, not_carried) = (self.faults(), self.not_carried());
         let was_checked = self.check.as_ref().is_some_and(|check| check.required > 0);
-        let answer = match (faults.is_empty(), was_checked) {
-            (false, _) => Answer::Wrong,
-            (true, true) => Answer::Right,
-            (true, false) => Answer::Unchecked,
+        let answer = match (faults.is_empty(), not_carried.is_empty(), was_checked) {
+            (false, ..) => Answer::Wrong,
+            (true, false, _) => Answer::Incomplete,
+            (true, true, true) => Answer::Right,
+            (true, true, false) => Answer::Unchecked,
         };
+        faults.extend(not_carried);
         Verdict { answer, faults, doubts: self.doubts() }
+    }
+
+    /// What the target did not carry, and said so or broke off.
+    fn not_carried(&self) -> Vec<String> {
+        let totals = &self.totals;
+        let refused = totals.events.refused_count() + totals.moves.refused_count();
+        let mut all = Vec::new();
+        let mut add = |number: u64, one: &str, many: &str, what: &str| {
+            if number > 0 {
+                all.push(format!("{} {what}", text::counted(number, one, many)));
+            }
+        };
+        add(refused, "request", "requests", "refused");
+        add(totals.left_over, "event", "events", "never answered");
+        add(totals.gap_deliveries, "delivery", "deliveries", "lost, as gaps told");
+        for (error, times) in &totals.errors {
+            add(*times, "time", "times", &format!("an error: {error}"));
+        }
+        all
     }
 
     fn faults(&self) -> Vec<String> {
@@ -127,7 +150,7 @@ impl Verdict {
     pub fn headline(&self) -> String {
         let answer = self.answer.text();
         let of = match (self.answer, self.is_of_target()) {
-            (Answer::Wrong, true) => return answer.to_owned(),
+            (Answer::Wrong | Answer::Incomplete, true) => return answer.to_owned(),
             (_, true) => "; the load kept up",
             (_, false) => "; and the figures are partly the load's own",
         };
@@ -141,6 +164,7 @@ impl Answer {
     pub fn text(self) -> &'static str {
         match self {
             Self::Right => "right",
+            Self::Incomplete => "NOT ALL WAS CARRIED",
             Self::Wrong => "WRONG",
             Self::Unchecked => "not checked",
         }
@@ -154,10 +178,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_wrong_and_a_told_gap_is_not() {
+    fn what_is_missing_is_wrong_and_what_was_told_is_incomplete() {
         let mut record = sample::record();
-        record.totals.gap_deliveries = 40;
         assert_eq!(record.verdict().answer, Answer::Right, "{:?}", record.verdict());
+        let is_incomplete = |change: fn(&mut Record)| {
+            let mut record = sample::record();
+            change(&mut record);
+            record.verdict().answer == Answer::Incomplete
+        };
+        assert!(is_incomplete(|record| record.totals.gap_deliveries = 40));
+        assert!(is_incomplete(|record| record.totals.left_over = 1));
+        assert!(is_incomplete(|record| record.totals.errors = [("reset".to_owned(), 3)].into()));
+        assert!(is_incomplete(|record| {
+            record.totals.events.refused = [("overloaded".to_owned(), 3)].into();
+        }));
         record.check.as_mut().unwrap().missing = 1;
         assert_eq!(record.verdict().faults, ["1 delivery of 240,000 required did not come"]);
         record.check = None;

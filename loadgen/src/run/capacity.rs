@@ -1,6 +1,7 @@
 //! The highest rate that keeps a latency bound: doubled until it fails, then the middle between what was kept and what was not.
 
 use super::{Stage, record};
+use crate::interrupt;
 use crate::report::latency::{ACCEPTED, DELIVERY, LATENESS};
 use crate::report::record::{Record, Trial};
 use crate::scenario::Scenario;
@@ -88,6 +89,7 @@ pub fn attempt(scenario: &Scenario, stage: &mut Stage, rate: f64) -> anyhow::Res
     scenario.events.rate = rate;
     let plan = scenario.plan()?;
     let watched = stage.phase(&scenario, &*plan, |_| ())?;
+    interrupt::check()?;
     record(&scenario, &*plan, stage, watched)
 }
 

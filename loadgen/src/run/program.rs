@@ -2,12 +2,15 @@
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+
+use crate::interrupt;
 
 /// How long it may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -136,12 +139,15 @@ impl Program {
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            // Ctrl-C at a terminal is for the load, which ends the broker when it has heard what comes.
+            .process_group(0)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
         let log = folder.as_ref().map(|folder| folder.0.join(LOG));
         let mut broker = Self { child, address, version, _folder: folder };
         let started = Instant::now();
         while TcpStream::connect(address).is_err() {
+            interrupt::check()?;
             if let Some(status) = broker.child.try_wait()? {
                 let said = log.and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
                 bail!(

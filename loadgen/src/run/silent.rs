@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::wire::documents::{push_coordinates, push_subscription};
 
@@ -28,7 +29,8 @@ pub(super) fn install(
     token: Option<&str>,
     mut watch: impl FnMut(u64),
 ) -> anyhow::Result<()> {
-    let mut stream = TcpStream::connect(address)?;
+    let mut stream =
+        TcpStream::connect(address).with_context(|| format!("connecting to the broker at {address}"))?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(WAIT))?;
     let authorization = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
@@ -44,6 +46,7 @@ pub(super) fn install(
         out.extend_from_slice(body);
     };
     for index in 0..count {
+        interrupt::check()?;
         let client = plan.silent(index);
         if let Some(home) = &client.home {
             body.clear();

@@ -290,6 +290,9 @@ impl Scenario {
         for at_s in self.events.alarms_s.iter().chain(&self.reconnects.at_s) {
             ensure!((0.0..=1e9).contains(at_s), "something happens at {at_s} s, which is no time of a run");
         }
+        for at_s in &self.events.alarms_s {
+            ensure!(*at_s < duration_s, "events.alarms_s: {at_s} s, and the run ends at {duration_s} s");
+        }
         ensure!(warmup_s < duration_s, "run.warmup_s has to be less than run.duration_s");
         ensure!(self.reconnects.share <= 1.0, "reconnects.share has to be 1 at most");
         ensure!(self.load.publishers > 0, "load.publishers has to be 1 at least");

@@ -199,6 +199,7 @@ fn a_scenario_that_cannot_be_is_refused_by_what_is_wrong_with_it() {
         ("city", "city.streets=nowhere.osm.pbf", "nowhere.osm.pbf"),
         ("city", "city.step_s=0", "city.step_s has to be from"),
         ("alarm", "events.alarms_s=[-1.0]", "no time of a run"),
+        ("alarm", "events.alarms_s=[1e6]", "and the run ends at"),
         ("nothing", "seed=1", "there is no scenario nothing"),
     ] {
         let error = refused(name, set);

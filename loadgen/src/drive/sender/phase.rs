@@ -12,6 +12,7 @@ use crate::drive::Who;
 use crate::drive::heard::Heard;
 use crate::drive::reader::Wish;
 use crate::drive::shared::{Nanos, Watch, nanos};
+use crate::interrupt;
 use crate::plan::{Act, Step, Steps};
 
 /// Steps that are carried out before what they say is written and the broker's words are heard, where so many are due: a load that is
@@ -69,7 +70,7 @@ impl Load {
         self.shared.measured_from.store(began + nanos(warmup), Relaxed);
         begun(Instant::now() + LEAD, Watch::new(&self.shared))?;
         let mut next = waiting.next();
-        while let Some(step) = next.take() {
+        while let Some(step) = next.take().filter(|_| !interrupt::is_asked()) {
             let due = began + nanos(step.at);
             let now = self.shared.now();
             if due > now {
@@ -99,6 +100,11 @@ impl Load {
         }
         self.flush()?;
         let seconds = Duration::from_nanos(self.shared.now().saturating_sub(began)).as_secs_f64();
+        if interrupt::is_asked() {
+            // What was made ready is not due any more.
+            drop(steps);
+            self.shared.due_seconds().clear();
+        }
         self.settle()?;
         maker.join().map_err(|_| anyhow::anyhow!("the plan's thread panicked"))?;
         self.end(began, seconds, first_number)
