@@ -146,9 +146,9 @@ async fn converse(socket: WebSocket, asker: Arc<Asker>, linger: &Linger, resume:
     outbox.write_with(writing.share());
     // Each is polled when it was woken itself: a look at a socket on which nothing has come is not free.
     let mut writing = Woken::new(writing);
-    let is_gone = tokio::select! {
+    let ended = tokio::select! {
         biased;
-        is_broken = &mut writing => is_broken,
+        is_broken = &mut writing => Ended::of_writer(is_broken),
         read = async {
             let mut reading = std::pin::pin!(read(&mut stream, &asker));
             Woken::new(poll_fn(|ctx| {
@@ -158,24 +158,27 @@ async fn converse(socket: WebSocket, asker: Arc<Asker>, linger: &Linger, resume:
             }))
             .await
         } => match read {
-            Read::Gone => true,
+            Read::Gone => Ended::Gone,
             // What waits is written first.
-            Read::Refused => (&mut writing).await,
+            Read::Refused => Ended::of_writer((&mut writing).await),
         },
         never = expire(&asker) => match never {},
     };
-    if is_gone {
-        // The other side said goodbye, or cannot hear it any more.
-        outbox.abandon(Close { code: 1000, reason: "" });
-        let _ = tokio::time::timeout(CLOSE_WAIT, writing).await;
-        return;
+    match ended {
+        Ended::Broken => {}
+        Ended::Gone => {
+            outbox.abandon(Close { code: 1000, reason: "" });
+            let _ = tokio::time::timeout(CLOSE_WAIT, writing).await;
+        }
+        Ended::Written => {
+            drop(writing);
+            // Closing the connection while something is still coming could destroy what was written last.
+            let answered = async { while let Some(Ok(_)) = stream.next().await {} };
+            let _ = tokio::time::timeout(CLOSE_WAIT, answered).await;
+            // Behind what could not be read the library reads no more.
+            linger.ask();
+        }
     }
-    drop(writing);
-    // Closing the connection while something is still coming could destroy what was written last.
-    let answered = async { while let Some(Ok(_)) = stream.next().await {} };
-    let _ = tokio::time::timeout(CLOSE_WAIT, answered).await;
-    // Behind what could not be read the library reads no more.
-    linger.ask();
 }
 
 /// Ends a connection when its permit does, unless that is renewed.
@@ -185,6 +188,22 @@ async fn expire(asker: &Asker) -> Infallible {
     asker.outbox.push_answer(encode::problem(None, &Refusal::TokenExpired));
     asker.outbox.close(TOKEN_EXPIRED, "token expired");
     std::future::pending().await
+}
+
+/// How a conversation ended.
+enum Ended {
+    /// Everything is written, a close at last.
+    Written,
+    /// The other side says no more. It is answered a close, behind what is being written.
+    Gone,
+    /// The other side cannot be told anything.
+    Broken,
+}
+
+impl Ended {
+    fn of_writer(is_broken: bool) -> Self {
+        if is_broken { Self::Broken } else { Self::Written }
+    }
 }
 
 /// How reading ended.
