@@ -40,7 +40,8 @@ impl Record {
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let (mut faults, not_carried) = (self.faults(), self.not_carried());
-        let was_checked = self.check.as_ref().is_some_and(|check| check.required > 0);
+        let was_checked =
+            self.measured_s > 0.0 && self.check.as_ref().is_some_and(|check| check.required > 0);
         let answer = match (faults.is_empty(), not_carried.is_empty(), was_checked) {
             (false, ..) => Answer::Wrong,
             (true, false, _) => Answer::Incomplete,

@@ -36,6 +36,11 @@ pub fn record(
     let is_long = phase.seconds - warm_up_s >= SLOPE_MIN_S;
     let slopes =
         if is_long { Slopes::over(&timeline, &(warm_up_s..phase.seconds)) } else { Slopes::default() };
+    let mut remarks = plan.remarks();
+    let breaks = &scenario.reconnects.at_s;
+    if !breaks.is_empty() && breaks.iter().all(|at_s| *at_s >= scenario.run.duration_s) {
+        remarks.push("no connection breaks: all of reconnects.at_s are behind the end of the run".to_owned());
+    }
     let shortfalls = stage.wire.lacks().iter().map(|lack| (*lack).to_owned()).collect();
     Ok(Record {
         schema: record::SCHEMA,
@@ -43,7 +48,7 @@ pub fn record(
             name: scenario.name.clone(),
             toml: scenario.to_toml()?,
             seed: scenario.seed,
-            remarks: plan.remarks(),
+            remarks,
             parameters: parameters(scenario),
         },
         target: Target {

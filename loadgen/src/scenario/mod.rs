@@ -297,6 +297,12 @@ impl Scenario {
         ensure!(self.reconnects.share <= 1.0, "reconnects.share has to be 1 at most");
         ensure!(self.load.publishers > 0, "load.publishers has to be 1 at least");
         ensure!(self.load.batch > 0, "load.batch has to be 1 at least");
+        ensure!(self.load.checked_stride > 0, "load.checked_stride has to be 1 at least");
+        ensure!(self.clients.count > 0, "clients.count has to be 1 at least");
+        ensure!(
+            self.events.padding_bytes <= PADDING_MAX,
+            "events.padding_bytes has to be {PADDING_MAX} at most"
+        );
         Ok(())
     }
 
@@ -328,6 +334,9 @@ impl Scenario {
         Ok(toml::to_string(self)?)
     }
 }
+
+/// More than a broker takes, in bytes.
+const PADDING_MAX: u32 = 4_000_000;
 
 /// A value as TOML reads it, or else as a text.
 fn value_of(text: &str) -> toml::Value {

@@ -119,6 +119,8 @@ pub(super) struct Recording {
     seed: u64,
     /// Rows that could not be read.
     skipped: u64,
+    /// Clients that were asked for, and whom nobody in the recording moves.
+    left_out: u32,
 }
 
 impl Recording {
@@ -180,6 +182,7 @@ impl Recording {
             reconnects: scenario.reconnects.clone(),
             seed: scenario.seed,
             skipped,
+            left_out: scenario.clients.count - clients,
         })
     }
 
@@ -267,16 +270,24 @@ impl Plan for Recording {
     }
 
     fn remarks(&self) -> Vec<String> {
-        if self.skipped == 0 {
-            return Vec::new();
+        let mut remarks = Vec::new();
+        if self.skipped > 0 {
+            let file = self.replay.file.display();
+            remarks.push(format!("{} rows of {file} could not be read and were passed over", self.skipped));
         }
-        vec![format!(
-            "{} rows of {} could not be read and were passed over",
-            self.skipped,
-            self.replay.file.display()
-        )]
+        if self.left_out > 0 {
+            remarks.push(format!(
+                "{} clients, not {}: there are no more objects to move them (replay.copies makes more)",
+                self.clients,
+                self.clients + self.left_out
+            ));
+        }
+        remarks
     }
 }
+
+/// A cell of more lines is what follows upon a quote that nobody has closed.
+const CELL_LINES: usize = 10;
 
 /// A file as it is read.
 struct Reading<'a> {
@@ -321,6 +332,14 @@ impl Reading<'_> {
         let others = attributes.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         for (index, record) in reader.into_records().enumerate() {
             let line = record.as_ref().ok().and_then(csv::StringRecord::position).map(csv::Position::line);
+            if let Ok(record) = &record {
+                let is_whole = record.iter().all(|cell| cell.lines().count() <= CELL_LINES);
+                let line = line.unwrap_or_default();
+                ensure!(
+                    is_whole,
+                    "{name}, line {line}: a cell has more than {CELL_LINES} lines: a quote is not closed"
+                );
+            }
             let row = record.map_err(anyhow::Error::from).and_then(|record| {
                 let cell = |column: &usize| record.get(*column).unwrap_or_default().trim();
                 let values = others.iter().map(|column| scalar(cell(column))).collect();
@@ -474,6 +493,16 @@ mod tests {
         let skipping: Vec<&str> = COLUMNS.into_iter().chain(["replay.skip_faulty=true"]).collect();
         let recording = recording("taxis.csv", text, &skipping).unwrap();
         assert_eq!((recording.rows.len(), recording.skipped), (1, 1));
+    }
+
+    #[test]
+    fn a_quote_that_is_not_closed_swallows_nothing() {
+        let rows: String =
+            (0..20).map(|second| format!("b,2026-03-01T07:30:{second:02}Z,9.1,45.4,3\n")).collect();
+        let text = format!("who,t,x,y,v\na,2026-03-01T07:29:00Z,9.1,45.4,\"3\n{rows}");
+        let skipping: Vec<&str> = COLUMNS.into_iter().chain(["replay.skip_faulty=true"]).collect();
+        let error = recording("taxis.csv", &text, &skipping).err().unwrap();
+        assert!(format!("{error:#}").contains("taxis.csv, line 2: a cell has more than"), "{error:#}");
     }
 
     #[test]

@@ -162,7 +162,13 @@ impl Hear for Listener {
                 None => return Ok(0),
                 Some(Ok(head)) => at = head,
                 Some(Err(status)) => {
-                    told(Told::Closed(&format!("the handshake was answered {status}")));
+                    let token = match status {
+                        401 | 403 => {
+                            ": give a token (--token, NEARCAST_TOKEN) with the scopes publish, subscribe and admin, and alarm for alarms"
+                        }
+                        _ => "",
+                    };
+                    told(Told::Closed(&format!("the handshake was answered {status}{token}")));
                     return Ok(bytes.len());
                 }
             }

@@ -200,6 +200,8 @@ fn a_scenario_that_cannot_be_is_refused_by_what_is_wrong_with_it() {
         ("city", "city.step_s=0", "city.step_s has to be from"),
         ("alarm", "events.alarms_s=[-1.0]", "no time of a run"),
         ("alarm", "events.alarms_s=[1e6]", "and the run ends at"),
+        ("field", "clients.count=0", "clients.count has to be 1"),
+        ("field", "load.checked_stride=0", "load.checked_stride has to be 1"),
         ("nothing", "seed=1", "there is no scenario nothing"),
     ] {
         let error = refused(name, set);
