@@ -429,6 +429,11 @@ impl Sessions {
         self.ledger.answer(answer);
     }
 
+    /// Whether anything outlives the broker.
+    pub(crate) fn has_disk(&self) -> bool {
+        self.ledger.has_disk()
+    }
+
     /// Whether changes of one client are refused, for what was changed before is not on disk yet. What concerns all shards
     /// is not: one of them alone would come to differ from the others.
     pub(crate) fn refuses_changes(&self) -> bool {

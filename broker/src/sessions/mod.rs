@@ -580,11 +580,6 @@ impl Sessions {
         }
     }
 
-    /// Whether anything outlives the broker.
-    pub(crate) fn has_disk(&self) -> bool {
-        self.ledger.has_disk()
-    }
-
     /// What the engine holds.
     pub(crate) fn footprint(&self) -> Footprint {
         self.engine.footprint()
