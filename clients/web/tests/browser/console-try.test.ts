@@ -180,7 +180,7 @@ test("a wrong condition is underlined where it is wrong, and a right one is not"
   await writeCondition("speed < 40 AND kind foo 3");
   await page.locator(".cm-lintRange-error", { hasText: /^foo$/ }).waitFor();
   await page.locator(".trial .bad", { hasText: "found the name 'foo'" }).waitFor();
-  expect(await page.locator(".cm-content").getAttribute("aria-invalid")).toBe("true");
+  await expect.poll(() => page.locator(".cm-content").getAttribute("aria-invalid")).toBe("true");
   await expectAccessible(page, "a wrong condition");
   await writeCondition("'𝄞' = kind AND nope(1)");
   await page.locator(".cm-lintRange-error", { hasText: /^nope$/ }).waitFor();

@@ -245,7 +245,8 @@ describe("with one broker", () => {
     expect(await page.locator(".entry.alarm .tag").textContent()).toBe("◆ Alarm");
     await expect.poll(() => page.locator("[aria-live=assertive]").textContent()).toBe("Alarm: Flood, here");
     expect(await page.evaluate(() => document.body.dataset["shaken"])).toBe("yes");
-    expect(await page.title()).toBe("(1) nearcast around you");
+    // The page tells its title behind the frame that shows the alarm.
+    await expect.poll(() => page.title()).toBe("(1) nearcast around you");
     await page.getByRole("button", { name: "1 new" }).click();
     await expect.poll(() => page.title()).toBe("nearcast around you");
     await phone.context.close();
