@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use loadgen::endpoint::Endpoint;
 use loadgen::interrupt;
 use loadgen::report::record::Record;
 use loadgen::report::{Progress, compare, page, summary};
@@ -64,15 +65,24 @@ struct ScenarioArguments {
     /// Where all chance comes from: seed.
     #[arg(long)]
     seed: Option<u64>,
+    /// Before all names, so that several loads can share a broker: load.prefix.
+    #[arg(long)]
+    prefix: Option<String>,
     /// How events are published: load.over.
     #[arg(long)]
     over: Option<OverName>,
     /// Another broker instead, as far as it can do the same; the record says what it does not.
     #[arg(long)]
     peer: Option<Peer>,
-    /// A broker that runs already, at HOST:PORT. Without it one is started for the run, and ends with it.
+    /// A broker that runs already, at HOST:PORT, or https://HOST:PORT. Without it one is started for the run, and ends with it.
     #[arg(long, value_name = "HOST:PORT")]
     target: Option<String>,
+    /// Certificates in PEM that a broker at https:// is trusted for, besides those that this machine trusts.
+    #[arg(long, value_name = "FILE", requires = "target")]
+    ca: Option<PathBuf>,
+    /// Starts the broker with a certificate that is made for the run, and speaks to it over TLS.
+    #[arg(long, conflicts_with_all = ["target", "peer"])]
+    tls: bool,
     /// The program that is started; when absent the `nearcast` beside this program, or what is installed.
     #[arg(long, conflicts_with = "target")]
     program: Option<PathBuf>,
@@ -218,23 +228,25 @@ impl ScenarioArguments {
         set("events.rate", self.rate.map(|rate| format!("{rate:?}")));
         set("run.duration_s", self.duration.map(|seconds| format!("{seconds:?}")));
         set("seed", self.seed.map(|seed| seed.to_string()));
+        set("load.prefix", self.prefix.as_ref().map(|prefix| format!("\"{prefix}\"")));
         set("load.over", self.over.map(|over| format!("{over:?}").to_lowercase()));
         sets.extend(more.iter().cloned());
         Scenario::load(&self.scenario, &sets)
     }
 
-    fn target(&self) -> Target {
+    fn target(&self) -> anyhow::Result<Target> {
         let place = match &self.target {
-            Some(address) => Place::Running(address.clone()),
-            None => Place::Started(self.program.clone()),
+            Some(text) => Place::Running(Endpoint::parse(text, self.ca.as_deref())?),
+            None => Place::Started { program: self.program.clone(), is_secure: self.tls },
         };
-        Target { peer: self.peer, place }
+        Ok(Target { peer: self.peer, place })
     }
 
     fn stage(&self, scenario: &Scenario, plan: &dyn loadgen::plan::Plan) -> anyhow::Result<Stage> {
+        let target = self.target()?;
         let bar = Arc::new(setup_bar());
         let shown = Arc::clone(&bar);
-        let stage = Stage::set(scenario, plan, &self.target(), self.token.as_deref(), move |setup| {
+        let stage = Stage::set(scenario, plan, &target, self.token.as_deref(), move |setup| {
             let (what, done, of) = match setup {
                 Setup::Silent(done, of) => ("subscriptions of clients without a connection", done, of),
                 Setup::Clients(done, of) => ("connections", done, of),

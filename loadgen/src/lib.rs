@@ -3,6 +3,7 @@
 
 pub mod check;
 pub mod drive;
+pub mod endpoint;
 pub mod interrupt;
 pub mod noise;
 pub mod observe;

@@ -5,6 +5,7 @@
 
 mod heard;
 mod journal;
+mod line;
 mod reader;
 mod sender;
 mod shared;

@@ -1,8 +1,7 @@
 //! The thread that reads all sockets.
 
 use std::collections::HashMap;
-use std::io::{ErrorKind, Read as _};
-use std::net::TcpStream;
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +11,7 @@ use mio::{Events, Poll, Token};
 
 use super::Who;
 use super::heard::{AlarmHeard, Heard};
+use super::line::Line;
 use super::shared::{Nanos, Shared};
 use crate::wire::{Cause, Hear, Told};
 
@@ -55,7 +55,7 @@ pub(super) enum Wish {
 
 /// A connection, as the reader has it.
 pub(super) struct Ear {
-    pub(super) stream: Arc<TcpStream>,
+    pub(super) line: Arc<Line>,
     pub(super) who: Who,
     pub(super) hear: Box<dyn Hear>,
     /// Whether all that comes to it is held against the oracle.
@@ -106,14 +106,11 @@ impl Reader {
             }
             for event in &events {
                 let Some(ear) = ears.get_mut(&event.token()) else { continue };
-                if event.is_writable() && !ear.is_connected {
-                    ear.is_connected = true;
-                    // Who sends is there as long as the reader is.
-                    let _ = self.words.send(Word::Connected { token: event.token() });
-                }
-                if let Err(why) =
-                    self.read(event.token(), ear, &mut heard, &mut buffer, event.is_read_closed())
-                {
+                let is_closed = event.is_read_closed();
+                let went_on = self
+                    .greet(event.token(), ear)
+                    .and_then(|()| self.read(event.token(), ear, &mut heard, &mut buffer, is_closed));
+                if let Err(why) = went_on {
                     let (offset, answers) = (ear.offset, ear.answers);
                     ears.remove(&event.token());
                     let word = Word::Ended { token: event.token(), why: why.into(), offset, answers };
@@ -148,6 +145,18 @@ impl Reader {
         Arc::strong_count(&self.wishes) > 1
     }
 
+    /// Says so once a connection has come about.
+    fn greet(&self, token: Token, ear: &mut Ear) -> Result<(), String> {
+        if !ear.is_connected {
+            ear.is_connected = ear.line.greet().map_err(|error| broke(&error))?;
+            if ear.is_connected {
+                // Who sends is there as long as the reader is.
+                let _ = self.words.send(Word::Connected { token });
+            }
+        }
+        Ok(())
+    }
+
     /// Reads one connection until there is nothing more.
     fn read(
         &self,
@@ -158,12 +167,12 @@ impl Reader {
         is_closed: bool,
     ) -> Result<(), String> {
         loop {
-            let read = match (&*ear.stream).read(buffer) {
+            let read = match ear.line.read(buffer) {
                 Ok(0) => return Err("the broker closed the connection".to_owned()),
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(format!("the connection broke: {error}")),
+                Err(error) => return Err(broke(&error)),
             };
             heard.bytes += read as u64;
             let now = self.shared.now();
@@ -214,6 +223,10 @@ impl Reader {
             }
         }
     }
+}
+
+fn broke(error: &std::io::Error) -> String {
+    format!("the connection broke: {error}")
 }
 
 /// Of a connection, what changes as it is read.

@@ -3,8 +3,6 @@
 mod phase;
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
-use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, PoisonError};
@@ -23,6 +21,7 @@ use super::journal::SentJournal;
 use super::reader::{self, BELL, Ear, Reader, Wish, Wishes, Word};
 use super::shared::{Nanos, Shared};
 use super::socket::Socket;
+use crate::endpoint::Endpoint;
 use crate::interrupt;
 use crate::plan::Client;
 use crate::wire::{Speak, Wire};
@@ -45,6 +44,8 @@ pub struct Settings {
     pub checked_clients: u32,
     /// Every so many events is.
     pub checked_stride: u64,
+    /// Before the names of those who publish and of the objects of events.
+    pub prefix: String,
     /// How long to wait for what is still to come at the end of a phase.
     pub patience: Duration,
 }
@@ -61,7 +62,7 @@ pub struct Opening {
 /// A broker with connections to it.
 pub struct Load {
     wire: Arc<dyn Wire>,
-    address: SocketAddr,
+    endpoint: Endpoint,
     shared: Arc<Shared>,
     registry: Registry,
     waker: Waker,
@@ -81,6 +82,7 @@ pub struct Load {
     checked: Vec<bool>,
     sent: Sent,
     patience: Duration,
+    prefix: String,
 }
 
 /// One who says something.
@@ -115,7 +117,9 @@ pub struct Sent {
     /// Bytes.
     pub bytes: u64,
     /// Steps that were not sent, because what was said before had not been read.
-    pub unsent: u64,
+    pub unread: u64,
+    /// Steps that were not sent, because the connection had broken.
+    pub cut_off: u64,
     /// How much later than intended steps were sent, in microseconds.
     pub late_us: Histogram<u64>,
     /// Events that were due in each second of the phase.
@@ -153,7 +157,8 @@ impl Sent {
             moves: 0,
             reconnects: 0,
             bytes: 0,
-            unsent: 0,
+            unread: 0,
+            cut_off: 0,
             late_us: Histogram::new_with_bounds(1, 600_000_000, 3)?,
             due_seconds: Vec::new(),
             errors: BTreeMap::new(),
@@ -187,7 +192,7 @@ impl Load {
     /// When the broker lets somebody not in, or says nothing for too long.
     pub fn open(
         wire: Arc<dyn Wire>,
-        address: SocketAddr,
+        endpoint: Endpoint,
         clients: Vec<Client>,
         settings: &Settings,
         mut watch: impl FnMut(Opening),
@@ -211,7 +216,7 @@ impl Load {
         let of = u64::from(settings.publishers) + count;
         let mut load = Self {
             wire,
-            address,
+            endpoint,
             shared,
             registry,
             waker,
@@ -229,6 +234,7 @@ impl Load {
             checked,
             sent: Sent::new()?,
             patience: settings.patience,
+            prefix: settings.prefix.clone(),
         };
         for index in 0..settings.publishers {
             load.publishers.push(None);
@@ -286,12 +292,12 @@ impl Load {
                 return self.flush();
             }
             if let Some((error, _)) = self.shared.heard().errors.iter().chain(&self.sent.errors).next() {
-                bail!("the broker at {}: {error}", self.address);
+                bail!("the broker at {}: {error}", self.endpoint.url());
             }
             ensure!(
                 quiet_since.elapsed() < OPENING_WAIT,
                 "the broker at {} has said nothing for {OPENING_WAIT:?}",
-                self.address,
+                self.endpoint.url(),
             );
             if let Ok(word) = self.words.recv_timeout(Duration::from_millis(1)) {
                 quiet_since = Instant::now();
@@ -315,13 +321,15 @@ impl Load {
     fn connect(&mut self, who: Who, back: Option<(Nanos, u64)>) -> anyhow::Result<()> {
         let token = Token(self.next_token);
         self.next_token += 1;
-        let mut socket = Socket::connect(self.address, token.0 as u64)?;
+        let mut socket = Socket::connect(&self.endpoint, token.0 as u64)?;
         let (client, (speak, hear)) = match who {
             Who::Client(client) => {
                 let client = &self.clients[client as usize];
                 (Some(client), self.wire.subscriber(client))
             }
-            Who::Publisher(publisher) => (None, self.wire.publisher(&format!("publisher-{publisher}"))),
+            Who::Publisher(publisher) => {
+                (None, self.wire.publisher(&format!("{}publisher-{publisher}", self.prefix)))
+            }
         };
         let is_checked = matches!(who, Who::Client(client) if self.checked[client as usize]);
         let mut voice = Voice::new(speak, client);
@@ -331,9 +339,9 @@ impl Load {
         let resume = voice.epoch.as_ref().filter(|_| voice.is_durable).zip(back);
         let resume = resume.map(|(epoch, (_, offset))| format!("{epoch}:{offset}"));
         voice.speak.open(resume.as_deref(), &mut socket.out);
-        let stream = Arc::clone(&socket.stream);
+        let line = Arc::clone(&socket.line);
         let ear = Ear {
-            stream: Arc::clone(&stream),
+            line: Arc::clone(&line),
             who,
             hear,
             is_checked,
@@ -351,11 +359,7 @@ impl Load {
         self.who.insert(token, who);
         // First, so that the reader knows of it before anything comes.
         self.wish(Wish::Read(token, Box::new(ear)))?;
-        self.registry.register(
-            &mut SourceFd(&stream.as_raw_fd()),
-            token,
-            Interest::READABLE | Interest::WRITABLE,
-        )?;
+        self.registry.register(&mut SourceFd(&line.fd()), token, Interest::READABLE | Interest::WRITABLE)?;
         self.mark(who);
         Ok(())
     }
@@ -388,7 +392,7 @@ impl Load {
             }
             match socket.flush() {
                 Ok(bytes) => {
-                    if socket.waiting() > 0 {
+                    if !socket.is_done() {
                         voice.is_dirty = true;
                         left.push(who);
                     }
@@ -514,8 +518,8 @@ impl Drop for Load {
     }
 }
 
-/// Where numbers of events begin: elsewhere in every run, for what an earlier one left in a broker is not of this one. Below 2^53.
+/// Where numbers of events begin: elsewhere in every run, for what another one left in a broker, or says to it now, is not of this one. Below 2^53, with
+/// room for 2^32.
 fn first_number() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |now| (now.as_secs() & 0xFFFF_FFFF) << 20)
+    rand::random::<u64>() >> 44 << 32
 }

@@ -1,20 +1,25 @@
 //! One connection, as the sender has it.
 
-use std::io::{ErrorKind, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use socket2::{Domain, Protocol, Socket as Raw, Type};
+
+use super::line::Line;
+use crate::endpoint::Endpoint;
 
 /// Connections from one address of this machine to one port: the system has some 28,000 ports to give.
 const CONNECTIONS_PER_ADDRESS: u64 = 20_000;
 
 /// A connection with what has not been written yet.
 pub(super) struct Socket {
-    pub(super) stream: Arc<TcpStream>,
+    pub(super) line: Arc<Line>,
     pub(super) out: Vec<u8>,
     written: usize,
+    /// Whether something was written that has not gone.
+    is_held: bool,
     /// Before that nothing can be written.
     pub(super) is_connected: bool,
 }
@@ -24,7 +29,8 @@ impl Socket {
     ///
     /// # Errors
     /// When files or ports have run out.
-    pub(super) fn connect(address: SocketAddr, number: u64) -> anyhow::Result<Self> {
+    pub(super) fn connect(to: &Endpoint, number: u64) -> anyhow::Result<Self> {
+        let address = to.address;
         let raw = Raw::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
             .context("no more sockets: see `ulimit -n`")?;
         // The first ones are not bound: a port that is bound is nobody else's, of no other broker's clients either, until a minute
@@ -44,19 +50,25 @@ impl Socket {
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
             Err(error) => return Err(error).with_context(|| format!("nobody listens at {address}")),
         }
-        Ok(Self { stream: Arc::new(raw.into()), out: Vec::new(), written: 0, is_connected: false })
+        let line = Arc::new(Line::new(raw.into(), to.session()?));
+        Ok(Self { line, out: Vec::new(), written: 0, is_held: false, is_connected: false })
     }
 
-    /// Bytes that wait.
+    /// Bytes that wait to be written.
     pub(super) fn waiting(&self) -> usize {
         self.out.len() - self.written
+    }
+
+    /// Whether all has gone.
+    pub(super) fn is_done(&self) -> bool {
+        self.waiting() == 0 && !self.is_held
     }
 
     /// Writes what waits, as far as it goes; says how many bytes that were. What is left waits for the next time.
     pub(super) fn flush(&mut self) -> std::io::Result<u64> {
         let before = self.written;
         while self.written < self.out.len() {
-            match (&*self.stream).write(&self.out[self.written..]) {
+            match self.line.write(&self.out[self.written..]) {
                 Ok(written) => self.written += written,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -64,6 +76,7 @@ impl Socket {
             }
         }
         let bytes = (self.written - before) as u64;
+        self.is_held = !self.line.flush()?;
         if self.written == self.out.len() {
             self.out.clear();
             self.written = 0;
@@ -75,6 +88,6 @@ impl Socket {
 
     /// Breaks it.
     pub(super) fn shut(&self) {
-        let _ = self.stream.shutdown(Shutdown::Both);
+        self.line.shut();
     }
 }

@@ -1,16 +1,12 @@
 //! What the broker says of itself at `/metrics`.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::MetricsAt;
 
 /// So long an answer may take. An overloaded broker then has seconds without figures, which says something, too.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// So much is read of an answer.
-const ANSWER_BYTES_MAX: u64 = 8 << 20;
 
 /// What is made of a metric, over all of its labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +60,9 @@ impl Scraper {
 
     /// What the text says now, and what has changed since it was read before; nothing where it cannot be read.
     pub(super) fn scrape(&mut self) -> BTreeMap<String, f64> {
-        match get(&self.at) {
+        match self.at.endpoint.get("/metrics", self.at.token.as_deref(), PATIENCE) {
             Ok(text) => {
+                let text = String::from_utf8_lossy(&text);
                 let (now, samples) = (Instant::now(), Samples::parse(&text));
                 let scraped = samples.figures(self.last.as_ref().map(|(at, last)| (now - *at, last)));
                 self.last = Some((now, samples));
@@ -144,46 +141,6 @@ fn behind_labels(text: &str) -> Option<&str> {
     None
 }
 
-/// By HTTP 1.0, whose answers end with their connection.
-fn get(at: &MetricsAt) -> std::io::Result<String> {
-    let until = Instant::now() + PATIENCE;
-    let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-    let mut stream = TcpStream::connect_timeout(&at.address, left())?;
-    stream.set_write_timeout(Some(left()))?;
-    let token =
-        at.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-    write!(stream, "GET /metrics HTTP/1.0\r\nHost: {}\r\n{token}\r\n", at.address)?;
-    let mut answer = Vec::new();
-    let mut part = [0; 16 << 10];
-    loop {
-        stream.set_read_timeout(Some(left()))?;
-        let count = stream.read(&mut part)?;
-        if count == 0 {
-            break;
-        }
-        answer.extend_from_slice(&part[..count]);
-        if answer.len() as u64 > ANSWER_BYTES_MAX || Instant::now() > until {
-            return Err(std::io::Error::other("/metrics is too long, or takes too long"));
-        }
-    }
-    body(&answer).map_err(std::io::Error::other)
-}
-
-fn body(answer: &[u8]) -> Result<String, String> {
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let mut head = httparse::Response::new(&mut headers);
-    match head.parse(answer) {
-        Ok(httparse::Status::Complete(length)) if head.code == Some(200) => {
-            String::from_utf8(answer[length..].to_vec()).map_err(|error| error.to_string())
-        }
-        Ok(httparse::Status::Complete(_)) => {
-            Err(format!("/metrics was answered with {}", head.code.unwrap_or_default()))
-        }
-        Ok(httparse::Status::Partial) => Err("/metrics was not answered to the end".to_owned()),
-        Err(error) => Err(format!("/metrics was not answered by HTTP: {error}")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,18 +192,5 @@ mod tests {
             (Samples::parse("nearcast_moves_total 9"), Samples::parse("nearcast_moves_total 4"));
         let figures = after.figures(Some((Duration::from_secs(1), &before)));
         assert_eq!(figures.get("rate(nearcast_moves_total)"), Some(&0.0));
-    }
-
-    #[test]
-    fn answers_that_are_none_are_told() {
-        assert_eq!(body(b"HTTP/1.0 200 OK\r\nx: y\r\n\r\na 1\n"), Ok("a 1\n".to_owned()));
-        for (answer, why) in [
-            (&b"HTTP/1.1 403 Forbidden\r\n\r\n"[..], "403"),
-            (b"HTTP/1.1 200 OK\r\nx: ", "end"),
-            (b"INFO {\"server_id\"", "HTTP"),
-        ] {
-            let found = body(answer).unwrap_err();
-            assert!(found.contains(why), "{found}");
-        }
     }
 }

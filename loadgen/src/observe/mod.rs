@@ -5,11 +5,11 @@ mod metrics;
 mod process;
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::endpoint::Endpoint;
 use crate::report::record::Second;
 use crate::report::timeline::Timeline;
 use metrics::Scraper;
@@ -26,11 +26,11 @@ pub struct Watched {
     pub metrics: Option<MetricsAt>,
 }
 
-/// Where Prometheus' text is: `/metrics` by HTTP, without TLS.
+/// Where Prometheus' text is: at `/metrics`.
 #[derive(Clone, Debug)]
 pub struct MetricsAt {
-    /// Host and port.
-    pub address: SocketAddr,
+    /// Whose.
+    pub endpoint: Endpoint,
     /// What goes into `Authorization: Bearer`.
     pub token: Option<String>,
 }
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn a_target_that_is_not_there_is_no_hindrance() {
         let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let watched =
-            Watched { pid: Some(u32::MAX), metrics: Some(MetricsAt { address: unused, token: None }) };
+        let metrics = MetricsAt { endpoint: Endpoint::plain(unused), token: None };
+        let watched = Watched { pid: Some(u32::MAX), metrics: Some(metrics) };
         let observed = Observer::start(&watched, Instant::now(), |_| ()).unwrap().finish();
         assert_eq!(observed.timeline.len(), 1);
         assert!(observed.timeline[0].broker.is_none() && observed.timeline[0].scraped.is_empty());

@@ -18,6 +18,9 @@ const SCRAPED: [(&str, &str, &str); 5] = [
     ("mean(", ")", "How much the target does at once, on average"),
 ];
 
+/// Of less than this there is no rate.
+const RATE_SPAN_MIN_S: f64 = 0.3;
+
 impl Record {
     /// All plots, the most important first. Those without points are shown by nobody.
     pub(super) fn plots(&self) -> Vec<Plot> {
@@ -32,19 +35,19 @@ impl Record {
                 "Throughput",
                 Side::plain("a second"),
                 vec![
-                    rate("events due", |second| second.events_intended),
-                    rate("events sent", |second| second.events_sent),
-                    rate("deliveries", |second| second.deliveries),
-                    rate("moves", |second| second.moves),
+                    self.rate("events due", |second| second.events_intended),
+                    self.rate("events sent", |second| second.events_sent),
+                    self.rate("deliveries", |second| second.deliveries),
+                    self.rate("moves", |second| second.moves),
                 ],
             ),
             self.over_time(
                 "Refused, lost, wrong",
                 Side::plain("a second"),
                 vec![
-                    rate("refused", |second| second.refused),
-                    rate("lost, and told by gaps", |second| second.gap_deliveries),
-                    rate("errors", |second| second.errors),
+                    self.rate("refused", |second| second.refused),
+                    self.rate("lost, and told by gaps", |second| second.gap_deliveries),
+                    self.rate("errors", |second| second.errors),
                 ],
             ),
             self.over_time(
@@ -84,6 +87,16 @@ impl Record {
         }
     }
 
+    /// How often something happened, until the last step was due: the load waits for what is still to come then, and does nothing.
+    fn rate(&self, name: &str, count: fn(&Second) -> u64) -> Curve {
+        let end_s = self.warm_up_s + self.measured_s;
+        let figure = move |second: &Second| {
+            let span_s = second.at_s.min(end_s) - (second.at_s - second.span_s);
+            (span_s > RATE_SPAN_MIN_S).then(|| float(count(second)) / span_s)
+        };
+        (name.to_owned(), Box::new(figure))
+    }
+
     fn percentile_curve(&self) -> Plot {
         let latencies = self.latencies.iter().filter(|latency| latency.count > 0).take(COLOURS.len());
         Plot::by_percentile(latencies.filter_map(|latency| percentile_line(latency, &latency.name)).collect())
@@ -92,6 +105,7 @@ impl Record {
     fn scraped_plots(&self) -> Vec<Plot> {
         let mut names: BTreeSet<&String> =
             self.timeline.iter().flat_map(|second| second.scraped.keys()).collect();
+        let end_s = self.warm_up_s + self.measured_s;
         let mut plots = Vec::new();
         for (head, tail, title) in SCRAPED {
             let (these, others) =
@@ -105,7 +119,13 @@ impl Record {
                 let label = label.trim_end_matches("_total").trim_end_matches("_seconds").replace('_', " ");
                 let key = name.clone();
                 let factor = if is_time { 1e6 } else { 1.0 };
-                curves.push((label, Box::new(move |second| Some(second.scraped.get(&key)? * factor))));
+                // Rates are over all of a second, also of one that the load did nothing in for a part.
+                let until_s = if head == "rate(" { end_s } else { f64::INFINITY };
+                let figure = move |second: &Second| {
+                    let is_whole = second.at_s < until_s + RATE_SPAN_MIN_S;
+                    is_whole.then_some(second.scraped.get(&key)? * factor)
+                };
+                curves.push((label, Box::new(figure)));
             }
             let y = match (head, tail) {
                 (_, "_seconds)") => Side::latency(),
@@ -173,13 +193,6 @@ type Curve = (String, Box<dyn Fn(&Second) -> Option<f64>>);
 /// A line that is zero all along says nothing.
 fn is_something(line: &Line) -> bool {
     line.points.iter().any(|(_, value)| value.is_some_and(|value| value != 0.0))
-}
-
-fn rate(name: &str, count: fn(&Second) -> u64) -> Curve {
-    (
-        name.to_owned(),
-        Box::new(move |second| (second.span_s > 0.0).then(|| float(count(second)) / second.span_s)),
-    )
 }
 
 fn percentiles(of: fn(&Second) -> Option<Percentiles>) -> Vec<Curve> {

@@ -5,7 +5,6 @@ pub mod program;
 mod record;
 mod silent;
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use anyhow::{Context as _, ensure};
 use matcher::geo::World;
 
 use crate::drive::{Load, Phase, Settings};
+use crate::endpoint::Endpoint;
 use crate::observe::{self, MetricsAt, Observed, Observer};
 use crate::plan::{Client, Plan};
 use crate::report::record::Second;
@@ -28,6 +28,9 @@ pub use record::record;
 
 /// Files that are open besides the sockets.
 const FILES: u64 = 200;
+
+/// How long the broker may take to say its version.
+const STATS_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A side of a peer's cells where nobody has a circle.
 const CELL_M: f64 = 1_000.0;
@@ -53,10 +56,15 @@ pub enum Peer {
 /// Where a broker is.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// It is there, at host and port.
-    Running(String),
-    /// A program is started for the run; none: the one that is installed.
-    Started(Option<PathBuf>),
+    /// It is there.
+    Running(Endpoint),
+    /// A program is started for the run.
+    Started {
+        /// None: the one that is installed.
+        program: Option<PathBuf>,
+        /// Whether it is spoken to over TLS, with a certificate that is made for the run.
+        is_secure: bool,
+    },
 }
 
 /// A broker with all clients connected.
@@ -66,7 +74,7 @@ pub struct Stage {
     /// Who is there, connected.
     pub clients: Vec<Client>,
     /// Where the broker is.
-    pub address: SocketAddr,
+    pub endpoint: Endpoint,
     /// Its process, where that is known.
     pub pid: Option<u32>,
     /// How it is spoken to.
@@ -117,39 +125,45 @@ impl Stage {
             allowed >= sockets,
             "{sockets} sockets and files are needed, and {allowed} may be open: see `ulimit -H -n`"
         );
-        let (program, address) = match &target.place {
-            Place::Running(text) => (None, address(text)?),
-            Place::Started(path) => {
+        let (program, endpoint) = match &target.place {
+            Place::Running(endpoint) => (None, endpoint.clone()),
+            Place::Started { program, is_secure } => {
+                let path = program.as_deref();
                 let program = match target.peer {
-                    None => Program::nearcast(path.as_deref(), &scenario.broker)?,
-                    Some(Peer::Mosquitto) => Program::mosquitto(path.as_deref())?,
-                    Some(Peer::Nats) => Program::nats(path.as_deref())?,
+                    None => Program::nearcast(path, &scenario.broker, *is_secure)?,
+                    Some(Peer::Mosquitto) => Program::mosquitto(path)?,
+                    Some(Peer::Nats) => Program::nats(path)?,
                 };
-                let address = program.address;
-                (Some(program), address)
+                let endpoint = program.endpoint.clone();
+                (Some(program), endpoint)
             }
         };
+        let prefix = &scenario.load.prefix;
         let pid = program.as_ref().map(Program::pid);
         if target.peer.is_none() {
             let silent_count = plan.silent_count();
-            silent::install(plan, address, token, |done| watch(Setup::Silent(done, silent_count)))?;
+            silent::install(plan, &endpoint, token, prefix, |done| watch(Setup::Silent(done, silent_count)))?;
         }
-        let clients = plan.clients();
-        let wire = wire(scenario, plan.world(), &clients, target, address, token);
+        let mut clients = plan.clients();
+        clients.iter_mut().for_each(|client| client.name.insert_str(0, prefix));
+        let wire = wire(scenario, plan.world(), &clients, target.peer, &endpoint, token);
         let settings = Settings {
             publishers: scenario.load.publishers,
             checked_clients: scenario.load.checked_clients,
             checked_stride: scenario.load.checked_stride,
+            prefix: prefix.clone(),
             patience: Duration::from_secs_f64(scenario.run.patience_s),
         };
         let watch_clients = |opening: crate::drive::Opening| watch(Setup::Clients(opening.done, opening.of));
-        let load = Load::open(Arc::clone(&wire), address, clients.clone(), &settings, watch_clients)?;
-        let metrics = target.peer.is_none().then(|| MetricsAt { address, token: token.map(str::to_owned) });
+        let load =
+            Load::open(Arc::clone(&wire), endpoint.clone(), clients.clone(), &settings, watch_clients)?;
+        let metrics_at = || MetricsAt { endpoint: endpoint.clone(), token: token.map(str::to_owned) };
+        let metrics = target.peer.is_none().then(metrics_at);
         let version = match target.peer {
-            None => version(address, token),
+            None => version(&endpoint, token),
             Some(_) => program.as_ref().and_then(|program| program.version.clone()).unwrap_or_default(),
         };
-        Ok(Self { load, clients, address, pid, wire, version, metrics, _program: program })
+        Ok(Self { load, clients, endpoint, pid, wire, version, metrics, _program: program })
     }
 
     /// Carries a plan out whose clients are here; `tell` hears of each second.
@@ -179,8 +193,9 @@ impl Stage {
 }
 
 /// What a broker of nearcast says of its version; nothing where it does not.
-fn version(address: SocketAddr, token: Option<&str>) -> String {
-    silent::get(address, "/v1/stats", token)
+fn version(endpoint: &Endpoint, token: Option<&str>) -> String {
+    endpoint
+        .get("/v1/stats", token, STATS_PATIENCE)
         .ok()
         .and_then(|body| serde_json::from_slice::<serde_json::Value>(&body).ok())
         .and_then(|stats| stats["version"].as_str().map(str::to_owned))
@@ -192,25 +207,22 @@ fn wire(
     scenario: &Scenario,
     world: World,
     clients: &[Client],
-    target: &Target,
-    address: SocketAddr,
+    peer: Option<Peer>,
+    endpoint: &Endpoint,
     token: Option<&str>,
 ) -> Arc<dyn Wire> {
     let cells = || {
         let cell_m = if scenario.peer.cell_m > 0.0 { scenario.peer.cell_m } else { radius_m(clients) };
         Cells::new(world, cell_m)
     };
-    match target.peer {
+    match peer {
         None => {
-            let host = match &target.place {
-                Place::Running(text) => text.as_str().into(),
-                Place::Started(_) => address.to_string().into(),
-            };
             let over = match scenario.load.over {
                 OverName::Websocket => Over::WebSocket,
                 OverName::Http => Over::Http { batch: scenario.load.batch },
             };
-            let common = Common { world, host, token: token.map(Into::into) };
+            let common =
+                Common { world, host: Arc::clone(&endpoint.authority), token: token.map(Into::into) };
             Arc::new(Nearcast { common, over })
         }
         Some(Peer::Mosquitto) => Arc::new(Mosquitto { cells: cells() }),
@@ -225,15 +237,4 @@ fn radius_m(clients: &[Client]) -> f64 {
     let mut radii: Vec<f64> = radii.map(|radius| radius.metres()).filter(|metres| *metres > 0.0).collect();
     radii.sort_by(f64::total_cmp);
     radii.get(radii.len() / 2).copied().unwrap_or(CELL_M)
-}
-
-/// Host and port, with or without `http://` before it.
-fn address(text: &str) -> anyhow::Result<SocketAddr> {
-    ensure!(
-        !text.starts_with("https:"),
-        "{text}: the load speaks no TLS; give it a broker that takes plain connections"
-    );
-    let host = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
-    let found = host.to_socket_addrs().with_context(|| format!("{text} has to be HOST:PORT"))?.next();
-    found.with_context(|| format!("{text}: no such host"))
 }

@@ -1,7 +1,9 @@
 //! A broker that is started for a run.
 
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write as _;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 
+use crate::endpoint::Endpoint;
 use crate::interrupt;
 
 /// How long it may take to start.
@@ -26,11 +29,11 @@ const LOG: &str = "log";
 pub struct Program {
     child: Child,
     /// Where it listens.
-    pub address: SocketAddr,
+    pub endpoint: Endpoint,
     /// As a peer says itself; nearcast does so when it runs.
     pub version: Option<String>,
     /// What it keeps, removed with it.
-    _folder: Option<Folder>,
+    _folder: Folder,
 }
 
 /// A folder that is removed in the end.
@@ -44,37 +47,61 @@ impl Drop for Folder {
 }
 
 impl Folder {
-    /// A name that no other run has, of this process or of another.
-    fn temporary() -> Self {
+    /// With a name that no other run has, of this process or of another.
+    fn temporary() -> anyhow::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, nth) = (std::process::id(), COUNT.fetch_add(1, Relaxed));
-        Self(std::env::temp_dir().join(format!("nearcast-load-{process}-{nth}")))
+        let path = std::env::temp_dir().join(format!("nearcast-load-{process}-{nth}"));
+        std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    /// Makes a certificate for an address, and says where it and its key are.
+    fn certificate(&self, of: IpAddr) -> anyhow::Result<(PathBuf, PathBuf)> {
+        let made = rcgen::generate_simple_self_signed([of.to_string()])?;
+        let (cert, key) = (self.0.join("cert.pem"), self.0.join("key.pem"));
+        std::fs::write(&cert, made.cert.pem())?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&key)?;
+        file.write_all(made.signing_key.serialize_pem().as_bytes())?;
+        Ok((cert, key))
     }
 }
 
 impl Program {
-    /// Starts `nearcast serve` on a free port with settings of its own configuration, and waits until it takes connections. The
-    /// program is the one beside this one, or on the path, unless another is named.
+    /// Starts `nearcast serve` on a free port with settings of its own configuration, and waits until it takes connections: over TLS with
+    /// a certificate made for it, or in the clear. The program is the one beside this one, or on the path, unless another is named.
     ///
     /// # Errors
     /// When there is no such program or it does not start: it then says why itself.
-    pub fn nearcast(program: Option<&Path>, settings: &toml::Table) -> anyhow::Result<Self> {
+    pub fn nearcast(program: Option<&Path>, settings: &toml::Table, is_secure: bool) -> anyhow::Result<Self> {
+        ensure!(
+            !settings.contains_key("tls"),
+            "broker.tls: --tls says that, and makes a certificate for the run"
+        );
         let program = program.map_or_else(beside, Path::to_owned);
         let address = free_port()?;
         let mut command = Command::new(&program);
         command.args(["serve", "--listen", &address.to_string()]).env("BROKER__LOG__FILTER", "warn");
-        let mut folder = None;
+        let folder = Folder::temporary()?;
+        let endpoint = if is_secure {
+            let (cert, key) = folder.certificate(address.ip())?;
+            let endpoint = Endpoint::secure(address, &cert)?;
+            command.arg("--tls-cert").arg(cert).arg("--tls-key").arg(key);
+            endpoint
+        } else {
+            Endpoint::plain(address)
+        };
         for (section, values) in settings {
             let values = values.as_table().with_context(|| format!("broker.{section} has to be a table"))?;
             for (key, value) in values {
                 let mut text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 if (section.as_str(), key.as_str()) == ("store", "data") && text == "temporary" {
-                    text = folder.insert(Folder::temporary()).0.display().to_string();
+                    text = folder.0.join("data").display().to_string();
                 }
                 command.env(format!("BROKER__{}__{}", section.to_uppercase(), key.to_uppercase()), text);
             }
         }
-        Self::start(command, address, None, folder)
+        Self::start(command, endpoint, None, folder)
     }
 
     /// Starts `mosquitto` on a free port, without limits of its own that the load could meet.
@@ -84,9 +111,8 @@ impl Program {
     pub fn mosquitto(program: Option<&Path>) -> anyhow::Result<Self> {
         let program = program.map_or_else(|| installed("mosquitto"), Path::to_owned);
         let version = version(&program, "-h").with_context(|| absent(&program, "mosquitto"))?;
-        let (address, folder) = (free_port()?, Folder::temporary());
+        let (address, folder) = (free_port()?, Folder::temporary()?);
         let settings = folder.0.join("mosquitto.conf");
-        std::fs::create_dir(&folder.0)?;
         // Started by root it becomes another user unless told not to, who may not be there; otherwise `user` says nothing.
         let text = format!(
             "listener {} {}\nuser root\nallow_anonymous true\npersistence false\nmax_connections -1\n\
@@ -107,8 +133,7 @@ impl Program {
     pub fn nats(program: Option<&Path>) -> anyhow::Result<Self> {
         let program = program.map_or_else(|| installed("nats-server"), Path::to_owned);
         let version = version(&program, "--version").with_context(|| absent(&program, "nats-server"))?;
-        let (address, folder) = (free_port()?, Folder::temporary());
-        std::fs::create_dir(&folder.0)?;
+        let (address, folder) = (free_port()?, Folder::temporary()?);
         let mut command = Command::new(&program);
         command.args(["--addr", &address.ip().to_string(), "--port", &address.port().to_string()]);
         Self::start_quietly(command, address, version, folder)
@@ -122,7 +147,7 @@ impl Program {
         folder: Folder,
     ) -> anyhow::Result<Self> {
         command.stderr(File::create(folder.0.join(LOG))?);
-        Self::start(command, address, Some(version), Some(folder))
+        Self::start(command, Endpoint::plain(address), Some(version), folder)
     }
 
     /// Starts any program that listens at an address, and waits until it does.
@@ -131,9 +156,9 @@ impl Program {
     /// When it does not, with what it has logged into its folder.
     fn start(
         mut command: Command,
-        address: SocketAddr,
+        endpoint: Endpoint,
         version: Option<String>,
-        folder: Option<Folder>,
+        folder: Folder,
     ) -> anyhow::Result<Self> {
         let program = PathBuf::from(command.get_program());
         let child = command
@@ -143,13 +168,13 @@ impl Program {
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let log = folder.as_ref().map(|folder| folder.0.join(LOG));
-        let mut broker = Self { child, address, version, _folder: folder };
+        let (address, log) = (endpoint.address, folder.0.join(LOG));
+        let mut broker = Self { child, endpoint, version, _folder: folder };
         let started = Instant::now();
         while TcpStream::connect(address).is_err() {
             interrupt::check()?;
             if let Some(status) = broker.child.try_wait()? {
-                let said = log.and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
+                let said = std::fs::read_to_string(log).unwrap_or_default();
                 bail!(
                     "{} ended with {status}{}{said}",
                     program.display(),

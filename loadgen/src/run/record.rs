@@ -54,7 +54,7 @@ pub fn record(
         target: Target {
             name: stage.wire.name().to_owned(),
             version: stage.version.clone(),
-            address: stage.address.to_string(),
+            address: stage.endpoint.url(),
             shortfalls,
         },
         machine: Machine::here(),
@@ -91,8 +91,11 @@ fn totals(phase: &Phase, warm_up_s: f64) -> Totals {
     for (what, times) in &sent.errors {
         *errors.entry(what.clone()).or_default() += times;
     }
-    let unsent = ("not sent, for the broker did not read".to_owned(), sent.unsent);
-    errors.extend(Some(unsent).filter(|(_, times)| *times > 0));
+    let unsent = [
+        ("not sent, for the broker did not read".to_owned(), sent.unread),
+        ("not sent, for the connection had broken".to_owned(), sent.cut_off),
+    ];
+    errors.extend(unsent.into_iter().filter(|(_, times)| *times > 0));
     let warm_up = warm_up_s.ceil();
     let due = sent.due_seconds.iter().zip(0_u32..).filter(|(_, second)| f64::from(*second) >= warm_up);
     let due: u64 = due.map(|(events, _)| events).sum();

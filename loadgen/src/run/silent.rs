@@ -1,11 +1,11 @@
 //! Clients without a connection: their subscriptions are made over HTTP, requests in a row.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
+use crate::endpoint::{Endpoint, Stream};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::wire::documents::{push_coordinates, push_subscription};
@@ -25,21 +25,21 @@ const WAIT: Duration = Duration::from_secs(60);
 /// When the broker refuses one, with its words.
 pub(super) fn install(
     plan: &dyn Plan,
-    address: SocketAddr,
+    endpoint: &Endpoint,
     token: Option<&str>,
+    prefix: &str,
     mut watch: impl FnMut(u64),
 ) -> anyhow::Result<()> {
     let mut stream =
-        TcpStream::connect(address).with_context(|| format!("connecting to the broker at {address}"))?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(WAIT))?;
+        endpoint.dial(WAIT).with_context(|| format!("connecting to the broker at {}", endpoint.url()))?;
+    let host = &endpoint.authority;
     let authorization = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
     let (mut out, mut body, mut came) = (Vec::new(), Vec::new(), Vec::new());
     let (mut asked, count) = (0, plan.silent_count());
     let request = |path: &str, body: &[u8], out: &mut Vec<u8>| {
         write!(
             out,
-            "PUT {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n{authorization}content-length: {}\r\n\r\n",
+            "PUT {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n{authorization}content-length: {}\r\n\r\n",
             body.len()
         )
         .expect("memory grows");
@@ -53,7 +53,7 @@ pub(super) fn install(
             body.extend_from_slice(br#"{"coordinates":"#);
             push_coordinates(home, &mut body);
             body.push(b'}');
-            request(&format!("/v1/clients/{}/position", client.name), &body, &mut out);
+            request(&format!("/v1/clients/{prefix}{}/position", client.name), &body, &mut out);
             asked += 1;
         }
         for wish in &client.wishes {
@@ -61,25 +61,31 @@ pub(super) fn install(
             body.push(b'{');
             push_subscription(wish, &mut body);
             body.push(b'}');
-            request(&format!("/v1/clients/{}/subscriptions/{}", client.name, wish.id), &body, &mut out);
+            request(
+                &format!("/v1/clients/{prefix}{}/subscriptions/{}", client.name, wish.id),
+                &body,
+                &mut out,
+            );
             asked += 1;
             // Both sides could wait for each other behind more than sockets hold.
             if asked >= PIPELINE || out.len() > PIPELINE_BYTES {
                 stream.write_all(&out)?;
+                stream.flush()?;
                 out.clear();
-                answers(&mut stream, std::mem::take(&mut asked), &mut came)?;
+                answers(&mut *stream, std::mem::take(&mut asked), &mut came)?;
                 watch(index);
             }
         }
     }
     stream.write_all(&out)?;
-    answers(&mut stream, asked, &mut came)?;
+    stream.flush()?;
+    answers(&mut *stream, asked, &mut came)?;
     watch(count);
     Ok(())
 }
 
 /// Reads so many answers, all of which have to be good.
-fn answers(stream: &mut TcpStream, mut count: u64, came: &mut Vec<u8>) -> anyhow::Result<()> {
+fn answers(stream: &mut dyn Stream, mut count: u64, came: &mut Vec<u8>) -> anyhow::Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     while count > 0 {
         let read = stream.read(&mut buffer).context("the broker does not answer subscriptions")?;
@@ -98,20 +104,4 @@ fn answers(stream: &mut TcpStream, mut count: u64, came: &mut Vec<u8>) -> anyhow
         came.drain(..at);
     }
     Ok(())
-}
-
-/// What the broker answers to a request for a document.
-///
-/// # Errors
-/// When there is no good answer.
-pub(super) fn get(address: SocketAddr, path: &str, token: Option<&str>) -> anyhow::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(WAIT))?;
-    let authorization = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\n{authorization}connection: close\r\n\r\n")?;
-    let mut came = Vec::new();
-    stream.take(1 << 20).read_to_end(&mut came)?;
-    let (status, body, _) = crate::wire::http::first(&came)?.context("the answer is cut off")?;
-    ensure!(status == 200, "{path} was answered {status}");
-    Ok(body.to_vec())
 }

@@ -125,6 +125,8 @@ pub struct LoadSettings {
     pub checked_clients: u32,
     /// Every so many events is.
     pub checked_stride: u64,
+    /// Before the names of all clients and of all objects that events are about: loads with different ones can share a broker.
+    pub prefix: String,
 }
 
 impl Default for LoadSettings {
@@ -135,6 +137,7 @@ impl Default for LoadSettings {
             batch: 1_000,
             checked_clients: 200,
             checked_stride: 1,
+            prefix: String::new(),
         }
     }
 }
@@ -296,6 +299,12 @@ impl Scenario {
         ensure!(warmup_s < duration_s, "run.warmup_s has to be less than run.duration_s");
         ensure!(self.reconnects.share <= 1.0, "reconnects.share has to be 1 at most");
         ensure!(self.load.publishers > 0, "load.publishers has to be 1 at least");
+        let prefix = &self.load.prefix;
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        ensure!(
+            prefix.len() <= PREFIX_MAX && prefix.chars().all(is_plain),
+            "load.prefix has to be {PREFIX_MAX} letters, digits, -, _ and . at most"
+        );
         ensure!(self.load.batch > 0, "load.batch has to be 1 at least");
         ensure!(self.load.checked_stride > 0, "load.checked_stride has to be 1 at least");
         ensure!(self.clients.count > 0, "clients.count has to be 1 at least");
@@ -337,6 +346,9 @@ impl Scenario {
 
 /// More than a broker takes, in bytes.
 const PADDING_MAX: u32 = 4_000_000;
+
+/// Bytes of a prefix: names stay as short as brokers want them.
+const PREFIX_MAX: usize = 32;
 
 /// A value as TOML reads it, or else as a text.
 fn value_of(text: &str) -> toml::Value {

@@ -13,6 +13,9 @@ use crate::plan::{Client, Occurrence, Wish};
 /// The most that an answer to a handshake may have.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 
+/// How the answer to a word in the clear begins where TLS is spoken: an alert (RFC 8446, section 5.1).
+const TLS_ALERT: &[u8] = &[21, 3];
+
 /// How events are published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
@@ -201,6 +204,9 @@ fn handshake(bytes: &[u8]) -> Result<Option<Result<usize, u16>>, Garbled> {
         },
         Ok(httparse::Status::Partial) if bytes.len() < HEAD_BYTES_MAX => Ok(None),
         Ok(httparse::Status::Partial) => Err(Garbled("a handshake without an end".to_owned())),
+        Err(_) if bytes.starts_with(TLS_ALERT) => {
+            Err(Garbled("it speaks TLS: name it https://HOST:PORT".to_owned()))
+        }
         Err(error) => Err(Garbled(error.to_string())),
     }
 }

@@ -9,7 +9,7 @@ fn run(peer: Peer, sets: &[&str]) -> Record {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let scenario = Scenario::load("fanout", &sets).unwrap();
     let plan = scenario.plan().unwrap();
-    let target = Target { peer: Some(peer), place: Place::Started(None) };
+    let target = Target { peer: Some(peer), place: Place::Started { program: None, is_secure: false } };
     let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).unwrap();
     let watched = stage.phase(&scenario, &*plan, |_| ()).unwrap();
     record(&scenario, &*plan, &stage, watched).unwrap()
@@ -103,7 +103,8 @@ fn a_peer_that_is_not_installed_is_told_with_how_to_get_it() {
     let scenario = Scenario::load("fanout", &[]).unwrap();
     let plan = scenario.plan().unwrap();
     for (peer, package) in [(Peer::Mosquitto, "mosquitto"), (Peer::Nats, "nats-server")] {
-        let target = Target { peer: Some(peer), place: Place::Started(Some("/nowhere/to/be/found".into())) };
+        let place = Place::Started { program: Some("/nowhere/to/be/found".into()), is_secure: false };
+        let target = Target { peer: Some(peer), place };
         let error = Stage::set(&scenario, &*plan, &target, None, |_| ()).err().unwrap();
         let text = format!("{error:#}");
         assert!(

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use loadgen::check::check;
+use loadgen::endpoint::Endpoint;
 use loadgen::plan::{Plan, Step};
 use loadgen::report::Record;
+use loadgen::report::verdict::Answer;
 use loadgen::run::capacity::{self, Search};
 use loadgen::run::{Place, Stage, Target, Watched, record};
 use loadgen::scenario::{BUILT_IN, Scenario};
@@ -37,9 +39,18 @@ struct Run {
 }
 
 fn run(name: &str, sets: &[&str]) -> Run {
+    run_at(started(false), name, sets)
+}
+
+/// A broker that is started for a run.
+fn started(is_secure: bool) -> Place {
+    Place::Started { program: Some(program()), is_secure }
+}
+
+fn run_at(place: Place, name: &str, sets: &[&str]) -> Run {
     let scenario = small(name, sets);
     let plan = scenario.plan().expect("a plan");
-    let target = Target { peer: None, place: Place::Started(Some(program())) };
+    let target = Target { peer: None, place };
     let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
     let watched = stage.phase(&scenario, &*plan, |_| ()).expect("a phase");
     Run { scenario, plan, stage, watched }
@@ -59,7 +70,7 @@ impl Run {
         assert_eq!(totals.errors_count() + totals.left_over, 0, "{totals:?}");
         assert_eq!(totals.events.accepted, totals.events.intended, "{totals:?}");
         assert!(record.latency("publish to delivery").is_some_and(|latency| latency.count > 0));
-        let seen = record.timeline.iter().any(|row| row.broker.is_some() && !row.scraped.is_empty());
+        let seen = record.timeline.iter().any(|row| !row.scraped.is_empty());
         assert!(seen, "nobody looked at the broker: {:?}", record.timeline);
         record
     }
@@ -74,6 +85,84 @@ fn a_town_is_right_over_websockets() {
 fn a_town_is_right_over_http() {
     run("field", &["events.rate=400", "load.over=http", "load.batch=50", "load.publishers=2"])
         .has_to_be_right();
+}
+
+#[test]
+fn a_town_is_right_over_tls() {
+    let sets =
+        ["events.rate=100", "reconnects.at_s=[1.5]", "reconnects.share=0.5", "reconnects.within_s=0.5"];
+    let sets: Vec<&str> = sets.into_iter().chain(["reconnects.durable=true"]).collect();
+    let record = run_at(started(true), "field", &sets).has_to_be_right();
+    assert!(record.target.address.starts_with("https://"), "{}", record.target.address);
+    assert!(record.totals.reconnects > 10, "{:?}", record.totals);
+}
+
+#[test]
+fn batches_and_silent_subscriptions_are_right_over_tls() {
+    let sets = ["events.rate=200", "clients.silent=200", "paper.coverage=0.5", "paper.selectivity=0.02"];
+    let sets: Vec<&str> = sets.into_iter().chain(["load.over=http", "load.batch=50"]).collect();
+    run_at(started(true), "paper", &sets).has_to_be_right();
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused() {
+    let server = run_at(started(true), "field", &["events.rate=100"]).stage;
+    let refused = |text: String, told: &str| {
+        let (scenario, place) = (small("field", &[]), Place::Running(Endpoint::parse(&text, None).unwrap()));
+        let plan = scenario.plan().expect("a plan");
+        let stage = Stage::set(&scenario, &*plan, &Target { peer: None, place }, None, |_| ());
+        let error = format!("{:#}", stage.map(drop).expect_err("it is refused"));
+        assert!(error.contains(told), "{error}");
+    };
+    refused(server.endpoint.url(), "its certificate is not taken");
+    refused(server.endpoint.authority.to_string(), "it speaks TLS: name it https://HOST:PORT");
+}
+
+#[test]
+fn loads_with_different_names_share_a_broker() {
+    let first = run("city", &["events.rate=50", "city.traffic.vehicles=120", "city.before_s=20"]);
+    let place = Place::Running(first.stage.endpoint.clone());
+    std::thread::scope(|scope| {
+        for prefix in ["a-", "b-"] {
+            let place = place.clone();
+            scope.spawn(move || {
+                // Elsewhere at the same time: clients and objects of the same names would get in each other's way.
+                let (own, seed) =
+                    (format!("load.prefix=\"{prefix}\""), format!("seed={}", prefix.as_bytes()[0]));
+                let sets = [
+                    "events.rate=100",
+                    "city.traffic.vehicles=120",
+                    "city.before_s=20",
+                    "city.radius_m=8000",
+                ];
+                let sets: Vec<&str> = sets.into_iter().chain([own.as_str(), seed.as_str()]).collect();
+                run_at(place, "city", &sets).has_to_be_right();
+            });
+        }
+    });
+}
+
+#[test]
+fn a_broker_that_is_killed_is_told() {
+    let scenario = small("field", &["events.rate=100"]);
+    let plan = scenario.plan().expect("a plan");
+    let target = Target { peer: None, place: started(false) };
+    let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
+    let pid = stage.pid.expect("a process");
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(2));
+        std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().expect("kill")
+    });
+    let watched = stage.phase(&scenario, &*plan, |_| ()).expect("a phase");
+    assert!(killer.join().expect("it kills").success());
+    let record = record(&scenario, &*plan, &stage, watched).expect("a record");
+    let verdict = record.verdict();
+    assert!(verdict.answer != Answer::Right && !verdict.faults.is_empty(), "{verdict:?}");
+    let told = verdict.faults.join("; ");
+    for part in ["an error: ", "not sent, for the connection had broken"] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(!verdict.doubts.iter().any(|doubt| doubt.contains("the load sent")), "{verdict:?}");
 }
 
 #[test]
@@ -152,7 +241,7 @@ fn phases_follow_each_other_on_the_same_connections() {
 fn a_search_for_the_capacity_ends_where_it_is_told_to() {
     let scenario = small("field", &["run.duration_s=1.5"]);
     let plan = scenario.plan().expect("a plan");
-    let target = Target { peer: None, place: Place::Started(Some(program())) };
+    let target = Target { peer: None, place: started(false) };
     let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
     let mut search = Search { from: 10.0, most: 40.0, p99_us: 5_000_000, within: 0.5, tries: 2 };
     let found = capacity::find(&scenario, &mut stage, &search, |_| ()).expect("a search");

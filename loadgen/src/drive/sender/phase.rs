@@ -196,7 +196,10 @@ impl Load {
             self.sent.late_us.saturating_record(now.saturating_sub(due) / 1_000);
         }
         match step.act {
-            Act::Publish(occurrence) => {
+            Act::Publish(mut occurrence) => {
+                if let Some(key) = &mut occurrence.key {
+                    key.insert_str(0, &self.prefix);
+                }
                 let number = self.next_number;
                 self.next_number += 1;
                 self.shared.intend(number, due, occurrence.is_alarm);
@@ -204,10 +207,7 @@ impl Load {
                 // What is said of one object stays in order.
                 let publisher = occurrence.key.as_deref().map_or(number, hash) % count;
                 let who = Who::Publisher(u32::try_from(publisher)?);
-                let Some(voice) = self.voice_to(who) else {
-                    self.sent.unsent += 1;
-                    return Ok(());
-                };
+                let Some(voice) = self.voice_to(who) else { return Ok(()) };
                 let socket = voice.socket.as_mut().context("it was there")?;
                 voice.speak.publish(number, &occurrence, &mut socket.out);
                 self.sent.events += u64::from(is_measured);
@@ -229,10 +229,7 @@ impl Load {
                     // It says so when it is back.
                     return Ok(());
                 }
-                let Some(voice) = self.voice_to(who) else {
-                    self.sent.unsent += 1;
-                    return Ok(());
-                };
+                let Some(voice) = self.voice_to(who) else { return Ok(()) };
                 let socket = voice.socket.as_mut().context("it was there")?;
                 voice.speak.move_to(&to, is_checked.then_some(move_number), &mut socket.out);
                 self.shared.client(client).moved.store(due, Relaxed);
@@ -262,13 +259,16 @@ impl Load {
         Ok(())
     }
 
-    /// Somebody who can say something now.
+    /// Somebody who can say something now; what cannot be said is counted.
     fn voice_to(&mut self, who: Who) -> Option<&mut Voice> {
         let voice = self.voice(who);
         let held = voice.speak.waiting();
-        let is_there =
-            voice.socket.as_ref().is_some_and(|socket| socket.waiting() + held < WAITING_BYTES_MAX);
-        is_there.then_some(voice)
+        match &voice.socket {
+            None => self.sent.cut_off += 1,
+            Some(socket) if socket.waiting() + held >= WAITING_BYTES_MAX => self.sent.unread += 1,
+            Some(_) => return Some(self.voice(who)),
+        }
+        None
     }
 }
 
