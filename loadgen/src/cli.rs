@@ -236,7 +236,14 @@ impl ScenarioArguments {
 
     fn target(&self) -> anyhow::Result<Target> {
         let place = match &self.target {
-            Some(text) => Place::Running(Endpoint::parse(text, self.ca.as_deref())?),
+            Some(text) => {
+                let endpoint = Endpoint::parse(text, self.ca.as_deref())?;
+                ensure!(
+                    self.peer.is_none() || !endpoint.is_secure(),
+                    "{text}: other brokers than nearcast are spoken to in the clear"
+                );
+                Place::Running(endpoint)
+            }
             None => Place::Started { program: self.program.clone(), is_secure: self.tls },
         };
         Ok(Target { peer: self.peer, place })

@@ -1,7 +1,7 @@
 //! Where a broker is, and how bytes get there: in the clear, or over TLS.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,6 +15,9 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 /// The most that is read of a document.
 const DOCUMENT_BYTES_MAX: usize = 8 << 20;
+
+/// How long an address of a name that has several is tried.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Where a broker is.
 #[derive(Clone, Debug)]
@@ -41,12 +44,14 @@ impl Endpoint {
         Self { address, authority: address.to_string().into(), tls: None }
     }
 
-    /// One that is spoken to over TLS, and trusted for certificates in a PEM file.
+    /// One that is spoken to over TLS, and trusted for a certificate.
     ///
     /// # Errors
-    /// When there are none in it.
-    pub fn secure(address: SocketAddr, trusted: &Path) -> anyhow::Result<Self> {
-        let tls = Tls { config: config(Some(trusted))?, name: address.ip().into() };
+    /// When it is none.
+    pub fn secure(address: SocketAddr, trusted: CertificateDer<'static>) -> anyhow::Result<Self> {
+        let mut roots = RootCertStore::empty();
+        roots.add(trusted)?;
+        let tls = Tls { config: config(roots)?, name: address.ip().into() };
         Ok(Self { tls: Some(tls), ..Self::plain(address) })
     }
 
@@ -57,8 +62,8 @@ impl Endpoint {
     pub fn parse(text: &str, trusted: Option<&Path>) -> anyhow::Result<Self> {
         let (is_secure, rest) = match text.split_once("://") {
             None => (false, text),
-            Some(("http" | "ws", rest)) => (false, rest),
-            Some(("https" | "wss", rest)) => (true, rest),
+            Some(("http", rest)) => (false, rest),
+            Some(("https", rest)) => (true, rest),
             Some((scheme, _)) => {
                 anyhow::bail!("{text}: http:// or https:// may be before it, not {scheme}://")
             }
@@ -66,25 +71,34 @@ impl Endpoint {
         ensure!(is_secure || trusted.is_none(), "{text}: who is trusted matters with https:// alone");
         let authority = rest.trim_end_matches('/');
         let wanted = || format!("{text} has to be HOST:PORT or https://HOST:PORT");
-        let found = authority.to_socket_addrs().with_context(wanted)?.next();
-        let address = found.with_context(|| format!("{text}: no such host"))?;
+        let found: Vec<SocketAddr> = authority.to_socket_addrs().with_context(wanted)?.collect();
+        // A name may have addresses where nobody listens.
+        let is_there = |address: &&SocketAddr| TcpStream::connect_timeout(address, LOOK).is_ok();
+        let address = match &found[..] {
+            [] => anyhow::bail!("{text}: no such host"),
+            [only] => *only,
+            [first, ..] => *found.iter().find(is_there).unwrap_or(first),
+        };
         let tls = if is_secure {
             let (host, _) = authority.rsplit_once(':').with_context(wanted)?;
-            let name = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-                Ok(ip) => ip.into(),
-                Err(_) => ServerName::try_from(host.to_owned()).with_context(wanted)?,
-            };
-            Some(Tls { config: config(trusted)?, name })
+            let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).with_context(wanted)?;
+            Some(Tls { config: config(roots(trusted)?)?, name })
         } else {
             None
         };
         Ok(Self { address, authority: authority.into(), tls })
     }
 
+    /// Whether it is spoken to over TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// As a target is named.
     #[must_use]
     pub fn url(&self) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let scheme = if self.is_secure() { "https" } else { "http" };
         format!("{scheme}://{}", self.authority)
     }
 
@@ -95,25 +109,21 @@ impl Endpoint {
     }
 
     /// Connects, and waits for it.
-    pub(crate) fn dial(&self, patience: Duration) -> io::Result<Box<dyn Stream>> {
-        let stream = TcpStream::connect_timeout(&self.address, patience)?;
+    pub(crate) fn dial(&self, patience: Patience) -> io::Result<Box<dyn Stream>> {
+        let stream = TcpStream::connect_timeout(&self.address, patience.left())?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        Ok(match self.session().map_err(io::Error::other)? {
-            None => Box::new(stream),
-            Some(session) => {
-                let mut stream = StreamOwned::new(session, stream);
-                stream.conn.complete_io(&mut stream.sock).map_err(explained)?;
-                Box::new(stream)
-            }
-        })
+        let mut sock = Timed { stream, patience };
+        let session = self.session().map_err(io::Error::other)?;
+        let Some(mut session) = session else { return Ok(Box::new(sock)) };
+        while session.is_handshaking() {
+            session.complete_io(&mut sock).map_err(explained)?;
+        }
+        Ok(Box::new(StreamOwned::new(session, sock)))
     }
 
     /// Asks for a document, over HTTP 1.0, whose answers end with their connection.
     pub(crate) fn get(&self, path: &str, token: Option<&str>, patience: Duration) -> io::Result<Vec<u8>> {
-        let until = Instant::now() + patience;
-        let mut stream = self.dial(patience)?;
+        let mut stream = self.dial(Patience::Until(Instant::now() + patience))?;
         let token = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
         write!(stream, "GET {path} HTTP/1.0\r\nHost: {}\r\n{token}\r\n", self.authority)?;
         stream.flush()?;
@@ -126,16 +136,69 @@ impl Endpoint {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if answer.len() > DOCUMENT_BYTES_MAX || Instant::now() > until {
-                return Err(io::Error::other(format!("{path} is too long, or takes too long")));
+            if answer.len() > DOCUMENT_BYTES_MAX {
+                return Err(io::Error::other(format!("{path} is too long")));
             }
         }
     }
 }
 
-/// What to do where a certificate is the reason.
+/// How long somebody waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    /// For each thing that is read or written.
+    Each(Duration),
+    /// For all together.
+    Until(Instant),
+}
+
+impl Patience {
+    /// What is left of it; never nothing, which would be for ever.
+    fn left(self) -> Duration {
+        let left = match self {
+            Self::Each(patience) => patience,
+            Self::Until(until) => until.saturating_duration_since(Instant::now()),
+        };
+        left.max(Duration::from_millis(1))
+    }
+}
+
+/// A connection that is waited for, and not for ever.
+struct Timed {
+    stream: TcpStream,
+    patience: Patience,
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.patience.left()))?;
+        self.stream.read(buffer).map_err(late)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.patience.left()))?;
+        self.stream.write(bytes).map_err(late)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// A time that is over, in words.
+fn late(error: io::Error) -> io::Error {
+    let is_late = error.kind() == ErrorKind::WouldBlock;
+    if is_late { io::Error::new(ErrorKind::TimedOut, "nothing came in time") } else { error }
+}
+
+/// What to do where the reason is who the broker is, or what it speaks.
 pub(crate) fn explained(error: io::Error) -> io::Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(rustls::Error::InvalidMessage(_)) => {
+            io::Error::other("it does not speak TLS: name it HOST:PORT, without https://")
+        }
         Some(rustls::Error::InvalidCertificate(why)) => io::Error::other(format!(
             "its certificate is not taken ({why}): --ca says whom to trust besides those whom this machine does, and it has to be made out to the host that --target names"
         )),
@@ -149,7 +212,17 @@ pub(crate) trait Stream: Read + Write {}
 impl<S: Read + Write> Stream for S {}
 
 /// TLS 1.3, as the broker has it. No session is resumed: clients are as many devices, of which each comes for the first time.
-fn config(trusted: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
+fn config(roots: RootCertStore) -> anyhow::Result<Arc<ClientConfig>> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let versions = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
+    let mut config = versions.with_root_certificates(roots).with_no_client_auth();
+    config.resumption = Resumption::disabled();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Whom this machine trusts, and those of a PEM file.
+fn roots(trusted: Option<&Path>) -> anyhow::Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if let Some(path) = trusted {
@@ -161,12 +234,7 @@ fn config(trusted: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
         }
         ensure!(count > 0, "{} holds no certificates", path.display());
     }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let versions = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
-    let mut config = versions.with_root_certificates(roots).with_no_client_auth();
-    config.resumption = Resumption::disabled();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    Ok(roots)
 }
 
 fn body(path: &str, answer: &[u8]) -> Result<Vec<u8>, String> {
@@ -193,9 +261,15 @@ mod tests {
         assert_eq!(url("http://127.0.0.1:7700/").unwrap(), "http://127.0.0.1:7700");
         assert_eq!(url("https://localhost:7700").unwrap(), "https://localhost:7700");
         assert_eq!(url("https://[::1]:7700").unwrap(), "https://[::1]:7700");
-        for wrong in ["127.0.0.1", "https://127.0.0.1", "mqtt://127.0.0.1:1883", "https://a_b c:1", ""] {
+        for (wrong, told) in [
+            ("127.0.0.1", "has to be HOST:PORT"),
+            ("https://127.0.0.1", "has to be HOST:PORT"),
+            ("https://127.0.0.1:x", "has to be HOST:PORT"),
+            ("mqtt://127.0.0.1:1883", "not mqtt://"),
+            ("", "has to be HOST:PORT"),
+        ] {
             let error = url(wrong).unwrap_err().to_string();
-            assert!(error.starts_with(wrong), "{wrong}: {error}");
+            assert!(error.contains(told), "{wrong}: {error}");
         }
         let none = std::env::current_exe().unwrap();
         let error = Endpoint::parse("127.0.0.1:7700", Some(&none)).unwrap_err();

@@ -50,35 +50,29 @@ impl Line {
         }
     }
 
-    /// Reads until there is nothing more or no more room. Nothing at all: the other side has ended it.
+    /// Reads what has come, or a part of it. Nothing at all: the other side has ended it.
     ///
     /// # Errors
     /// `WouldBlock` when nothing has come; others when the connection broke.
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(mut tls) = self.tls() else { return (&self.stream).read(buffer) };
-        let mut filled = 0;
         loop {
-            match tls.reader().read(&mut buffer[filled..]) {
-                Ok(0) => return Ok(filled),
-                Ok(count) => {
-                    filled += count;
-                    continue;
-                }
+            match tls.reader().read(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return if filled > 0 { Ok(filled) } else { Err(error) },
+                read => return read,
             }
-            let came = match tls.read_tls(&mut &self.stream) {
-                // Without a word of farewell; what is read next says so.
-                Ok(_) => self.process(&mut tls),
-                Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
-                Err(error) => Err(error),
-            };
-            match came {
-                Ok(()) => {}
-                Err(_) if filled > 0 => return Ok(filled),
+            match tls.read_tls(&mut &self.stream) {
+                // Of an end the session learns so, too, and says it when it is read.
+                Ok(_) => self.process(&mut tls)?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Whether nothing more has come when a read leaves room.
+    pub(super) fn is_drained_by(&self, read: usize, room: usize) -> bool {
+        read < room && self.tls.is_none()
     }
 
     /// Writes what goes; says how much of it that was.

@@ -107,9 +107,10 @@ impl Reader {
             for event in &events {
                 let Some(ear) = ears.get_mut(&event.token()) else { continue };
                 let is_closed = event.is_read_closed();
-                let went_on = self
-                    .greet(event.token(), ear)
-                    .and_then(|()| self.read(event.token(), ear, &mut heard, &mut buffer, is_closed));
+                let went_on = self.greet(event.token(), ear).and_then(|is_connected| match is_connected {
+                    true => self.read(event.token(), ear, &mut heard, &mut buffer, is_closed),
+                    false => Ok(()),
+                });
                 if let Err(why) = went_on {
                     let (offset, answers) = (ear.offset, ear.answers);
                     ears.remove(&event.token());
@@ -145,8 +146,8 @@ impl Reader {
         Arc::strong_count(&self.wishes) > 1
     }
 
-    /// Says so once a connection has come about.
-    fn greet(&self, token: Token, ear: &mut Ear) -> Result<(), String> {
+    /// Whether a connection has come about; says so once.
+    fn greet(&self, token: Token, ear: &mut Ear) -> Result<bool, String> {
         if !ear.is_connected {
             ear.is_connected = ear.line.greet().map_err(|error| broke(&error))?;
             if ear.is_connected {
@@ -154,7 +155,7 @@ impl Reader {
                 let _ = self.words.send(Word::Connected { token });
             }
         }
-        Ok(())
+        Ok(ear.is_connected)
     }
 
     /// Reads one connection until there is nothing more.
@@ -217,7 +218,7 @@ impl Reader {
             if let Some(why) = ended {
                 return Err(why);
             }
-            if read < buffer.len() && !is_closed {
+            if ear.line.is_drained_by(read, buffer.len()) && !is_closed {
                 // The edge comes again with whatever else comes.
                 return Ok(());
             }

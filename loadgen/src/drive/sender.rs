@@ -391,8 +391,8 @@ impl Load {
                 voice.under_way = numbers;
             }
             match socket.flush() {
-                Ok(bytes) => {
-                    if !socket.is_done() {
+                Ok((bytes, is_all)) => {
+                    if !is_all {
                         voice.is_dirty = true;
                         left.push(who);
                     }

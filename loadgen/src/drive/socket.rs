@@ -18,8 +18,6 @@ pub(super) struct Socket {
     pub(super) line: Arc<Line>,
     pub(super) out: Vec<u8>,
     written: usize,
-    /// Whether something was written that has not gone.
-    is_held: bool,
     /// Before that nothing can be written.
     pub(super) is_connected: bool,
 }
@@ -51,7 +49,7 @@ impl Socket {
             Err(error) => return Err(error).with_context(|| format!("nobody listens at {address}")),
         }
         let line = Arc::new(Line::new(raw.into(), to.session()?));
-        Ok(Self { line, out: Vec::new(), written: 0, is_held: false, is_connected: false })
+        Ok(Self { line, out: Vec::new(), written: 0, is_connected: false })
     }
 
     /// Bytes that wait to be written.
@@ -59,13 +57,8 @@ impl Socket {
         self.out.len() - self.written
     }
 
-    /// Whether all has gone.
-    pub(super) fn is_done(&self) -> bool {
-        self.waiting() == 0 && !self.is_held
-    }
-
-    /// Writes what waits, as far as it goes; says how many bytes that were. What is left waits for the next time.
-    pub(super) fn flush(&mut self) -> std::io::Result<u64> {
+    /// Writes what waits, as far as it goes; says how many bytes that were, and whether that was all. What is left waits for the next time.
+    pub(super) fn flush(&mut self) -> std::io::Result<(u64, bool)> {
         let before = self.written;
         while self.written < self.out.len() {
             match self.line.write(&self.out[self.written..]) {
@@ -76,14 +69,14 @@ impl Socket {
             }
         }
         let bytes = (self.written - before) as u64;
-        self.is_held = !self.line.flush()?;
+        let is_all = self.line.flush()? && self.waiting() == 0;
         if self.written == self.out.len() {
             self.out.clear();
             self.written = 0;
             // Thousands of connections seldom say much.
             self.out.shrink_to(4_096);
         }
-        Ok(bytes)
+        Ok((bytes, is_all))
     }
 
     /// Breaks it.

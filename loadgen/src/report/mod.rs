@@ -16,7 +16,7 @@ mod plots;
 #[cfg(test)]
 mod sample;
 mod table;
-mod text;
+pub(crate) mod text;
 
 pub use compare::{Comparison, compare};
 pub use html::page;

@@ -18,8 +18,8 @@ const SCRAPED: [(&str, &str, &str); 5] = [
     ("mean(", ")", "How much the target does at once, on average"),
 ];
 
-/// Of less than this there is no rate.
-const RATE_SPAN_MIN_S: f64 = 0.3;
+/// Of a part of a second that is shorter there is no rate.
+const SPAN_MIN_S: f64 = 0.3;
 
 impl Record {
     /// All plots, the most important first. Those without points are shown by nobody.
@@ -35,19 +35,19 @@ impl Record {
                 "Throughput",
                 Side::plain("a second"),
                 vec![
-                    self.rate("events due", |second| second.events_intended),
-                    self.rate("events sent", |second| second.events_sent),
-                    self.rate("deliveries", |second| second.deliveries),
-                    self.rate("moves", |second| second.moves),
+                    self.sent("events due", |second| second.events_intended),
+                    self.sent("events sent", |second| second.events_sent),
+                    rate("deliveries", |second| second.deliveries),
+                    self.sent("moves", |second| second.moves),
                 ],
             ),
             self.over_time(
                 "Refused, lost, wrong",
                 Side::plain("a second"),
                 vec![
-                    self.rate("refused", |second| second.refused),
-                    self.rate("lost, and told by gaps", |second| second.gap_deliveries),
-                    self.rate("errors", |second| second.errors),
+                    rate("refused", |second| second.refused),
+                    rate("lost, and told by gaps", |second| second.gap_deliveries),
+                    rate("errors", |second| second.errors),
                 ],
             ),
             self.over_time(
@@ -87,12 +87,12 @@ impl Record {
         }
     }
 
-    /// How often something happened, until the last step was due: the load waits for what is still to come then, and does nothing.
-    fn rate(&self, name: &str, count: fn(&Second) -> u64) -> Curve {
+    /// How often the load did something, until its last step was due: it waits for what is still to come then.
+    fn sent(&self, name: &str, count: fn(&Second) -> u64) -> Curve {
         let end_s = self.warm_up_s + self.measured_s;
         let figure = move |second: &Second| {
             let span_s = second.at_s.min(end_s) - (second.at_s - second.span_s);
-            (span_s > RATE_SPAN_MIN_S).then(|| float(count(second)) / span_s)
+            (span_s >= SPAN_MIN_S).then(|| float(count(second)) / span_s)
         };
         (name.to_owned(), Box::new(figure))
     }
@@ -105,7 +105,6 @@ impl Record {
     fn scraped_plots(&self) -> Vec<Plot> {
         let mut names: BTreeSet<&String> =
             self.timeline.iter().flat_map(|second| second.scraped.keys()).collect();
-        let end_s = self.warm_up_s + self.measured_s;
         let mut plots = Vec::new();
         for (head, tail, title) in SCRAPED {
             let (these, others) =
@@ -119,13 +118,7 @@ impl Record {
                 let label = label.trim_end_matches("_total").trim_end_matches("_seconds").replace('_', " ");
                 let key = name.clone();
                 let factor = if is_time { 1e6 } else { 1.0 };
-                // Rates are over all of a second, also of one that the load did nothing in for a part.
-                let until_s = if head == "rate(" { end_s } else { f64::INFINITY };
-                let figure = move |second: &Second| {
-                    let is_whole = second.at_s < until_s + RATE_SPAN_MIN_S;
-                    is_whole.then_some(second.scraped.get(&key)? * factor)
-                };
-                curves.push((label, Box::new(figure)));
+                curves.push((label, Box::new(move |second| Some(second.scraped.get(&key)? * factor))));
             }
             let y = match (head, tail) {
                 (_, "_seconds)") => Side::latency(),
@@ -195,6 +188,13 @@ fn is_something(line: &Line) -> bool {
     line.points.iter().any(|(_, value)| value.is_some_and(|value| value != 0.0))
 }
 
+fn rate(name: &str, count: fn(&Second) -> u64) -> Curve {
+    (
+        name.to_owned(),
+        Box::new(move |second| (second.span_s > 0.0).then(|| float(count(second)) / second.span_s)),
+    )
+}
+
 fn percentiles(of: fn(&Second) -> Option<Percentiles>) -> Vec<Curve> {
     let curve = |name: &str, pick: fn(Percentiles) -> u64| -> Curve {
         // The least that a logarithmic axis can show.
@@ -216,5 +216,29 @@ impl Side {
 
     pub(super) fn latency() -> Self {
         Self { name: String::new(), scale: Scale::Log, unit: Unit::Microseconds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn what_is_sent_has_a_rate_until_the_last_step_and_what_comes_has_one_until_it_is_quiet() {
+        let mut record = sample::record();
+        let end_s = record.warm_up_s + record.measured_s;
+        let row =
+            |at_s: f64| Second { at_s, span_s: 1.0, events_sent: 40, deliveries: 300, ..Second::default() };
+        // Of the first 0.4 s were load, of the second nothing was.
+        record.timeline = vec![row(end_s - 0.6), row(end_s + 0.6), row(end_s + 1.6)];
+        let plots = record.plots();
+        let throughput = plots.iter().find(|plot| plot.title == "Throughput").unwrap();
+        let values = |name: &str| -> Vec<Option<f64>> {
+            let line = throughput.lines.iter().find(|line| line.name == name).unwrap();
+            line.points.iter().map(|(_, value)| value.map(f64::round)).collect()
+        };
+        assert_eq!(values("events sent"), [Some(40.0), Some(100.0), None]);
+        assert_eq!(values("deliveries"), [Some(300.0), Some(300.0), Some(300.0)]);
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn digits(number: f64) -> String {
 }
 
 /// A count, thousands apart.
-pub(super) fn count(count: u64) -> String {
+pub(crate) fn count(count: u64) -> String {
     let digits = count.to_string();
     let groups: Vec<&str> = digits
         .as_bytes()

@@ -1,16 +1,14 @@
 //! A broker that is started for a run.
 
 use std::fs::File;
-use std::io::Write as _;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use tempfile::TempDir;
 
 use crate::endpoint::Endpoint;
 use crate::interrupt;
@@ -33,38 +31,7 @@ pub struct Program {
     /// As a peer says itself; nearcast does so when it runs.
     pub version: Option<String>,
     /// What it keeps, removed with it.
-    _folder: Folder,
-}
-
-/// A folder that is removed in the end.
-#[derive(Debug)]
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Folder {
-    /// With a name that no other run has, of this process or of another.
-    fn temporary() -> anyhow::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let (process, nth) = (std::process::id(), COUNT.fetch_add(1, Relaxed));
-        let path = std::env::temp_dir().join(format!("nearcast-load-{process}-{nth}"));
-        std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?;
-        Ok(Self(path))
-    }
-
-    /// Makes a certificate for an address, and says where it and its key are.
-    fn certificate(&self, of: IpAddr) -> anyhow::Result<(PathBuf, PathBuf)> {
-        let made = rcgen::generate_simple_self_signed([of.to_string()])?;
-        let (cert, key) = (self.0.join("cert.pem"), self.0.join("key.pem"));
-        std::fs::write(&cert, made.cert.pem())?;
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&key)?;
-        file.write_all(made.signing_key.serialize_pem().as_bytes())?;
-        Ok((cert, key))
-    }
+    _folder: TempDir,
 }
 
 impl Program {
@@ -82,12 +49,14 @@ impl Program {
         let address = free_port()?;
         let mut command = Command::new(&program);
         command.args(["serve", "--listen", &address.to_string()]).env("BROKER__LOG__FILTER", "warn");
-        let folder = Folder::temporary()?;
+        let folder = folder()?;
         let endpoint = if is_secure {
-            let (cert, key) = folder.certificate(address.ip())?;
-            let endpoint = Endpoint::secure(address, &cert)?;
+            let made = rcgen::generate_simple_self_signed([address.ip().to_string()])?;
+            let (cert, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+            std::fs::write(&cert, made.cert.pem())?;
+            std::fs::write(&key, made.signing_key.serialize_pem())?;
             command.arg("--tls-cert").arg(cert).arg("--tls-key").arg(key);
-            endpoint
+            Endpoint::secure(address, made.cert.der().clone())?
         } else {
             Endpoint::plain(address)
         };
@@ -96,7 +65,7 @@ impl Program {
             for (key, value) in values {
                 let mut text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 if (section.as_str(), key.as_str()) == ("store", "data") && text == "temporary" {
-                    text = folder.0.join("data").display().to_string();
+                    text = folder.path().join("data").display().to_string();
                 }
                 command.env(format!("BROKER__{}__{}", section.to_uppercase(), key.to_uppercase()), text);
             }
@@ -111,8 +80,8 @@ impl Program {
     pub fn mosquitto(program: Option<&Path>) -> anyhow::Result<Self> {
         let program = program.map_or_else(|| installed("mosquitto"), Path::to_owned);
         let version = version(&program, "-h").with_context(|| absent(&program, "mosquitto"))?;
-        let (address, folder) = (free_port()?, Folder::temporary()?);
-        let settings = folder.0.join("mosquitto.conf");
+        let (address, folder) = (free_port()?, folder()?);
+        let settings = folder.path().join("mosquitto.conf");
         // Started by root it becomes another user unless told not to, who may not be there; otherwise `user` says nothing.
         let text = format!(
             "listener {} {}\nuser root\nallow_anonymous true\npersistence false\nmax_connections -1\n\
@@ -133,7 +102,7 @@ impl Program {
     pub fn nats(program: Option<&Path>) -> anyhow::Result<Self> {
         let program = program.map_or_else(|| installed("nats-server"), Path::to_owned);
         let version = version(&program, "--version").with_context(|| absent(&program, "nats-server"))?;
-        let (address, folder) = (free_port()?, Folder::temporary()?);
+        let (address, folder) = (free_port()?, folder()?);
         let mut command = Command::new(&program);
         command.args(["--addr", &address.ip().to_string(), "--port", &address.port().to_string()]);
         Self::start_quietly(command, address, version, folder)
@@ -144,9 +113,9 @@ impl Program {
         mut command: Command,
         address: SocketAddr,
         version: String,
-        folder: Folder,
+        folder: TempDir,
     ) -> anyhow::Result<Self> {
-        command.stderr(File::create(folder.0.join(LOG))?);
+        command.stderr(File::create(folder.path().join(LOG))?);
         Self::start(command, Endpoint::plain(address), Some(version), folder)
     }
 
@@ -158,7 +127,7 @@ impl Program {
         mut command: Command,
         endpoint: Endpoint,
         version: Option<String>,
-        folder: Folder,
+        folder: TempDir,
     ) -> anyhow::Result<Self> {
         let program = PathBuf::from(command.get_program());
         let child = command
@@ -168,7 +137,7 @@ impl Program {
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let (address, log) = (endpoint.address, folder.0.join(LOG));
+        let (address, log) = (endpoint.address, folder.path().join(LOG));
         let mut broker = Self { child, endpoint, version, _folder: folder };
         let started = Instant::now();
         while TcpStream::connect(address).is_err() {
@@ -199,6 +168,11 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// For what a broker keeps: its owner's alone, and removed in the end.
+fn folder() -> anyhow::Result<TempDir> {
+    tempfile::Builder::new().prefix("nearcast-load-").tempdir().context("making a folder for the broker")
 }
 
 /// Another process could take it in between; the broker would then say so, and the run would end.

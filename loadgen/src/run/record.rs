@@ -10,6 +10,7 @@ use crate::drive::{Heard, Phase, Sent};
 use crate::plan::Plan;
 use crate::report::latency::{self, Latency};
 use crate::report::record::{self, Machine, Milestone, Record, Requests, Slopes, Target, Totals};
+use crate::report::text;
 use crate::scenario::Scenario;
 
 /// One sends, one reads; one makes steps ready, and one looks on.
@@ -40,6 +41,12 @@ pub fn record(
     let breaks = &scenario.reconnects.at_s;
     if !breaks.is_empty() && breaks.iter().all(|at_s| *at_s >= scenario.run.duration_s) {
         remarks.push("no connection breaks: all of reconnects.at_s are behind the end of the run".to_owned());
+    }
+    if heard.foreign > 0 {
+        let number = text::count(heard.foreign);
+        remarks.push(format!(
+            "{number} deliveries of what others publish, or published before, are in no figure but the bytes"
+        ));
     }
     let shortfalls = stage.wire.lacks().iter().map(|lack| (*lack).to_owned()).collect();
     Ok(Record {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-use crate::endpoint::{Endpoint, Stream};
+use crate::endpoint::{Endpoint, Patience, Stream};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::wire::documents::{push_coordinates, push_subscription};
@@ -30,8 +30,9 @@ pub(super) fn install(
     prefix: &str,
     mut watch: impl FnMut(u64),
 ) -> anyhow::Result<()> {
-    let mut stream =
-        endpoint.dial(WAIT).with_context(|| format!("connecting to the broker at {}", endpoint.url()))?;
+    let mut stream = endpoint
+        .dial(Patience::Each(WAIT))
+        .with_context(|| format!("connecting to the broker at {}", endpoint.url()))?;
     let host = &endpoint.authority;
     let authorization = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
     let (mut out, mut body, mut came) = (Vec::new(), Vec::new(), Vec::new());

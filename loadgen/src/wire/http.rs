@@ -9,6 +9,9 @@ use super::documents::push_feature;
 use super::{Common, Garbled, Hear, Speak, Told};
 use crate::plan::Occurrence;
 
+/// How the answer to a word in the clear begins where TLS is spoken: an alert (RFC 8446, section 5.1).
+const TLS_ALERT: &[u8] = &[21, 3];
+
 /// Says events in requests. Those that come while one is under way wait for the next.
 pub(super) struct Batches {
     common: Common,
@@ -124,6 +127,14 @@ impl Hear for Answers {
     }
 }
 
+/// Why what came is no answer over HTTP.
+pub(super) fn no_head(bytes: &[u8], error: httparse::Error) -> Garbled {
+    if bytes.starts_with(TLS_ALERT) {
+        return Garbled("it speaks TLS: name it https://HOST:PORT".to_owned());
+    }
+    Garbled(error.to_string())
+}
+
 /// The status of an answer, its body, and the bytes of all of it.
 type Answer<'a> = (u16, &'a [u8], usize);
 
@@ -131,7 +142,7 @@ type Answer<'a> = (u16, &'a [u8], usize);
 pub(crate) fn first(bytes: &[u8]) -> Result<Option<Answer<'_>>, Garbled> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
-    let head = match response.parse(bytes).map_err(|error| Garbled(error.to_string()))? {
+    let head = match response.parse(bytes).map_err(|error| no_head(bytes, error))? {
         httparse::Status::Complete(head) => head,
         httparse::Status::Partial => return Ok(None),
     };

@@ -6,15 +6,12 @@ use tungstenite::handshake::client::generate_key;
 use tungstenite::protocol::frame::coding::{Control, OpCode};
 
 use super::documents::{push_coordinates, push_feature, push_subscription};
-use super::http::Batches;
+use super::http::{Batches, no_head};
 use super::{Cause, Common, Garbled, Hear, Speak, Told, Wire, frames};
 use crate::plan::{Client, Occurrence, Wish};
 
 /// The most that an answer to a handshake may have.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
-
-/// How the answer to a word in the clear begins where TLS is spoken: an alert (RFC 8446, section 5.1).
-const TLS_ALERT: &[u8] = &[21, 3];
 
 /// How events are published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,10 +201,7 @@ fn handshake(bytes: &[u8]) -> Result<Option<Result<usize, u16>>, Garbled> {
         },
         Ok(httparse::Status::Partial) if bytes.len() < HEAD_BYTES_MAX => Ok(None),
         Ok(httparse::Status::Partial) => Err(Garbled("a handshake without an end".to_owned())),
-        Err(_) if bytes.starts_with(TLS_ALERT) => {
-            Err(Garbled("it speaks TLS: name it https://HOST:PORT".to_owned()))
-        }
-        Err(error) => Err(Garbled(error.to_string())),
+        Err(error) => Err(no_head(bytes, error)),
     }
 }
 

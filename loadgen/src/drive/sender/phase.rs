@@ -11,7 +11,7 @@ use super::{Load, Phase, Sent, Voice};
 use crate::drive::Who;
 use crate::drive::heard::Heard;
 use crate::drive::reader::Wish;
-use crate::drive::shared::{Nanos, Watch, nanos};
+use crate::drive::shared::{Live, Nanos, Watch, nanos};
 use crate::interrupt;
 use crate::plan::{Act, Step, Steps};
 
@@ -119,9 +119,11 @@ impl Load {
 
     /// Waits until nothing more comes.
     fn settle(&mut self) -> anyhow::Result<()> {
+        // Of what came, that which is this load's: others may go on.
         let seen = |load: &Self| {
-            let heard = load.shared.heard();
-            (heard.bytes, heard.answered, load.shared.live.introduced.load(Relaxed))
+            let Live { deliveries, lost, introduced, .. } = &*load.shared.live;
+            let counts = [deliveries, lost, introduced].map(|count| count.load(Relaxed));
+            (load.shared.heard().answered, counts)
         };
         let (started, mut last, mut since) = (Instant::now(), seen(self), Instant::now());
         while started.elapsed() < self.patience {
@@ -134,7 +136,7 @@ impl Load {
                 (last, since) = (now, Instant::now());
             }
             let is_answered =
-                now.1 >= self.sent.all_events && self.unanswered() == 0 && self.dirty.is_empty();
+                now.0 >= self.sent.all_events && self.unanswered() == 0 && self.dirty.is_empty();
             // What has no answer yet may be stuck in a queue, and come.
             let quiet = if is_answered { QUIET } else { QUIET * 5 };
             if since.elapsed() > quiet {
@@ -226,7 +228,9 @@ impl Load {
                 voice.moves += 1;
                 voice.position = Some(to);
                 if !voice.is_ready || voice.socket.is_none() {
-                    // It says so when it is back.
+                    // It says so when it is back, if it is to come back.
+                    let is_cut_off = voice.socket.is_none() && voice.breaking.is_none();
+                    self.sent.cut_off += u64::from(is_cut_off);
                     return Ok(());
                 }
                 let Some(voice) = self.voice_to(who) else { return Ok(()) };
