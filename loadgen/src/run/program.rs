@@ -1,6 +1,7 @@
 //! A broker that is started for a run.
 
 use std::fs::File;
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -26,12 +27,14 @@ const LOG: &str = "log";
 #[derive(Debug)]
 pub struct Program {
     child: Child,
+    /// Ends it if this process is killed.
+    guard: Option<Child>,
     /// Where it listens.
     pub endpoint: Endpoint,
     /// As a peer says itself; nearcast does so when it runs.
     pub version: Option<String>,
     /// What it keeps, removed with it.
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Program {
@@ -138,7 +141,8 @@ impl Program {
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
         let (address, log) = (endpoint.address, folder.path().join(LOG));
-        let mut broker = Self { child, endpoint, version, _folder: folder };
+        let mut broker = Self { child, guard: None, endpoint, version, folder };
+        broker.guard = Some(guard(broker.pid(), broker.folder.path())?);
         let started = Instant::now();
         while TcpStream::connect(address).is_err() {
             interrupt::check()?;
@@ -167,7 +171,19 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(mut guard) = self.guard.take() {
+            let _ = guard.stdin.take().map(|mut word| word.write_all(b"\n"));
+            let _ = guard.wait();
+        }
     }
+}
+
+/// A shell that waits for a word. If its pipe ends without one, this process was killed: the shell then ends the broker and removes its folder.
+fn guard(pid: u32, folder: &Path) -> anyhow::Result<Child> {
+    let mut command = Command::new("sh");
+    command.args(["-c", "read word || { kill -9 \"$0\"; rm -rf -- \"$1\"; }", &pid.to_string()]).arg(folder);
+    let outputs = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    outputs.process_group(0).spawn().context("starting a shell that ends the broker if need be")
 }
 
 /// For what a broker keeps: its owner's alone, and removed in the end.

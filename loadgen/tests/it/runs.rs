@@ -1,7 +1,8 @@
 //! Runs against the program: what came is right, and where it is not, that is seen.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use loadgen::check::check;
 use loadgen::endpoint::Endpoint;
@@ -164,7 +165,7 @@ fn a_broker_that_is_killed_is_told() {
     let pid = stage.pid.expect("a process");
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_secs(2));
-        std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().expect("kill")
+        Command::new("kill").args(["-9", &pid.to_string()]).status().expect("kill")
     });
     let watched = stage.phase(&scenario, &*plan, |_| ()).expect("a phase");
     assert!(killer.join().expect("it kills").success());
@@ -174,6 +175,54 @@ fn a_broker_that_is_killed_is_told() {
     let told = verdict.faults.join("; ");
     for part in ["an error: ", "not sent, for the connection had broken"] {
         assert!(told.contains(part), "{told}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_load_that_is_killed_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut load = Command::new(env!("CARGO_BIN_EXE_nearcast-load"))
+        .args(["run", "field", "--clients", "10", "--rate", "10", "--duration", "600", "--program"])
+        .arg(program())
+        .env("TMPDIR", folder.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program");
+    let children = format!("/proc/{0}/task/{0}/children", load.id());
+    let broker = await_some("a broker", || {
+        let pids = std::fs::read_to_string(&children).unwrap_or_default();
+        let is_broker = |pid: &&str| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.starts_with("nearcast")
+        };
+        pids.split_whitespace().find(is_broker).map(str::to_owned)
+    });
+    assert!(std::fs::read_dir(folder.path()).is_ok_and(|mut made| made.next().is_some()), "it has a folder");
+    await_some("its guard", || {
+        let pids = std::fs::read_to_string(&children).unwrap_or_default();
+        (pids.split_whitespace().count() > 1).then_some(())
+    });
+    load.kill().expect("it is killed");
+    load.wait().expect("it ends");
+    await_some("the broker's end", || {
+        let stat = std::fs::read_to_string(format!("/proc/{broker}/stat")).unwrap_or_default();
+        // In a container nobody may collect those whose parent is gone.
+        (stat.is_empty() || stat.contains(") Z ")).then_some(())
+    });
+    await_some("an empty folder", || std::fs::read_dir(folder.path()).ok()?.next().is_none().then_some(()));
+}
+
+/// Looks until there is something.
+#[track_caller]
+fn await_some<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        match look() {
+            Some(found) => return found,
+            None if since.elapsed() > Duration::from_secs(60) => panic!("there is not {what}"),
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
     }
 }
 
