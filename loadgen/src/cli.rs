@@ -81,7 +81,7 @@ struct ScenarioArguments {
     #[arg(long, value_name = "FILE", requires = "target")]
     ca: Option<PathBuf>,
     /// Starts the broker with a certificate that is made for the run, and speaks to it over TLS.
-    #[arg(long, conflicts_with_all = ["target", "peer"])]
+    #[arg(long, conflicts_with_all = ["target", "ca", "peer"])]
     tls: bool,
     /// The program that is started; when absent the `nearcast` beside this program, or what is installed.
     #[arg(long, conflicts_with = "target")]
@@ -304,6 +304,7 @@ fn tell(record: &Record, out: &Out) -> anyhow::Result<ExitCode> {
 impl Out {
     /// Whether what comes of a run can be written: better said before an hour than after it.
     fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.json.is_none() || self.json != self.html, "--json and --html name the same file");
         for path in [&self.json, &self.html].into_iter().flatten() {
             let file = std::fs::File::options().create(true).append(true).open(path);
             file.with_context(|| format!("writing {}", path.display()))?;

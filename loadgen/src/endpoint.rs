@@ -11,13 +11,18 @@ use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::TLS13;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::interrupt;
 
 /// The most that is read of a document.
 const DOCUMENT_BYTES_MAX: usize = 8 << 20;
 
 /// How long an address of a name that has several is tried.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How often somebody who waits looks whether they still should.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// Where a broker is.
 #[derive(Clone, Debug)]
@@ -71,7 +76,11 @@ impl Endpoint {
         ensure!(is_secure || trusted.is_none(), "{text}: who is trusted matters with https:// alone");
         let authority = rest.trim_end_matches('/');
         let wanted = || format!("{text} has to be HOST:PORT or https://HOST:PORT");
-        let found: Vec<SocketAddr> = authority.to_socket_addrs().with_context(wanted)?.collect();
+        let found: Vec<SocketAddr> = match authority.to_socket_addrs() {
+            Ok(found) => found.collect(),
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error).with_context(wanted),
+            Err(error) => return Err(error).with_context(|| format!("{text}: no such host")),
+        };
         // A name may have addresses where nobody listens.
         let is_there = |address: &&SocketAddr| TcpStream::connect_timeout(address, LOOK).is_ok();
         let address = match &found[..] {
@@ -171,8 +180,17 @@ struct Timed {
 
 impl Read for Timed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.patience.left()))?;
-        self.stream.read(buffer).map_err(late)
+        loop {
+            let left = self.patience.left();
+            self.stream.set_read_timeout(Some(left.min(GLANCE)))?;
+            match self.stream.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock && left > GLANCE => {}
+                read => return read.map_err(late),
+            }
+            if interrupt::is_asked() {
+                return Err(io::Error::other("interrupted"));
+            }
+        }
     }
 }
 
@@ -199,10 +217,30 @@ pub(crate) fn explained(error: io::Error) -> io::Error {
         Some(rustls::Error::InvalidMessage(_)) => {
             io::Error::other("it does not speak TLS: name it HOST:PORT, without https://")
         }
-        Some(rustls::Error::InvalidCertificate(why)) => io::Error::other(format!(
-            "its certificate is not taken ({why}): --ca says whom to trust besides those whom this machine does, and it has to be made out to the host that --target names"
-        )),
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            io::Error::other(format!("its certificate is not taken: {}", advice(why)))
+        }
         _ => error,
+    }
+}
+
+/// What to do about a certificate.
+fn advice(why: &CertificateError) -> String {
+    let text = why.to_string();
+    if text.contains("CaUsedAsEndEntity") {
+        return "it is that of an authority; make one with basicConstraints=critical,CA:FALSE".to_owned();
+    }
+    use CertificateError::{
+        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet, NotValidYetContext,
+    };
+    if matches!(why, Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }) {
+        let over =
+            if matches!(why, Expired | ExpiredContext { .. }) { "has expired" } else { "is not valid yet" };
+        format!("it {over}, or the clock of this machine is wrong")
+    } else if matches!(why, NotValidForName | NotValidForNameContext { .. }) {
+        format!("{text}; --target has to name the host that it is made out to")
+    } else {
+        format!("{text}; --ca says whom to trust besides those whom this machine does")
     }
 }
 
@@ -253,6 +291,14 @@ fn body(path: &str, answer: &[u8]) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_certificate_is_told_with_what_to_do() {
+        let told = |why| explained(io::Error::other(rustls::Error::InvalidCertificate(why))).to_string();
+        assert!(told(CertificateError::Expired).contains("has expired"));
+        assert!(told(CertificateError::NotValidForName).contains("--target"));
+        assert!(told(CertificateError::UnknownIssuer).contains("--ca"));
+    }
 
     #[test]
     fn places_are_read_as_people_write_them() {

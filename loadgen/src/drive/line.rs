@@ -59,6 +59,8 @@ impl Line {
         loop {
             match tls.reader().read(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // Without a word of farewell, as in the clear.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 read => return read,
             }
             match tls.read_tls(&mut &self.stream) {

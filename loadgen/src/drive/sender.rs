@@ -110,7 +110,9 @@ pub struct Sent {
     pub events: u64,
     /// Of all events, warm-up included.
     pub all_events: u64,
-    /// Moves.
+    /// Moves that were due.
+    pub moves_due: u64,
+    /// Of these, that were sent.
     pub moves: u64,
     /// Connections that were broken on purpose.
     pub reconnects: u64,
@@ -154,6 +156,7 @@ impl Sent {
         Ok(Self {
             events: 0,
             all_events: 0,
+            moves_due: 0,
             moves: 0,
             reconnects: 0,
             bytes: 0,

@@ -240,7 +240,7 @@ fn sweeps(records: &[Record], parameter: &str) -> Vec<Plot> {
             title: format!("{title}, by {parameter}"),
             x: Side::plain(parameter),
             y,
-            shade: None,
+            shades: Vec::new(),
             lines: lines.collect(),
         }
     };

@@ -44,7 +44,7 @@ pub(super) struct Plot {
     pub(super) x: Side,
     pub(super) y: Side,
     /// A part that is something else, such as the warm-up.
-    pub(super) shade: Option<Range<f64>>,
+    pub(super) shades: Vec<Range<f64>>,
     /// At most as many as there are colours.
     pub(super) lines: Vec<Line>,
 }
@@ -134,7 +134,7 @@ impl Plot {
                 .x_label_area_size(44 * FINE)
                 .y_label_area_size(70 * FINE)
                 .build_cartesian_2d(x.clone(), y.clone())?;
-            if let Some(shade) = &self.shade {
+            for shade in &self.shades {
                 let range = plotters::coord::ranged1d::Ranged::range(&y);
                 let corners = [(x.place(shade.start), range.start), (x.place(shade.end), range.end)];
                 chart.plotting_area().draw(&Rectangle::new(corners, SHADE.filled()))?;

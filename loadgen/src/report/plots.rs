@@ -73,6 +73,9 @@ impl Record {
             end_s if end_s <= 10_800.0 => (60.0, "minutes"),
             _ => (3_600.0, "hours"),
         };
+        let last_s = self.timeline.last().map_or(0.0, |second| second.at_s);
+        let shades = [0.0..self.warm_up_s, self.warm_up_s + self.measured_s..last_s].into_iter();
+        let shades = shades.map(|shade| shade.start / unit_s..shade.end / unit_s);
         let line = |(name, figure): Curve| {
             let points = self.timeline.iter().map(|second| (second.at_s / unit_s, figure(second)));
             Line { name, points: points.collect(), mark: Mark::Joined }
@@ -80,9 +83,9 @@ impl Record {
         let lines = curves.into_iter().map(line).filter(is_something).collect();
         Plot {
             title: title.to_owned(),
-            x: Side::plain(&format!("{name} since the start; shaded: warm-up")),
+            x: Side::plain(&format!("{name} since the start; shaded: warm-up, and waiting for the rest")),
             y,
-            shade: (self.warm_up_s > 0.0).then(|| 0.0..self.warm_up_s / unit_s),
+            shades: shades.filter(|shade| shade.end > shade.start).collect(),
             lines,
         }
     }
@@ -154,7 +157,7 @@ impl Record {
             title: "Rates that were tried".to_owned(),
             x: Side::plain("events a second"),
             y: Side { name: "p99".to_owned(), ..Side::latency() },
-            shade: None,
+            shades: Vec::new(),
             lines: vec![line("kept the bound", true), line("did not", false)]
                 .into_iter()
                 .filter(|line| !line.points.is_empty())
@@ -167,7 +170,13 @@ impl Plot {
     /// As HdrHistogram's plotter shows them: each nine has as much room as the one before.
     pub(super) fn by_percentile(lines: Vec<Line>) -> Self {
         let x = Side { name: "percentile".to_owned(), scale: Scale::Log, unit: Unit::Percentile };
-        Self { title: "By percentile, while measured".to_owned(), x, y: Side::latency(), shade: None, lines }
+        Self {
+            title: "By percentile, while measured".to_owned(),
+            x,
+            y: Side::latency(),
+            shades: Vec::new(),
+            lines,
+        }
     }
 }
 

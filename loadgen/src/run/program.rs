@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -57,7 +58,8 @@ impl Program {
             let made = rcgen::generate_simple_self_signed([address.ip().to_string()])?;
             let (cert, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
             std::fs::write(&cert, made.cert.pem())?;
-            std::fs::write(&key, made.signing_key.serialize_pem())?;
+            let mut file = File::options().write(true).create_new(true).mode(0o600).open(&key)?;
+            file.write_all(made.signing_key.serialize_pem().as_bytes())?;
             command.arg("--tls-cert").arg(cert).arg("--tls-key").arg(key);
             Endpoint::secure(address, made.cert.der().clone())?
         } else {

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use super::{Stage, Watched};
 use crate::check::check;
 use crate::drive::{Heard, Phase, Sent};
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::report::latency::{self, Latency};
 use crate::report::record::{self, Machine, Milestone, Record, Requests, Slopes, Target, Totals};
@@ -43,10 +44,14 @@ pub fn record(
         remarks.push("no connection breaks: all of reconnects.at_s are behind the end of the run".to_owned());
     }
     if heard.foreign > 0 {
-        let number = text::count(heard.foreign);
         remarks.push(format!(
-            "{number} deliveries of what others publish, or published before, are in no figure but the bytes"
+            "{} deliveries of what others publish, or published before, are in no figure but the bytes; another load needs another --prefix, \
+             or both are wrong",
+            text::count(heard.foreign)
         ));
+    }
+    if interrupt::is_asked() {
+        remarks.push(format!("a signal ended it before its {} s", scenario.run.duration_s));
     }
     let shortfalls = stage.wire.lacks().iter().map(|lack| (*lack).to_owned()).collect();
     Ok(Record {
@@ -59,7 +64,11 @@ pub fn record(
             parameters: parameters(scenario),
         },
         target: Target {
-            name: stage.wire.name().to_owned(),
+            name: format!(
+                "{}{}",
+                stage.wire.name(),
+                if stage.endpoint.is_secure() { " over TLS" } else { "" }
+            ),
             version: stage.version.clone(),
             address: stage.endpoint.url(),
             shortfalls,
@@ -115,7 +124,7 @@ fn totals(phase: &Phase, warm_up_s: f64) -> Totals {
             refused: heard.refused.clone(),
         },
         moves: Requests {
-            intended: sent.moves,
+            intended: sent.moves_due,
             sent: sent.moves,
             accepted: heard.moves_in_force,
             refused: BTreeMap::new(),

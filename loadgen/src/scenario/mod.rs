@@ -264,7 +264,7 @@ impl Scenario {
             figment = figment.merge(Serialized::default(key.trim(), value_of(value.trim())));
         }
         let mut scenario: Self =
-            figment.extract().map_err(|error| anyhow::anyhow!("scenario {name}: {error}"))?;
+            figment.extract().map_err(|error| anyhow::anyhow!("scenario {name}: {}", told(error)))?;
         scenario.folder = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
         if scenario.name.is_empty() {
             let stem = Path::new(name).file_stem().and_then(std::ffi::OsStr::to_str);
@@ -346,6 +346,15 @@ impl Scenario {
 
 /// More than a broker takes, in bytes.
 const PADDING_MAX: u32 = 4_000_000;
+
+/// What is wrong with which keys, without where that was found in this program.
+fn told(error: figment::Error) -> String {
+    let tell = |error: figment::Error| match &error.path[..] {
+        [] => error.kind.to_string(),
+        path => format!("{}: {}", path.join("."), error.kind),
+    };
+    error.into_iter().map(tell).collect::<Vec<_>>().join("; ")
+}
 
 /// Bytes of a prefix: names stay as short as brokers want them.
 const PREFIX_MAX: usize = 32;

@@ -160,15 +160,20 @@ impl Hear for Listener {
         if !self.is_open {
             match handshake(bytes)? {
                 None => return Ok(0),
-                Some(Ok(head)) => at = head,
-                Some(Err(status)) => {
+                Some((101, head)) => at = head,
+                Some((status, head)) => {
+                    let body: serde_json::Value = serde_json::from_slice(&bytes[head..]).unwrap_or_default();
+                    let detail = [&body["title"], &body["detail"]].map(|text| text.as_str());
+                    let detail: String =
+                        detail.into_iter().flatten().map(|text| format!(": {text}")).collect();
                     let token = match status {
                         401 | 403 => {
-                            ": give a token (--token, NEARCAST_TOKEN) with the scopes publish, subscribe and admin, and alarm for alarms"
+                            "; a token (--token, NEARCAST_TOKEN) needs the scopes publish, subscribe and admin, and alarm for alarms"
                         }
+                        200..=399 => ", as nearcast does not",
                         _ => "",
                     };
-                    told(Told::Closed(&format!("the handshake was answered {status}{token}")));
+                    told(Told::Closed(&format!("the handshake was answered {status}{detail}{token}")));
                     return Ok(bytes.len());
                 }
             }
@@ -190,15 +195,12 @@ impl Hear for Listener {
     }
 }
 
-/// Where the answer to a handshake ends, or what status says that it is refused; none while it is not whole.
-fn handshake(bytes: &[u8]) -> Result<Option<Result<usize, u16>>, Garbled> {
+/// The status of the answer to a handshake, and where its head ends; none while that is not whole.
+fn handshake(bytes: &[u8]) -> Result<Option<(u16, usize)>, Garbled> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
     match response.parse(bytes) {
-        Ok(httparse::Status::Complete(head)) => match response.code {
-            Some(101) => Ok(Some(Ok(head))),
-            status => Ok(Some(Err(status.unwrap_or_default()))),
-        },
+        Ok(httparse::Status::Complete(head)) => Ok(Some((response.code.unwrap_or_default(), head))),
         Ok(httparse::Status::Partial) if bytes.len() < HEAD_BYTES_MAX => Ok(None),
         Ok(httparse::Status::Partial) => Err(Garbled("a handshake without an end".to_owned())),
         Err(error) => Err(no_head(bytes, error)),

@@ -231,8 +231,10 @@ impl Load {
                     // It says so when it is back, if it is to come back.
                     let is_cut_off = voice.socket.is_none() && voice.breaking.is_none();
                     self.sent.cut_off += u64::from(is_cut_off);
+                    self.sent.moves_due += u64::from(is_cut_off && is_measured);
                     return Ok(());
                 }
+                self.sent.moves_due += u64::from(is_measured);
                 let Some(voice) = self.voice_to(who) else { return Ok(()) };
                 let socket = voice.socket.as_mut().context("it was there")?;
                 voice.speak.move_to(&to, is_checked.then_some(move_number), &mut socket.out);
