@@ -381,6 +381,10 @@ fn find_capacity(arguments: &CapacityArguments) -> anyhow::Result<ExitCode> {
     ))?;
     let mut half = capacity::attempt(&scenario, &mut stage, rate / 2.0)?;
     half.trials = found.trials;
+    half.scenario.remarks.push(format!(
+        "at half of the capacity that was found: {least}{rate:.0} events/s with a 99th percentile of {} ms at most",
+        arguments.p99_ms
+    ));
     show("at half of it:\n\n")?;
     tell(&half, &arguments.out)
 }

@@ -84,7 +84,7 @@ pub struct Stage {
     /// Where it tells of itself.
     metrics: Option<MetricsAt>,
     /// After the load, which is dropped first.
-    _program: Option<Program>,
+    program: Option<Program>,
 }
 
 /// A phase, and what was seen of it from outside.
@@ -95,6 +95,8 @@ pub struct Watched {
     pub begun: jiff::Timestamp,
     /// What processes used, and what the broker said of itself.
     pub observed: Observed,
+    /// How the broker ended, if it was started for the run and did.
+    pub ended: Option<String>,
 }
 
 /// How far a stage is.
@@ -163,7 +165,7 @@ impl Stage {
             None => version(&endpoint, token),
             Some(_) => program.as_ref().and_then(|program| program.version.clone()).unwrap_or_default(),
         };
-        Ok(Self { load, clients, endpoint, pid, wire, version, metrics, _program: program })
+        Ok(Self { load, clients, endpoint, pid, wire, version, metrics, program })
     }
 
     /// Carries a plan out whose clients are here; `tell` hears of each second.
@@ -188,7 +190,8 @@ impl Stage {
             Ok(())
         })?;
         let observed = observer.map(Observer::finish).unwrap_or_default();
-        Ok(Watched { phase, begun, observed })
+        let ended = self.program.as_mut().and_then(Program::ended);
+        Ok(Watched { phase, begun, observed, ended })
     }
 }
 

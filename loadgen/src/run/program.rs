@@ -162,6 +162,11 @@ impl Program {
         Ok(broker)
     }
 
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<String> {
+        self.child.try_wait().ok().flatten().map(|status| status.to_string())
+    }
+
     /// Its process.
     #[must_use]
     pub fn pid(&self) -> u32 {

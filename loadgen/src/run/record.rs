@@ -30,7 +30,7 @@ pub fn record(
     stage: &Stage,
     watched: Watched,
 ) -> anyhow::Result<Record> {
-    let Watched { phase, begun, observed } = watched;
+    let Watched { phase, begun, observed, ended } = watched;
     let Phase { sent, heard, .. } = &phase;
     let check = check(plan, &stage.clients, &phase, scenario.load.checked_stride, stage.wire.is_exact());
     let timeline = observed.timeline;
@@ -48,6 +48,17 @@ pub fn record(
             "{} deliveries of what others publish, or published before, are in no figure but the bytes; another load needs another --prefix, \
              or both are wrong",
             text::count(heard.foreign)
+        ));
+    }
+    if let Some(status) = ended {
+        remarks.push(format!("the broker that was started for it ended by itself: {status}"));
+    }
+    let totals = totals(&phase, warm_up_s);
+    let without = totals.events.refused_count() + totals.left_over;
+    if without * 100 > totals.events.sent {
+        let (without, sent) = (text::count(without), text::count(totals.events.sent));
+        remarks.push(format!(
+            "{without} of {sent} events were refused or not answered: latencies are of the others"
         ));
     }
     if interrupt::is_asked() {
@@ -78,7 +89,7 @@ pub fn record(
         warm_up_s,
         measured_s: (phase.seconds - warm_up_s).max(0.0),
         load_threads: THREADS,
-        totals: totals(&phase, warm_up_s),
+        totals,
         latencies: latencies(sent, heard),
         check: Some(check),
         timeline,

@@ -70,7 +70,7 @@ impl Load {
         self.shared.measured_from.store(began + nanos(warmup), Relaxed);
         begun(Instant::now() + LEAD, Watch::new(&self.shared))?;
         let mut next = waiting.next();
-        while let Some(step) = next.take().filter(|_| !interrupt::is_asked()) {
+        while let Some(step) = next.take().filter(|_| !interrupt::is_asked() && !self.is_alone()) {
             let due = began + nanos(step.at);
             let now = self.shared.now();
             if due > now {
@@ -100,7 +100,10 @@ impl Load {
         }
         self.flush()?;
         let seconds = Duration::from_nanos(self.shared.now().saturating_sub(began)).as_secs_f64();
-        if interrupt::is_asked() {
+        if self.is_alone() {
+            self.note("every connection has ended: the rest was not sent");
+        }
+        if interrupt::is_asked() || self.is_alone() {
             // What was made ready is not due any more.
             drop(steps);
             self.shared.due_seconds().clear();
@@ -108,6 +111,11 @@ impl Load {
         self.settle()?;
         maker.join().map_err(|_| anyhow::anyhow!("the plan's thread panicked"))?;
         self.end(began, seconds, first_number)
+    }
+
+    /// Whether nobody has a connection any more, nor will have one.
+    fn is_alone(&self) -> bool {
+        self.who.is_empty()
     }
 
     fn hear_all(&mut self) -> anyhow::Result<()> {
