@@ -38,32 +38,9 @@ pub fn record(
     let is_long = phase.seconds - warm_up_s >= SLOPE_MIN_S;
     let slopes =
         if is_long { Slopes::over(&timeline, &(warm_up_s..phase.seconds)) } else { Slopes::default() };
-    let mut remarks = plan.remarks();
-    let breaks = &scenario.reconnects.at_s;
-    if !breaks.is_empty() && breaks.iter().all(|at_s| *at_s >= scenario.run.duration_s) {
-        remarks.push("no connection breaks: all of reconnects.at_s are behind the end of the run".to_owned());
-    }
-    if heard.foreign > 0 {
-        remarks.push(format!(
-            "{} deliveries of what others publish, or published before, are in no figure but the bytes; another load needs another --prefix, \
-             or both are wrong",
-            text::count(heard.foreign)
-        ));
-    }
-    if let Some(status) = ended {
-        remarks.push(format!("the broker that was started for it ended by itself: {status}"));
-    }
     let totals = totals(&phase, warm_up_s);
-    let without = totals.events.refused_count() + totals.left_over;
-    if without * 100 > totals.events.sent {
-        let (without, sent) = (text::count(without), text::count(totals.events.sent));
-        remarks.push(format!(
-            "{without} of {sent} events were refused or not answered: latencies are of the others"
-        ));
-    }
-    if interrupt::is_asked() {
-        remarks.push(format!("a signal ended it before its {} s", scenario.run.duration_s));
-    }
+    let remarks = remarks(scenario, plan, heard, &totals, ended);
+    let over = if stage.endpoint.is_secure() { " over TLS" } else { "" };
     let shortfalls = stage.wire.lacks().iter().map(|lack| (*lack).to_owned()).collect();
     Ok(Record {
         schema: record::SCHEMA,
@@ -75,11 +52,7 @@ pub fn record(
             parameters: parameters(scenario),
         },
         target: Target {
-            name: format!(
-                "{}{}",
-                stage.wire.name(),
-                if stage.endpoint.is_secure() { " over TLS" } else { "" }
-            ),
+            name: format!("{}{over}", stage.wire.name()),
             version: stage.version.clone(),
             address: stage.endpoint.url(),
             shortfalls,
@@ -97,6 +70,42 @@ pub fn record(
         milestones: milestones(heard),
         trials: Vec::new(),
     })
+}
+
+/// What one should know of a run besides its figures, a sentence each.
+fn remarks(
+    scenario: &Scenario,
+    plan: &dyn Plan,
+    heard: &Heard,
+    totals: &Totals,
+    ended: Option<String>,
+) -> Vec<String> {
+    let mut remarks = plan.remarks();
+    let breaks = &scenario.reconnects.at_s;
+    if !breaks.is_empty() && breaks.iter().all(|at_s| *at_s >= scenario.run.duration_s) {
+        remarks.push("no connection breaks: all of reconnects.at_s are behind the end of the run".to_owned());
+    }
+    if heard.foreign > 0 {
+        remarks.push(format!(
+            "{} deliveries of what others publish, or published before, are in no figure but the bytes; another load needs another --prefix, \
+             or both are wrong",
+            text::count(heard.foreign)
+        ));
+    }
+    if let Some(status) = ended {
+        remarks.push(format!("the broker that was started for it ended by itself: {status}"));
+    }
+    let without = totals.events.refused_count() + totals.left_over;
+    if without * 100 > totals.events.sent {
+        let (without, sent) = (text::count(without), text::count(totals.events.sent));
+        remarks.push(format!(
+            "{without} of {sent} events were refused or not answered: latencies are of the others"
+        ));
+    }
+    if interrupt::is_asked() {
+        remarks.push(format!("a signal ended it before its {} s", scenario.run.duration_s));
+    }
+    remarks
 }
 
 /// What a sweep goes over.
