@@ -180,8 +180,9 @@ struct Timed {
 
 impl Read for Timed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let all = Patience::Until(Instant::now() + self.patience.left());
         loop {
-            let left = self.patience.left();
+            let left = all.left();
             self.stream.set_read_timeout(Some(left.min(GLANCE)))?;
             match self.stream.read(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock && left > GLANCE => {}
@@ -291,6 +292,17 @@ fn body(path: &str, answer: &[u8]) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_says_nothing_is_not_waited_for_for_ever() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Endpoint::plain(silent.local_addr().unwrap());
+        let patience = GLANCE + Duration::from_millis(100);
+        for patience in [Patience::Each(patience), Patience::Until(Instant::now() + patience)] {
+            let error = endpoint.dial(patience).unwrap().read(&mut [0]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+        }
+    }
 
     #[test]
     fn what_is_wrong_with_a_certificate_is_told_with_what_to_do() {

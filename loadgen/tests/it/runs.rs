@@ -48,11 +48,15 @@ fn started(is_secure: bool) -> Place {
     Place::Started { program: Some(program()), is_secure }
 }
 
+/// Everybody connected.
+fn stage_at(place: Place, scenario: &Scenario, plan: &dyn Plan) -> anyhow::Result<Stage> {
+    Stage::set(scenario, plan, &Target { peer: None, place }, None, |_| ())
+}
+
 fn run_at(place: Place, name: &str, sets: &[&str]) -> Run {
     let scenario = small(name, sets);
     let plan = scenario.plan().expect("a plan");
-    let target = Target { peer: None, place };
-    let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
+    let mut stage = stage_at(place, &scenario, &*plan).expect("everybody is in");
     let watched = stage.phase(&scenario, &*plan, |_| ()).expect("a phase");
     Run { scenario, plan, stage, watched }
 }
@@ -124,8 +128,7 @@ fn who_is_not_trusted_or_speaks_otherwise_is_refused() {
         ] {
             let (scenario, endpoint) = (small(name, sets), Endpoint::parse(&target, None).unwrap());
             let plan = scenario.plan().expect("a plan");
-            let target = Target { peer: None, place: Place::Running(endpoint) };
-            let stage = Stage::set(&scenario, &*plan, &target, None, |_| ());
+            let stage = stage_at(Place::Running(endpoint), &scenario, &*plan);
             let error = format!("{:#}", stage.map(drop).expect_err("it is refused"));
             assert!(error.contains(told), "{name}: {error}");
         }
@@ -160,8 +163,7 @@ fn loads_with_different_names_share_a_broker() {
 fn a_broker_that_is_killed_is_told() {
     let scenario = small("field", &["events.rate=100"]);
     let plan = scenario.plan().expect("a plan");
-    let target = Target { peer: None, place: started(false) };
-    let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
+    let mut stage = stage_at(started(false), &scenario, &*plan).expect("everybody is in");
     let pid = stage.pid.expect("a process");
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_secs(2));
@@ -305,8 +307,7 @@ fn phases_follow_each_other_on_the_same_connections() {
 fn a_search_for_the_capacity_ends_where_it_is_told_to() {
     let scenario = small("field", &["run.duration_s=1.5"]);
     let plan = scenario.plan().expect("a plan");
-    let target = Target { peer: None, place: started(false) };
-    let mut stage = Stage::set(&scenario, &*plan, &target, None, |_| ()).expect("everybody is in");
+    let mut stage = stage_at(started(false), &scenario, &*plan).expect("everybody is in");
     let mut search = Search { from: 10.0, most: 40.0, p99_us: 5_000_000, within: 0.5, tries: 2 };
     let found = capacity::find(&scenario, &mut stage, &search, |_| ()).expect("a search");
     assert_eq!(found.rate, Some(40.0), "{:?}", found.trials);

@@ -103,13 +103,15 @@ impl Load {
         if self.is_alone() {
             self.note("every connection has ended: the rest was not sent");
         }
-        if interrupt::is_asked() || self.is_alone() {
+        let is_cut_short = interrupt::is_asked() || self.is_alone();
+        // Nobody takes what is made ready: its thread ends.
+        drop(steps);
+        maker.join().map_err(|_| anyhow::anyhow!("the plan's thread panicked"))?;
+        if is_cut_short {
             // What was made ready is not due any more.
-            drop(steps);
             self.shared.due_seconds().clear();
         }
         self.settle()?;
-        maker.join().map_err(|_| anyhow::anyhow!("the plan's thread panicked"))?;
         self.end(began, seconds, first_number)
     }
 
