@@ -100,6 +100,11 @@ impl Typed {
     /// Ends its input, and waits for its end.
     pub(crate) async fn end(mut self) -> Ended {
         self.hush();
+        self.end_by_itself().await
+    }
+
+    /// Waits for its end, which its input is not the reason for.
+    pub(crate) async fn end_by_itself(mut self) -> Ended {
         let status = eventually("it ends", async || self.child.try_wait().expect("it can be asked")).await;
         self.readers.drain(..).for_each(|reader| reader.join().expect("no panic"));
         let text = |lines: &Mutex<Vec<String>>| lines.lock().expect("no panic").join("\n");

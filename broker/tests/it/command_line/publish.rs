@@ -180,7 +180,7 @@ async fn an_interrupt_ends_it_with_what_was_done() {
     eventually("it is there", async || (http.get("/v1/stats").await.json()["events"] == 1).then_some(()))
         .await;
     publishing.signal("INT");
-    let ended = publishing.end().await.with(130);
+    let ended = publishing.end_by_itself().await.with(130);
     assert_eq!(ended.out, "1 published");
     program.finish().await;
 }
