@@ -11,6 +11,7 @@ pub mod plan;
 pub mod report;
 pub mod run;
 pub mod scenario;
+mod scheduling;
 pub mod streets;
 pub mod traffic;
 pub mod wire;

@@ -13,6 +13,7 @@ use super::Who;
 use super::heard::{AlarmHeard, Heard};
 use super::line::Line;
 use super::shared::{Nanos, Shared};
+use crate::scheduling::give_way;
 use crate::wire::{Cause, Hear, Told};
 
 /// Bytes that one call reads at most.
@@ -86,6 +87,7 @@ pub(super) struct Reader {
 impl Reader {
     /// Reads until nobody listens to it any more.
     pub(super) fn run(mut self) {
+        let _gives_way = give_way();
         let mut ears: HashMap<Token, Box<Ear>> = HashMap::new();
         let mut events = Events::with_capacity(EVENTS_MAX);
         let mut buffer = vec![0; READ_BYTES];

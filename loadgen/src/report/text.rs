@@ -36,13 +36,13 @@ pub(crate) fn count(count: u64) -> String {
 }
 
 /// "1 thread", "2 threads".
-pub(super) fn counted(number: u64, one: &str, several: &str) -> String {
+pub(crate) fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { several })
 }
 
 /// Microseconds in the unit that suits them.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-pub(super) fn microseconds(us: u64) -> String {
+pub(crate) fn microseconds(us: u64) -> String {
     match us {
         0..1_000 => format!("{us} µs"),
         1_000..1_000_000 => format!("{} ms", digits(us as f64 / 1e3)),

@@ -4,6 +4,7 @@ use super::{Stage, record};
 use crate::interrupt;
 use crate::report::latency::{ACCEPTED, DELIVERY, LATENESS};
 use crate::report::record::{Record, Trial};
+use crate::report::text;
 use crate::scenario::Scenario;
 
 /// Rates that are tried at most.
@@ -110,15 +111,15 @@ fn judge(record: &Record, rate: f64, search: &Search) -> Trial {
     ];
     let fault = faults.into_iter().find(|(count, _)| *count > 0);
     let (was_kept, why) = if let Some((count, what)) = fault {
-        (false, format!("{count} {what}"))
+        (false, format!("{} {what}", text::count(count)))
     } else if late_us > search.p99_us {
-        (false, format!("the load itself was late: {late_us} us at the 99th percentile"))
+        (false, format!("the load itself was late: {} at the 99th percentile", text::microseconds(late_us)))
     } else if p99_us > search.p99_us {
-        (false, format!("the 99th percentile was {p99_us} us"))
+        (false, format!("the 99th percentile was {}", text::microseconds(p99_us)))
     } else if p99_us == 0 {
         (false, "nothing was accepted".to_owned())
     } else {
-        (true, format!("{} deliveries", totals.deliveries))
+        (true, text::counted(totals.deliveries, "delivery", "deliveries"))
     };
     Trial { rate, p50_us, p99_us, was_kept, why }
 }

@@ -14,6 +14,7 @@ use crate::drive::reader::Wish;
 use crate::drive::shared::{Live, Nanos, Watch, nanos};
 use crate::interrupt;
 use crate::plan::{Act, Step, Steps};
+use crate::scheduling::{give_way, wake_precisely};
 
 /// Steps that are carried out before what they say is written and the broker's words are heard, where so many are due: a load that is
 /// behind says several things in a write, as a broker that is behind hears them.
@@ -47,6 +48,8 @@ impl Load {
         warmup: Duration,
         begun: impl FnOnce(Instant, Watch) -> anyhow::Result<()>,
     ) -> anyhow::Result<Phase> {
+        // As do the threads that it starts.
+        let _gives_way = give_way();
         self.put_back()?;
         let (steps_in, steps) = sync_channel::<Vec<Step>>(CHUNKS);
         let shared = Arc::clone(&self.shared);
@@ -60,7 +63,7 @@ impl Load {
                 }
             }
         })?;
-        precise();
+        wake_precisely();
         // The first steps are there when it begins.
         let mut waiting = steps.recv().unwrap_or_default().into_iter();
         let began = self.shared.now() + nanos(LEAD);
@@ -303,13 +306,4 @@ fn count_due(steps: &[Step], due_seconds: &mut Vec<u64>) {
 fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-}
-
-/// Has this thread woken when it asked to be, and not up to 50 us later so that the system can wake several at once. Where
-/// that cannot be said it is later, which is measured as being late.
-fn precise() {
-    let Ok(thread) = std::fs::read_link("/proc/thread-self") else { return };
-    if let Some(number) = thread.file_name().and_then(std::ffi::OsStr::to_str) {
-        let _ = std::fs::write(format!("/proc/{number}/timerslack_ns"), "1");
-    }
 }
