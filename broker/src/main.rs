@@ -60,9 +60,10 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         let scheme = if found.tls.is_some() { "https" } else { "http" };
-        println!("nearcast listens on {scheme}://{}", listener.local_addr()?);
+        // Who is told that it listens may stop it at once.
         let shutdown = CancellationToken::new();
-        tokio::spawn(stop_on_signal(shutdown.clone()));
+        tokio::spawn(stop_on_signal(Signals::listen(), shutdown.clone()));
+        println!("nearcast listens on {scheme}://{}", listener.local_addr()?);
         broker::run_with(listener, config, found, shutdown).await
     });
     // A stop does not wait until data is read that nobody will ask for any more.
@@ -86,7 +87,7 @@ fn client(verb: nearcast_cli::Verb) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(async {
         let stop = CancellationToken::new();
-        tokio::spawn(stop_on_signal(stop.clone()));
+        tokio::spawn(stop_on_signal(Signals::listen(), stop.clone()));
         nearcast_cli::run(verb, stop).await
     });
     // What is being written may wait for somebody who does not read.
@@ -108,31 +109,49 @@ fn log(config: &Config) -> anyhow::Result<()> {
 }
 
 /// The first signal stops in an orderly way, the second at once.
-async fn stop_on_signal(shutdown: CancellationToken) {
-    signal().await;
+async fn stop_on_signal(mut signals: Signals, shutdown: CancellationToken) {
+    signals.next().await;
     shutdown.cancel();
-    signal().await;
+    signals.next().await;
     std::process::exit(130);
 }
 
+/// What asks the program to end.
 #[cfg(unix)]
-async fn signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    // Without handlers a signal ends the program, which is what it asks for.
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+struct Signals(Option<[tokio::signal::unix::Signal; 2]>);
+
+#[cfg(unix)]
+impl Signals {
+    /// From now on they do not end the program by themselves. Where they cannot be had they do, which is what they ask for.
+    fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let both = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+        let [Ok(terminate), Ok(interrupt)] = both else { return Self(None) };
+        Self(Some([terminate, interrupt]))
+    }
+
+    async fn next(&mut self) {
+        let Some([terminate, interrupt]) = &mut self.0 else { return std::future::pending().await };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }
 
+/// What asks the program to end.
 #[cfg(not(unix))]
-async fn signal() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> Self {
+        Self
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! Clients as an operator sees them: who is slow, and how to be rid of one.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::harness::{Form, Http, Program, Serve, encode, eventually, feature};
 
-/// Room for little, and patience with writes that are stuck.
-const CONFIG: &str = "[outbox]\nframes = 300\n[connection]\nwrite_timeout_ms = 2000\n";
+/// Room for little, and longer patience with writes that are stuck than a test takes to look at them.
+const CONFIG: &str = "[outbox]\nframes = 300\n[connection]\nwrite_timeout_ms = 10000\n";
 
 fn everything() -> Value {
     json!({"filters": [{}]})
@@ -40,6 +41,12 @@ async fn figures(program: &Program, client: &str) -> Value {
         .clone()
 }
 
+/// The same when its writer has had its turn: what waits then waits for the client.
+async fn settled(program: &Program, client: &str) -> Value {
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    figures(program, client).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_ones_come_first() {
     let program = Serve::new().args(&["--shards", "2"]).config(CONFIG).start().await;
@@ -57,7 +64,7 @@ async fn slow_ones_come_first() {
         for _ in 0..50 {
             quick.event().await;
         }
-        let figures = figures(&program, "slow").await;
+        let figures = settled(&program, "slow").await;
         (figures["behind"].as_u64() > Some(10)).then_some(figures)
     })
     .await;
@@ -147,7 +154,7 @@ async fn one_that_does_not_read_is_gone_when_its_write_has_been_stuck_for_long_e
     stalled.subscribe("s", everything()).await;
     eventually("it is behind", async || {
         publish(&http, 50, 16_000).await;
-        (figures(&program, "car").await["behind"].as_u64() > Some(100)).then_some(())
+        (settled(&program, "car").await["behind"].as_u64() > Some(100)).then_some(())
     })
     .await;
     let before = http.get("/v1/stats").await.expect(200).json()["deliveries_dropped"].as_u64();

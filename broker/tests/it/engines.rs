@@ -58,6 +58,7 @@ async fn auto_starts_anywhere_and_says_what_it_took() {
     };
     assert_eq!(stats["engine"], engine, "{stats}");
     assert!(why.contains(&part), "{part:?} is not in {why}");
+    program.says("took an engine").await;
     let log = program.log();
     assert!(log.lines().any(|line| line.contains("took an engine") && line.contains(&part)), "{log}");
     assert_eq!(sample(&http, "nearcast_gpu_in_use").await, in_use);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Program, Serve, Ws, feature};
 
-/// An engine that looks at every filter, and a short patience.
-const CONFIG: &str = "[admission]\ndelay_ms = 250\n";
+/// An engine that looks at every filter, and a short patience; what may be held back is until the flood is over.
+const CONFIG: &str = "[admission]\ndelay_ms = 250\n[queue]\nwait_ms = 50000\n";
 
 /// Filters that every event is held against.
 const FILTERS: usize = 4_000;

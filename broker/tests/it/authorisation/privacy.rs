@@ -99,6 +99,6 @@ async fn others_are_shown_where_a_client_is_as_exactly_as_set() {
     let from_there = explain(&program, &claims(None, "admin"), Some([lon, lat])).await;
     assert_eq!(told["filters"], from_there["filters"]);
     let moved = format!("x={lon:?} y={lat:?}");
-    assert!(program.log().contains(&moved), "{moved}: {}", program.log());
+    program.says(&moved).await;
     program.finish().await;
 }

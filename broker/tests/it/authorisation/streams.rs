@@ -64,8 +64,8 @@ async fn browsers_tell_it_in_the_address_or_as_a_subprotocol() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_socket_ends_with_its_token_unless_that_is_renewed() {
     let program = guarded(&ISSUER, "leeway_s = 0\n").0.start().await;
-    let mut ends = open(&program, "ann", &short("ann", 3)).await.expect("it may");
-    let mut lasts = open(&program, "bob", &short("bob", 3)).await.expect("it may");
+    let mut ends = open(&program, "ann", &short("ann", 10)).await.expect("it may");
+    let mut lasts = open(&program, "bob", &short("bob", 10)).await.expect("it may");
     lasts.ok(json!({"op": "auth", "token": short("bob", 3_600)})).await;
     ends.subscribe("all", json!({"filters": [{}]})).await;
     let last = ends.next().await;
@@ -92,7 +92,7 @@ async fn a_stream_and_a_long_body_end_with_their_token() {
     let program = guarded(&ISSUER, "leeway_s = 0\n").0.start().await;
     let http = reqwest::Client::builder().no_proxy().build().expect("a client");
     let url = format!("http://{}/v1/clients/ann/events", program.address());
-    let stream = http.get(&url).bearer_auth(short("ann", 2)).send();
+    let stream = http.get(&url).bearer_auth(short("ann", 6)).send();
     let stream = within("a stream", stream).await.expect("an answer");
     assert_eq!(stream.status(), 200);
     let text = within("its end", stream.text()).await.expect("an end in order");

@@ -3,7 +3,7 @@
 use crate::harness::{Program, Raw, Serve, Witness};
 
 /// Short patience, so that the tests need little.
-const IMPATIENT: &str = "[connection]\nhead_timeout_ms = 300\nbody_timeout_ms = 300\n";
+const IMPATIENT: &str = "[connection]\nhead_timeout_ms = 1500\nbody_timeout_ms = 1500\n";
 
 /// The status of a response, `None` when the connection ended without one.
 fn status(head: &str) -> Option<u16> {

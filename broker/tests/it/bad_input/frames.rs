@@ -254,17 +254,17 @@ async fn a_frame_in_parts_is_one_frame() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_socket_that_stays_silent_is_taken_for_dead() {
-    let config = "[connection]\nping_interval_ms = 100\nsilence_timeout_ms = 300\n";
+    let config = "[connection]\nping_interval_ms = 500\nsilence_timeout_ms = 5000\n";
     let program = Serve::new().config(config).start().await;
     let http = program.http();
     let mut living = program.ws("living").await;
-    // This one never reads, so it never answers a ping; the other one answers while it waits.
-    let dead = program.ws("dead").await;
     let waits = tokio::spawn(async move {
         let frame = living.event().await;
         assert_eq!(frame["event"]["id"], "late");
         living
     });
+    // This one never reads, so it never answers a ping; the other one answers while it waits.
+    let dead = program.ws("dead").await;
     let living = json!({"filters": [{}]});
     http.put("/v1/clients/living/subscriptions/s", &living).await.expect(201);
     eventually("the dead one is gone", async || {

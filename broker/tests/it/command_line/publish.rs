@@ -155,7 +155,8 @@ async fn a_broker_that_is_not_there_is_told_at_once_and_one_that_goes_after_a_wh
     eventually("three are there", async || (http.get("/v1/stats").await.json()["events"] == 3).then_some(()))
         .await;
     let door = *program;
-    program.kill();
+    // What was counted is answered as well.
+    program.finish().await;
     publishing.say(&line("b", 1).repeat(2));
     let ended = publishing.end().await.with(1);
     assert_eq!(ended.out, "3 published");

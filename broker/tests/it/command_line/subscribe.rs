@@ -205,7 +205,7 @@ async fn a_durable_one_goes_on_where_it_was() {
         ["c"]
     );
     // What was not asked for any more was not acknowledged. Who only listens needs no subscription of his own.
-    let rest = typed(&program, &["sub", "--client", "ann", "--resume", place, "--json", "--for", "1s"], "")
+    let rest = typed(&program, &["sub", "--client", "ann", "--resume", place, "--json", "--count", "1"], "")
         .await
         .with(0);
     assert_eq!(frames(&rest.out).iter().map(|frame| frame["event"]["id"].clone()).collect::<Vec<_>>(), ["d"]);
@@ -311,7 +311,7 @@ async fn what_nobody_has_read_is_not_acknowledged() {
     // A pipe that nobody reads holds some sixty kilobytes of the megabyte.
     let folder = TempDir::new().expect("a folder");
     let mut unread = command(folder.path())
-        .args(["sub", "--client", "ann", "--json", "--for", "2s"])
+        .args(["sub", "--client", "ann", "--json", "--for", "5s"])
         .args(["--url", &format!("http://{}", program.address())])
         .spawn()
         .expect("it starts");
@@ -338,12 +338,15 @@ async fn what_is_missing_is_told() {
     std::fs::copy(&place, &copy).expect("a copy");
     // Nobody listens, and nothing is durable.
     typed(&program, &["pub", "-"], &line("b", 1)).await.with(0);
-    let people =
-        typed(&program, &["sub", "--client", "ann", "--resume", &place, "--for", "1s"], "").await.with(0);
-    assert_eq!(people.out, "");
-    assert!(people.err.contains("nearcast: a delivery is missing (not-durable), 2"), "{people:?}");
-    let flags = ["sub", "--client", "ann", "--resume", &copy, "--json", "--for", "1s"];
-    let gap = typed(&program, &flags, "").await.with(0).json();
+    let people = Typed::start(&program, &["sub", "--client", "ann", "--resume", &place]);
+    people.tells("nearcast: a delivery is missing (not-durable), 2").await;
+    people.signal("INT");
+    assert_eq!(people.end().await.with(0).out, "");
+    let flags = ["sub", "--client", "ann", "--resume", &copy, "--json"];
+    let programs = Typed::start(&program, &flags);
+    programs.shows("gap").await;
+    programs.signal("INT");
+    let gap = programs.end().await.with(0).json();
     let found = ["op", "from", "to", "count", "reason"].map(|name| gap[name].clone());
     assert_eq!(json!(found), json!(["gap", 2, 2, 1, "not-durable"]));
     std::fs::write(&copy, "nonsense").expect("written");
@@ -358,22 +361,27 @@ async fn programs_of_one_client_leave_each_others_subscriptions_alone() {
     let program = Serve::new().start().await;
     let first = Typed::start(&program, &["sub", "--client", "ann", "--where", "a = 1"]);
     first.tells("listening as ann").await;
-    Typed::start(&program, &["sub", "--client", "ann", "--where", "a = 2", "--for", "100ms"])
-        .end()
-        .await
-        .with(0);
-    let there = program.http().get("/v1/clients/ann/subscriptions").await.json();
-    assert_eq!(
-        (there.as_array().map(Vec::len), &there[0]["filters"][0]["where"]),
-        (Some(1), &json!("a = 1"))
-    );
-    let kept = ["sub", "--client", "ann", "--id", "kept", "--where", "a = 3", "--for", "100ms"];
-    Typed::start(&program, &[&kept[..], &["--durable"]].concat()).end().await.with(0);
+    let listened = async |args: &[&str]| {
+        let listening = Typed::start(&program, args);
+        listening.tells("listening as ").await;
+        listening.signal("INT");
+        listening.end().await.with(0)
+    };
+    listened(&["sub", "--client", "ann", "--where", "a = 2"]).await;
+    // Its program may have ended before the broker has let it go.
+    let there = eventually("only the other's is there", async || {
+        let there = program.http().get("/v1/clients/ann/subscriptions").await.json();
+        (there.as_array().map(Vec::len) == Some(1)).then_some(there)
+    })
+    .await;
+    assert_eq!(there[0]["filters"][0]["where"], "a = 1");
+    let kept = ["sub", "--client", "ann", "--id", "kept", "--where", "a = 3"];
+    listened(&[&kept[..], &["--durable"]].concat()).await;
     let refused = Typed::start(&program, &kept).end().await.with(2);
     assert!(refused.err.contains("kept is there and durable"), "{refused:?}");
     let there = program.http().get("/v1/clients/ann/subscriptions").await.json();
     assert_eq!(there.as_array().map(Vec::len), Some(2), "{there}");
-    let silent = Typed::start(&program, &["sub", "--client", "bob", "--for", "100ms"]).end().await.with(0);
+    let silent = listened(&["sub", "--client", "bob"]).await;
     assert!(silent.err.contains("bob has no subscriptions"), "{silent:?}");
     program.finish().await;
 }

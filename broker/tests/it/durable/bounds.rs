@@ -9,7 +9,8 @@ use crate::harness::{Form, Received, Serve, Ws, encode, eventually, feature};
 async fn a_slow_reader_loses_nothing_that_is_kept() {
     const EVENTS: u64 = 3_000;
     // Far more than the outbox holds, and than the kernel takes.
-    let config = "[outbox]\nframes = 16\n[sessions]\nkept_bytes = 200000000\n";
+    let config = "[outbox]\nframes = 16\n[sessions]\nkept_bytes = 200000000\n\
+        [connection]\nwrite_timeout_ms = 600000\n";
     let mut program = Serve::new().config(config).args(&["--shards", "2"]).start().await;
     let http = program.http();
     subscribe(&http, "slow", "s", &durable()).await;

@@ -118,7 +118,7 @@ impl Serve {
         match ready {
             Ok(()) => Ok(program),
             Err(status) => {
-                program.collectors.drain(..).for_each(|collector| collector.join().expect("no panic"));
+                program.collect_rest();
                 Err((status, program.log()))
             }
         }
@@ -177,6 +177,11 @@ impl Program {
         self.lines.lock().expect("no reader panicked").join("\n")
     }
 
+    /// Waits until it has printed this. What a request or a figure shows may be shown before.
+    pub(crate) async fn says(&self, part: &str) {
+        eventually(&format!("the log says {part:?}"), async || self.log().contains(part).then_some(())).await;
+    }
+
     /// Where it says that it listens.
     fn address_told(&self) -> Option<SocketAddr> {
         self.lines.lock().expect("no reader panicked").iter().find_map(|line| address_in(line))
@@ -206,9 +211,18 @@ impl Program {
         assert!(status.is_ok_and(|status| status.success()), "kill -{name} failed");
     }
 
-    /// Waits for its end.
+    /// Waits for its end, and for all that it has printed.
     pub(crate) async fn exit_status(&mut self) -> ExitStatus {
-        eventually("the program ends", async || self.child.try_wait().expect("the child can be asked")).await
+        let status =
+            eventually("the program ends", async || self.child.try_wait().expect("the child can be asked"))
+                .await;
+        self.collect_rest();
+        status
+    }
+
+    /// Once it has ended.
+    fn collect_rest(&mut self) {
+        self.collectors.drain(..).for_each(|collector| collector.join().expect("no panic"));
     }
 
     /// Fails if anything in it has panicked, or if it is gone.

@@ -21,7 +21,7 @@ const EVENTS_COUNT: usize = 600;
 async fn readers_that_are_gone_without_a_word_cost_their_outbox_and_are_cut_off() {
     let config = format!(
         "[outbox]\nbytes = {OUTBOX_BYTES}\n\
-         [connection]\nwrite_timeout_ms = 1500\nping_interval_ms = 500\nsilence_timeout_ms = 1500\n"
+         [connection]\nwrite_timeout_ms = 1500\nping_interval_ms = 500\nsilence_timeout_ms = 15000\n"
     );
     let mut program = Serve::new().config(&config).start().await;
     let http = program.http();

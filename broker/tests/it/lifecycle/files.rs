@@ -10,7 +10,7 @@ async fn it_takes_as_many_files_as_it_may_have() {
     assert!(hard > 256, "the tests themselves need more");
     // What it logs and where it says that it listens come by two pipes.
     let told = format!("files={soft}");
-    eventually("the log says so", async || program.log().contains(&told).then_some(())).await;
+    program.says(&told).await;
     program.finish().await;
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Form, Program, Raw, Serve, Ws, encode, eventually, feature};
+use crate::harness::{Form, Program, Raw, Serve, Ws, encode, feature};
 
 /// Digits that stand in every coordinate of this test and nowhere else.
 const MARKS: [&str; 2] = ["18273", "46391"];
@@ -66,7 +66,7 @@ async fn use_it(program: &Program) {
     )
     .await;
     cut.rest("a connection").await;
-    eventually("that is told", async || program.log().contains("ended early").then_some(())).await;
+    program.says("ended early").await;
     drop(ws);
 }
 

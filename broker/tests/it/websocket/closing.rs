@@ -76,7 +76,7 @@ async fn who_goes_on_after_a_fault_still_reads_why_it_was_closed() {
         let mut peer = Peer::open(program.address(), name).await;
         // Of what is too large the beginning says so.
         peer.send(&fault.bytes()[..fault.bytes().len().min(32)], Manner::Together).await;
-        for _ in 0..20 {
+        for _ in 0..5 {
             assert!(peer.goes_on().await, "{name}: the connection was reset");
         }
         let got = peer.next().await;

@@ -315,8 +315,8 @@ async def test_no_token_is_tried_again() -> None:
 async def test_nobody_is_there() -> None:
     async with ScriptedServer() as server:
         url = server.url
-    with pytest.raises(TimedOutError, match=r"no connection within 0\.2 s: the broker cannot be reached") as failed:
-        await connected(url, "ann", connect_timeout_s=0.2, backoff=Backoff(0.01, 0.01))
+    with pytest.raises(TimedOutError, match=r"no connection within 2 s: the broker cannot be reached") as failed:
+        await connected(url, "ann", connect_timeout_s=2, backoff=Backoff(0.01, 0.01))
     assert isinstance(failed.value.__cause__, UnreachableError)
     with pytest.raises(ValueError, match="a broker is at http"):
         nearcast.connect("localhost:7070", "ann")
@@ -324,7 +324,7 @@ async def test_nobody_is_there() -> None:
 
 async def test_what_speaks_another_protocol() -> None:
     async with ScriptedServer() as server:
-        connecting = asyncio.ensure_future(connected(server.url, "ann", connect_timeout_s=1, backoff=Backoff(1, 1)))
+        connecting = asyncio.ensure_future(connected(server.url, "ann", connect_timeout_s=3, backoff=Backoff(1, 1)))
         await server.accept()
         await server.send({"op": "ready"})
         with pytest.raises(TimedOutError, match="no broker that this version understands"):

@@ -139,8 +139,7 @@ async fn carried_out(session: Session, call: Value) {
 /// A connection that is silent is asked for a sign of life.
 async fn pinged() -> Value {
     let server = Server::start().await;
-    let connecting =
-        tokio::spawn(connect(server.url(), "ann").silence(Duration::from_millis(90)).into_future());
+    let connecting = tokio::spawn(connect(server.url(), "ann").silence(Duration::from_secs(3)).into_future());
     let mut peer = server.request().await.accept().await;
     peer.ready("e1", 0).await;
     let _connected = within("connect", connecting).await.expect("no panic").expect("connected");

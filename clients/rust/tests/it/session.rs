@@ -255,18 +255,18 @@ async fn tokens_are_wanted_renewed_and_refused() {
     assert_eq!(error.code(), Some("unauthenticated"));
     let error = broker.connect("ann").token(token("bob", "subscribe", 60)).await.expect_err("another's");
     assert_eq!(error.code(), Some("forbidden"));
-    let ending = broker.connect("ann").token(token("ann", "subscribe", 2));
+    let ending = broker.connect("ann").token(token("ann", "subscribe", 8));
     let (_session, mut messages) = ending.await.expect("connected");
     let error = within("the end", messages.next()).await.expect("an error").expect_err("an error");
     assert!(matches!(error, Error::Closed { code: Some(4401), .. }), "{error:?}");
     assert_eq!(error.code(), Some("token-expired"));
 
-    // Tokens of three seconds, renewed when half of that is over: the connection stays for longer than one of them.
+    // Tokens of six seconds, renewed when half of that is over: the connection stays for longer than one of them.
     let asked = Arc::new(AtomicU32::new(0));
     let counted = asked.clone();
     let renewed = broker.connect("ann").token_provider(move || {
         counted.fetch_add(1, Relaxed);
-        async { Ok::<_, std::io::Error>(token("ann", "subscribe publish", 3)) }
+        async { Ok::<_, std::io::Error>(token("ann", "subscribe publish", 6)) }
     });
     let (session, mut messages) = renewed.await.expect("connected");
     let mut changes = session.connections();

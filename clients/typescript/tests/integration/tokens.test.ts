@@ -37,7 +37,7 @@ test.concurrent("a session goes on by another token before its own ends", async 
 });
 
 test.concurrent("a session without another token ends with its own", async () => {
-  const session = await connect({ url: broker.url, client: "bob", token: broker.token("bob", "subscribe", now_s() + 4) });
+  const session = await connect({ url: broker.url, client: "bob", token: broker.token("bob", "subscribe", now_s() + 10) });
   const end = within(session[Symbol.asyncIterator]().next(), "the end");
   await expect(end).rejects.toMatchObject({ name: "Closed", code: 4401, cause: { code: "token-expired" } });
   await expect(session.subscribe("s", { filters: [{}] })).rejects.toMatchObject({ name: "Closed" });

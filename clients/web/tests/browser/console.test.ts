@@ -39,7 +39,8 @@ test("events come onto the map and into the feed, areas are there, and figures m
   await numberOf(page.locator("[data-layer=events]"), (count) => count > 300, "objects on the map");
   await numberOf(page.locator("[data-layer=areas]"), (count) => count > 0, "areas on the map");
   await numberOf(page.locator("[data-layer=clients]"), (count) => count > 300, "clients on the map");
-  expect(await page.locator(".feed .row").count()).toBeGreaterThan(2);
+  // A row comes each quarter of a second.
+  await expect.poll(() => page.locator(".feed .row").count()).toBeGreaterThan(2);
   expect(await page.locator(".feed .row").first().textContent()).toMatch(/taxi_id \d+.*speed_kmh \d+/);
   for (const rate of ["events", "matches", "deliveries", "moves"]) {
     await numberOf(page.locator(`[data-rate=${rate}]`), (number) => number > 10, rate);
@@ -58,7 +59,7 @@ test("events come onto the map and into the feed, areas are there, and figures m
   await page.getByRole("checkbox", { name: /Events/ }).uncheck();
   await page.getByLabel("One object has one").selectOption("");
   await numberOf(page.locator("[data-layer=events]"), (count) => count > 0, "events of their own");
-  expect(await page.locator(".feed .row").count()).toBeGreaterThan(2);
+  await expect.poll(() => page.locator(".feed .row").count()).toBeGreaterThan(2);
 });
 
 test("each tab is in order for an accessibility checker, light and dark", async () => {
@@ -98,6 +99,8 @@ test("an event is told in full, and why a client gets it or not", async () => {
 });
 
 test("a client shows its state and its subscriptions, and answers for the newest events", async () => {
+  // Those that are there when its page opens can be asked for.
+  await numberOf(page.locator("[data-layer=events]"), (count) => count > 0, "objects on the map");
   await tab("Clients");
   await page.getByLabel("Find a client by its name").fill("AIRP");
   await page.getByRole("button", { name: "airport", exact: true }).click();

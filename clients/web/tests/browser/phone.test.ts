@@ -103,6 +103,8 @@ describe("with one broker", () => {
     expect(haversine_m(before, await shown())).toBeCloseTo(25, -1);
     await me.press("Shift+ArrowRight");
     await expect.poll(async () => haversine_m(before, await shown())).toBeGreaterThan(240);
+    // The map glides after it, and is to stand still when it is taken hold of.
+    await me.hover();
     const box = await me.boundingBox();
     if (box === null) throw new Error("the marker is not in sight");
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
@@ -184,6 +186,8 @@ describe("with one broker", () => {
     await page.getByRole("button", { name: "Fires" }).click();
     await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 50 }, where: "type = 'fire'" }]);
     expect(await field.inputValue()).toBe("speed_kmh << 10");
+    // The broker takes two subscriptions, and the page keeps what is in force then.
+    await expect.poll(() => page.locator(".interests > summary").textContent()).toMatch(/In force: Fires/);
     await page.reload();
     await seen(page, /The broker has your place/);
     expect(await page.locator(".interests > summary").textContent()).toBe("InterestsFires");
@@ -208,7 +212,9 @@ describe("with one broker", () => {
       bus(0.002, 94),
     ]);
     await expect.poll(() => phone.titles()).toEqual(["Bus", "<img src=x onerror=alert(1)>"]);
-    expect(await page.locator(".entry").first().textContent()).toMatch(/line 94.*20\d m east/);
+    // What comes one after the other is shown a second later.
+    await expect.poll(() => page.locator(".entry").first().textContent()).toMatch(/line 94.*20\d m east/);
+    await page.getByRole("button", { name: "Centre on me" }).waitFor();
     // The bus is 205 m east; the map shows the circle of a kilometre with 24 pixels around it.
     const map = await page.locator(".map").boundingBox();
     if (map === null) throw new Error("the map is not in sight");
@@ -491,11 +497,12 @@ describe("where tokens are wanted", () => {
     const phone = await openPhone(browser, served.url, allowed());
     const { page } = phone;
     const dialog = page.getByRole("dialog", { name: "Who are you?" });
-    await dialog.getByLabel("Token").fill(broker.token("bob", "subscribe", Date.now() / 1000 + 4));
+    await dialog.waitFor();
+    await dialog.getByLabel("Token").fill(broker.token("bob", "subscribe", Date.now() / 1000 + 20));
     await dialog.getByRole("button", { name: "Go on" }).click();
     await page.getByRole("button", { name: "Use my location" }).click();
     await seen(page, /The broker has your place/);
-    await dialog.waitFor();
+    await dialog.waitFor({ timeout: 60_000 });
     await publish(broker, [feature("meanwhile", here)], broker.token("p", "publish"));
     await dialog.getByLabel("Token").fill(broker.token("bob", "subscribe"));
     await dialog.getByRole("button", { name: "Go on" }).click();
