@@ -205,7 +205,7 @@ async fn a_durable_one_goes_on_where_it_was() {
         ["c"]
     );
     // What was not asked for any more was not acknowledged. Who only listens needs no subscription of his own.
-    let rest = typed(&program, &["sub", "--client", "ann", "--resume", place, "--json", "--count", "1"], "")
+    let rest = typed(&program, &["sub", "--client", "ann", "--resume", place, "--json", "--for", "5s"], "")
         .await
         .with(0);
     assert_eq!(frames(&rest.out).iter().map(|frame| frame["event"]["id"].clone()).collect::<Vec<_>>(), ["d"]);
