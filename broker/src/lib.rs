@@ -17,6 +17,7 @@ pub mod open_files;
 mod admission;
 mod auth;
 mod base_map;
+mod budget;
 mod census;
 mod clock;
 mod cql2_json;

@@ -10,6 +10,7 @@ use metrics::{Counter, Gauge, Key, KeyName, Label, Level, Metadata, Recorder, Un
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use crate::admission::Admission;
+use crate::budget::{Budget, Kind};
 use crate::clock;
 use crate::engines::Report;
 use crate::outbox::Reason;
@@ -52,6 +53,7 @@ pub(crate) struct Metrics {
     pub(crate) readers_behind: Mark,
     kept_matches: Gauge,
     kept_bytes: Gauge,
+    held_bytes: [Gauge; Kind::ALL.len()],
     pub(crate) gaps: Gaps,
     pub(crate) store_failures: Tally,
     pub(crate) store: Figures,
@@ -231,6 +233,10 @@ impl Metrics {
                 "What those take; a text that several clients share counts for each.",
                 NO_LABELS,
             ),
+            held_bytes: Kind::ALL.map(|kind| {
+                let held = "Bytes held for clients, by what for.";
+                names.gauge("nearcast_held_bytes", held, &[("kind", kind.name())])
+            }),
             gaps: Gaps(Reason::ALL.map(|reason| {
                 let told = "Offsets told to readers as lost, by reason.";
                 names.tally("nearcast_gap_offsets_total", told, &[("reason", reason.text())])
@@ -331,6 +337,14 @@ impl Metrics {
         let (matches, bytes) = (kept.matches() as f64, kept.bytes() as f64);
         self.kept_matches.set(matches);
         self.kept_bytes.set(bytes);
+    }
+
+    /// Takes over what is held for all clients.
+    pub(crate) fn show_held(&self, budget: &Budget) {
+        for (kind, gauge) in Kind::ALL.into_iter().zip(&self.held_bytes) {
+            #[expect(clippy::cast_precision_loss, reason = "memory ends before 2^52 bytes")]
+            gauge.set(budget.broker().bytes(kind) as f64);
+        }
     }
 
     /// Takes over what the engines say of themselves.

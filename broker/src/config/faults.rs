@@ -118,6 +118,7 @@ impl Config {
             ("limits.track_points", limits.track_points as u64),
             ("limits.track_m", limits.track_m),
             ("limits.subscription_bytes", limits.subscription_bytes as u64),
+            ("limits.subscription_bytes_per_client", limits.subscription_bytes_per_client as u64),
             ("limits.subscriptions_per_client", limits.subscriptions_per_client as u64),
             ("limits.filters_per_subscription", limits.filters_per_subscription as u64),
             ("limits.condition_bytes", limits.condition_bytes as u64),

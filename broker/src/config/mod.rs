@@ -152,6 +152,7 @@ pub struct Limits {
     pub track_points: usize,
     pub track_m: u64,
     pub subscription_bytes: usize,
+    pub subscription_bytes_per_client: usize,
     pub subscriptions_per_client: usize,
     pub filters_per_subscription: usize,
     pub condition_bytes: usize,

@@ -44,6 +44,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     app.metrics.show_live_objects(app.features.live_objects());
     app.metrics.show_engines(app.shards.reports());
     app.metrics.show_kept(&app.kept);
+    app.metrics.show_held(&app.budget);
     app.metrics.show_admission(&app.admission);
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     ([(CONTENT_TYPE, text)], app.metrics.render()).into_response()

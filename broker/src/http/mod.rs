@@ -47,6 +47,7 @@ pub(crate) use linger::{Connection, Linger};
 use crate::admission::Admission;
 use crate::auth::Gate;
 use crate::base_map::BaseMap;
+use crate::budget::Budget;
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
@@ -75,6 +76,8 @@ pub(crate) struct App {
     pub(crate) positions: PositionReader,
     /// What is kept, over all shards.
     pub(crate) kept: Arc<KeptTotal>,
+    /// What is held for whom.
+    pub(crate) budget: Budget,
     /// Connections that read, tenant by tenant.
     pub(crate) reading: Arc<Quota>,
     pub(crate) origins: Origins,
@@ -106,7 +109,7 @@ impl App {
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
-        let Shared { metrics, kept, quotas, telemetry, .. } = shared;
+        let Shared { metrics, kept, quotas, budget, telemetry, .. } = shared;
         let world = World::from(config.server.world);
         let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)
             .with_store(shards.has_store());
@@ -120,6 +123,7 @@ impl App {
             subscriptions,
             positions: PositionReader::new(world, &config.limits),
             kept,
+            budget,
             reading: quotas.connections,
             origins: Origins::new(&config),
             gate,

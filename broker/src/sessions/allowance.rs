@@ -1,8 +1,9 @@
-//! How many subscriptions a client and its tenant may have, and how many constraints these may have.
+//! How many subscriptions a client and its tenant may have, and how many constraints and bytes these may have.
 
 use std::sync::Arc;
 
 use super::Client;
+use crate::budget::{self, Budget, Kind};
 use crate::config::Limits;
 use crate::quota::{Quota, Quotas, Share};
 use crate::refusal::Refusal;
@@ -10,6 +11,7 @@ use crate::tenant;
 
 /// What each client and each tenant may have.
 pub(super) struct Allowance {
+    budget: Budget,
     client_subscriptions: usize,
     client_constraints: u64,
     tenant_subscriptions: Arc<Quota>,
@@ -22,11 +24,24 @@ pub(super) struct Taken {
     pub(super) constraints: u64,
     subscription_share: Share,
     constraints_share: Share,
+    documents: budget::Held,
 }
 
+/// What a subscription asks for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) constraints: u64,
+    /// Bytes of its document and its id.
+    pub(super) bytes: usize,
+}
+
+/// What a subscription takes besides its texts, its constraints and its areas.
+const SUBSCRIPTION_BYTES: usize = 512;
+
 impl Allowance {
-    pub(super) fn new(limits: &Limits, quotas: &Quotas) -> Self {
+    pub(super) fn new(limits: &Limits, quotas: &Quotas, budget: &Budget) -> Self {
         Self {
+            budget: budget.clone(),
             client_subscriptions: limits.subscriptions_per_client,
             client_constraints: limits.constraints_per_client,
             tenant_subscriptions: Arc::clone(&quotas.subscriptions),
@@ -34,14 +49,15 @@ impl Allowance {
         }
     }
 
-    /// What a client's subscription with so many constraints takes: of one that replaces another, no more of its tenant's than
-    /// that does not have. A replacement that has no more constraints is never refused.
+    /// What a client's subscription takes: of one that replaces another, only what that does not have. A replacement that is no larger is
+    /// never refused.
     pub(super) fn take(
         &self,
-        client: &Client,
-        constraints: u64,
+        client: &mut Client,
+        wanted: Wanted,
         replaced: Option<&Taken>,
     ) -> Result<Taken, Refusal> {
+        let Wanted { constraints, .. } = wanted;
         if replaced.is_none() && client.subscriptions.len() >= self.client_subscriptions {
             return Err(Refusal::Limit {
                 what: "subscriptions for one client",
@@ -57,30 +73,45 @@ impl Allowance {
                 setting: "limits.constraints_per_client",
             });
         }
+        let more_bytes =
+            wanted.bytes().saturating_sub(replaced.map_or(0, |replaced| replaced.documents.bytes()));
+        let documents = client.account(&self.budget).hold(Kind::Documents, more_bytes)?;
         let tenant = tenant::split(&client.name).0;
         Ok(Taken {
             constraints,
             subscription_share: self.tenant_subscriptions.share(tenant, u64::from(replaced.is_none()))?,
             constraints_share: self.tenant_constraints.share(tenant, more)?,
+            documents,
         })
     }
 
     /// What a subscription takes that a client had before the broker began; it has it whatever it may have now.
-    pub(super) fn take_again(&self, client: &Client, constraints: u64) -> Taken {
+    pub(super) fn take_again(&self, client: &mut Client, wanted: Wanted) -> Taken {
+        let Wanted { constraints, .. } = wanted;
+        let documents = client.account(&self.budget).hold_anyway(Kind::Documents, wanted.bytes());
         let tenant = tenant::split(&client.name).0;
         Taken {
             constraints,
             subscription_share: self.tenant_subscriptions.share_again(tenant, 1),
             constraints_share: self.tenant_constraints.share_again(tenant, constraints),
+            documents,
         }
+    }
+}
+
+impl Wanted {
+    fn bytes(&self) -> u64 {
+        (SUBSCRIPTION_BYTES + self.bytes) as u64
     }
 }
 
 impl Taken {
     /// Goes on with what the one has that is replaced, and gives back what of that is not needed.
-    pub(super) fn replace(&mut self, replaced: Self) {
+    pub(super) fn replace(&mut self, replaced: Self, wanted: Wanted) {
         self.subscription_share.join(replaced.subscription_share);
         self.constraints_share.join(replaced.constraints_share);
         self.constraints_share.shrink(self.constraints);
+        self.documents.join(replaced.documents);
+        self.documents.shrink(wanted.bytes());
     }
 }

@@ -8,6 +8,7 @@ use super::kept::{Kept, KeptMatch};
 use super::ledger::Waiting;
 use super::resume::{cut_off_behind, pull};
 use super::{Client, Sessions};
+use crate::budget::Kind;
 use crate::clock;
 use crate::outbox::{Delivery, Entry, Offered, Reason};
 use crate::refusal::Refusal;
@@ -48,7 +49,8 @@ impl Sessions {
     /// Makes the session of a client durable, if it is not.
     pub(super) fn make_durable(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(id).filter(|client| client.durable.is_none()) else { return };
-        let kept = Kept::after(client.offset, Arc::clone(&self.kept_total));
+        let held = client.account(&self.budget).hold_anyway(Kind::Kept, 0);
+        let kept = Kept::after(client.offset, Arc::clone(&self.kept_total), held);
         client.durable = Some(Box::new(Durable::new(kept, client.offset)));
         client.is_stored |= self.ledger.has_disk();
         self.metrics.durable_sessions.raise();

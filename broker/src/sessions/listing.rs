@@ -1,7 +1,7 @@
 //! The clients of a shard for those who run the broker: how they are connected and how far behind.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use matcher::geo::Position;
@@ -9,6 +9,7 @@ use matcher::subscription::ClientId;
 use wire::ClientFigures;
 
 use super::{Client, Sessions};
+use crate::budget::Kind;
 use crate::outbox::Close;
 use crate::tenant;
 
@@ -67,12 +68,24 @@ impl Client {
         self.durable.as_ref().map_or(0, |durable| durable.kept.count() as u64)
     }
 
+    /// What is held for it, by kind, where `waiting` bytes wait for its connections. Outboxes count those themselves.
+    fn held(&self, waiting: u64) -> BTreeMap<String, u64> {
+        let of_kind = |kind: Kind| match (kind, &self.account) {
+            (Kind::Outbox, _) => waiting,
+            (_, Some(account)) => account.bytes(kind),
+            (_, None) => 0,
+        };
+        let held = Kind::ALL.map(|kind| (kind.name().to_owned(), of_kind(kind)));
+        held.into_iter().filter(|(_, bytes)| *bytes > 0).collect()
+    }
+
     /// Its figures, where the rank says how far behind it is: that changes all the time.
     fn figures(&self, rank: &Rank<&str>, position: Option<Position>) -> ClientFigures {
         let waiting = self.readers.iter().map(|reader| reader.outbox.waiting());
         let (frames, bytes) = waiting.fold((0, 0), |(frames, bytes), one| (frames + one.0, bytes + one.1));
         let silence = self.readers.iter().map(|reader| reader.outbox.silence()).min();
         let as_ms = |silence: Duration| u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
+        let held = self.held(bytes as u64);
         let (tenant, client) = tenant::split(&self.name);
         ClientFigures {
             client: client.to_owned(),
@@ -84,6 +97,8 @@ impl Client {
             waiting_frames: frames as u64,
             waiting_bytes: bytes as u64,
             kept_matches: rank.kept.0,
+            held_bytes: held.values().sum(),
+            held,
             silence_ms: silence.map(as_ms),
             position: position.map(|position| [position.x(), position.y()]),
         }

@@ -27,6 +27,7 @@ use matcher::live::{Effect, Fix, Interest, Moment, Settings, Tracker};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use crate::auth::Confinement;
+use crate::budget::{Account, Budget};
 use crate::census::{Census, Place};
 use crate::clock;
 use crate::config::{self, InaccurateFixes, Limits, OverflowName};
@@ -42,7 +43,7 @@ use crate::store::StoredSession;
 use crate::telemetry::Telemetry;
 use crate::tenant;
 use activity::{Activity, Evaluations};
-use allowance::{Allowance, Taken};
+use allowance::{Allowance, Taken, Wanted};
 use deliveries::Log;
 pub(crate) use deliveries::{Known, Told};
 use durable::Durable;
@@ -68,6 +69,8 @@ pub(crate) struct Sessions {
     now: Moment,
     limits: Limits,
     census: Arc<Census>,
+    /// What is held for whom.
+    budget: Budget,
     allowance: Allowance,
     metrics: Arc<Metrics>,
     ids: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
@@ -113,6 +116,8 @@ pub(crate) struct Sessions {
 pub(crate) struct Shared {
     pub(crate) census: Arc<Census>,
     pub(crate) quotas: Quotas,
+    /// What is held for whom, in bytes.
+    pub(crate) budget: Budget,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) kept: Arc<KeptTotal>,
     pub(crate) health: Arc<Health>,
@@ -127,6 +132,7 @@ impl Shared {
         Self {
             census: Census::new(config.limits.clients, Arc::clone(&quotas.clients)),
             quotas,
+            budget: Budget::new(config),
             metrics: Arc::new(Metrics::new(shards_count)),
             kept: KeptTotal::new(config.sessions.kept_total_bytes as u64),
             health: Arc::default(),
@@ -193,6 +199,8 @@ struct Client {
     readers: Vec<Reader>,
     /// Where its readers note what they take, once there is a need.
     recipient: Option<Arc<Recipient>>,
+    /// What is held for it, once something is.
+    account: Option<Arc<Account>>,
     _place: Place,
 }
 
@@ -204,6 +212,10 @@ impl Client {
 
     fn recipient(&mut self) -> &Arc<Recipient> {
         self.recipient.get_or_insert_with(|| Recipient::new(Arc::clone(&self.name)))
+    }
+
+    fn account(&mut self, budget: &Budget) -> &Arc<Account> {
+        self.account.get_or_insert_with(|| budget.client(&self.name))
     }
 }
 
@@ -235,11 +247,11 @@ impl Sessions {
         disk: Option<Box<dyn Disk>>,
         is_first: bool,
     ) -> Self {
-        let Shared { census, quotas, metrics, kept, health, dropped_lives, .. } = shared.clone();
+        let Shared { census, quotas, budget, metrics, kept, health, dropped_lives, .. } = shared.clone();
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
         let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();
-        let allowance = Allowance::new(&limits, &quotas);
+        let allowance = Allowance::new(&limits, &quotas, &budget);
         let settings = Settings {
             members_max: limits.members_per_subscription,
             holds_inaccurate: config.sessions.inaccurate_fixes == InaccurateFixes::Hold,
@@ -251,6 +263,7 @@ impl Sessions {
             now: Moment::ZERO,
             limits,
             census,
+            budget,
             allowance,
             metrics,
             ids: HashMap::default(),
@@ -309,6 +322,7 @@ impl Sessions {
             constraints: 0,
             readers: Vec::new(),
             recipient: None,
+            account: None,
             _place: place,
         };
         let numbers = Refusal::Limit {
@@ -398,7 +412,9 @@ impl Sessions {
         let client = self.clients.get_mut(client_id).ok_or(Refusal::Internal("the client is gone"))?;
         let previous = client.subscriptions.get(&prepared.id).copied();
         let replaced = previous.and_then(|number| self.subscriptions.get(number)).map(|old| &old.taken);
-        let taken = self.allowance.take(client, prepared.constraints, replaced)?;
+        let bytes = prepared.document.len() + 2 * prepared.id.len();
+        let wanted = Wanted { constraints: prepared.constraints, bytes };
+        let taken = self.allowance.take(client, wanted, replaced)?;
         let Prepared { id, filters, nearest, interest, durable, overflow, document, source, .. } = prepared;
         let source = source.filter(|_| self.ledger.has_disk());
         let mut held = Held {
@@ -441,7 +457,7 @@ impl Sessions {
         if let Some(old) = self.subscriptions.get_mut(number) {
             (was_durable, was_stored) = (old.durable, old.is_stored);
             client.constraints -= old.taken.constraints;
-            held.taken.replace(std::mem::take(&mut old.taken));
+            held.taken.replace(std::mem::take(&mut old.taken), wanted);
         }
         self.subscriptions.put(number, held);
         let name = Arc::clone(&client.name);

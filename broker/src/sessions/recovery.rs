@@ -8,10 +8,12 @@ use matcher::geo::World;
 use matcher::live::{Announcement, Fix, Moment, Standing, StandingNow};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
+use super::allowance::Wanted;
 use super::durable::Durable;
 use super::kept::{Kept, KeptMatch};
 use super::{Activity, Client, Held, Sessions};
 use crate::auth::{Behalf, Confinement, Zones};
+use crate::budget::Kind;
 use crate::clock;
 use crate::config::{Config, Limits, OverflowName};
 use crate::ingest::feature::{Body, FeatureReader, Published};
@@ -315,6 +317,7 @@ impl Sessions {
             self.unfinished.subscriptions.push(SubscriptionId(number));
         }
         let Some(client) = self.clients.get_mut(client_id) else { return };
+        let wanted = Wanted { constraints, bytes: document.len() + 2 * id.len() };
         let held = Held {
             client: client_id,
             id: Arc::clone(&id),
@@ -326,7 +329,7 @@ impl Sessions {
             takes_all,
             owner: None,
             activity: Activity::since(self.evaluations.of(&client.name)),
-            taken: self.allowance.take_again(client, constraints),
+            taken: self.allowance.take_again(client, wanted),
         };
         self.subscriptions.put(number, held);
         self.metrics.subscriptions.raise();
@@ -336,12 +339,14 @@ impl Sessions {
 
     /// What is kept, and what the offsets between stand for: up to the last loss they are taken for lost.
     fn restore_kept(
-        &self,
+        &mut self,
         id: u32,
         session: &StoredSession,
         found: Vec<(RecoveredMatch, Arc<Body>)>,
     ) -> Kept {
-        let mut kept = Kept::after(0, Arc::clone(&self.kept_total));
+        let account = self.clients.get_mut(id).map(|client| client.account(&self.budget));
+        let held = account.map(|account| account.hold_anyway(Kind::Kept, 0)).unwrap_or_default();
+        let mut kept = Kept::after(0, Arc::clone(&self.kept_total), held);
         let mut last = session.acknowledged;
         kept.acknowledge(last);
         let skip = |kept: &mut Kept, from: u64, to: u64| {

@@ -5,6 +5,7 @@ use matcher::geo::World;
 
 use super::*;
 use crate::auth::Behalf;
+use crate::budget::Kind;
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::SubscriptionReader;
@@ -327,4 +328,37 @@ async fn of_two_readers_one_that_takes_it_is_enough() {
     slow.close(1000, "it went away");
     bench.sessions.detach("a", 1);
     assert_eq!((states(&bench, "1"), states(&bench, "2")), (Some(vec![Dropped]), Some(vec![Written])));
+}
+
+#[test]
+fn what_is_held_for_a_client_is_counted_bounded_and_given_back() {
+    let mut bench = Bench::with(None, |config| config.limits.subscription_bytes_per_client = 2_000);
+    let budget = bench.sessions.budget.clone();
+    let document = |note: usize| format!(r#"{{"filters":[{{"where":"a = '{}'"}}]}}"#, "x".repeat(note));
+    let documents = || budget.client("a").bytes(Kind::Documents);
+    bench.install_document("a", "s", &document(100), None).unwrap();
+    let small = documents();
+    assert!((600..1_000).contains(&small), "{small}");
+    let refused = bench.install_document("a", "t", &document(900), None);
+    let setting = "limits.subscription_bytes_per_client";
+    assert!(matches!(refused, Err(Refusal::Limit { limit: 2_000, setting: of, .. }) if of == setting));
+    bench.install_document("a", "s", &document(900), None).unwrap();
+    assert!(documents() > small + 700);
+    assert!(bench.install_document("a", "s", &document(1_900), None).is_err());
+    bench.install_document("a", "s", &document(100), None).unwrap();
+    assert_eq!(documents(), small);
+    assert_eq!(budget.broker().bytes(Kind::Documents), small);
+    let durable = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
+    bench.install_document("b", "s", durable, None).unwrap();
+    bench.move_to("b", 0.0);
+    bench.publish();
+    bench.publish();
+    let kept = budget.client("b").bytes(Kind::Kept);
+    assert_eq!(kept, bench.sessions.kept_total.bytes());
+    let listed = bench.sessions.list_clients(None, 9);
+    let of_b = listed.iter().find(|figures| figures.client == "b").unwrap();
+    assert_eq!((of_b.held["kept"], of_b.held_bytes), (kept, kept + of_b.held["documents"]));
+    bench.sessions.forget("a");
+    bench.sessions.forget("b");
+    assert!(Kind::ALL.into_iter().all(|kind| budget.broker().bytes(kind) == 0));
 }

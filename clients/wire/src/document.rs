@@ -1,5 +1,7 @@
 //! The documents of the HTTP calls.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -383,6 +385,13 @@ pub struct ClientFigures {
     pub waiting_bytes: u64,
     /// Matches that are kept until it acknowledges them.
     pub kept_matches: u64,
+    /// Bytes that the broker holds for it: all of `held`.
+    #[serde(default)]
+    pub held_bytes: u64,
+    /// The same by what for: `outbox` (what waits for its connections), `answers`, `kept`, `members` (how live objects stand to its
+    /// subscriptions) and `documents` (of its subscriptions). What takes nothing is absent, and more kinds may come.
+    #[serde(default)]
+    pub held: BTreeMap<String, u64>,
     /// Milliseconds since it was last heard over a WebSocket, or since it opened a stream; absent without a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence_ms: Option<u64>,

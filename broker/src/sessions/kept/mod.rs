@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::budget::Held;
 use crate::config::OverflowName;
 use crate::outbox::{Delivery, Gap, Reason, Subject};
 
@@ -39,7 +40,8 @@ pub(super) struct Kept {
     /// What came before the session was durable.
     before: u64,
     acknowledged: u64,
-    bytes: usize,
+    /// What the matches take, as it counts for the client.
+    held: Held,
     total: Arc<KeptTotal>,
     /// Of those whose policy is to keep the latest; made when there is one.
     latest: Option<Box<Latest>>,
@@ -168,9 +170,9 @@ impl KeptMatch {
 
 impl Kept {
     /// Nothing is kept of what was before, and nobody misses it.
-    pub(super) fn after(before: u64, total: Arc<KeptTotal>) -> Self {
+    pub(super) fn after(before: u64, total: Arc<KeptTotal>, held: Held) -> Self {
         let (matches, holes) = (VecDeque::new(), VecDeque::new());
-        Self { matches, holes, before, acknowledged: before, bytes: 0, total, latest: None }
+        Self { matches, holes, before, acknowledged: before, held, total, latest: None }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -183,12 +185,12 @@ impl Kept {
 
     /// What the matches take.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes
+        usize::try_from(self.held.bytes()).expect("it is in memory")
     }
 
     /// Whether one more of so many bytes costs one of its own, whatever others have.
     pub(super) fn is_at_bound(&self, bytes: usize, bounds: &KeptBounds) -> bool {
-        self.matches.len() >= bounds.frames || self.bytes + bytes > bounds.bytes
+        self.matches.len() >= bounds.frames || self.bytes() + bytes > bounds.bytes
     }
 
     /// Up to where the client has it.
@@ -231,7 +233,7 @@ impl Kept {
     pub(super) fn push(&mut self, new: KeptMatch, bounds: &KeptBounds, gone: &mut Vec<u64>) -> Keeping {
         let bytes = new.bytes();
         let mut keeping = Keeping::default();
-        if bytes > bounds.bytes || !self.total.has_room_without(self.bytes, bytes) {
+        if bytes > bounds.bytes || !self.total.has_room_without(self.bytes(), bytes) {
             self.skip(new.delivery.offset, Reason::Overflow);
             return keeping;
         }
@@ -247,7 +249,7 @@ impl Kept {
             keeping.cuts_off |= cuts_off;
         }
         keeping.is_kept = true;
-        self.bytes += bytes;
+        self.held.set(self.held.bytes() + bytes as u64);
         if is_latest {
             self.latest.get_or_insert_default().add(&new.delivery);
         }
@@ -274,7 +276,7 @@ impl Kept {
     pub(super) fn restore(&mut self, kept: KeptMatch, bounds: &KeptBounds) {
         let bytes = kept.bytes();
         self.total.take_again(bytes as u64);
-        self.bytes += bytes;
+        self.held.set(self.held.bytes() + bytes as u64);
         if keeps_latest(&kept.delivery, bounds) {
             let latest = self.latest.get_or_insert_default();
             latest.supersede(&kept.delivery);
@@ -285,8 +287,8 @@ impl Kept {
 
     /// Loses what is beyond bounds that were lowered since it was kept; what went is appended to `gone`.
     pub(super) fn fit(&mut self, bounds: &KeptBounds, gone: &mut Vec<u64>) {
-        let bytes_max = self.total.share(self.bytes).min(bounds.bytes);
-        while (self.matches.len() > bounds.frames || self.bytes > bytes_max)
+        let bytes_max = self.total.share(self.bytes()).min(bounds.bytes);
+        while (self.matches.len() > bounds.frames || self.bytes() > bytes_max)
             && self.lose_one(bounds, gone).is_some()
         {}
     }
@@ -410,9 +412,9 @@ impl Kept {
 
     fn take_out(&mut self, index: usize) {
         let Some(kept) = self.matches.remove(index) else { return };
-        let bytes = kept.bytes();
-        self.bytes -= bytes;
-        self.total.give_back(1, bytes as u64);
+        let bytes = kept.bytes() as u64;
+        self.held.shrink(self.held.bytes() - bytes);
+        self.total.give_back(1, bytes);
         if let Some(latest) = &mut self.latest {
             latest.remove(&kept.delivery);
         }
@@ -466,7 +468,7 @@ impl Latest {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.total.give_back(self.matches.len() as u64, self.bytes as u64);
+        self.total.give_back(self.matches.len() as u64, self.held.bytes());
     }
 }
 

@@ -1,0 +1,158 @@
+//! One account, and what is held of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::bounds::{Bound, Level};
+use super::{Books, Kind};
+use crate::refusal::Refusal;
+
+/// What is held for one connection, client or tenant, or for all. Nothing but a [`Held`] changes it.
+pub(crate) struct Account {
+    level: Level,
+    name: Arc<str>,
+    bytes: [AtomicU64; Kind::COUNT],
+    parent: Option<Arc<Account>>,
+    books: Arc<Books>,
+}
+
+/// Bytes that are held, given back when this is dropped; by default none, and for nobody.
+#[derive(Default)]
+pub(crate) struct Held {
+    bytes: u64,
+    account: Option<(Arc<Account>, Kind)>,
+}
+
+impl Account {
+    pub(super) fn new(level: Level, name: Arc<str>, parent: Option<Arc<Self>>, books: Arc<Books>) -> Self {
+        Self { level, name, bytes: Default::default(), parent, books }
+    }
+
+    pub(super) fn level(&self) -> Level {
+        self.level
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The bytes of one kind.
+    pub(crate) fn bytes(&self, kind: Kind) -> u64 {
+        self.bytes[kind as usize].load(Ordering::Relaxed)
+    }
+
+    /// Holds bytes where this account and all above it have room for them.
+    ///
+    /// # Errors
+    /// A limit that is reached; nothing is held then.
+    pub(crate) fn hold(self: &Arc<Self>, kind: Kind, bytes: u64) -> Result<Held, Refusal> {
+        let mut held = Held { bytes: 0, account: Some((Arc::clone(self), kind)) };
+        held.resize(bytes)?;
+        Ok(held)
+    }
+
+    /// Holds bytes whatever the bounds are: of what was there before the broker began, and of what is bounded by other means.
+    pub(crate) fn hold_anyway(self: &Arc<Self>, kind: Kind, bytes: u64) -> Held {
+        let mut held = Held { bytes: 0, account: Some((Arc::clone(self), kind)) };
+        held.set(bytes);
+        held
+    }
+
+    fn lineage(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |account| account.parent.as_deref())
+    }
+
+    fn bound(&self, kind: Kind) -> Option<&Bound> {
+        self.books.bounds.at(self.level, kind)
+    }
+
+    /// All levels take more, or none does.
+    fn take(&self, kind: Kind, more: u64) -> Result<(), Refusal> {
+        for (depth, account) in self.lineage().enumerate() {
+            let Some(bound) = account.bound(kind) else {
+                account.add(kind, more);
+                continue;
+            };
+            let grown = |bytes: u64| bytes.checked_add(more).filter(|bytes| *bytes <= bound.bytes);
+            let count = &account.bytes[kind as usize];
+            if count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_err() {
+                self.lineage().take(depth).for_each(|below| below.subtract(kind, more));
+                return Err(bound.refusal());
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, kind: Kind, more: u64) {
+        self.bytes[kind as usize].fetch_add(more, Ordering::Relaxed);
+    }
+
+    fn subtract(&self, kind: Kind, less: u64) {
+        self.bytes[kind as usize].fetch_sub(less, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.books.forget(self);
+    }
+}
+
+impl Held {
+    /// How many bytes are held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Holds so many bytes instead. Fewer than before are never refused.
+    ///
+    /// # Errors
+    /// A limit that is reached; as much is held then as before.
+    pub(crate) fn resize(&mut self, bytes: u64) -> Result<(), Refusal> {
+        if bytes <= self.bytes {
+            self.shrink(bytes);
+            return Ok(());
+        }
+        if let Some((account, kind)) = &self.account {
+            account.take(*kind, bytes - self.bytes)?;
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Holds so many bytes instead, whatever the bounds are.
+    pub(crate) fn set(&mut self, bytes: u64) {
+        if bytes <= self.bytes {
+            return self.shrink(bytes);
+        }
+        if let Some((account, kind)) = &self.account {
+            account.lineage().for_each(|account| account.add(*kind, bytes - self.bytes));
+        }
+        self.bytes = bytes;
+    }
+
+    /// Takes in what the same account holds of the same kind besides.
+    pub(crate) fn join(&mut self, mut other: Self) {
+        self.bytes += std::mem::take(&mut other.bytes);
+        if self.account.is_none() {
+            self.account = other.account.take();
+        }
+    }
+
+    /// Gives back all but so many bytes.
+    pub(crate) fn shrink(&mut self, bytes: u64) {
+        let surplus = self.bytes.saturating_sub(bytes);
+        self.bytes -= surplus;
+        if let Some((account, kind)) = &self.account
+            && surplus > 0
+        {
+            account.lineage().for_each(|account| account.subtract(*kind, surplus));
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shrink(0);
+    }
+}
