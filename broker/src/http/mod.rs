@@ -1,6 +1,7 @@
 //! The edge: HTTP, WebSocket and server-sent events.
 
 mod answers;
+mod attachment;
 mod batch;
 pub(crate) mod body;
 mod burst;

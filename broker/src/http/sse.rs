@@ -10,6 +10,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{self, Stream, StreamExt as _};
 
+use super::attachment::Attachment;
 use super::path::{ClientPath, Permitted};
 use super::{App, encode};
 use crate::metrics::Raised;
@@ -17,7 +18,6 @@ use crate::outbox::{Entry, Outbox};
 use crate::quota::Share;
 use crate::refusal::Refusal;
 use crate::sessions::Resume;
-use crate::shard::Command;
 use crate::telemetry::Writing;
 
 /// Bytes of events that are handed to the connection at once.
@@ -45,11 +45,9 @@ pub(crate) async fn stream(
     let resume = resume(&headers)?;
     let share = app.reading.share(permit.behalf().tenant_name(), 1)?;
     let outbox = app.outbox();
-    let attach = {
-        let (outbox, confinement) = (Arc::clone(&outbox), permit.confinement.clone());
-        |client, reply| Command::Attach { client, outbox, resume, confinement, reply }
-    };
-    let attached = app.shards.ask(&client, attach).await??;
+    // Whoever asks may be gone before the answer is there, and this with it.
+    let mut attachment = Attachment::new(&app, &client, outbox.connection);
+    let attached = attachment.attach(&outbox, resume, permit.confinement.clone()).await?;
     let counted = Raised::new(&app.metrics, |metrics| &metrics.event_streams);
     let hello = format!(": nearcast {}:{}\n\n", attached.epoch, attached.offset);
     let keep_alive = Duration::from_millis(app.config.connection.ping_interval_ms);
@@ -58,6 +56,7 @@ pub(crate) async fn stream(
         app,
         client,
         outbox,
+        _attachment: attachment,
         epoch: attached.epoch,
         keep_alive,
         expires,
@@ -98,11 +97,13 @@ pub(crate) fn epoch_and_offset(text: &str) -> Option<(String, u64)> {
     Some((epoch.to_owned(), offset.parse().ok()?)).filter(|_| is_right)
 }
 
-/// One event stream. When it is dropped, the client has a reader less.
+/// One event stream.
 struct Reader {
     app: Arc<App>,
     client: Arc<str>,
     outbox: Arc<Outbox>,
+    /// Ends with the stream.
+    _attachment: Attachment,
     epoch: Arc<str>,
     keep_alive: Duration,
     /// When the token's time is over, if it has one.
@@ -166,16 +167,6 @@ impl Reader {
             metrics.publish_to_write.record(Instant::now().duration_since(received));
         }
         text.into()
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        let (app, client, connection) =
-            (Arc::clone(&self.app), Arc::clone(&self.client), self.outbox.connection);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            app.tasks.clone().spawn_on(async move { app.shards.detach(&client, connection).await }, &runtime);
-        }
     }
 }
 

@@ -16,6 +16,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use tokio_tungstenite::tungstenite;
 
 use super::answers::Answers;
+use super::attachment::Attachment;
 use super::handshake::Handshake;
 use super::ops::Asker;
 use super::path::{ClientPath, Permitted};
@@ -28,7 +29,6 @@ use crate::metrics::Raised;
 use crate::outbox::{Close, Entry, OwnWriter};
 use crate::refusal::Refusal;
 use crate::sessions::Resume;
-use crate::shard::Command;
 use crate::telemetry::Writing;
 
 /// How long the other side may take to answer a close.
@@ -116,22 +116,24 @@ async fn serve(
         publisher,
         has_to_help: false.into(),
     });
+    let mut attachment = Attachment::new(&app, &client, connection);
     // Cut off, it has nothing more to say.
-    let _ = Abortable::new(converse(socket, asker, &linger, resume), registration).await;
+    let _ = Abortable::new(converse(socket, asker, &mut attachment, &linger, resume), registration).await;
     app.sockets.remove(connection);
-    app.shards.detach(&client, connection).await;
+    attachment.end().await;
 }
 
-async fn converse(socket: WebSocket, asker: Arc<Asker>, linger: &Linger, resume: Resume) {
+async fn converse(
+    socket: WebSocket,
+    asker: Arc<Asker>,
+    attachment: &mut Attachment,
+    linger: &Linger,
+    resume: Resume,
+) {
     let (sink, mut stream) = socket.split();
-    let (app, outbox) = (Arc::clone(&asker.app), Arc::clone(&asker.outbox));
+    let outbox = Arc::clone(&asker.outbox);
     let confinement = asker.permit.behalf().confinement.cloned();
-    let attach = {
-        let outbox = Arc::clone(&outbox);
-        |client, reply| Command::Attach { client, outbox, resume, confinement, reply }
-    };
-    let attached = app.shards.ask(&asker.client, attach).await;
-    if let Err(refusal) = attached.and_then(|attached| attached) {
+    if let Err(refusal) = attachment.attach(&outbox, resume, confinement).await {
         outbox.push_answer(encode::problem(None, &refusal));
         if matches!(refusal, Refusal::Forbidden { .. }) {
             outbox.close(1008, "the token does not permit this");

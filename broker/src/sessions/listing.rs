@@ -127,15 +127,22 @@ impl Sessions {
         ranked.filter_map(figures).collect()
     }
 
-    /// Ends the connections of a client, without what waits for them.
+    /// Ends the connections of a client, without what waits for them, and the subscriptions that end with them: whether a
+    /// connection still answers or not, nothing of it is left here.
     pub(crate) fn disconnect(&mut self, name: &str) {
         let Some(client) = self.ids.get(name).and_then(|id| self.clients.get(*id)) else { return };
+        let is_durable = client.durable.is_some();
+        let mut connections = Vec::new();
         for reader in &client.readers {
             let lost = reader.outbox.abandon(DISCONNECTED);
             // Of a durable session it stays kept.
-            if client.durable.is_none() {
+            if !is_durable {
                 self.metrics.dropped.add(lost);
             }
+            connections.push(reader.outbox.connection);
+        }
+        for connection in connections {
+            self.detach(name, connection);
         }
     }
 }

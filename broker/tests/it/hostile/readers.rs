@@ -1,11 +1,12 @@
 //! Readers that are not there any more, and have not said so.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::{assert_grown_within, deaf_socket, settled};
-use crate::harness::{Form, Raw, Serve, encode, feature};
+use crate::harness::{Form, Raw, Serve, encode, eventually, feature};
 
 /// How many of each kind.
 const READERS_COUNT: u64 = 10;
@@ -72,6 +73,42 @@ async fn readers_that_are_gone_without_a_word_cost_their_outbox_and_are_cut_off(
     settled(&program, "those that are gone are cut off", &HashMap::from([("websockets", 1)])).await;
     waits.abort();
     drop(gone);
+    program.assert_healthy();
+    program.finish().await;
+}
+
+/// How many connections break while they are attached.
+const BREAKS_COUNT: u64 = 300;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_that_break_while_they_are_attached_leave_nothing() {
+    let mut program = Serve::new().start().await;
+    let http = program.http();
+    let path = "/v1/clients/phone/subscriptions/s";
+    http.put(path, &json!({"filters": [{"where": "kind = 'a'"}]})).await.expect(201);
+    for idx in 0..BREAKS_COUNT {
+        let mut raw = Raw::connect(program.address()).await;
+        let request = if idx % 4 == 0 {
+            "GET /v1/clients/phone/ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+             sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        } else {
+            "GET /v1/clients/phone/events HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        };
+        raw.send(request.as_bytes()).await;
+        // Of all the moments in which it could break each is met now and then.
+        let breaks_at = Instant::now() + Duration::from_micros(idx);
+        while Instant::now() < breaks_at {
+            std::hint::spin_loop();
+        }
+    }
+    eventually("the client has no readers", async || {
+        let clients = http.get("/v1/clients").await.expect(200).json();
+        (clients["clients"][0]["connections"] == 0).then_some(())
+    })
+    .await;
+    let numbers = HashMap::from([("websockets", 0), ("event_streams", 0), ("clients", 1)]);
+    settled(&program, "nothing reads", &numbers).await;
+    program.sse("phone").await;
     program.assert_healthy();
     program.finish().await;
 }
