@@ -115,8 +115,8 @@ mod tests {
             attachment.attach(&outbox, Resume::Fresh, None).await.unwrap();
             attachments.push((attachment, outbox));
         }
-        let disconnect = |client, reply| Command::Disconnect { client, reply };
-        app.shards.ask(&client, disconnect).await.unwrap();
+        let disconnect = |client, reply| Command::Disconnect { client, confinement: None, reply };
+        app.shards.ask(&client, disconnect).await.unwrap().unwrap();
         assert_eq!(readers_count(&app).await, 0);
         assert!(attachments.iter().all(|(_, outbox)| outbox.is_closing()));
         for (attachment, _) in attachments {

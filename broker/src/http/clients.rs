@@ -6,7 +6,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::path::ClientPath;
+use super::path::{ClientPath, Permitted};
 use super::{App, error};
 use crate::refusal::Refusal;
 use crate::sessions::Rank;
@@ -86,10 +86,13 @@ fn page(query: &str) -> Result<(usize, Option<Rank<String>>), Refusal> {
 )]
 pub(crate) async fn disconnect(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
-    app.shards.ask(&client, |client, reply| Command::Disconnect { client, reply }).await?;
+    let confinement = permit.confinement.clone();
+    let disconnect = |client, reply| Command::Disconnect { client, confinement, reply };
+    app.shards.ask(&client, disconnect).await??;
     let (tenant, client) = tenant::split(&client);
     tracing::info!(tenant, client, "disconnected by an operator");
     Ok(StatusCode::NO_CONTENT)

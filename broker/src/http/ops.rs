@@ -169,7 +169,8 @@ impl Asker {
     async fn unsubscribe(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
         let id: Arc<str> = self.id(&mut members)?.into();
         let asked = Arc::clone(&id);
-        let remove = |client, reply| Command::Remove { client, id: asked, reply };
+        let confinement = self.permit.behalf().confinement.cloned();
+        let remove = |client, reply| Command::Remove { client, id: asked, confinement, reply };
         if self.app.shards.ask(&self.client, remove).await?? {
             Ok(Answer::Ok)
         } else {

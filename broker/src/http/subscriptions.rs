@@ -66,10 +66,12 @@ pub(crate) async fn put(
 )]
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     SubscriptionPath(client, id): SubscriptionPath,
 ) -> Result<Response, Refusal> {
-    let asked = Arc::clone(&id);
-    let document = app.shards.ask(&client, |client, reply| Command::Get { client, id: asked, reply }).await?;
+    let (asked, confinement) = (Arc::clone(&id), permit.confinement.clone());
+    let get = |client, reply| Command::Get { client, id: asked, confinement, reply };
+    let document = app.shards.ask(&client, get).await??;
     let document = document.ok_or_else(|| none(&client, &id))?;
     Ok(error::json(StatusCode::OK, document))
 }
@@ -82,9 +84,12 @@ pub(crate) async fn get(
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
 ) -> Result<Response, Refusal> {
-    let documents = app.shards.ask(&client, |client, reply| Command::List { client, reply }).await?;
+    let confinement = permit.confinement.clone();
+    let list = |client, reply| Command::List { client, confinement, reply };
+    let documents = app.shards.ask(&client, list).await??;
     Ok(error::json(StatusCode::OK, format!("[{}]", documents.join(","))))
 }
 
@@ -99,12 +104,13 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     SubscriptionPath(client, id): SubscriptionPath,
 ) -> Result<StatusCode, Refusal> {
     app.refuse_when_stopping()?;
-    let asked = Arc::clone(&id);
-    let removed =
-        app.shards.ask(&client, |client, reply| Command::Remove { client, id: asked, reply }).await??;
+    let (asked, confinement) = (Arc::clone(&id), permit.confinement.clone());
+    let remove = |client, reply| Command::Remove { client, id: asked, confinement, reply };
+    let removed = app.shards.ask(&client, remove).await??;
     if removed { Ok(StatusCode::NO_CONTENT) } else { Err(none(&client, &id)) }
 }
 

@@ -31,12 +31,25 @@ impl Sessions {
             return Ok(());
         }
         if client.has_something() {
-            let detail = "the client's subscriptions, connections, or what is kept for it, were made under a token that \
-                          is confined otherwise (claim nearcast): DELETE the client to begin anew";
-            return Err(Refusal::Forbidden { detail: detail.to_owned(), scope: None });
+            return Err(confined_otherwise());
         }
         client.confinement = confinement.cloned();
         Ok(())
+    }
+
+    /// Refuses to show a client's subscriptions, or to end something of it, to who is confined otherwise than it is. Who is not
+    /// confined may know of everything.
+    pub(crate) fn check_confinement(
+        &self,
+        name: &str,
+        confinement: Option<&Arc<Confinement>>,
+    ) -> Result<(), Refusal> {
+        let Some(confinement) = confinement else { return Ok(()) };
+        let client = self.ids.get(name).and_then(|id| self.clients.get(*id));
+        let is_within = |client: &Client| {
+            client.confinement.as_ref() == Some(confinement) || !client.has_something()
+        };
+        if client.is_none_or(is_within) { Ok(()) } else { Err(confined_otherwise()) }
     }
 
     /// Writes to what a client is confined, if that is not on disk, with the first of what it has there.
@@ -52,4 +65,10 @@ impl Sessions {
         }
         client.stored_confinement.clone_from(&client.confinement);
     }
+}
+
+fn confined_otherwise() -> Refusal {
+    let detail = "the client's subscriptions, connections, or what is kept for it, were made under a token that is confined \
+                  otherwise (claim nearcast): DELETE the client to begin anew";
+    Refusal::Forbidden { detail: detail.to_owned(), scope: None }
 }

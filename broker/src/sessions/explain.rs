@@ -31,6 +31,7 @@ impl Sessions {
         let told;
         let (subscription, watch, confinement) = match question.subscription {
             AskedSubscription::Held(held) => {
+                self.check_confinement(name, question.confinement.as_ref())?;
                 let watch = id.and_then(|id| self.watch(id, &held));
                 let none = || {
                     Refusal::NotFound(format!("client {} has no subscription {held}", tenant::outside(name)))

@@ -72,12 +72,26 @@ pub(crate) enum Command {
         answer: Option<Box<str>>,
         reply: oneshot::Sender<Result<Installed, Refusal>>,
     },
-    /// End a subscription.
-    Remove { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
-    /// The document of one subscription.
-    Get { client: Arc<str>, id: Arc<str>, reply: oneshot::Sender<Option<String>> },
-    /// The documents of all subscriptions of a client, by id.
-    List { client: Arc<str>, reply: oneshot::Sender<Vec<String>> },
+    /// End a subscription, on behalf of who is confined so.
+    Remove {
+        client: Arc<str>,
+        id: Arc<str>,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<bool, Refusal>>,
+    },
+    /// The document of one subscription, for who is confined so.
+    Get {
+        client: Arc<str>,
+        id: Arc<str>,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<Option<String>, Refusal>>,
+    },
+    /// The documents of all subscriptions of a client, by id, for who is confined so.
+    List {
+        client: Arc<str>,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<Vec<String>, Refusal>>,
+    },
     /// A connection reads for a client from now on.
     Attach {
         client: Arc<str>,
@@ -118,8 +132,12 @@ pub(crate) enum Command {
         limit: usize,
         reply: oneshot::Sender<Vec<wire::ClientFigures>>,
     },
-    /// End the connections of a client.
-    Disconnect { client: Arc<str>, reply: oneshot::Sender<()> },
+    /// End the connections of a client, on behalf of who is confined so.
+    Disconnect {
+        client: Arc<str>,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<(), Refusal>>,
+    },
     /// Nothing comes after this.
     Stop,
 }

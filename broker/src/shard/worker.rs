@@ -209,12 +209,23 @@ impl Shard {
                 }
                 sessions.tell_changes();
             }
-            Command::Remove { client, id, reply } => {
-                let done = sessions.remove(&client, &id);
-                sessions.answer(Answer::Done(reply, done));
+            Command::Remove { client, id, confinement, reply } => {
+                match sessions.check_confinement(&client, confinement.as_ref()) {
+                    Ok(()) => {
+                        let done = sessions.remove(&client, &id);
+                        sessions.answer(Answer::Done(reply, done));
+                    }
+                    Err(refusal) => drop(reply.send(Err(refusal))),
+                }
             }
-            Command::Get { client, id, reply } => drop(reply.send(sessions.document(&client, &id))),
-            Command::List { client, reply } => drop(reply.send(sessions.documents(&client))),
+            Command::Get { client, id, confinement, reply } => {
+                let permitted = sessions.check_confinement(&client, confinement.as_ref());
+                drop(reply.send(permitted.map(|()| sessions.document(&client, &id))));
+            }
+            Command::List { client, confinement, reply } => {
+                let permitted = sessions.check_confinement(&client, confinement.as_ref());
+                drop(reply.send(permitted.map(|()| sessions.documents(&client))));
+            }
             Command::Attach { client, outbox, resume, confinement, reply } => {
                 let connection = outbox.connection;
                 let attached = sessions.attach(&client, outbox, resume, confinement);
@@ -246,10 +257,9 @@ impl Shard {
             Command::ListClients { after, limit, reply } => {
                 drop(reply.send(sessions.list_clients(after.as_ref(), limit)));
             }
-            Command::Disconnect { client, reply } => {
-                sessions.disconnect(&client);
-                // Whoever asked may be gone.
-                let _ = reply.send(());
+            Command::Disconnect { client, confinement, reply } => {
+                let permitted = sessions.check_confinement(&client, confinement.as_ref());
+                drop(reply.send(permitted.map(|()| sessions.disconnect(&client))));
             }
         }
         ControlFlow::Continue(())

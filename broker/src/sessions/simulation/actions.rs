@@ -155,7 +155,7 @@ impl Simulation {
         let (shards, name) = (self.broker().shards.clone(), client.as_str().into());
         let text = id.as_str().into();
         let future = Box::pin(async move {
-            let remove = |client, reply| Command::Remove { client, id: text, reply };
+            let remove = |client, reply| Command::Remove { client, id: text, confinement: None, reply };
             Ok(Done::Other(shards.ask(&name, remove).await??))
         });
         // Of one that was not stored nothing has to be on disk.

@@ -188,7 +188,7 @@ async fn a_client_has_one_confinement() {
         }
         if round == 1 {
             // What is kept is what the subscription was allowed to have, also when it is gone.
-            let ann = caller(&program, "ann", "subscribe", &narrow);
+            let ann = caller(&program, "ann", "subscribe", &calm());
             assert_eq!(ann.call("DELETE", "/v1/clients/ann/subscriptions/s", None).await.0, 204);
         }
         program.kill();
@@ -233,6 +233,65 @@ async fn a_client_has_one_confinement() {
     }
     assert_eq!(ann.event().await["event"]["properties"]["severity"], 0);
     ann.assert_quiet().await;
+    program.finish().await;
+}
+
+/// Nothing of what was made under one token is shown or ended under one that is confined otherwise, whichever way it asks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_wider_token_made_is_neither_seen_nor_removed() {
+    let program = guarded(&ISSUER, "").0.start().await;
+    let narrow = json!({"where": "severity < 1"});
+    let held = "/v1/clients/ann/subscriptions/s";
+    let document = json!({"filters": [{"where": "severity >= 3"}]});
+    let question = json!({"client": "ann", "subscription": "s", "event": event("e", 0, None)});
+    let calls = [
+        ("GET", held, None),
+        ("GET", "/v1/clients/ann/subscriptions/none", None),
+        ("GET", "/v1/clients/ann/subscriptions", None),
+        ("DELETE", held, None),
+        ("DELETE", "/v1/clients/ann/subscriptions/none", None),
+        ("DELETE", "/v1/clients/ann/connections", None),
+        ("PUT", held, Some(document.clone())),
+        ("GET", "/v1/clients/ann/events", None),
+        ("POST", "/v1/explain", Some(question)),
+    ];
+    for wider in [Value::Null, calm()] {
+        let owner = caller(&program, "ann", "subscribe admin", &wider);
+        assert_eq!(owner.call("PUT", held, Some(document.clone())).await.0, 201);
+        let mut reader = Ws::open(ask_for(&program, "ann", &owner.token, ""), "ann").await.expect("it may");
+        for scope in ["subscribe admin", "subscribe"] {
+            let narrower = caller(&program, "ann", scope, &narrow);
+            for (method, path, body) in &calls {
+                let refused = narrower.call(method, path, body.clone()).await;
+                assert_forbidden(&refused);
+                assert!(!refused.1.to_string().contains("severity"), "{method} {path}: {}", refused.1);
+            }
+            // What a connection asks it has to be there for.
+            for frame in [json!({"op": "unsubscribe", "id": "s"}), json!({"op": "ack", "offset": 0})] {
+                for query in ["", "?resume=a:0"] {
+                    let request = ask_for(&program, "ann", &narrower.token, query);
+                    let (mut socket, _) = tokio_tungstenite::connect_async(request).await.expect("it opens");
+                    let text = frame.to_string();
+                    // It may be closed by now.
+                    let _ = futures_util::SinkExt::send(&mut socket, text.into()).await;
+                    let told = futures_util::StreamExt::next(&mut socket).await.expect("a frame").expect("whole");
+                    assert!(told.to_text().is_ok_and(|text| text.contains("forbidden")), "{told}");
+                }
+            }
+        }
+        // Who is not confined may look at everything, and nothing is gone.
+        let (status, listed) = root(&program).call("GET", "/v1/clients/ann/subscriptions", None).await;
+        assert_eq!((status, listed.as_array().map(Vec::len)), (200, Some(1)), "{listed}");
+        reader.assert_quiet().await;
+        assert_eq!(owner.call("GET", held, None).await.0, 200);
+        assert_eq!(owner.call("DELETE", held, None).await.0, 204);
+        assert_eq!(owner.call("DELETE", "/v1/clients/ann", None).await.0, 204);
+    }
+    // A client that has nothing is anybody's.
+    let narrower = caller(&program, "ann", "subscribe admin", &narrow);
+    let (status, listed) = narrower.call("GET", "/v1/clients/ann/subscriptions", None).await;
+    assert_eq!((status, listed), (200, json!([])));
+    assert_eq!(narrower.call("DELETE", held, None).await.0, 404);
     program.finish().await;
 }
 
