@@ -42,8 +42,10 @@ pub(crate) enum Refusal {
     MethodNotAllowed,
     /// Another version of the WebSocket protocol is asked for.
     WebSocketVersion,
-    /// A web page of somewhere else asks.
+    /// A web page of somewhere else asks: how that is known.
     ForeignOrigin(String),
+    /// What asks takes the broker for a host that it is not.
+    ForeignHost(String),
     /// Who asks has no token, or none that counts.
     Unauthenticated { detail: String, has_token: bool },
     /// The token has ended.
@@ -160,6 +162,7 @@ impl Refusal {
             Self::ForeignOrigin(_) => {
                 ("foreign-origin", "pages of this origin may not talk to the broker", 403)
             }
+            Self::ForeignHost(_) => ("foreign-host", "the broker is not known by this name", 421),
             Self::Unauthenticated { .. } => ("unauthenticated", "a token is needed", 401),
             Self::TokenExpired => ("token-expired", "the token has expired", 401),
             Self::Forbidden { .. } => ("forbidden", "the token does not permit this", 403),
@@ -199,9 +202,15 @@ impl Refusal {
             Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
             Self::Interrupted => "the connection ended within the body".to_owned(),
             Self::MediaType { found } => format!("{found} is not understood here"),
-            Self::BadRequest(detail) | Self::NotFound(detail) | Self::NotStored(detail) => detail.clone(),
-            Self::ForeignOrigin(origin) => {
-                format!("{origin} is not a loopback origin and not in server.allowed_origins")
+            Self::BadRequest(detail)
+            | Self::NotFound(detail)
+            | Self::NotStored(detail)
+            | Self::ForeignOrigin(detail) => detail.clone(),
+            Self::ForeignHost(host) => {
+                format!(
+                    "{host} is not an address, not localhost and not in server.hosts: it could be a name that a page of elsewhere \
+                     has led here"
+                )
             }
             Self::Unauthenticated { detail, .. } | Self::Forbidden { detail, .. } => detail.clone(),
             Self::TokenExpired => "the token's time is over (claim exp)".to_owned(),

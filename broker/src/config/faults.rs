@@ -38,6 +38,10 @@ impl Config {
                 self.server.listen
             )),
         }
+        let hosts = self.server.hosts.split(',').map(str::trim).filter(|host| !host.is_empty());
+        faults.extend(hosts.filter(|host| !is_host_name(host)).map(|host| {
+            format!("server.hosts {host:?} is not the name of a host, such as broker.example, without scheme and port")
+        }));
         match (self.wants_tokens(), self.auth.jwks.is_empty()) {
             (true, true) => faults.push(
                 "auth.mode jwt needs auth.jwks, the file of keys that tokens are checked with".to_owned(),
@@ -166,6 +170,10 @@ impl Config {
         let high = ceilings.iter().filter(|(_, value, most)| value > most);
         faults.extend(high.map(|(key, value, most)| format!("{key} {value} is more than {most}")));
     }
+}
+
+fn is_host_name(host: &str) -> bool {
+    host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'))
 }
 
 /// Whether it names a host that is spoken to over HTTP, and nothing that a request would not have.

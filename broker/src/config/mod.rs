@@ -52,6 +52,7 @@ pub struct Server {
     pub shards: usize,
     pub shutdown_grace_ms: u64,
     pub allowed_origins: String,
+    pub hosts: String,
 }
 
 /// Key `server.world`.

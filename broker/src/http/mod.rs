@@ -182,7 +182,7 @@ async fn method_not_allowed() -> Refusal {
 
 /// Around every request: pages of elsewhere are refused, and a stop waits for its end.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let origin = match app.origins.check(request.headers()) {
+    let origin = match app.origins.check(request.uri().path(), request.headers()) {
         Ok(origin) => origin,
         Err(refusal) => return refusal.into_response(),
     };
