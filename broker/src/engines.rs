@@ -135,6 +135,21 @@ impl Engines {
         Self { made: (0..config.shards_count()).map(made).collect() }
     }
 
+    /// So many, of which the last panics at the first event.
+    #[cfg(test)]
+    pub(crate) fn faulty(count: usize) -> Self {
+        let report = || Report::Cpu { engine: "cells", why: "of a test" };
+        let made = |index| {
+            let engine: Box<dyn Engine> = if index + 1 < count {
+                Box::new(Cells::new(World::Geodetic))
+            } else {
+                Box::new(faulty::Faulty)
+            };
+            Made { engine, report: report() }
+        };
+        Self { made: (0..count).map(made).collect() }
+    }
+
     /// How many there are: at least one.
     pub(crate) fn count(&self) -> usize {
         self.made.len()
@@ -196,6 +211,41 @@ impl fmt::Display for Report {
             Self::Cpu { engine, why } => write!(formatter, "{engine} on the CPU, for {why}"),
             #[cfg(feature = "gpu")]
             Self::Guarded(report) => report.fmt(formatter),
+        }
+    }
+}
+
+#[cfg(test)]
+mod faulty {
+    use matcher::engine::{Engine, Footprint, InstallError, MatchError, MatchRows};
+    use matcher::event::Event;
+    use matcher::geo::Position;
+    use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+
+    /// Panics when it is to match something.
+    pub(super) struct Faulty;
+
+    impl Engine for Faulty {
+        fn name(&self) -> &'static str {
+            "faulty"
+        }
+
+        fn install(&mut self, _: SubscriptionId, _: &Subscription) -> Result<(), InstallError> {
+            Ok(())
+        }
+
+        fn remove(&mut self, _: SubscriptionId) -> bool {
+            true
+        }
+
+        fn move_client(&mut self, _: ClientId, _: Option<Position>) {}
+
+        fn match_batch(&mut self, _: &[&Event], _: &mut MatchRows) -> Result<(), MatchError> {
+            panic!("as the test asks")
+        }
+
+        fn footprint(&self) -> Footprint {
+            Footprint::default()
         }
     }
 }

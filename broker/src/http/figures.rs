@@ -12,8 +12,22 @@ use super::{App, error};
 use crate::refusal::Refusal;
 
 /// Whether the process lives.
-#[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, description = "It does", body = String)))]
-pub(crate) async fn healthz() -> &'static str {
+#[utoipa::path(
+    get, path = "/healthz", tag = "operation",
+    responses(
+        (status = 200, description = "It does", body = String),
+        (status = 500, description = "An engine's thread has ended, and the broker is about to", body = wire::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn healthz(State(app): State<Arc<App>>) -> Result<&'static str, Refusal> {
+    if app.shards.have_failed() {
+        return Err(Refusal::Internal("an engine's thread has ended"));
+    }
+    Ok(healthz_meanwhile().await)
+}
+
+/// The same while the broker takes up what is on disk.
+pub(crate) async fn healthz_meanwhile() -> &'static str {
     "ok\n"
 }
 
@@ -85,4 +99,26 @@ pub(crate) async fn stats(State(app): State<Arc<App>>) -> Result<Response, Refus
         moves: metrics.moves.get(),
     };
     Ok(error::json(StatusCode::OK, serde_json::to_string(&stats).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Behalf;
+    use crate::engines::Engines;
+    use crate::http::fuzzing::start_with;
+    use crate::server::Ending;
+    use crate::shard::Coming;
+
+    #[tokio::test]
+    async fn a_broker_without_one_of_its_engines_is_not_healthy() {
+        let (app, threads) = start_with(Engines::faulty(1), &Ending::default());
+        assert!(healthz(State(Arc::clone(&app))).await.is_ok());
+        let text = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]},"properties":{}}"#;
+        let event = app.features.parse(Behalf::default(), text).unwrap();
+        app.shards.publish(&mut vec![Coming { event, pass: None, receipt: None }]).await.unwrap();
+        app.shards.one_ended().await;
+        assert!(healthz(State(Arc::clone(&app))).await.is_err() && readyz(State(app)).await.is_err());
+        assert!(threads.into_iter().all(|thread| thread.join().is_err()));
+    }
 }

@@ -70,8 +70,12 @@ static METRICS: LazyLock<Arc<Metrics>> = LazyLock::new(|| Metrics::new(1).into()
 
 /// A broker without a store, in which nothing has happened, and its engine's thread.
 pub(crate) fn start(ending: &Ending) -> (Arc<App>, Vec<JoinHandle<Sessions>>) {
+    start_with(Engines::find(&CONFIG).expect("an engine on the CPU"), ending)
+}
+
+/// The same with an engine.
+pub(crate) fn start_with(engines: Engines, ending: &Ending) -> (Arc<App>, Vec<JoinHandle<Sessions>>) {
     let shared = Shared { metrics: Arc::clone(&METRICS), ..Shared::new(&CONFIG, 1) };
-    let engines = Engines::find(&CONFIG).expect("an engine on the CPU");
     let started = Shards::start(&CONFIG, engines, &shared, None, Restored::default());
     let (shards, threads) = started.expect("a thread");
     let features = FeatureReader::new(World::Geodetic, &CONFIG.limits, 7);

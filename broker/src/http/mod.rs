@@ -167,7 +167,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 pub(crate) fn meanwhile(recovery: Arc<Recovery>) -> Router {
     let refuse = move || async move { recovery.refusal() };
     Router::new()
-        .route("/healthz", get(figures::healthz))
+        .route("/healthz", get(figures::healthz_meanwhile))
         .fallback(refuse)
         .method_not_allowed_fallback(method_not_allowed)
 }

@@ -49,8 +49,8 @@ pub(crate) struct Ending {
 /// `config.server.listen` is not looked at but for whether it is a loopback address.
 ///
 /// # Errors
-/// Settings with faults, something that they name and that cannot be had, data that cannot be read back, and a system without
-/// threads.
+/// Settings with faults, something that they name and that cannot be had, data that cannot be read back, a system without
+/// threads, and an engine's thread that panics: the broker then stops by itself.
 pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
     let found = tokio::task::spawn_blocking(move || {
         let found = Found::of(&config)?;
@@ -63,7 +63,7 @@ pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationTo
 /// The same with what was found before, of the same settings.
 ///
 /// # Errors
-/// Settings with faults, data that cannot be read back, and a system without threads.
+/// Settings with faults, data that cannot be read back, a system without threads, and an engine's thread that panics.
 pub async fn run_with(
     listener: TcpListener,
     config: Config,
@@ -124,7 +124,7 @@ pub async fn run_with(
     Ok(())
 }
 
-/// Accepts and serves until the shutdown; gives back what has to be drained then.
+/// Accepts and serves until the shutdown, or until an engine's thread ends before that; gives back what has to be drained then.
 async fn serve(
     listener: &TcpListener,
     front: &Arc<Front>,
@@ -146,6 +146,9 @@ async fn serve(
         front.open(http::router(app));
         tokio::select! {
             () = shutdown.cancelled() => {}
+            () = app.shards.one_ended() => {
+                tracing::error!("an engine's thread has ended before its time: the broker stops");
+            }
             never = &mut accepting => match never {},
             never = app.admission.watch_lag() => match never {},
         }
@@ -209,5 +212,55 @@ async fn join(app: &App, threads: Vec<std::thread::JoinHandle<Sessions>>) -> any
         });
         anyhow::ensure!(joined.await?, "an engine's thread panicked");
     }
+    anyhow::ensure!(!app.shards.have_failed(), "an engine's thread panicked, and others did not end in time");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+    use crate::engines::Engines;
+
+    /// A connection that has asked for something, and had the head of its answer.
+    async fn ask(address: std::net::SocketAddr, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).await.unwrap();
+        assert!(head.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&head));
+        stream
+    }
+
+    /// The end of an engine's thread is the broker's: it says so by an error, after its readers were told.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_engines_thread_that_panics_ends_the_broker() {
+        const EVENT: &str = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]},"properties":{}}"#;
+        let config = Config::default();
+        let found = Found { engines: Engines::faulty(2), ..Found::of(&config).unwrap() };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let broker = tokio::spawn(run_with(listener, config, found, CancellationToken::new()));
+        // So many that each shard has some.
+        let mut readers = Vec::new();
+        for client in 0..16 {
+            let request = format!("GET /v1/clients/c{client}/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
+            readers.push(ask(address, &request).await);
+        }
+        let length = EVENT.len();
+        let request = format!(
+            "POST /v1/events HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{EVENT}"
+        );
+        ask(address, &request).await;
+        let ended = tokio::time::timeout(Duration::from_secs(60), async {
+            for reader in &mut readers {
+                reader.read_to_end(&mut Vec::new()).await.unwrap();
+            }
+            broker.await.unwrap()
+        });
+        let error = ended.await.expect("it ends by itself").expect_err("it is not well");
+        assert!(error.to_string().contains("an engine's thread panicked"), "{error}");
+    }
 }

@@ -27,6 +27,9 @@ pub(super) struct Crew {
     bell: Arc<Bell>,
     /// A std mutex, for a step or more: locked by who has the turn, or has just given it back. Nothing, where work has ended or failed.
     work: Mutex<Option<Work>>,
+    /// The shard whose work a panic has interrupted. It is held until the end: to let go of what is kept would have the other shards
+    /// remove that from the disk. A std mutex: held for an exchange or a look.
+    failed: Mutex<Option<Shard>>,
     /// Until then the thread does everything itself, for a helper's step took long; nanoseconds from `started`.
     alone_ns: AtomicU64,
     started: Instant,
@@ -51,17 +54,28 @@ enum Step {
     Ended,
 }
 
-/// What is left when work is interrupted by a panic: nothing, so that senders find the queue closed.
+/// The turn. When work is interrupted by a panic nothing is left of it to go on with: senders find the queue closed.
 struct Guard<'a> {
     inside: MutexGuard<'a, Option<Work>>,
-    bell: &'a Bell,
+    crew: &'a Crew,
 }
 
 impl Crew {
     pub(super) fn new(shard: Shard, receiver: Receiver) -> Self {
         let bell = Arc::clone(&receiver.bell);
         let work = Work { shard, receiver, commands: Vec::new(), has_ended: false };
-        Self { bell, work: Mutex::new(Some(work)), alone_ns: AtomicU64::new(0), started: Instant::now() }
+        Self {
+            bell,
+            work: Mutex::new(Some(work)),
+            failed: Mutex::default(),
+            alone_ns: AtomicU64::new(0),
+            started: Instant::now(),
+        }
+    }
+
+    /// Whether a panic has interrupted the work.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// What the thread does from its start to the end, when it gives the sessions back.
@@ -124,7 +138,7 @@ impl Crew {
     }
 
     fn work(&self) -> Guard<'_> {
-        Guard { inside: self.work.lock().unwrap_or_else(PoisonError::into_inner), bell: &self.bell }
+        Guard { inside: self.work.lock().unwrap_or_else(PoisonError::into_inner), crew: self }
     }
 }
 
@@ -156,9 +170,15 @@ impl Work {
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            drop(self.inside.take());
-            self.bell.call();
+        if std::thread::panicking()
+            && let Some(Work { mut shard, receiver, .. }) = self.inside.take()
+        {
+            // Whatever state they are in, their readers are told. A fault in that is no worse than the one that is there.
+            let told = std::panic::AssertUnwindSafe(|| shard.sessions.say_goodbye());
+            drop(std::panic::catch_unwind(told));
+            *self.crew.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(shard);
+            drop(receiver);
+            self.crew.bell.call();
         }
     }
 }

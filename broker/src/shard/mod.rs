@@ -515,6 +515,16 @@ impl Shards {
         self.of(client).send(command).await;
     }
 
+    /// Whether a panic has ended one of them.
+    pub(crate) fn have_failed(&self) -> bool {
+        self.crews.iter().any(|crew| crew.has_failed())
+    }
+
+    /// Waits until one of them has ended, which before a stop it should not.
+    pub(crate) async fn one_ended(&self) {
+        futures_util::future::select_all(self.senders.iter().map(|sender| Box::pin(sender.closed()))).await;
+    }
+
     /// Whether all of them have ended.
     pub(crate) fn ended(&self) -> bool {
         self.senders.iter().all(Sender::is_closed)

@@ -261,7 +261,9 @@ async fn what_a_wider_token_made_is_neither_seen_nor_removed() {
         let mut reader = Ws::open(ask_for(&program, "ann", &owner.token, ""), "ann").await.expect("it may");
         for scope in ["subscribe admin", "subscribe"] {
             let narrower = caller(&program, "ann", scope, &narrow);
-            for (method, path, body) in &calls {
+            // To disconnect clients takes the other scope in any case.
+            let calls = calls.iter().filter(|(_, path, _)| scope != "subscribe" || !path.ends_with("/connections"));
+            for (method, path, body) in calls {
                 let refused = narrower.call(method, path, body.clone()).await;
                 assert_forbidden(&refused);
                 assert!(!refused.1.to_string().contains("severity"), "{method} {path}: {}", refused.1);
