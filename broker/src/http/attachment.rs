@@ -56,7 +56,8 @@ impl Drop for Attachment {
         if self.is_asked
             && let Ok(runtime) = runtime
         {
-            let (app, client, connection) = (Arc::clone(&self.app), Arc::clone(&self.client), self.connection);
+            let (app, client, connection) =
+                (Arc::clone(&self.app), Arc::clone(&self.client), self.connection);
             let tasks = self.app.tasks.clone();
             tasks.spawn_on(async move { app.shards.detach(&client, connection).await }, &runtime);
         }

@@ -261,7 +261,9 @@ mod tests {
         let twice = headers(&[("host", "localhost"), ("host", "evil.example")]);
         assert!(listed.check("/", &twice).is_err());
         // A browser is not asked by such a name unless somebody answers to it.
-        for (name, value) in [("accept-language", ""), ("user-agent", "Mozilla/5.0"), ("sec-fetch-site", "none")] {
+        for (name, value) in
+            [("accept-language", ""), ("user-agent", "Mozilla/5.0"), ("sec-fetch-site", "none")]
+        {
             assert!(listed.check("/v1/stats", &headers(&[("host", "nearcast"), (name, value)])).is_err());
         }
         let evil = headers(&[("host", "evil.example")]);
@@ -271,7 +273,8 @@ mod tests {
 
     #[test]
     fn images_of_other_sites_have_no_effects() {
-        let asked = |path, told: &[_]| origins("https://a.example", "", false).check(path, &headers(told)).is_ok();
+        let asked =
+            |path, told: &[_]| origins("https://a.example", "", false).check(path, &headers(told)).is_ok();
         let own = ("host", "localhost");
         for path in ["/v1/clients/car/events", "/v1/clients", "/metrics"] {
             assert!(!asked(path, &[own, ("sec-fetch-site", "cross-site")]), "{path}");

@@ -237,7 +237,8 @@ mod tests {
     /// The end of an engine's thread is the broker's: it says so by an error, after its readers were told.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn an_engines_thread_that_panics_ends_the_broker() {
-        const EVENT: &str = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]},"properties":{}}"#;
+        const EVENT: &str =
+            r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]},"properties":{}}"#;
         let config = Config::default();
         let found = Found { engines: Engines::faulty(2), ..Found::of(&config).unwrap() };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -250,9 +251,8 @@ mod tests {
             readers.push(ask(address, &request).await);
         }
         let length = EVENT.len();
-        let request = format!(
-            "POST /v1/events HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{EVENT}"
-        );
+        let request =
+            format!("POST /v1/events HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{EVENT}");
         ask(address, &request).await;
         let ended = tokio::time::timeout(Duration::from_secs(60), async {
             for reader in &mut readers {

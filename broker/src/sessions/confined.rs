@@ -46,9 +46,8 @@ impl Sessions {
     ) -> Result<(), Refusal> {
         let Some(confinement) = confinement else { return Ok(()) };
         let client = self.ids.get(name).and_then(|id| self.clients.get(*id));
-        let is_within = |client: &Client| {
-            client.confinement.as_ref() == Some(confinement) || !client.has_something()
-        };
+        let is_within =
+            |client: &Client| client.confinement.as_ref() == Some(confinement) || !client.has_something();
         if client.is_none_or(is_within) { Ok(()) } else { Err(confined_otherwise()) }
     }
 

@@ -262,7 +262,8 @@ async fn what_a_wider_token_made_is_neither_seen_nor_removed() {
         for scope in ["subscribe admin", "subscribe"] {
             let narrower = caller(&program, "ann", scope, &narrow);
             // To disconnect clients takes the other scope in any case.
-            let calls = calls.iter().filter(|(_, path, _)| scope != "subscribe" || !path.ends_with("/connections"));
+            let calls =
+                calls.iter().filter(|(_, path, _)| scope != "subscribe" || !path.ends_with("/connections"));
             for (method, path, body) in calls {
                 let refused = narrower.call(method, path, body.clone()).await;
                 assert_forbidden(&refused);
@@ -276,7 +277,8 @@ async fn what_a_wider_token_made_is_neither_seen_nor_removed() {
                     let text = frame.to_string();
                     // It may be closed by now.
                     let _ = futures_util::SinkExt::send(&mut socket, text.into()).await;
-                    let told = futures_util::StreamExt::next(&mut socket).await.expect("a frame").expect("whole");
+                    let told =
+                        futures_util::StreamExt::next(&mut socket).await.expect("a frame").expect("whole");
                     assert!(told.to_text().is_ok_and(|text| text.contains("forbidden")), "{told}");
                 }
             }
