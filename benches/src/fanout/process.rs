@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -37,15 +37,35 @@ impl Broker {
     /// # Errors
     /// When it does not start.
     pub fn start(program: &Path, arguments: &[String]) -> anyhow::Result<Self> {
+        Self::launch(Command::new(program), arguments)
+    }
+
+    /// The same for one that ends when it wants more than so many bytes of address space; 0: any number.
+    ///
+    /// # Errors
+    /// When it does not start, or there is no `prlimit`.
+    pub fn start_within(program: &Path, arguments: &[String], memory_bytes: u64) -> anyhow::Result<Self> {
+        if memory_bytes == 0 {
+            return Self::start(program, arguments);
+        }
+        // It becomes the program, so that its process is the broker's.
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--as={memory_bytes}")).arg(program);
+        Self::launch(command, arguments)
+    }
+
+    fn launch(mut command: Command, arguments: &[String]) -> anyhow::Result<Self> {
         // Another process could take the port in between; the broker would then say so and the run would end.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let child = Command::new(program)
+        let child = command
             .args(["serve", "--listen", &address.to_string()])
             .args(arguments)
             .env("BROKER__LOG__FILTER", "warn")
             .stdin(Stdio::null())
+            // Where it listens is known.
+            .stdout(Stdio::null())
             .spawn()
-            .with_context(|| format!("starting {}", program.display()))?;
+            .with_context(|| format!("starting {}", command.get_program().display()))?;
         let mut broker = Self { child, address };
         let started = Instant::now();
         while TcpStream::connect(address).is_err() {
@@ -90,13 +110,33 @@ impl Broker {
         cpu(&self.pid().to_string())
     }
 
+    /// How it ended; `None` while it runs.
+    ///
+    /// # Errors
+    /// When the process cannot be asked for.
+    pub fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
     /// Resident memory now, in bytes. What the kernel holds for sockets is not in it.
     ///
     /// # Errors
     /// When the process is gone.
     pub fn resident_bytes(&self) -> anyhow::Result<u64> {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// The most resident memory that there was at any time.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn most_resident_bytes(&self) -> anyhow::Result<u64> {
+        self.status_bytes("VmHWM:")
+    }
+
+    fn status_bytes(&self, name: &str) -> anyhow::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).context("no such line")?;
         let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kilobytes * 1024)
     }

@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use futures_util::StreamExt as _;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
@@ -28,10 +29,26 @@ pub async fn open(broker: SocketAddr, client: &str) -> anyhow::Result<Socket> {
 /// # Errors
 /// When the broker does not let the client in.
 pub async fn open_over(stream: TcpStream, broker: SocketAddr, client: &str) -> anyhow::Result<Socket> {
+    open_as(stream, broker, client, None).await
+}
+
+/// The same for a client that says who it is.
+///
+/// # Errors
+/// When the broker does not let the client in.
+pub async fn open_as(
+    stream: TcpStream,
+    broker: SocketAddr,
+    client: &str,
+    authorization: Option<&str>,
+) -> anyhow::Result<Socket> {
     stream.set_nodelay(true)?;
     let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER_BYTES);
-    let url = format!("ws://{broker}/v1/clients/{client}/ws");
-    let (mut socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await?;
+    let mut request = format!("ws://{broker}/v1/clients/{client}/ws").into_client_request()?;
+    if let Some(authorization) = authorization {
+        request.headers_mut().insert("authorization", authorization.parse()?);
+    }
+    let (mut socket, _) = tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await?;
     await_frame(&mut socket, "ready").await?;
     Ok(socket)
 }

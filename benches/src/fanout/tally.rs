@@ -47,6 +47,19 @@ pub struct Verdict {
     pub strays: u64,
 }
 
+/// What became of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fate {
+    /// Deliveries that came.
+    pub came: u64,
+    /// How many fewer they are than expected.
+    pub missing: u64,
+    /// Whether those that it came to are others than expected.
+    pub is_wrong: bool,
+    /// How long ago it was sent, or should have been.
+    pub waited: Duration,
+}
+
 impl Tally {
     /// Nothing counted.
     ///
@@ -130,6 +143,20 @@ impl Tally {
             verdict.deliveries_off += u64::from(count.abs_diff(expected.count));
         }
         verdict
+    }
+
+    /// What became of one event of this phase.
+    pub fn event(&self, scenario: &Scenario, number: u64) -> Fate {
+        let Some(slot) = self.slot(number) else { return Fate::default() };
+        let (count, marks) = (slot.count.load(Relaxed), slot.marks.load(Relaxed));
+        let expected = scenario.expected(number);
+        let waited_ns = nanoseconds(self.epoch.elapsed()).saturating_sub(slot.sent_ns.load(Relaxed));
+        Fate {
+            came: u64::from(count),
+            missing: u64::from(expected.count.saturating_sub(count)),
+            is_wrong: (count, marks) != (expected.count, expected.marks),
+            waited: Duration::from_nanos(waited_ns),
+        }
     }
 
     fn slot(&self, number: u64) -> Option<&Slot> {

@@ -1,6 +1,7 @@
 //! The bench itself, tiny: so that it neither rots nor lies.
 
 mod gpu;
+mod hostile;
 mod live;
 mod paper;
 
