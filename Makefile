@@ -36,7 +36,7 @@ test: web ## Run every test
 	$(CARGO) test --workspace --locked
 	$(MAKE) api-test contract-test python-test typescript-test web-test
 
-api-test: ## Hold answers against the OpenAPI document; needs python3, and the network once
+api-test: ## Hold answers against the OpenAPI document, and make clients of it; needs python3, node, and the network once
 	$(CARGO) build --locked --package broker --bin nearcast
 	broker/tests/openapi/run target/debug/nearcast target/openapi
 

@@ -6,13 +6,14 @@ use axum::extract::Path;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use utoipa::openapi::schema::AnyOfBuilder;
+use utoipa::openapi::schema::{AnyOfBuilder, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{self, ContentBuilder, Ref, RefOr, ResponseBuilder, Schema};
 use utoipa::{Modify, OpenApi};
 use utoipa_swagger_ui::Config;
 
 use super::error;
+use super::pages::GUARDS;
 use super::routes::{self, Need};
 use crate::auth::Scope;
 use crate::refusal::Refusal;
@@ -22,8 +23,9 @@ use crate::refusal::Refusal;
     info(
         title = "nearcast",
         description = "A location-aware, content-based publish/subscribe broker. Clients subscribe with areas that move with them and conditions on attributes; each published event reaches those, and only those, whose area holds its location and whose condition holds for its content.",
-        license(name = "Apache-2.0 OR MIT"),
+        license(name = "Apache-2.0 OR MIT", identifier = "Apache-2.0 OR MIT"),
     ),
+    servers((url = "/", description = "The broker that the document is of")),
     paths(
         super::events::publish,
         super::events::revoke,
@@ -46,7 +48,7 @@ use crate::refusal::Refusal;
         super::figures::readyz,
     ),
     components(schemas(wire::ClientFrame, wire::ServerFrame)),
-    modifiers(&Refusals, &Areas),
+    modifiers(&Refusals, &Areas, &Subscribes),
     tags(
         (name = "events", description = "Publishing"),
         (name = "subscriptions", description = "What a client wants"),
@@ -94,6 +96,38 @@ impl Modify for Areas {
     }
 }
 
+/// A frame that subscribes has the members of a subscription beside its own. Said by `allOf`, as what is flattened is described,
+/// generators of clients cannot make one type of it.
+struct Subscribes;
+
+impl Modify for Subscribes {
+    fn modify(&self, api: &mut openapi::OpenApi) {
+        let schemas = &mut api.components.get_or_insert_default().schemas;
+        let Some(RefOr::T(Schema::Object(subscription))) = schemas.get("Subscription").cloned() else {
+            return;
+        };
+        let Some(RefOr::T(Schema::OneOf(frames))) = schemas.get_mut("ClientFrame") else { return };
+        for frame in &mut frames.items {
+            let RefOr::T(Schema::AllOf(parts)) = frame else { continue };
+            let mut whole = subscription.clone();
+            (whole.example, whole.description) = (None, parts.description.take());
+            for part in &parts.items {
+                if let RefOr::T(Schema::Object(part)) = part {
+                    let properties = part.properties.iter();
+                    whole.properties.extend(properties.map(|(name, schema)| (name.clone(), schema.clone())));
+                    whole.required.extend(part.required.iter().cloned());
+                }
+            }
+            // A frame has no path that could tell the id.
+            whole.required.push("id".to_owned());
+            if let Some(RefOr::T(Schema::Object(id))) = whole.properties.get_mut("id") {
+                id.schema_type = Type::String.into();
+            }
+            *frame = RefOr::T(Schema::Object(whole));
+        }
+    }
+}
+
 fn refusal(description: &str) -> openapi::Response {
     let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
     ResponseBuilder::new().description(description).content("application/problem+json", problem).build()
@@ -104,7 +138,7 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| api().to_json().unwrap_or_d
 /// What the document calls the way of saying who one is.
 const SCHEME: &str = "token";
 
-/// The document, with what each call needs.
+/// The document, with what each call is called and needs.
 fn api() -> openapi::OpenApi {
     let mut api = Api::openapi();
     let token = HttpBuilder::new()
@@ -123,6 +157,7 @@ fn api() -> openapi::OpenApi {
         ];
         let asked = operations.into_iter().find(|(method, _)| *method == route.method);
         let Some(operation) = asked.and_then(|(_, operation)| operation.as_mut()) else { continue };
+        operation.operation_id = route.name.map(str::to_owned);
         let scope = match route.need {
             Need::Nothing => {
                 operation.security = Some(Vec::new());
@@ -179,7 +214,7 @@ fn page(file: &str) -> Result<Response, Refusal> {
             if file == "index.html" {
                 bytes = String::from_utf8_lossy(&bytes).replace(FOREIGN_TITLE, TITLE).into_bytes();
             }
-            Ok(([(CONTENT_TYPE, kind)], bytes).into_response())
+            Ok(([(CONTENT_TYPE, kind)], GUARDS, bytes).into_response())
         }
         Ok(None) => Err(Refusal::NotFound(format!("there is no /docs/{file}"))),
         Err(_) => Err(Refusal::Internal("a page of the API could not be made")),
@@ -248,7 +283,15 @@ mod tests {
             "/docs/{*file}",
             "/openapi.json",
         ];
-        let calls = routes::all().into_iter().filter(|route| !pages.contains(&route.path)).count();
-        assert_eq!(described.len(), calls);
+        let calls = routes::all().into_iter().filter(|route| !pages.contains(&route.path));
+        let mut names: Vec<_> = calls.map(|route| route.name.expect("a call has a name")).collect();
+        assert_eq!(described.len(), names.len());
+        let mut told: Vec<_> =
+            described.iter().map(|(.., call)| call["operationId"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        told.sort_unstable();
+        assert_eq!(told, names);
+        names.dedup();
+        assert_eq!(told, names, "each has a name of its own");
     }
 }

@@ -22,8 +22,8 @@ use crate::refusal::Refusal;
 const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' data: blob:; worker-src 'self' blob:; \
      style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; object-src 'none'";
 
-/// What all of this is sent with.
-const GUARDS: [(HeaderName, HeaderValue); 3] = [
+/// What all of this is sent with, and the page of the API.
+pub(super) const GUARDS: [(HeaderName, HeaderValue); 3] = [
     (CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),

@@ -31,6 +31,8 @@ pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) method: Method,
     pub(crate) need: Need,
+    /// What the API's document calls it, and clients that are made from that call their functions; none of pages.
+    pub(crate) name: Option<&'static str>,
     handler: MethodRouter<Arc<App>>,
 }
 
@@ -41,7 +43,11 @@ impl Route {
         T: 'static,
     {
         let filter = MethodFilter::try_from(method.clone()).expect("a method of HTTP's own");
-        Self { path, method, need, handler: on(filter, handler) }
+        Self { path, method, need, name: None, handler: on(filter, handler) }
+    }
+
+    fn named(self, name: &'static str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// Its handler behind what looks at tokens. Without that a handler for clients or permits refuses everybody.
@@ -67,25 +73,29 @@ pub(crate) fn all() -> Vec<Route> {
     const SUBSCRIPTION: &str = "/v1/clients/{client}/subscriptions/{id}";
     let (get, put, post, delete) = (Method::GET, Method::PUT, Method::POST, Method::DELETE);
     vec![
-        Route::new("/v1/events", post.clone(), PUBLISH, events::publish),
-        Route::new("/v1/events/{id}", delete.clone(), PUBLISH, events::revoke),
-        Route::new("/v1/events/{id}/deliveries", get.clone(), ADMIN, events::deliveries),
-        Route::new("/v1/explain", post.clone(), SUBSCRIBE, explain::explain),
-        Route::new("/v1/positions", post, SUBSCRIBE, positions::move_many),
-        Route::new("/v1/clients", get.clone(), Need::Operator, clients::list),
-        Route::new("/v1/clients/{client}", delete.clone(), SUBSCRIBE, clients::forget),
-        Route::new("/v1/clients/{client}/connections", delete.clone(), ADMIN, clients::disconnect),
-        Route::new("/v1/clients/{client}/position", put.clone(), SUBSCRIBE, positions::move_one),
-        Route::new("/v1/clients/{client}/subscriptions", get.clone(), SUBSCRIBE, subscriptions::list),
-        Route::new(SUBSCRIPTION, put, SUBSCRIBE, subscriptions::put),
-        Route::new(SUBSCRIPTION, get.clone(), SUBSCRIBE, subscriptions::get),
-        Route::new(SUBSCRIPTION, delete, SUBSCRIBE, subscriptions::delete),
-        Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream),
-        Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade),
-        Route::new("/v1/stats", get.clone(), Need::Operator, figures::stats),
-        Route::new("/metrics", get.clone(), Need::Operator, figures::metrics),
-        Route::new("/healthz", get.clone(), Nothing, figures::healthz),
-        Route::new("/readyz", get.clone(), Nothing, figures::readyz),
+        Route::new("/v1/events", post.clone(), PUBLISH, events::publish).named("publish_events"),
+        Route::new("/v1/events/{id}", delete.clone(), PUBLISH, events::revoke).named("delete_event"),
+        Route::new("/v1/events/{id}/deliveries", get.clone(), ADMIN, events::deliveries)
+            .named("get_deliveries"),
+        Route::new("/v1/explain", post.clone(), SUBSCRIBE, explain::explain).named("explain"),
+        Route::new("/v1/positions", post, SUBSCRIBE, positions::move_many).named("move_clients"),
+        Route::new("/v1/clients", get.clone(), Need::Operator, clients::list).named("list_clients"),
+        Route::new("/v1/clients/{client}", delete.clone(), SUBSCRIBE, clients::forget).named("delete_client"),
+        Route::new("/v1/clients/{client}/connections", delete.clone(), ADMIN, clients::disconnect)
+            .named("disconnect_client"),
+        Route::new("/v1/clients/{client}/position", put.clone(), SUBSCRIBE, positions::move_one)
+            .named("move_client"),
+        Route::new("/v1/clients/{client}/subscriptions", get.clone(), SUBSCRIBE, subscriptions::list)
+            .named("list_subscriptions"),
+        Route::new(SUBSCRIPTION, put, SUBSCRIBE, subscriptions::put).named("put_subscription"),
+        Route::new(SUBSCRIPTION, get.clone(), SUBSCRIBE, subscriptions::get).named("get_subscription"),
+        Route::new(SUBSCRIPTION, delete, SUBSCRIBE, subscriptions::delete).named("delete_subscription"),
+        Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream).named("stream_events"),
+        Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade).named("open_websocket"),
+        Route::new("/v1/stats", get.clone(), Need::Operator, figures::stats).named("get_stats"),
+        Route::new("/metrics", get.clone(), Need::Operator, figures::metrics).named("get_metrics"),
+        Route::new("/healthz", get.clone(), Nothing, figures::healthz).named("get_health"),
+        Route::new("/readyz", get.clone(), Nothing, figures::readyz).named("get_readiness"),
         Route::new("/openapi.json", get.clone(), Nothing, openapi::document),
         Route::new("/docs", get.clone(), Nothing, openapi::docs_index),
         Route::new("/docs/", get.clone(), Nothing, openapi::docs_page),

@@ -113,6 +113,13 @@ async fn pages_need_no_other_host() {
         let (answer, path) = follow(&http, path).await;
         seen.insert(path.clone());
         let is_page = answer.content_type.starts_with("text/html");
+        if path.starts_with("/docs/") {
+            let header = |name: &str| answer.headers[name].to_str().expect("ASCII").to_owned();
+            let policy = header("content-security-policy");
+            assert!(policy.starts_with("default-src 'self';"), "{path}: {policy}");
+            assert!(policy.contains("frame-ancestors 'none'"), "{path}: {policy}");
+            assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
+        }
         if path.starts_with("/assets/") {
             // Their policy keeps browsers from what their libraries could do.
             let policy = answer.headers["content-security-policy"].to_str().expect("ASCII");
