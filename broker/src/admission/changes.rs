@@ -11,9 +11,11 @@ use crate::refusal::Refusal;
 /// Bytes up to which a document is read at once.
 const SMALL_BYTES: usize = 4 * 1_024;
 
-/// Changes that are under way at once: of one flow and of one tenant, and of all.
+/// Changes that are under way at once: of one client or connection, of one tenant, and of all. A tenant's clients are many, and are not
+/// to wait for one another as if they were one; and those that are of no tenant in particular have no more in common than all have.
 pub(super) const OF_ONE: usize = 2;
-const OF_ALL: usize = 8;
+pub(super) const OF_TENANT: usize = 4;
+pub(super) const OF_ALL: usize = 8;
 
 /// Lets changes go on their way: so many at once, small ones read at once and large ones on threads beside those that serve
 /// everybody, and of one flow no faster than `admission.change_bytes_per_second`.
@@ -93,5 +95,38 @@ impl Changes {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(Refusal::Overloaded),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::super::flows::{Flows, Rates};
+    use super::*;
+
+    impl Weighed for () {
+        fn bytes(&self) -> usize {
+            0
+        }
+    }
+
+    /// How many of eight clients of a tenant get a change under way while those before them still have theirs.
+    fn served_at_once(tenant: &str) -> usize {
+        let changes = Changes::new(Duration::from_secs(60));
+        let (clients, tenants) = (Flows::new(Rates::default()), Flows::of_tenants(Rates::default()));
+        let reading = (0..OF_ALL).map(|client| {
+            let publisher =
+                Publisher { own: clients.of(&client.to_string()), tenant: Some(tenants.of(tenant)) };
+            changes.read(&publisher, 1, || Ok(())).now_or_never()
+        });
+        let under_way: Vec<_> = reading.map_while(|read| read.map(Result::unwrap)).collect();
+        under_way.len()
+    }
+
+    #[tokio::test]
+    async fn clients_without_a_tenant_do_not_wait_for_one_another() {
+        assert_eq!(served_at_once(""), OF_ALL);
+        assert_eq!(served_at_once("acme"), OF_TENANT);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use tokio::sync::Semaphore;
 
 use super::bucket::Bucket;
-use super::changes::OF_ONE;
+use super::changes::{OF_ALL, OF_ONE, OF_TENANT};
 use super::turns::Turns;
 
 /// The requests of one client, one connection or one tenant.
@@ -40,6 +40,8 @@ const CHANGES_AT_ONCE_S: u32 = 2;
 #[derive(Debug)]
 pub(super) struct Flows {
     rates: Rates,
+    /// Whether the names are those of tenants.
+    are_tenants: bool,
     /// A std mutex: held for a look, and now and then for one at all of them.
     known: Mutex<Known>,
 }
@@ -68,13 +70,17 @@ pub(crate) struct Pass(Publisher);
 
 impl Flow {
     pub(super) fn new(rates: Rates) -> Arc<Self> {
+        Self::with_changes(rates, OF_ONE)
+    }
+
+    fn with_changes(rates: Rates, changes: usize) -> Arc<Self> {
         let now = Instant::now();
         Arc::new(Self {
             under_way: AtomicUsize::new(0),
             events: Bucket::new(rates.events, now),
             moves: Bucket::new(rates.moves, now),
             change_bytes: Bucket::holding(rates.change_bytes, CHANGES_AT_ONCE_S, now),
-            changing: Arc::new(Semaphore::new(OF_ONE)),
+            changing: Arc::new(Semaphore::new(changes)),
             turns: Turns::default(),
         })
     }
@@ -91,7 +97,12 @@ impl Flow {
 
 impl Flows {
     pub(super) fn new(rates: Rates) -> Self {
-        Self { rates, known: Mutex::default() }
+        Self { rates, are_tenants: false, known: Mutex::default() }
+    }
+
+    /// Those of tenants, of which one may have no name.
+    pub(super) fn of_tenants(rates: Rates) -> Self {
+        Self { are_tenants: true, ..Self::new(rates) }
     }
 
     /// The flow of a name.
@@ -107,7 +118,12 @@ impl Flows {
             // So the look at all of them costs each new one as much as a few looks at one.
             known.many = known.by_name.len() * 2;
         }
-        let flow = Flow::new(self.rates);
+        let changes = match (self.are_tenants, name) {
+            (false, _) => OF_ONE,
+            (true, "") => OF_ALL,
+            (true, _) => OF_TENANT,
+        };
+        let flow = Flow::with_changes(self.rates, changes);
         known.by_name.insert(name.into(), Arc::clone(&flow));
         flow
     }

@@ -88,7 +88,7 @@ impl Admission {
             tenant_rates,
             changes: Changes::new(patience),
             clients: Flows::new(own_rates),
-            tenants: Flows::new(tenant_rates),
+            tenants: Flows::of_tenants(tenant_rates),
             lag: Lag::default(),
         }
     }

@@ -255,6 +255,30 @@ async fn what_a_wider_token_made_is_neither_seen_nor_removed() {
         ("GET", "/v1/clients/ann/events", None),
         ("POST", "/v1/explain", Some(question)),
     ];
+    // All calls in a client's name are among these, or have a reason not to be.
+    let others = [
+        // It begins anew, and nothing of before is left.
+        ("DELETE", "/v1/clients/ann"),
+        // What is told of a place is held against the token's own zones.
+        ("PUT", "/v1/clients/ann/position"),
+        // Below, by what comes over it.
+        ("GET", "/v1/clients/ann/ws"),
+    ];
+    let known: std::collections::BTreeSet<_> = calls
+        .iter()
+        .map(|(method, path, _)| (*method, *path))
+        .chain(others)
+        .map(|(method, path)| format!("{method} {}", path.replace("/none", "/s")))
+        .collect();
+    let api = program.http().get("/openapi.json").await.expect(200).json();
+    let of_clients = api["paths"].as_object().expect("paths").iter().flat_map(|(path, item)| {
+        let methods = item.as_object().expect("calls").keys().map(|method| method.to_uppercase());
+        let path = path.replace("{client}", "ann").replace("{id}", "s");
+        methods.map(move |method| format!("{method} {path}"))
+    });
+    for call in of_clients.filter(|call| call.contains("/clients/ann")) {
+        assert!(known.contains(&call), "{call}: say here whether it is held against the confinement");
+    }
     for wider in [Value::Null, calm()] {
         let owner = caller(&program, "ann", "subscribe admin", &wider);
         assert_eq!(owner.call("PUT", held, Some(document.clone())).await.0, 201);
