@@ -13,10 +13,10 @@ use super::wire::{connect, head, keep, open};
 pub(super) const CONNECTION_BYTES: u64 = 24 << 10;
 /// `limits.subscription_bytes`, the room that a body of it grows into, and the connection.
 const BODY_BYTES: u64 = 2 * (512 << 10) + CONNECTION_BYTES;
-/// What a connection may send before its head is complete.
-const HEAD_BYTES: u64 = (64 << 10) + CONNECTION_BYTES;
-/// `outbox.bytes` for each of `limits.readers_per_client`, were all of them there.
-const READERS_BYTES: u64 = 16 * (8 << 20);
+/// `connection.head_bytes`, the room that these grow into, and the connection.
+const HEAD_BYTES: u64 = 2 * (64 << 10) + CONNECTION_BYTES;
+/// Of streams that broke nothing waits: there are connections, as many as `limits.readers_per_client`.
+const READERS_BYTES: u64 = 16 * CONNECTION_BYTES;
 
 /// Between one byte and the next.
 const TRICKLE: Duration = Duration::from_millis(20);

@@ -17,8 +17,8 @@ const OUTBOX_BYTES: u64 = (8 << 20) + FLOOD_BYTES;
 const BATCH_BYTES: u64 = 8 << 20;
 /// Subscriptions of one client as large as this, with what it takes to have them: 4 KB each.
 const SUBSCRIPTIONS_BYTES: u64 = 1_000 * (4 << 10);
-/// What one client may have live, in memory.
-const LIVE_BYTES: u64 = 256 << 20;
+/// What a tenant may have live: half of `limits.live_bytes`, where `quotas.tenant_live_bytes` says nothing else.
+const LIVE_BYTES: u64 = 1 << 30;
 /// What the subscriptions of one client may know of live events: `limits.members_per_client` of some 200 bytes.
 pub(super) const MEMBERS_BYTES: u64 = 100_000 * 256;
 /// What the log of deliveries may take: `sessions.recent_bytes`.

@@ -191,9 +191,10 @@ impl Report {
     }
 }
 
-/// The one in the middle; no number where there is none.
+/// The one in the middle, or between the two there; no number where there is none.
 fn median(figures: &[f64]) -> f64 {
     let mut figures = figures.to_vec();
     figures.sort_unstable_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+    let middle = figures.get(figures.len().saturating_sub(1) / 2).zip(figures.get(figures.len() / 2));
+    middle.map_or(f64::NAN, |(low, high)| f64::midpoint(*low, *high))
 }
