@@ -196,7 +196,7 @@ impl Run {
             let (way, fence) = (id / self.fences_count, id % self.fences_count);
             let is_inside = match effect.change {
                 Change::Entered => true,
-                Change::Left => false,
+                Change::Left | Change::Lost => false,
                 Change::Reached | Change::Refused => continue,
             };
             self.recorders[way].set(fence, effect.payload, is_inside, at);

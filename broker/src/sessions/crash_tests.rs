@@ -5,8 +5,8 @@ use matcher::geo::World;
 use tempfile::TempDir;
 
 use super::*;
-use crate::auth::Behalf;
-use crate::config::Config;
+use crate::auth::{Behalf, Zones};
+use crate::config::{AuthMode, Config};
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::SubscriptionReader;
 use crate::outbox::{Delivery, Entry};
@@ -26,16 +26,27 @@ struct Running {
 
 const EVENTS: &str = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
 const TRANSITIONS: &str = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true,"on":["enter","exit"]}"#;
+/// Where there are tokens, everything is of some tenant.
+const EVERYBODY: Behalf<'_> = Behalf { tenant: Some(""), confinement: None };
 const FIRST: usize = 0;
 const SECOND: usize = 1;
 
 impl Broker {
     fn new(subscriptions: &[&str]) -> Self {
+        Self::confined_to(subscriptions, None)
+    }
+
+    /// The same with clients who are confined by a claim.
+    fn confined_to(subscriptions: &[&str], claim: Option<&str>) -> Self {
+        let confinement = claim.map(|claim| Confinement::read_again(claim, &Zones::default()).unwrap());
+        let confinement = confinement.map(Arc::new);
+        let behalf = Behalf { confinement: confinement.as_ref(), ..EVERYBODY };
         let folder = TempDir::new().unwrap();
         let mut running = Running::start(&folder, |_| {});
         for (shard, client) in running.shards.iter_mut().zip(["a", "b"]) {
             for (id, subscription) in ["s", "t"].into_iter().zip(subscriptions) {
                 let prepared = running.subscriptions.parse(id, subscription).unwrap();
+                let prepared = prepared.on_behalf(behalf).unwrap();
                 shard.install(&client.into(), prepared, None).unwrap();
             }
             let position = World::Planar.position(&[0.0, 0.0]).unwrap();
@@ -49,7 +60,7 @@ impl Broker {
     fn publish(&mut self, x: f64, members: &str, committed: &[usize]) {
         let text =
             format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
-        let published = Arc::new(self.running.features.parse(Behalf::default(), &text).unwrap());
+        let published = Arc::new(self.running.features.parse(EVERYBODY, &text).unwrap());
         for shard in &mut self.running.shards {
             shard.match_batch(&[&published.event]).unwrap();
             shard.deliver(0, &published);
@@ -85,11 +96,19 @@ impl Broker {
         Self { folder, running }
     }
 
+    /// Client `b` has no subscription `s` any more; nobody has that on disk.
+    fn unsubscribe(&mut self) {
+        assert!(self.running.shards[SECOND].remove("b", "s"));
+    }
+
     /// What is kept for a client: what became of what, and why; and what is not any more.
     async fn kept(&mut self, shard: usize) -> Vec<String> {
         let client = ["a", "b"][shard].into();
         let outbox = Arc::new(Outbox::new(7, crate::outbox::Bounds::new(&Config::default().outbox)));
-        self.running.shards[shard].attach(&client, Arc::clone(&outbox), Resume::Fresh, None).unwrap();
+        let client_id = self.running.shards[shard].ids[&client];
+        let confinement = self.running.shards[shard].clients.get(client_id).unwrap().confinement.clone();
+        let sessions = &mut self.running.shards[shard];
+        sessions.attach(&client, Arc::clone(&outbox), Resume::Fresh, confinement).unwrap();
         outbox.push_answer("end");
         let mut batch = Vec::new();
         outbox.next_batch(&mut batch, usize::MAX).await;
@@ -116,6 +135,8 @@ impl Running {
         let mut config = Config::default();
         set(&mut config);
         config.server.world = config::WorldName::Planar;
+        // Only tokens confine clients.
+        config.auth.mode = AuthMode::Jwt;
         config.store.data = folder.path().join("data").to_str().unwrap().to_owned();
         let (store, recovered) = Store::open(&config.store, config::WorldName::Planar, |_| {}).unwrap();
         let shared = Shared::new(&config, 2);
@@ -154,8 +175,98 @@ async fn whoever_was_inside_of_what_moved_on_is_told_in_either_shard() {
     broker.publish(99.0, r#","id":"e2","key":"k""#, &[SECOND]);
     let mut broker = broker.crash();
     assert_eq!(broker.kept(SECOND).await, ["enter e1 published", "exit e1 published"]);
-    // By now the older event is known no more.
-    assert_eq!(broker.kept(FIRST).await, ["enter e1 published", "exit e2 changed"]);
+    assert_eq!(broker.kept(FIRST).await, ["enter e1 published", "exit e1 changed"]);
+}
+
+#[tokio::test]
+async fn an_exit_tells_nothing_that_its_client_is_confined_from() {
+    /// What becomes of the newer event, which one shard alone has on disk.
+    type Later = fn(&mut Broker, usize);
+    let later: [(Later, &str); 4] = [
+        (|_, _| {}, "changed"),
+        (|broker, knowing| broker.revoke("e2", &[knowing]), "revoked"),
+        // A third one is out of the confinement as well.
+        (|broker, knowing| broker.publish(1.0, &of_kind("secret", "e3", 60.0), &[knowing]), "changed"),
+        (|_, _| clock::paused::pass(Duration::from_secs(61)), "expired"),
+    ];
+    clock::paused::pause(1_780_000_000_000);
+    for (index, (happens, cause)) in later.into_iter().enumerate() {
+        for (knowing, other) in [(FIRST, SECOND), (SECOND, FIRST)] {
+            for crashes in 1..=2 {
+                let mut broker = Broker::confined_to(&[TRANSITIONS], Some(r#"{"where":"kind = 'public'"}"#));
+                broker.publish(1.0, &of_kind("public", "e1", 60.0), &[FIRST, SECOND]);
+                broker.publish(1.0, &of_kind("secret", "e2", 60.0), &[knowing]);
+                happens(&mut broker, knowing);
+                for _ in 1..crashes {
+                    // Once more before anybody has told anything.
+                    let Broker { folder, running } = broker;
+                    drop(running);
+                    let running = Running::start(&folder, |_| {});
+                    broker = Broker { folder, running };
+                    broker.running.shards[knowing].advance();
+                    broker.commit(&[knowing, knowing]);
+                }
+                let mut broker = broker.crash();
+                let place = format!("case {index}, {other} after {crashes} crashes");
+                let told = broker.kept(other).await;
+                assert_eq!(told, ["enter e1 published".to_owned(), format!("exit e1 {cause}")], "{place}");
+                let told = broker.kept(knowing).await;
+                assert_eq!(told, ["enter e1 published", "exit e1 published"], "{place}");
+            }
+        }
+    }
+}
+
+/// Members of a live event of the object `k`.
+fn of_kind(kind: &str, id: &str, ttl_s: f64) -> String {
+    format!(r#","id":"{id}","key":"k","ttl_s":{ttl_s},"properties":{{"kind":"{kind}"}}"#)
+}
+
+#[tokio::test]
+async fn what_waits_to_enter_does_not_by_what_its_client_is_confined_from() {
+    clock::paused::pause(1_780_000_000_000);
+    let dwelling = TRANSITIONS.replace("\"on\"", "\"dwell_s\":1,\"on\"");
+    let mut broker = Broker::confined_to(&[&dwelling], Some(r#"{"where":"kind = 'public'"}"#));
+    broker.publish(1.0, &of_kind("public", "e1", 60.0), &[FIRST, SECOND]);
+    broker.publish(1.0, &of_kind("secret", "e2", 60.0), &[FIRST]);
+    clock::paused::pass(Duration::from_secs(2));
+    let mut broker = broker.crash();
+    for shard in [FIRST, SECOND] {
+        assert_eq!(broker.kept(shard).await, [""; 0], "shard {shard}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_shard_had_let_go_of_is_there_for_what_it_had_on_disk() {
+    clock::paused::pause(1_780_000_000_000);
+    for ttl_s in [60.0, 1.0] {
+        let mut broker = Broker::confined_to(&[TRANSITIONS], Some(r#"{"where":"kind = 'public'"}"#));
+        broker.publish(1.0, &of_kind("public", "e1", 60.0), &[FIRST, SECOND]);
+        broker.unsubscribe();
+        // Nobody in the second shard is told that the first event is over.
+        broker.publish(1.0, &of_kind("secret", "e2", ttl_s), &[FIRST]);
+        broker.commit(&[FIRST, FIRST]);
+        clock::paused::pass(Duration::from_secs(2));
+        let mut broker = broker.crash();
+        let cause = if ttl_s < 60.0 { "expired" } else { "changed" };
+        assert_eq!(broker.kept(SECOND).await, ["enter e1 published".to_owned(), format!("exit e1 {cause}")]);
+    }
+}
+
+#[tokio::test]
+async fn what_was_replaced_is_on_disk_no_longer_than_anybody_needs_it() {
+    let mut broker = Broker::new(&[TRANSITIONS]);
+    for number in 1..=5 {
+        broker.publish(1.0, &of_kind("public", &format!("e{number}"), 60.0), &[FIRST, SECOND]);
+    }
+    broker.commit(&[FIRST]);
+    let Broker { folder, mut running } = broker;
+    running.shards[FIRST].commit_rest();
+    drop(running);
+    let mut config = Config::default();
+    config.store.data = folder.path().join("data").to_str().unwrap().to_owned();
+    let (_store, recovered) = Store::open(&config.store, config::WorldName::Planar, |_| {}).unwrap();
+    assert_eq!((recovered.live.len(), recovered.overtaken.len()), (1, 0));
 }
 
 #[tokio::test]

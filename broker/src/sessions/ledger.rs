@@ -74,7 +74,8 @@ pub(super) struct Ledger {
     waiting: Vec<Waiting>,
     /// Clients whose session's record has to be written anew.
     sessions: Vec<u32>,
-    /// Events whose end the batch tells: their records stay until it is on disk.
+    /// Live events that were replaced or have ended since the last commit: their records stay until the batch is on disk. What
+    /// is on disk of this shard is of a time when they were live, and after a crash its exits tell them.
     ended: Vec<Arc<Published>>,
     /// Objects that something in the batch is about, whose live events belong into it as well.
     objects: Vec<Arc<str>>,
@@ -254,13 +255,6 @@ impl Ledger {
         });
     }
 
-    /// Holds an event until its end is on disk.
-    pub(super) fn hold(&mut self, ended: &Arc<Published>) {
-        if self.disk.is_some() {
-            self.ended.push(Arc::clone(ended));
-        }
-    }
-
     /// Notes that the batch says something of an object. Its live event is written along: without it the one before it
     /// would be live again after a crash, and come again. The shard that writes all live events may not have come to it yet.
     pub(super) fn concern(&mut self, object: &Arc<str>) {
@@ -310,6 +304,11 @@ impl Ledger {
         }
     }
 
+    /// Whether all that has to be on disk is.
+    fn has_nothing(&self) -> bool {
+        self.batch.is_empty() && self.sessions.is_empty()
+    }
+
     fn is_ripe(&self, now: Instant) -> bool {
         match self.retry_at {
             Some(at) => at <= now,
@@ -330,6 +329,8 @@ impl Sessions {
         }
         if self.ledger.is_ripe(clock::now()) {
             self.commit();
+        } else if self.ledger.has_nothing() {
+            self.ledger.ended.clear();
         }
     }
 
@@ -455,6 +456,7 @@ impl Sessions {
         }
         let (subscriptions, clients, ledger) = (&self.subscriptions, &self.clients, &mut self.ledger);
         let (now, unix_ms) = (self.now, self.unix_ms);
+        self.tracker.drain_released(|ended| ledger.ended.push(ended));
         self.tracker.drain_standings(|number, object, standing| {
             let Some(held) = subscriptions.get(number.0) else { return };
             let Some(client) = clients.get(held.client) else { return };

@@ -187,16 +187,17 @@ impl Sessions {
                 Change::Entered => Some(Transition::Enter),
                 Change::Reached => None,
                 Change::Refused => {
-                    self.tell_refusal(client);
+                    self.tell_loss(client, Reason::Members);
+                    continue;
+                }
+                Change::Lost => {
+                    self.tell_loss(client, Reason::Overflow);
                     continue;
                 }
             };
             let published = &effect.payload;
             let live = published.live.as_ref();
             let entry = live.and_then(|live| self.log.of_live(&published.body, self.moment(live.expires)));
-            if transition == Some(Transition::Exit) {
-                self.ledger.hold(published);
-            }
             let is_kept = self.clients.get(client).is_some_and(|client| client.durable.is_some());
             if let Some(live) = live.filter(|_| is_kept) {
                 self.ledger.concern(&live.object);
@@ -209,15 +210,16 @@ impl Sessions {
         self.effects = effects;
     }
 
-    /// An object that would have entered did not, which takes an offset as the enter would have.
-    fn tell_refusal(&mut self, id: u32) {
+    /// An object that would have entered did not, or one left without an event to tell of it, which takes an offset as the
+    /// enter or the exit would have.
+    fn tell_loss(&mut self, id: u32, reason: Reason) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.offset += 1;
         let offset = client.offset;
         if client.durable.is_some() {
-            return self.skip_durable(id, offset, Reason::Members);
+            return self.skip_durable(id, offset, reason);
         }
-        let entry = Entry::Gap(Gap { from: offset, to: offset, reason: Reason::Members });
+        let entry = Entry::Gap(Gap { from: offset, to: offset, reason });
         if client.is_held(&self.ledger) {
             self.ledger.wait(Waiting::Passing { client: id, offset, entry: Box::new(entry) });
         } else {

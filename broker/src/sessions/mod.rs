@@ -122,6 +122,8 @@ pub(crate) struct Shared {
     pub(crate) kept: Arc<KeptTotal>,
     pub(crate) health: Arc<Health>,
     pub(crate) dropped_lives: Arc<DroppedLives>,
+    /// Whether there are several, which commit apart.
+    pub(crate) are_several: bool,
     /// Where events are traced.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
 }
@@ -137,6 +139,7 @@ impl Shared {
             kept: KeptTotal::new(config.sessions.kept_total_bytes as u64),
             health: Arc::default(),
             dropped_lives: Arc::default(),
+            are_several: shards_count > 1,
             telemetry: None,
         }
     }
@@ -247,7 +250,8 @@ impl Sessions {
         disk: Option<Box<dyn Disk>>,
         is_first: bool,
     ) -> Self {
-        let Shared { census, quotas, budget, metrics, kept, health, dropped_lives, .. } = shared.clone();
+        let Shared { census, quotas, budget, metrics, kept, health, dropped_lives, are_several, .. } =
+            shared.clone();
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
         let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();
@@ -256,9 +260,13 @@ impl Sessions {
             members_max: limits.members_per_subscription,
             holds_inaccurate: config.sessions.inaccurate_fixes == InaccurateFixes::Hold,
         };
+        let mut tracker = Tracker::new(World::from(config.server.world), settings);
+        if are_several && disk.is_some() {
+            tracker.collect_released();
+        }
         Self {
             engine,
-            tracker: Tracker::new(World::from(config.server.world), settings),
+            tracker,
             started: metrics.started,
             now: Moment::ZERO,
             limits,

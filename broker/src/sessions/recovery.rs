@@ -38,6 +38,8 @@ pub(crate) struct Restored {
 pub(crate) struct RestoredLive {
     published: Arc<Published>,
     is_revoked: bool,
+    /// Whether there is a newer one of its object.
+    is_overtaken: bool,
 }
 
 /// A client as it was.
@@ -99,7 +101,9 @@ impl Restored {
         let lenient = FeatureReader::new(world, &lenient.limits, 0).with_zones(zones);
         let mut bodies = HashMap::new();
         let now_ms = clock::unix_ms();
-        let live = recovered.live.into_iter().map(|one| {
+        let overtaken = recovered.overtaken.into_iter().map(|one| (one, true));
+        let live = recovered.live.into_iter().map(|one| (one, false)).chain(overtaken);
+        let live = live.map(|(one, is_overtaken)| {
             let body = body_of(&mut bodies, one.live.body, &one.body);
             let left_ms = one.live.expires_ms.saturating_sub(now_ms);
             let is_over = one.live.is_revoked || left_ms == 0;
@@ -114,7 +118,8 @@ impl Restored {
             }
             let life = features.resume_life(&one.live.object, one.live.id, one.live.sequence, expires);
             let published = Published { event: Arc::new(rehearsed.event), body, live: Some(life) };
-            Ok(RestoredLive { published: Arc::new(published), is_revoked: one.live.is_revoked })
+            let is_revoked = one.live.is_revoked;
+            Ok(RestoredLive { published: Arc::new(published), is_revoked, is_overtaken })
         });
         let live = live.collect::<Result<_, RestoreError>>()?;
         let clients = recovered.clients.into_iter();
@@ -226,10 +231,10 @@ impl Sessions {
     pub(crate) fn restore(&mut self, clients: Vec<RestoredClient>, live: &[RestoredLive]) {
         self.now = self.moment(clock::now());
         self.unix_ms = clock::unix_ms();
-        for RestoredLive { published, is_revoked } in live {
+        for RestoredLive { published, is_revoked, is_overtaken } in live {
             let Some(life) = &published.live else { continue };
             self.ledger.track_record(life);
-            if *is_revoked {
+            if *is_revoked && !is_overtaken {
                 self.unfinished.revoked.push(Arc::clone(&life.object));
             }
             self.tracker.restore_live(Announcement {
@@ -244,6 +249,7 @@ impl Sessions {
         for client in clients {
             self.restore_client(client);
         }
+        self.tracker.forget_overtaken();
     }
 
     fn restore_client(&mut self, restored: RestoredClient) {

@@ -25,6 +25,8 @@ use crate::outbox::Names;
 pub(crate) struct Recovered {
     pub(crate) clients: Vec<RecoveredClient>,
     pub(crate) live: Vec<RecoveredLive>,
+    /// Older live events of some of these objects. A shard may not have come to the newer one, and then tells exits with these.
+    pub(crate) overtaken: Vec<RecoveredLive>,
 }
 
 /// A client. Some have nothing but a position, or a session without a subscription.
@@ -373,8 +375,8 @@ impl Contents {
 
     /// Puts handles to the bodies, and leaves out what refers to a body that is not there, or to a subscription.
     ///
-    /// Of the live events of an object the newest counts. That there are older ones is nothing special: the record of one goes when
-    /// the last shard has let go of it, some time after the newer one's was put.
+    /// Of the live events of an object the newest is live. That there are older ones is nothing special: the record of one goes
+    /// when the last shard has let go of it, some time after the newer one's was put.
     pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Cleanup) {
         let Self { clients, live, bodies, .. } = self;
         let handle = |(id, text)| {
@@ -385,6 +387,7 @@ impl Contents {
         let bodies: HashMap<_, _> = bodies.into_iter().map(handle).collect();
         let mut cleanup = Cleanup::default();
         let mut newest: HashMap<Arc<str>, RecoveredLive> = HashMap::new();
+        let mut overtaken = Vec::new();
         for live in live {
             let Some(body) = bodies.get(&live.body) else {
                 cleanup.batch.remove_live(&live.object, live.sequence);
@@ -392,7 +395,7 @@ impl Contents {
                 continue;
             };
             let found = RecoveredLive { live, body: body.clone() };
-            let older = match newest.entry(Arc::clone(&found.live.object)) {
+            overtaken.push(match newest.entry(Arc::clone(&found.live.object)) {
                 Entry::Vacant(entry) => {
                     entry.insert(found);
                     continue;
@@ -401,13 +404,13 @@ impl Contents {
                     entry.insert(found)
                 }
                 Entry::Occupied(_) => found,
-            };
-            cleanup.batch.remove_live(&older.live.object, older.live.sequence);
+            });
         }
         let mut live: Vec<_> = newest.into_values().collect();
         live.sort_unstable_by_key(|one| one.live.sequence);
+        overtaken.sort_unstable_by_key(|one| one.live.sequence);
         let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut cleanup)).collect();
-        (Recovered { clients, live }, cleanup)
+        (Recovered { clients, live, overtaken }, cleanup)
     }
 }
 

@@ -106,6 +106,9 @@ pub struct Effect<P> {
 pub enum Change {
     /// The object is inside no more; the event is the last that was inside.
     Left,
+    /// The same after a recovery that did not find an event by which the object was inside. The event is one that the
+    /// subscription does not hold for: it is not to be told.
+    Lost,
     /// The object is inside now.
     Entered,
     /// The event reached a subscription to events.

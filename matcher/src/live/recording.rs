@@ -44,6 +44,18 @@ impl<P: Clone> Tracker<P> {
         live.is_some_and(|live| live.known_to.iter().any(is_recorded))
     }
 
+    /// Collects from now on the live events that are replaced or end, for [`drain_released`](Self::drain_released).
+    pub fn collect_released(&mut self) {
+        self.scene.released.get_or_insert_default();
+    }
+
+    /// Calls `released` with the payload of each live event that was replaced or has ended since the last time, where
+    /// these are collected. Whoever records standings keeps these events until the standings are recorded: until then
+    /// one of them may be the last by which an object was inside.
+    pub fn drain_released(&mut self, released: impl FnMut(P)) {
+        self.scene.released.iter_mut().flat_map(|all| all.drain(..)).for_each(released);
+    }
+
     /// Notes all that a subscription knows.
     pub(super) fn note_all(&mut self, id: SubscriptionId) {
         let Some(watch) = watch_mut(&mut self.watches, id) else { return };

@@ -1,7 +1,7 @@
 //! How a live event stands to a subscription, and what it takes to change that.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +42,31 @@ pub(super) struct Scene<P> {
     pub(super) deadlines: Deadlines,
     /// Of subscriptions that are recorded: the objects whose standing has changed, in any order, some more than once.
     pub(super) noted: Vec<(SubscriptionId, Arc<str>)>,
+    /// Live events that were replaced or ended, where these are collected.
+    pub(super) released: Option<Vec<P>>,
+    /// During a recovery: events of live objects that are older than the live ones, by object.
+    pub(super) overtaken: HashMap<Arc<str>, Vec<Overtaken<P>>, foldhash::fast::RandomState>,
+    pub(super) recalled: Recalled<P>,
+}
+
+/// An event that was live before a newer one of its object took its place.
+pub(super) struct Overtaken<P> {
+    pub(super) sequence: u64,
+    pub(super) event: Arc<Event>,
+    pub(super) payload: P,
+}
+
+/// After a recovery, until the subscription is brought up to date: the last event by which an object was inside, where the
+/// live event is one that the subscription does not hold for. `None` where no such event was found.
+pub(super) type Recalled<P> = BTreeMap<(SubscriptionId, u32), Option<Outdated<P>>>;
+
+impl<P: Clone> Scene<P> {
+    /// A live event is replaced, or has ended.
+    pub(super) fn release(&mut self, payload: &P) {
+        if let Some(released) = &mut self.released {
+            released.push(payload.clone());
+        }
+    }
 }
 
 /// What goes on: when, why, and what it leads to.
@@ -254,20 +279,24 @@ impl Watch {
     /// An object is inside no more. The caller takes the subscription off the event's list.
     pub(super) fn part<P: Clone>(
         &mut self,
+        recalled: &mut Recalled<P>,
         occasion: &mut Occasion<'_, P>,
         id: SubscriptionId,
         number: u32,
         (sequence, payload): (u64, &P),
     ) {
         let standing = self.known.remove(&number);
+        let recalled = if recalled.is_empty() { None } else { recalled.remove(&(id, number)) };
         if standing == Some(Standing::Inside) && self.transitions().is_some_and(|how| how.exit) {
-            let (sequence, payload) = match &occasion.outdated {
-                Some((of, outdated)) if *of == number => (outdated.sequence, &outdated.payload),
+            let change = if matches!(recalled, Some(None)) { Change::Lost } else { Change::Left };
+            let (sequence, payload) = match (&recalled, &occasion.outdated) {
+                (Some(Some(last)), _) => (last.sequence, &last.payload),
+                (None, Some((of, outdated))) if *of == number => (outdated.sequence, &outdated.payload),
                 _ => (sequence, payload),
             };
             occasion.effects.push(Effect {
                 subscription: id,
-                change: Change::Left,
+                change,
                 cause: occasion.cause,
                 sequence,
                 payload: payload.clone(),
@@ -288,8 +317,8 @@ impl Watch {
         if self.is_recorded {
             scene.noted.push((id, Arc::clone(&live.object)));
         }
-        let told = (live.sequence, &live.payload);
-        self.part(occasion, id, number, told);
+        let (sequence, payload) = (live.sequence, live.payload.clone());
+        self.part(&mut scene.recalled, occasion, id, number, (sequence, &payload));
     }
 
     /// Looks again at everything that is known and could have left, by location or otherwise. `nearest` are in the order

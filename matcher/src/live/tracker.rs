@@ -1,12 +1,13 @@
 //! The tracker: subscriptions, clients and live events, and what each step changes between them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::deadlines::{Deadlines, Due};
 use super::events::{Announced, Events};
 use super::nearest::Horizon;
-use super::standing::{Known, Occasion, Scene, Standing};
+use super::standing::{Known, Occasion, Recalled, Scene, Standing};
 use super::{Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Settings};
 use crate::area::Area;
 use crate::event::Event;
@@ -103,6 +104,9 @@ impl<P: Clone> Tracker<P> {
             events: Events::new(world),
             deadlines: Deadlines::default(),
             noted: Vec::new(),
+            released: None,
+            overtaken: HashMap::default(),
+            recalled: Recalled::new(),
         };
         Self { scene, watches: Vec::new(), clients: Vec::new(), found: Vec::new() }
     }
@@ -347,6 +351,9 @@ impl<P: Clone> Tracker<P> {
             return;
         };
         self.scene.deadlines.push(expires, Due::Expired { event: number, sequence });
+        if let Some(outdated) = &outdated {
+            self.scene.release(&outdated.payload);
+        }
         let outdated = outdated.map(|outdated| (number, outdated));
         let mut occasion = Occasion { now, cause: Cause::Published, outdated, effects };
         let mut counting = Vec::new();
@@ -446,11 +453,12 @@ impl<P: Clone> Tracker<P> {
     fn end(&mut self, number: u32, now: Moment, cause: Cause, effects: &mut Vec<Effect<P>>) {
         let knowing = self.known_before(number);
         let Some(live) = self.scene.events.remove(number) else { return };
+        self.scene.release(&live.payload);
         let mut occasion = Occasion { now, cause, outdated: None, effects };
         let mut counting = Vec::new();
         for id in knowing {
             let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
-            watch.part(&mut occasion, id, number, (live.sequence, &live.payload));
+            watch.part(&mut self.scene.recalled, &mut occasion, id, number, (live.sequence, &live.payload));
             if watch.is_recorded {
                 self.scene.noted.push((id, Arc::clone(&live.object)));
             }

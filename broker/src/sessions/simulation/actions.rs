@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use futures_util::FutureExt as _;
 
 use super::book::{Asks, Step};
+use super::broker::{CONFINED_TO, behalf, confinement};
 use super::model::{Held, Live};
 use super::reader::Connection;
 use super::{Done, Simulation, What};
-use crate::auth::Behalf;
 use crate::ingest::subscription::Prepared;
 use crate::outbox::{Bounds, Outbox};
 use crate::receipt::Receipt;
@@ -61,7 +61,7 @@ impl Simulation {
         let number = self.number();
         let event = Arc::new(self.choices.event(number));
         let text = event.text();
-        let published = match self.broker().features.parse(Behalf::default(), &text) {
+        let published = match self.broker().features.parse(behalf(None), &text) {
             Ok(published) => published,
             Err(refusal) => return Err(format!("{text}: {refusal:?}")),
         };
@@ -115,7 +115,9 @@ impl Simulation {
 
     fn install(&mut self, client: String) -> Result<(), String> {
         let id = format!("s{}", self.choices.below(self.plan.subscriptions_max));
-        let spec = self.choices.spec(&self.plan);
+        let mut spec = self.choices.spec(&self.plan);
+        let confinement = confinement(&client);
+        spec.confined = confinement.is_some().then_some(CONFINED_TO);
         // Over a WebSocket it ends with that, unless it is durable.
         let owned =
             self.connections.iter().find(|(_, reader)| reader.client == client && reader.cursor.is_some());
@@ -125,6 +127,7 @@ impl Simulation {
         self.trace
             .add(format!("install {client} {id} {:?} {text}", owner.as_ref().map(|(number, _)| number)));
         let prepared = self.broker().subscriptions.parse(&id, &text);
+        let prepared = prepared.and_then(|prepared| prepared.on_behalf(behalf(confinement.as_ref())));
         let prepared = prepared.map_err(|refusal| format!("{text}: {refusal:?}"))?;
         let is_stored = owner.is_none() || spec.durable;
         let source = prepared.source.filter(|_| is_stored);
@@ -194,9 +197,10 @@ impl Simulation {
         };
         self.trace.add(format!("attach {client} {connection} {shown}, a stream: {is_stream}"));
         self.connections.insert(connection, Connection::new(client.clone(), Arc::clone(&outbox)));
+        let confinement = confinement(&client);
         let (shards, name) = (self.broker().shards.clone(), client.as_str().into());
         let future = Box::pin(async move {
-            let attach = |client, reply| Command::Attach { client, outbox, resume, confinement: None, reply };
+            let attach = |client, reply| Command::Attach { client, outbox, resume, confinement, reply };
             Ok(Done::Attached(shards.ask(&name, attach).await??))
         });
         let session = self.number();

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use matcher::geo::World;
 
-use crate::config::{Config, EngineName, WorldName};
+use crate::auth::{Behalf, Confinement, Zones};
+use crate::config::{AuthMode, Config, EngineName, WorldName};
 use crate::engines::Engines;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
@@ -17,6 +18,10 @@ use crate::store::inline::{InlineStore, TestDisk};
 use crate::store::{Batch, Recovered, StoreError, StoredBody};
 
 use super::plan::Plan;
+
+/// The client that is confined, and the kind of events that it is confined to.
+pub(super) const CONFINED: &str = "c1";
+pub(super) const CONFINED_TO: u8 = 1;
 
 /// One life of a broker.
 pub(super) struct Broker {
@@ -69,6 +74,19 @@ pub(super) fn open(disk: &TestDisk, plan: &Plan) -> Result<(InlineStore, Recover
     InlineStore::open(disk, plan.fold_rows, plan.folds_at_once, wipe_after)
 }
 
+/// To what a client is confined; one of them is, in all runs.
+pub(super) fn confinement(client: &str) -> Option<Arc<Confinement>> {
+    (client == CONFINED).then(|| {
+        let text = format!(r#"{{"where":"kind = {CONFINED_TO}"}}"#);
+        Arc::new(Confinement::read_again(&text, &Zones::default()).expect("a claim"))
+    })
+}
+
+/// Whom everything is on behalf of: where there are tokens, it is of some tenant.
+pub(super) fn behalf(confinement: Option<&Arc<Confinement>>) -> Behalf<'_> {
+    Behalf { tenant: Some(""), confinement }
+}
+
 pub(super) fn dealing(seed: u64) -> Dealing {
     Dealing::with_seed(seed, foldhash::SharedSeed::global_fixed())
 }
@@ -83,6 +101,8 @@ impl Broker {
     ) -> Result<Self, String> {
         let mut config = Config::default();
         config.server.world = WorldName::Planar;
+        // Only tokens confine clients.
+        config.auth.mode = AuthMode::Jwt;
         config.server.engine = if plan.scans { EngineName::Scan } else { EngineName::Cells };
         config.server.shards = plan.shards_count;
         config.limits.ttl_s = super::spec::TTL_MS / 1_000;

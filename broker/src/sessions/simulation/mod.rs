@@ -452,6 +452,7 @@ impl Simulation {
         }
         let chosen: Vec<_> = fitting.into_iter().filter_map(|mut shards| shards.pop()).collect();
         let (live, revoked) = recovery::live_events(&recovered, &chosen, &self.published, self.now_ms)?;
+        let overtaken = recovery::overtaken(&recovered, &self.published)?;
         self.lives += 1;
         if self.lives > 1 && self.choices.chance(0.3) {
             self.plan.shards_count = self.choices.one(&[1, 2, 3]);
@@ -464,7 +465,7 @@ impl Simulation {
         }
         for (name, client) in chosen.iter().flat_map(|shard| &shard.clients) {
             let number = self.number();
-            let taken_up = recovery::taken_up(client, &live, number, self.now_ms);
+            let taken_up = recovery::taken_up(client, &live, &overtaken, number, self.now_ms);
             let Some(client) = taken_up.map_err(|what| format!("client {name}: {what}"))? else { continue };
             let shard = self.shard_of(name);
             self.books[shard].now.clients.insert(name.clone(), client);

@@ -51,6 +51,8 @@ pub(super) struct Held {
     pub(super) is_stored: bool,
     /// Objects: those that are inside or on their way, or whose live event it has had.
     pub(super) known: BTreeMap<String, Known>,
+    /// After a crash, of objects that are inside by an event older than the live one: that event.
+    pub(super) recalled: BTreeMap<String, Live>,
     /// Whether it has to look at all that is inside: it may not know some of it since a restart.
     pub(super) misses: bool,
     /// Live events that it was told of, each of which may come once.
@@ -96,6 +98,7 @@ impl Held {
             owner,
             is_stored,
             known: BTreeMap::new(),
+            recalled: BTreeMap::new(),
             misses: false,
             had: BTreeSet::new(),
             entered: BTreeSet::new(),
@@ -125,6 +128,12 @@ impl Held {
         let known = self.known.remove(object)?;
         let tells = self.spec.transitions.is_some_and(|how| how.exit) && known.waits.is_none();
         tells.then_some(Change::Left)
+    }
+
+    /// The same where the exit may tell an older event than the live one.
+    fn recall(&mut self, object: &str, live: &Live) -> Option<(Change, Live)> {
+        let last = self.recalled.remove(object);
+        self.part(object).map(|change| (change, last.unwrap_or_else(|| live.clone())))
     }
 }
 
@@ -213,13 +222,17 @@ impl Shard {
                     let object = live.event.object();
                     let is_inside = held.spec.holds(client.at, &live.event);
                     let change = match (is_inside, held.known.contains_key(&object)) {
-                        (true, false) => held.meet(live, Cause::Changed, setting.now_ms, false),
-                        (false, true) if held.spec.transitions.is_some() => held.part(&object),
+                        (true, false) => {
+                            let change = held.meet(live, Cause::Changed, setting.now_ms, false);
+                            change.map(|change| (change, live.clone()))
+                        }
+                        (false, true) if held.spec.transitions.is_some() => held.recall(&object, live),
                         _ => None,
                     };
-                    let told = |change| effect(name, id, change, Cause::Changed, live.clone());
+                    let told = |(change, live)| effect(name, id, change, Cause::Changed, live);
                     effects.extend(change.map(told));
                 }
+                held.recalled.clear();
             }
         }
         // In the order in which the events came.
@@ -280,7 +293,8 @@ impl Shard {
         let mut effects = Vec::new();
         for (name, client) in &mut self.clients {
             for (id, held) in &mut client.subscriptions {
-                effects.extend(held.part(object).map(|change| effect(name, id, change, cause, live.clone())));
+                let told = held.recall(object, &live);
+                effects.extend(told.map(|(change, live)| effect(name, id, change, cause, live)));
             }
         }
         effects
@@ -354,7 +368,7 @@ impl Shard {
             if let (true, true, Area::Following(radius)) = (is_for_events, track.len() > 1, held.spec.area) {
                 for one in live.values() {
                     if passes(track, radius, one.event.at)
-                        && held.spec.kind.is_none_or(|kind| kind == one.event.kind)
+                        && held.spec.takes_kind(one.event.kind)
                         && !held.known.contains_key(&one.event.object())
                     {
                         told(held.meet(one, Cause::Moved, setting.now_ms, false), one);

@@ -116,6 +116,6 @@ impl Choices {
             _ => None,
         };
         let kind = self.chance(0.4).then(|| self.one(&[1, 2]));
-        Spec { area, kind, transitions, durable: self.chance(0.75), overflow }
+        Spec { area, kind, confined: None, transitions, durable: self.chance(0.75), overflow }
     }
 }

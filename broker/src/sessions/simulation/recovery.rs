@@ -189,10 +189,25 @@ pub(super) fn live_events(
     Ok((live, revoked))
 }
 
+/// The events that are older than the live one of their object, by object.
+pub(super) fn overtaken(
+    found: &Recovered,
+    published: &Publications,
+) -> Result<BTreeMap<String, Vec<Live>>, String> {
+    let mut overtaken: BTreeMap<String, Vec<Live>> = BTreeMap::new();
+    for one in &found.overtaken {
+        let known =
+            published.live.get(&*one.body.text).ok_or_else(|| format!("{one:?} was never published"))?;
+        overtaken.entry(known.event.object()).or_default().push(known.clone());
+    }
+    Ok(overtaken)
+}
+
 /// A client as it goes on after a crash; none where nothing of it was on disk. `number` is for a new session.
 pub(super) fn taken_up(
     client: &Client,
     live: &BTreeMap<String, Live>,
+    overtaken: &BTreeMap<String, Vec<Live>>,
     number: u64,
     now_ms: u64,
 ) -> Result<Option<Client>, String> {
@@ -210,7 +225,8 @@ pub(super) fn taken_up(
     let stored = client.subscriptions.iter().filter(|(_, held)| held.is_stored);
     let mut subscriptions = BTreeMap::new();
     for (id, held) in stored {
-        let held = held.taken_up(client.at, live, now_ms).map_err(|what| format!("{id}: {what}"))?;
+        let held =
+            held.taken_up(client.at, live, overtaken, now_ms).map_err(|what| format!("{id}: {what}"))?;
         subscriptions.insert(id.clone(), held);
     }
     // The policy of what is kept is that of the subscriptions that there are now.
@@ -228,6 +244,7 @@ impl Held {
         &self,
         client: Option<i64>,
         live: &BTreeMap<String, Live>,
+        overtaken: &BTreeMap<String, Vec<Live>>,
         now_ms: u64,
     ) -> Result<Self, String> {
         let mut held = Self::new(self.spec.clone(), None, true);
@@ -256,6 +273,20 @@ impl Held {
             }
             if now.is_none() {
                 return Err(format!("{object} is inside, and not live any more"));
+            }
+            if let (Some(_), Some(now)) = (self.spec.transitions, now)
+                && !self.spec.holds(client, now)
+            {
+                if known.waits.is_some() {
+                    continue;
+                }
+                // Its shard may have come to the live event and told nothing yet: the exit tells what was inside.
+                let older = overtaken.get(object).into_iter().flatten();
+                let inside = older.filter(|older| self.spec.holds(client, &older.event));
+                let Some(last) = inside.max_by_key(|older| older.sequence) else {
+                    return Err(format!("{object} is inside, and nothing is there by which it was"));
+                };
+                held.recalled.insert(object.clone(), last.clone());
             }
             let waits = known.waits.map(|(until, cause)| (if until > now_ms { until } else { 0 }, cause));
             held.known.insert(object.clone(), Known { waits, ..known.clone() });

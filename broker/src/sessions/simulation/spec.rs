@@ -24,6 +24,8 @@ pub(super) struct Event {
 pub(super) struct Spec {
     pub(super) area: Area,
     pub(super) kind: Option<u8>,
+    /// The kind that its client is confined to.
+    pub(super) confined: Option<u8>,
     /// What it is told of: transitions, or else events.
     pub(super) transitions: Option<Transitions>,
     pub(super) durable: bool,
@@ -119,7 +121,11 @@ impl Spec {
 
     /// Whether an event is inside, for a client that is there.
     pub(super) fn holds(&self, client: Option<i64>, event: &Event) -> bool {
-        self.kind.is_none_or(|kind| kind == event.kind) && self.reaches(client, event.at)
+        self.takes_kind(event.kind) && self.reaches(client, event.at)
+    }
+
+    pub(super) fn takes_kind(&self, kind: u8) -> bool {
+        self.kind.into_iter().chain(self.confined).all(|wanted| wanted == kind)
     }
 
     /// Whether the area holds a place.

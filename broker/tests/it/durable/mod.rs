@@ -3,6 +3,7 @@
 mod bounds;
 mod copies;
 mod directory;
+mod exits;
 mod readers;
 mod restart;
 
