@@ -298,6 +298,56 @@ async fn pages_of_elsewhere_are_kept_out() {
     program.finish().await;
 }
 
+/// A page that has led the name of its own domain to the broker is at home there for its browser, and sends no `Origin`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_was_led_here_gets_no_answers() {
+    let upgrade = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+        sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let calls = [
+        ("GET /v1/clients", "", "200"),
+        ("HEAD /v1/clients", "", "200"),
+        ("GET /v1/clients/car/subscriptions", "", "200"),
+        ("GET /v1/clients/car/events", "", "200"),
+        ("GET /metrics", "", "200"),
+        ("GET /", "", "200"),
+        ("DELETE /v1/clients/car", "", "204"),
+        ("GET /v1/clients/car/ws", upgrade, "101"),
+    ];
+    let head = async |program: &Program, call: &str, headers: &str| {
+        let mut raw = Raw::connect(program.address()).await;
+        raw.send(format!("{call} HTTP/1.1\r\n{headers}\r\n").as_bytes()).await;
+        raw.head().await.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    for insecure in [false, true] {
+        let serve = Serve::new().config("[server]\nhosts = \"broker.example\"\n");
+        let serve = if insecure { serve.args(&["--insecure"]) } else { serve };
+        let program = serve.start().await;
+        for (call, headers, status) in calls {
+            for (host, own) in [
+                ("evil.example", false),
+                ("evil.example:7070", false),
+                ("127.0.0.1.evil.example", false),
+                ("broker.example", true),
+                ("localhost:7070", true),
+                ("127.0.0.1:7070", true),
+                ("[::1]:7070", true),
+            ] {
+                let told = head(&program, call, &format!("host: {host}\r\n{headers}")).await;
+                assert_eq!(told, if own { status } else { "421" }, "{call} {host}");
+                // Its own origin is no better than the name in it.
+                let origin = format!("host: {host}\r\norigin: http://{host}\r\n{headers}");
+                let told = head(&program, call, &origin).await;
+                assert_eq!(told, if own { status } else { "403" }, "{call} {host}");
+            }
+            let image = format!("host: localhost\r\nsec-fetch-site: cross-site\r\n{headers}");
+            let told = head(&program, call, &image).await;
+            assert_eq!(told, if call == "GET /" { status } else { "403" }, "{call}");
+        }
+        assert_eq!(head(&program, "GET /healthz", "host: evil.example\r\n").await, "200");
+        program.finish().await;
+    }
+}
+
 async fn ask(program: &Program, call: &str, origin: &str, headers: &str) -> String {
     let mut raw = Raw::connect(program.address()).await;
     raw.send(format!("{call} HTTP/1.1\r\nhost: x\r\norigin: {origin}\r\n{headers}\r\n").as_bytes()).await;
