@@ -125,9 +125,17 @@ impl World {
                 let half_lat = (b.y - a.y).to_radians() / 2.0;
                 let apart = (b.x - a.x).abs();
                 let half_lon = (if apart > 180.0 { 360.0 - apart } else { apart }).to_radians() / 2.0;
-                let h = half_lat.sin().powi(2)
-                    + latitude_sin_cos(a.y).1 * latitude_sin_cos(b.y).1 * half_lon.sin().powi(2);
-                2.0 * EARTH_RADIUS_M * h.min(1.0).sqrt().asin()
+                let cosines = latitude_sin_cos(a.y).1 * latitude_sin_cos(b.y).1;
+                let h = half_lat.sin().powi(2) + cosines * half_lon.sin().powi(2);
+                if h <= 0.5 {
+                    return 2.0 * EARTH_RADIUS_M * h.sqrt().asin();
+                }
+                // The arc sine loses digits where it is steep, next to the other side of the globe: from there the way is
+                // half the globe less the way to the opposite of the one.
+                let half_lat = (b.y + a.y).to_radians() / 2.0;
+                let half_lon = (180.0 - apart).to_radians() / 2.0;
+                let h = half_lat.sin().powi(2) + cosines * half_lon.sin().powi(2);
+                EARTH_RADIUS_M * (PI - 2.0 * h.min(0.5).sqrt().asin())
             }
             Self::Planar => {
                 let (dx, dy) = (b.x - a.x, b.y - a.y);
@@ -288,6 +296,45 @@ mod tests {
             assert_eq!(a.point(), b.point());
             assert_eq!(World::Geodetic.distance_m(&a, &b), 0.0);
         }
+    }
+
+    /// Vincenty's formula on the sphere, which loses nothing anywhere but where its arguments do.
+    fn reference_m(a: &Position, b: &Position) -> f64 {
+        let ((a_sin, a_cos), (b_sin, b_cos)) = (latitude_sin_cos(a.y), latitude_sin_cos(b.y));
+        let (lon_sin, lon_cos) = (b.x - a.x).to_radians().sin_cos();
+        let across = (b_cos * lon_sin).hypot(a_cos * b_sin - a_sin * b_cos * lon_cos);
+        EARTH_RADIUS_M * across.atan2(a_sin * b_sin + a_cos * b_cos * lon_cos)
+    }
+
+    #[test]
+    fn distances_are_exact_next_to_the_other_side_of_the_globe() {
+        let world = World::Geodetic;
+        for step in 0..40_000_u32 {
+            let t = f64::from(step);
+            let (lon, lat) = ((t * 7.31) % 180.0, (t * 3.17) % 90.0);
+            let off = 10_f64.powf(-9.0 + f64::from(step % 11));
+            let turn = t * 2.4;
+            let (x, y) = (lon - 180.0 + off * turn.sin().abs(), -lat + off * turn.cos());
+            let a = world.position(&[lon, lat]).unwrap();
+            let b = world.position(&[x.clamp(-180.0, 180.0), y.clamp(-90.0, 90.0)]).unwrap();
+            let (distance, reference) = (world.distance_m(&a, &b), reference_m(&a, &b));
+            assert!((distance - reference).abs() < 1e-7, "{a:?} {b:?} {distance} {reference}");
+            assert_eq!(distance, world.distance_m(&b, &a), "{a:?} {b:?}");
+            for metres in [distance.next_down(), distance, distance.next_up()] {
+                let radius = Radius::new(world, metres).unwrap();
+                assert_eq!(radius.holds(world, &a, &b), distance <= metres, "{a:?} {b:?} {metres}");
+            }
+        }
+        let at = |lon, lat| world.position(&[lon, lat]).unwrap();
+        let half_m = EARTH_RADIUS_M * PI;
+        // Along a meridian the way is what the latitudes say, to the last digits.
+        for off in [1e-9, 1e-7, 1e-5, 1e-3, 0.1] {
+            let expected = half_m - EARTH_RADIUS_M * f64::to_radians((45.0 + off) - 45.0);
+            let distance = world.distance_m(&at(10.0, 45.0 + off), &at(-170.0, -45.0));
+            assert!((distance - expected).abs() < 1e-8, "{off}: {distance} {expected}");
+        }
+        assert_eq!(world.distance_m(&at(0.0, 0.0), &at(180.0, 0.0)), half_m);
+        assert_eq!(world.distance_m(&at(77.0, 90.0), &at(-10.0, -90.0)), half_m);
     }
 
     #[test]

@@ -58,6 +58,20 @@ async fn areas_hold_what_the_protocol_says() {
         [[10.25, 50.25], [10.25, 50.75], [10.75, 50.75], [10.75, 50.25], [10.25, 50.25]]
     ]);
     let square = json!({"area": {"polygon": {"type": "Polygon", "coordinates": square}}});
+    let ring = |[west, south, east, north]: [f64; 4]| {
+        json!([[west, south], [east, south], [east, north], [west, north], [west, south]])
+    };
+    let holes = json!([
+        ring([10.0, 50.0, 11.0, 51.0]),
+        ring([10.2, 50.2, 10.5, 50.5]),
+        ring([10.4, 50.4, 10.7, 50.7]),
+        ring([10.2, 50.2, 10.5, 50.5]),
+        ring([12.0, 50.0, 13.0, 51.0])
+    ]);
+    let holes = json!({"area": {"polygon": {"type": "Polygon", "coordinates": holes}}});
+    // A pentagram.
+    let star = json!([[[0.0, 10.0], [6.0, -8.0], [-9.0, 3.0], [9.0, 3.0], [-6.0, -8.0], [0.0, 10.0]]]);
+    let star = json!({"area": {"polygon": {"type": "Polygon", "coordinates": star}}});
     let corridor = json!({"area": {"corridor": {"type": "LineString", "coordinates": [[179.5, 0.0], [-179.5, 0.0]]},
         "radius_m": 1000}});
     let circle = |center: [f64; 2], radius_m: f64| json!({"area": {"center": center, "radius_m": radius_m}});
@@ -105,6 +119,14 @@ async fn areas_hold_what_the_protocol_says() {
             case("on the edge of its hole", &square, None, [10.25, 50.5], true),
             case("edges are straight in degrees, not great circles", &square, None, [10.5, 51.000_5], false),
             case("outside a polygon", &square, None, [11.5, 50.5], false),
+            case("in one of two holes that overlap", &holes, None, [10.25, 50.25], false),
+            case("in both", &holes, None, [10.45, 50.45], false),
+            case("on the edge of one, inside the other", &holes, None, [10.4, 50.45], false),
+            case("in the first hole, which comes twice", &holes, None, [10.25, 50.45], false),
+            case("between the holes and the ring", &holes, None, [10.1, 50.1], true),
+            case("in a hole outside of the ring", &holes, None, [12.5, 50.5], false),
+            case("where a ring that crosses itself goes round twice", &star, None, [0.0, 0.0], false),
+            case("where it goes round once", &star, None, [0.0, 6.0], true),
             case("a corridor across the antimeridian", &corridor, None, [180.0, 0.008], true),
             case("beside a corridor", &corridor, None, [180.0, 0.01], false),
             case("behind the end of a corridor", &corridor, None, [179.495, 0.0], true),

@@ -1,11 +1,15 @@
 //! Areas of relevance.
 
+mod border;
 mod corridor;
 mod edges;
+mod extent;
+mod line;
 mod polygon;
 mod segment;
 mod track;
 
+pub use border::RING_CROSSINGS_MAX;
 pub use corridor::{CORRIDOR_POSITIONS_MAX, Corridor, CorridorError};
 pub use edges::EDGE_TOLERANCE_M;
 pub use polygon::{POLYGON_POSITIONS_MAX, Polygon, PolygonError};
@@ -87,6 +91,26 @@ impl Area {
         };
         // A neighbour among the floats may be outside and too near for a distance.
         outside_m.max(f64::MIN_POSITIVE)
+    }
+
+    /// Whether [`Area::outside_m`] is above a limit. Mostly much cheaper than the distance itself, which is looked for only next to
+    /// the limit.
+    #[must_use]
+    pub fn is_outside_by_more_than(
+        &self,
+        world: World,
+        client: Option<&Position>,
+        position: &Position,
+        limit_m: f64,
+    ) -> bool {
+        match self {
+            Self::Polygon(polygon) => {
+                !polygon.holds(position) && polygon.is_further_from_edges_than(limit_m.max(0.0), position)
+            }
+            Self::Everywhere | Self::Following(_) | Self::Circle { .. } | Self::Corridor(_) => {
+                self.outside_m(world, client, position) > limit_m
+            }
+        }
     }
 
     /// How far a position is from what the radius of the area is measured from, a centre or a line, in metres;

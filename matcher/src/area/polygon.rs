@@ -1,20 +1,24 @@
 //! Polygons and multipolygons with holes.
 
-use robust::{Coord, orient2d};
+use robust::Coord;
 
+use super::border::{self, RING_CROSSINGS_MAX, TooManyCrossings};
+use super::extent::bounds;
+use super::line::{Line, Side};
 use super::{Ball, edges};
 use crate::geo::{Position, World};
 
-/// The most positions that the rings of a polygon or multipolygon may have together: a test costs time linear
-/// in them, about 20 us for this many.
+/// The most positions that the rings of a polygon or multipolygon may have together.
 pub const POLYGON_POSITIONS_MAX: usize = 10_000;
 
 /// One or more polygons with holes. Edges are straight in the coordinates (longitude and latitude, or x and y)
 /// and belong to it, those of holes too.
 ///
-/// A position is inside a polygon when a ray from it crosses the polygon's rings an odd number of times, and
-/// inside a multipolygon when it is inside of one of its polygons. Decided exactly: a position is on an edge
-/// only if its coordinates are, as far as differences of coordinates stay above 1e-120.
+/// A position is inside a ring when a ray from it crosses the ring an odd number of times. It is inside a polygon when it
+/// is inside the outer ring or on it, and inside none of the holes; on a hole's edge it is not inside that hole. Each hole counts on its
+/// own, whether holes overlap, repeat each other or lie outside of the outer ring. It is inside a multipolygon when it is inside of one of
+/// its polygons. Decided exactly: a position is on an edge only if its coordinates are, as far as differences of coordinates stay
+/// above 1e-120.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Polygon {
     world: World,
@@ -60,34 +64,21 @@ pub enum PolygonError {
         /// Positions found.
         found: usize,
     },
+    /// Rings that cross each other more than [`RING_CROSSINGS_MAX`] times.
+    #[error("the rings of polygon {polygon} cross each other more than {RING_CROSSINGS_MAX} times")]
+    TooManyCrossings {
+        /// Which polygon, from 0.
+        polygon: usize,
+    },
 }
 
-/// One polygon: the outer ring and its holes, which the even-odd rule need not tell apart.
+/// One polygon.
 #[derive(Clone, Debug, PartialEq)]
 struct Member {
-    extent: Extent,
-    rings: Box<[Ring]>,
-}
-
-/// A closed ring: the last vertex is the first.
-#[derive(Clone, Debug, PartialEq)]
-struct Ring {
-    extent: Extent,
-    vertices: Box<[Coord<f64>]>,
-}
-
-/// A box in the coordinates, its border included.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Extent {
-    min: Coord<f64>,
-    max: Coord<f64>,
-}
-
-/// Where a position lies seen from a ring.
-enum Side {
-    Edge,
-    Inside,
-    Outside,
+    outer: Line,
+    holes: Box<[Line]>,
+    /// What bounds it, where that is not all of its rings.
+    border: Option<Box<[Line]>>,
 }
 
 impl Polygon {
@@ -107,13 +98,10 @@ impl Polygon {
         let members = polygons
             .iter()
             .enumerate()
-            .map(|(index, rings)| Member::new(index, rings))
+            .map(|(index, rings)| Member::new(world, index, rings))
             .collect::<Result<_, _>>();
         let members: Box<[Member]> = members?;
-        let bounds = match world {
-            World::Geodetic => geodetic_bounds(&members),
-            World::Planar => planar_bounds(&members),
-        };
+        let bounds = bounds(world, members.iter().map(|member| *member.outer.extent()));
         Ok(Self { world, members, bounds })
     }
 
@@ -129,7 +117,8 @@ impl Polygon {
     /// A pole is one place whatever its longitude, and so is a position on the antimeridian under both of its
     /// names: a polygon that holds one name holds the place.
     ///
-    /// Cost: linear in the vertices of the members whose box holds the position.
+    /// Cost: linear in the members, and for those whose box holds the position in their holes; logarithmic in the vertices of rings of
+    /// a usual shape, and at worst linear.
     #[must_use]
     pub fn holds(&self, position: &Position) -> bool {
         let (x, y) = (position.x(), position.y());
@@ -145,15 +134,26 @@ impl Polygon {
         self.holds_coordinates(Coord { x, y })
     }
 
-    /// The distance to the nearest edge in metres, within [`EDGE_TOLERANCE_M`](super::EDGE_TOLERANCE_M) in the
+    /// The distance to the border in metres, within [`EDGE_TOLERANCE_M`](super::EDGE_TOLERANCE_M) in the
     /// geodetic world, whose edges are no great circles, and within rounding in the planar one. From outside this
-    /// is the distance to the polygon.
+    /// is the distance to the polygon. Parts of a hole's edge that lie in another hole or outside of the outer ring are no border.
+    /// Infinite where the holes leave nothing.
     ///
-    /// Cost: linear in the vertices, and a few halvings for each long edge that may be the nearest.
+    /// Cost: for large rings logarithmic in the vertices, and a few halvings for each long edge that may be the nearest; at worst
+    /// linear.
     #[must_use]
     pub fn distance_to_edges_m(&self, position: &Position) -> f64 {
-        let rings = self.members.iter().flat_map(|member| &member.rings);
-        edges::distance_m(self.world, rings.flat_map(|ring| ring.vertices.windows(2)), position)
+        edges::distance_m(self.world, || self.border(), position)
+    }
+
+    /// Whether [`Polygon::distance_to_edges_m`] is above a limit. Mostly much cheaper than the distance.
+    #[must_use]
+    pub fn is_further_from_edges_than(&self, limit_m: f64, position: &Position) -> bool {
+        edges::is_further_than(self.world, || self.border(), limit_m, position)
+    }
+
+    fn border(&self) -> impl Iterator<Item = &Line> {
+        self.members.iter().flat_map(Member::border)
     }
 
     fn holds_coordinates(&self, at: Coord<f64>) -> bool {
@@ -162,149 +162,52 @@ impl Polygon {
 }
 
 impl Member {
-    fn new(polygon: usize, rings: &[Vec<Position>]) -> Result<Self, PolygonError> {
-        let rings: Box<[Ring]> = rings
+    fn new(world: World, polygon: usize, rings: &[Vec<Position>]) -> Result<Self, PolygonError> {
+        let mut rings: Vec<Line> = rings
             .iter()
             .enumerate()
-            .map(|(ring, positions)| Ring::new(polygon, ring, positions))
+            .map(|(index, positions)| ring(world, polygon, index, positions))
             .collect::<Result<_, _>>()?;
-        let extents = rings.iter().map(|ring| ring.extent);
-        let extent = extents.reduce(Extent::union).ok_or(PolygonError::NoRings { polygon })?;
-        Ok(Self { extent, rings })
+        if rings.is_empty() {
+            return Err(PolygonError::NoRings { polygon });
+        }
+        let holes = rings.split_off(1);
+        let outer = rings.remove(0);
+        let border = border::cut(world, &outer, &holes)
+            .map_err(|TooManyCrossings| PolygonError::TooManyCrossings { polygon })?;
+        Ok(Self { outer, holes: holes.into(), border })
     }
 
     fn holds(&self, at: Coord<f64>) -> bool {
-        if !self.extent.holds(at) {
-            return false;
-        }
-        let mut inside = false;
-        for ring in &self.rings {
-            match ring.side(at) {
-                Side::Edge => return true,
-                Side::Inside => inside = !inside,
-                Side::Outside => {}
-            }
-        }
-        inside
+        self.outer.side(at) != Side::Outside && self.holes.iter().all(|hole| hole.side(at) != Side::Inside)
+    }
+
+    fn border(&self) -> impl Iterator<Item = &Line> {
+        let (cut, whole) = match &self.border {
+            Some(lines) => (&lines[..], None),
+            None => (&self.holes[..], Some(&self.outer)),
+        };
+        whole.into_iter().chain(cut)
     }
 
     fn touches_latitude(&self, lat_deg: f64) -> bool {
-        self.extent.min.y == lat_deg || self.extent.max.y == lat_deg
+        let extent = self.outer.extent();
+        extent.min.y == lat_deg || extent.max.y == lat_deg
     }
 }
 
-impl Ring {
-    fn new(polygon: usize, ring: usize, positions: &[Position]) -> Result<Self, PolygonError> {
-        let found = positions.len();
-        if found < 4 {
-            return Err(PolygonError::RingTooShort { polygon, ring, found });
-        }
-        let vertices: Box<[_]> =
-            positions.iter().map(|position| Coord { x: position.x(), y: position.y() }).collect();
-        if vertices[0] != vertices[found - 1] {
-            return Err(PolygonError::RingOpen { polygon, ring, position: found - 1 });
-        }
-        let start = Extent { min: vertices[0], max: vertices[0] };
-        let extent = vertices.iter().map(|&at| Extent { min: at, max: at }).fold(start, Extent::union);
-        Ok(Self { extent, vertices })
+/// A closed line.
+fn ring(world: World, polygon: usize, ring: usize, positions: &[Position]) -> Result<Line, PolygonError> {
+    let found = positions.len();
+    if found < 4 {
+        return Err(PolygonError::RingTooShort { polygon, ring, found });
     }
-
-    /// Counts the edges that a ray from the position towards larger x crosses. An edge counts its lower end
-    /// and not its upper one, so that a vertex on the ray is crossed once or not at all.
-    fn side(&self, at: Coord<f64>) -> Side {
-        if !self.extent.holds(at) {
-            return Side::Outside;
-        }
-        let mut inside = false;
-        for edge in self.vertices.windows(2) {
-            let (from, to) = (edge[0], edge[1]);
-            if from.x.max(to.x) < at.x || from.y.max(to.y) < at.y || from.y.min(to.y) > at.y {
-                continue;
-            }
-            let straddles = (from.y > at.y) != (to.y > at.y);
-            if at.x < from.x.min(to.x) {
-                inside ^= straddles;
-                continue;
-            }
-            // The position is in the edge's box: on the edge, if in line with it.
-            let turn = orient2d(from, to, at);
-            if turn == 0.0 {
-                return Side::Edge;
-            }
-            inside ^= straddles && (turn > 0.0) == (to.y > from.y);
-        }
-        if inside { Side::Inside } else { Side::Outside }
+    let vertices: Box<[_]> =
+        positions.iter().map(|position| Coord { x: position.x(), y: position.y() }).collect();
+    if vertices[0] != vertices[found - 1] {
+        return Err(PolygonError::RingOpen { polygon, ring, position: found - 1 });
     }
-}
-
-impl Extent {
-    fn union(self, other: Self) -> Self {
-        Self {
-            min: Coord { x: self.min.x.min(other.min.x), y: self.min.y.min(other.min.y) },
-            max: Coord { x: self.max.x.max(other.max.x), y: self.max.y.max(other.max.y) },
-        }
-    }
-
-    fn holds(&self, at: Coord<f64>) -> bool {
-        self.min.x <= at.x && at.x <= self.max.x && self.min.y <= at.y && at.y <= self.max.y
-    }
-}
-
-fn planar_bounds(members: &[Member]) -> Ball {
-    let Some(Extent { min, max }) = members.iter().map(|member| member.extent).reduce(Extent::union) else {
-        return Ball::UNBOUNDED;
-    };
-    let centre = [(min.x + max.x) / 2.0, (min.y + max.y) / 2.0];
-    Ball::around_disc(centre, (max.x - min.x).hypot(max.y - min.y) / 2.0)
-}
-
-/// The better one of a cap around the middle of the smallest box that holds all members, which may go across
-/// the antimeridian, and a cap around a pole.
-fn geodetic_bounds(members: &[Member]) -> Ball {
-    let extents = || members.iter().map(|member| member.extent);
-    let south = extents().map(|extent| extent.min.y).fold(90.0, f64::min);
-    let north = extents().map(|extent| extent.max.y).fold(-90.0, f64::max);
-    let (west, east) = longitudes(extents());
-    let around_pole = if south + north >= 0.0 {
-        Ball::around_cap([0.0, 0.0, 1.0], (90.0 - south).to_radians())
-    } else {
-        Ball::around_cap([0.0, 0.0, -1.0], (90.0 + north).to_radians())
-    };
-    // The distance from the box's middle grows with the difference in longitude, and along a meridian less
-    // than 90 degrees of longitude away it has no maximum but the ends: the corners are furthest.
-    let half_lon = ((east - west) / 2.0).to_radians();
-    if half_lon > 0.5 * std::f64::consts::PI {
-        return around_pole;
-    }
-    let middle = (south + north) / 2.0;
-    let (lat_sin, lat_cos) = middle.to_radians().sin_cos();
-    let (lon_sin, lon_cos) = ((west + east) / 2.0).to_radians().sin_cos();
-    let angle = [south, north].map(|lat| {
-        let half_lat = ((lat - middle) / 2.0).to_radians();
-        let h = half_lat.sin().powi(2) + lat_cos * lat.to_radians().cos() * (half_lon / 2.0).sin().powi(2);
-        2.0 * h.min(1.0).sqrt().asin()
-    });
-    let around_middle =
-        Ball::around_cap([lat_cos * lon_cos, lat_cos * lon_sin, lat_sin], angle[0].max(angle[1]));
-    if around_middle.reach <= around_pole.reach { around_middle } else { around_pole }
-}
-
-/// The smallest range of longitudes that holds all extents: what is left when the largest gap around the globe
-/// is taken out. Its end may be past 180.
-fn longitudes(extents: impl Iterator<Item = Extent>) -> (f64, f64) {
-    let mut ranges: Vec<(f64, f64)> = extents.map(|extent| (extent.min.x, extent.max.x)).collect();
-    ranges.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (first, mut east) = ranges[0];
-    let (mut gap, mut result) = (f64::NEG_INFINITY, (first, east));
-    for &(from, to) in &ranges {
-        if from - east > gap {
-            gap = from - east;
-            result = (from, east + 360.0);
-        }
-        east = east.max(to);
-    }
-    // The gap around the back, over the antimeridian.
-    if first + 360.0 - east >= gap { (first, east) } else { result }
+    Ok(Line::new(world, vertices))
 }
 
 #[cfg(test)]
@@ -342,6 +245,71 @@ mod tests {
         let outside = [[5.0, 5.0], [-1.0, 0.0], [11.0, 10.0], [5.0, 10.1], [4.1, 5.9]];
         check(World::Planar, &[&[SQUARE, HOLE]], &inside, &outside);
         check(World::Geodetic, &[&[SQUARE, HOLE]], &inside, &outside);
+    }
+
+    #[test]
+    fn each_hole_counts_on_its_own() {
+        let square = |from: [f64; 2], to: [f64; 2]| {
+            [from, [to[0], from[1]], to, [from[0], to[1]], from].map(|[x, y]| [x, y])
+        };
+        let (one, two) = (square([2.0, 2.0], [6.0, 6.0]), square([4.0, 4.0], [8.0, 8.0]));
+        // In both, in one, on the edge of one inside the other, on the edge of one alone.
+        let outside = [[5.0, 5.0], [3.0, 3.0], [7.0, 7.0], [4.0, 5.0], [5.0, 6.0]];
+        check(
+            World::Planar,
+            &[&[SQUARE, &one, &two]],
+            &[[2.0, 3.0], [8.0, 7.0], [6.0, 4.0], [4.0, 6.0]],
+            &outside,
+        );
+        check(World::Geodetic, &[&[SQUARE, &one, &two]], &[[2.0, 3.0], [1.0, 1.0]], &outside);
+        check(World::Planar, &[&[SQUARE, &one, &one]], &[[2.0, 3.0], [7.0, 7.0]], &[[3.0, 3.0]]);
+        // Outside of the ring and across it.
+        let (apart, across) = (square([20.0, 20.0], [22.0, 22.0]), square([9.0, 4.0], [12.0, 6.0]));
+        check(
+            World::Planar,
+            &[&[SQUARE, &apart, &across]],
+            &[[9.0, 5.0], [10.0, 4.0]],
+            &[[21.0, 21.0], [20.0, 20.0], [10.0, 5.0], [11.0, 5.0], [12.0, 5.0]],
+        );
+        // Side by side: the edge between them belongs to neither.
+        let beside = square([6.0, 2.0], [8.0, 6.0]);
+        check(
+            World::Planar,
+            &[&[SQUARE, &one, &beside]],
+            &[[6.0, 3.0], [6.0, 6.0]],
+            &[[5.9, 3.0], [6.1, 3.0]],
+        );
+    }
+
+    #[test]
+    fn a_ring_that_crosses_itself_counts_even_odd() {
+        // A pentagram: its middle is gone round twice.
+        let star: &[[f64; 2]] =
+            &[[0.0, 10.0], [6.0, -8.0], [-9.0, 3.0], [9.0, 3.0], [-6.0, -8.0], [0.0, 10.0]];
+        check(World::Planar, &[&[star]], &[[0.0, 6.0], [6.0, 2.0], [0.0, 3.0]], &[[0.0, 0.0], [5.0, 5.0]]);
+        let around: &[[f64; 2]] =
+            &[[-20.0, -20.0], [20.0, -20.0], [20.0, 20.0], [-20.0, 20.0], [-20.0, -20.0]];
+        check(
+            World::Planar,
+            &[&[around, star]],
+            &[[0.0, 0.0], [5.0, 5.0], [0.0, 3.0]],
+            &[[0.0, 6.0], [6.0, 2.0]],
+        );
+    }
+
+    #[test]
+    fn rings_that_cross_too_often_are_refused() {
+        let comb = |turned: bool| -> Vec<[f64; 2]> {
+            let teeth = (0..100_u32).flat_map(|tooth| {
+                let x = f64::from(tooth);
+                [[x, 0.0], [x, 100.0], [x + 0.5, 100.0], [x + 0.5, 0.0]]
+            });
+            let ring: Vec<[f64; 2]> = teeth.chain([[0.0, 0.0]]).collect();
+            ring.iter().map(|[x, y]| if turned { [y + 0.1, x + 0.1] } else { [*x, *y] }).collect()
+        };
+        let error = polygon(World::Planar, &[&[&comb(false), &comb(true)]]).unwrap_err();
+        assert_eq!(error.to_string(), "the rings of polygon 0 cross each other more than 2000 times");
+        assert!(polygon(World::Planar, &[&[&comb(false)], &[&comb(true)]]).is_ok());
     }
 
     #[test]

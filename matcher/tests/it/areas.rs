@@ -2,45 +2,63 @@
 
 use std::ops::RangeInclusive;
 
-use matcher::area::{Ball, Corridor, Polygon};
+use matcher::area::{Ball, Corridor, Polygon, PolygonError};
 use matcher::geo::{EARTH_RADIUS_M, Position, Radius, World};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 type Rings = Vec<Vec<(i32, i32)>>;
 
+/// Where a place lies seen from one ring.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Edge,
+    Inside,
+    Outside,
+}
+
 /// Even-odd with edges, in whole numbers: nothing is rounded, each edge is looked at.
-fn holds_in_whole_numbers(members: &[Rings], (x, y): (i32, i32)) -> bool {
+fn side_in_whole_numbers(ring: &[(i32, i32)], (x, y): (i32, i32)) -> Side {
     let (x, y) = (i64::from(x), i64::from(y));
-    members.iter().any(|rings| {
-        let edges = rings.iter().flat_map(|ring| ring.windows(2)).map(|edge| {
-            let ends = [edge[0], edge[1]].map(|(x, y)| (i64::from(x), i64::from(y)));
-            if ends[0].1 <= ends[1].1 { (ends[0], ends[1]) } else { (ends[1], ends[0]) }
-        });
-        let mut inside = false;
-        for ((low_x, low_y), (high_x, high_y)) in edges {
-            let turn = (high_x - low_x) * (y - low_y) - (high_y - low_y) * (x - low_x);
-            let in_box =
-                (low_y..=high_y).contains(&y) && (low_x.min(high_x)..=low_x.max(high_x)).contains(&x);
-            if turn == 0 && in_box {
-                return true;
-            }
-            inside ^= low_y <= y && y < high_y && turn > 0;
+    let mut inside = false;
+    for edge in ring.windows(2) {
+        let ends = [edge[0], edge[1]].map(|(x, y)| (i64::from(x), i64::from(y)));
+        let ((low_x, low_y), (high_x, high_y)) =
+            if ends[0].1 <= ends[1].1 { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
+        let turn = (high_x - low_x) * (y - low_y) - (high_y - low_y) * (x - low_x);
+        let in_box = (low_y..=high_y).contains(&y) && (low_x.min(high_x)..=low_x.max(high_x)).contains(&x);
+        if turn == 0 && in_box {
+            return Side::Edge;
         }
-        inside
+        inside ^= low_y <= y && y < high_y && turn > 0;
+    }
+    if inside { Side::Inside } else { Side::Outside }
+}
+
+/// In one of the polygons and in none of that polygon's holes, each on its own.
+fn holds_in_whole_numbers(members: &[Rings], place: (i32, i32)) -> bool {
+    members.iter().any(|rings| {
+        let mut sides = rings.iter().map(|ring| side_in_whole_numbers(ring, place));
+        sides.next() != Some(Side::Outside) && sides.all(|side| side != Side::Inside)
     })
 }
 
 fn random_rings(rng: &mut StdRng, corner: (i32, i32), side: i32) -> Rings {
-    let rings_count = rng.random_range(1..=3);
+    let rings_count = rng.random_range(1..=4);
+    let vertices_max = if rng.random_bool(0.1) { 2_000 } else { 9 };
     let ring = |rng: &mut StdRng| {
-        let vertices_count = rng.random_range(3..=9);
+        let vertices_count = rng.random_range(3..=vertices_max);
         let mut vertex = || (corner.0 + rng.random_range(0..=side), corner.1 + rng.random_range(0..=side));
         let mut ring: Vec<_> = (0..vertices_count).map(|_| vertex()).collect();
         ring.push(ring[0]);
         ring
     };
-    (0..rings_count).map(|_| ring(rng)).collect()
+    let mut rings: Rings = (0..rings_count).map(|_| ring(rng)).collect();
+    // Now and then a ring twice.
+    if rng.random_bool(0.2) {
+        rings.push(rings[rng.random_range(0..rings.len())].clone());
+    }
+    rings
 }
 
 #[test]
@@ -57,7 +75,11 @@ fn polygons_agree_with_whole_numbers() {
                 .iter()
                 .map(|rings| rings.iter().map(|ring| ring.iter().copied().map(at).collect()).collect())
                 .collect();
-            let polygon = Polygon::new(world, &positions).unwrap();
+            let polygon = match Polygon::new(world, &positions) {
+                Ok(polygon) => polygon,
+                Err(PolygonError::TooManyCrossings { .. }) => continue,
+                Err(error) => panic!("seed {seed}: {error}"),
+            };
             for x in -7..=7 {
                 for y in -7..=7 {
                     let (position, expected) = (at((x, y)), holds_in_whole_numbers(&members, (x, y)));
@@ -68,7 +90,7 @@ fn polygons_agree_with_whole_numbers() {
             }
         }
     }
-    assert!(on_both_sides.iter().all(|count| *count > 100_000), "{on_both_sides:?}");
+    assert!(on_both_sides.iter().all(|count| *count > 50_000), "{on_both_sides:?}");
 }
 
 /// A position in one of many ways, from clusters of millimetres to the whole world.

@@ -126,8 +126,7 @@ impl Area {
             Self::Circle { center, radius_m } => within(distance_m(*center, place), radius_m + margin_m),
             Self::Polygons(parts) if polygons_side(parts, place) != Side::Outside => Side::Inside,
             Self::Polygons(parts) => {
-                let edges = parts.iter().flatten().flat_map(|ring| ring.windows(2));
-                let distances = edges.map(|edge| edge_distance_m(edge[0], edge[1], place));
+                let distances = parts.iter().map(|rings| part_distance_m(rings, place));
                 let outside_m = distances.fold(f64::INFINITY, f64::min);
                 // The distance is only so good, so near the end of the margin it tells nothing.
                 if (outside_m - margin_m).abs() < 0.005 * margin_m + BORDER_M {
@@ -198,23 +197,63 @@ fn segment_distance_m(a: Place, b: Place, place: Place) -> f64 {
     ends
 }
 
+/// In one of the polygons, and in none of that polygon's holes.
 fn polygons_side(parts: &[Vec<Vec<Place>>], place: Place) -> Side {
-    let mut inside = false;
-    for rings in parts {
-        let mut crossings = 0;
-        for edge in rings.iter().flat_map(|ring| ring.windows(2)) {
-            if edge_distance_m(edge[0], edge[1], place) < BORDER_M {
-                return Side::Border;
-            }
-            let [x, y] = place;
-            let ([ax, ay], [bx, by]) = (edge[0], edge[1]);
-            if (ay > y) != (by > y) && x < ax + (y - ay) / (by - ay) * (bx - ax) {
-                crossings += 1;
-            }
+    let sides = parts.iter().map(|rings| {
+        let outer = ring_side(&rings[0], place);
+        // A place on a hole's edge is not in the hole, so holes decide nothing there that rounding may not undo.
+        rings[1..].iter().map(|hole| ring_side(hole, place)).fold(outer, |side, hole| match (side, hole) {
+            (Side::Outside, _) | (_, Side::Inside) => Side::Outside,
+            (Side::Border, _) | (_, Side::Border) => Side::Border,
+            (Side::Inside, Side::Outside) => Side::Inside,
+        })
+    });
+    sides.fold(Side::Outside, |all, one| match (all, one) {
+        (Side::Inside, _) | (_, Side::Inside) => Side::Inside,
+        (Side::Border, _) | (_, Side::Border) => Side::Border,
+        (Side::Outside, Side::Outside) => Side::Outside,
+    })
+}
+
+/// Even-odd: a ring that crosses itself holds what it goes round an odd number of times.
+fn ring_side(ring: &[Place], place: Place) -> Side {
+    let mut crossings = 0;
+    for edge in ring.windows(2) {
+        if edge_distance_m(edge[0], edge[1], place) < BORDER_M {
+            return Side::Border;
         }
-        inside |= crossings % 2 == 1;
+        let [x, y] = place;
+        let ([ax, ay], [bx, by]) = (edge[0], edge[1]);
+        if (ay > y) != (by > y) && x < ax + (y - ay) / (by - ay) * (bx - ax) {
+            crossings += 1;
+        }
     }
-    if inside { Side::Inside } else { Side::Outside }
+    if crossings % 2 == 1 { Side::Inside } else { Side::Outside }
+}
+
+/// How many places along an edge are looked at, where parts of edges may be no border.
+const STEPS: u32 = 400;
+
+/// Distance from outside to a polygon: to the nearest place on an edge of a ring that belongs to the polygon.
+fn part_distance_m(rings: &[Vec<Place>], place: Place) -> f64 {
+    let edges = rings.iter().flat_map(|ring| ring.windows(2));
+    if rings.len() <= 2 {
+        return edges.map(|edge| edge_distance_m(edge[0], edge[1], place)).fold(f64::INFINITY, f64::min);
+    }
+    let pieces = edges.flat_map(|edge| {
+        let at = |step: u32| {
+            let share = f64::from(step) / f64::from(STEPS);
+            [0, 1].map(|axis| edge[0][axis] + (edge[1][axis] - edge[0][axis]) * share)
+        };
+        (0..STEPS).map(move |step| [at(step), at(step + 1)])
+    });
+    let belongs = |[from, to]: &[Place; 2]| {
+        let middle = [0, 1].map(|axis| f64::midpoint(from[axis], to[axis]));
+        ring_side(&rings[0], middle) != Side::Outside
+            && rings[1..].iter().all(|hole| ring_side(hole, middle) != Side::Inside)
+    };
+    let distances = pieces.filter(belongs).map(|[from, to]| edge_distance_m(from, to, place));
+    distances.fold(f64::INFINITY, f64::min)
 }
 
 /// Distance to an edge that is straight in longitude and latitude, good to a few parts in a thousand near it, which is

@@ -66,8 +66,9 @@ impl Plan {
     }
 
     fn polygons(&mut self, center: Place) -> Area {
-        match self.below(3) {
+        match self.below(4) {
             0 => Area::Polygons(vec![vec![self.star(center, 0.001, 0.004)]]),
+            3 => Area::Polygons(vec![self.with_holes(center)]),
             1 => {
                 Area::Polygons(vec![vec![self.star(center, 0.002, 0.005), self.star(center, 0.0005, 0.0015)]])
             }
@@ -79,6 +80,21 @@ impl Plan {
                 ])
             }
         }
+    }
+
+    /// A ring with holes that overlap, one of them twice, one across the ring and one outside of it.
+    fn with_holes(&mut self, center: Place) -> Vec<Vec<Place>> {
+        let beside = |degrees: f64| [center[0] + degrees * self.width, center[1]];
+        let (near, across, apart) = (beside(0.000_6), beside(0.003), beside(0.012));
+        let hole = self.star(center, 0.000_5, 0.001_5);
+        vec![
+            self.star(center, 0.002, 0.005),
+            hole.clone(),
+            self.star(near, 0.000_5, 0.001_5),
+            self.star(across, 0.000_5, 0.002),
+            hole,
+            self.star(apart, 0.001, 0.003),
+        ]
     }
 
     /// A closed ring around a centre that never crosses itself; its radius in degrees varies between two bounds.

@@ -407,6 +407,46 @@ async fn positions_outside_of_the_zones_are_refused() {
     program.finish().await;
 }
 
+/// What lies in two holes of a zone lies outside of the zone, as what lies in one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn holes_that_overlap_are_outside_of_a_zone() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("zones.json");
+    let ring = |[west, south, east, north]: [f64; 4]| {
+        json!([[west, south], [east, south], [east, north], [west, north], [west, south]])
+    };
+    let rings =
+        [[9.0, 45.0, 10.0, 46.0], [9.2, 45.2, 9.6, 45.6], [9.4, 45.4, 9.8, 45.8], [9.9, 45.9, 11.0, 47.0]];
+    let geometry = json!({"type": "Polygon", "coordinates": rings.map(ring)});
+    let zone = json!({"type": "Feature", "id": "ring road", "properties": {}, "geometry": geometry});
+    std::fs::write(&file, json!({"type": "FeatureCollection", "features": [zone]}).to_string())
+        .expect("written");
+    let program =
+        guarded(&ISSUER, &format!("zones = {:?}\n", file.to_str().expect("a plain path"))).0.start().await;
+    let ann = caller(&program, "ann", "publish subscribe", &json!({"zones": ["ring road"]}));
+    for (place, is_inside) in [
+        ([9.1, 45.1], true),
+        ([9.2, 45.3], true),
+        ([9.3, 45.3], false),
+        ([9.5, 45.5], false),
+        ([9.4, 45.5], false),
+        ([9.7, 45.7], false),
+        ([9.95, 45.95], false),
+        ([10.5, 46.5], false),
+    ] {
+        let published = ann.call("POST", "/v1/events", Some(feature("e", place, json!({})))).await;
+        let document = json!({"coordinates": place});
+        let moved = ann.call("PUT", "/v1/clients/ann/position", Some(document)).await;
+        if is_inside {
+            assert_eq!((published.0, moved.0), (202, 204), "{place:?}: {} {}", published.1, moved.1);
+        } else {
+            assert_forbidden(&published);
+            assert_forbidden(&moved);
+        }
+    }
+    program.finish().await;
+}
+
 /// Neither counts nor ids tell how much others publish.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn counts_are_of_what_one_may_know() {
