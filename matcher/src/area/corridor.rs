@@ -115,6 +115,21 @@ impl Corridor {
         let distances = self.stretches.iter().map(|stretch| stretch.segment.distance_m(world, position));
         distances.fold(f64::INFINITY, f64::min)
     }
+
+    /// Whether a position is further than so many metres outside of the corridor.
+    ///
+    /// Cost: linear in the segments, a few nanoseconds for one that is out of reach.
+    #[must_use]
+    pub fn is_outside_by_more_than(&self, world: World, limit_m: f64, position: &Position) -> bool {
+        // Chords add up to more than the chord of the sum, so that nothing near enough is passed over.
+        let limit_chord = Radius::new(world, limit_m).map_or(f64::INFINITY, |limit| limit.chord());
+        let radius_m = self.radius.metres();
+        !self.stretches.iter().any(|stretch| {
+            let reach = (stretch.reach_sq.sqrt() + limit_chord) * (1.0 + PLANE_MARGIN.0);
+            squared_chord(&stretch.middle, position.point()) <= reach * reach
+                && stretch.segment.distance_m(world, position) - radius_m <= limit_m
+        })
+    }
 }
 
 impl Stretch {

@@ -104,10 +104,15 @@ impl Area {
         limit_m: f64,
     ) -> bool {
         match self {
+            // What is outside is so by more than the least that can be told.
+            _ if limit_m < f64::MIN_POSITIVE => self.outside_m(world, client, position) > limit_m,
             Self::Polygon(polygon) => {
-                !polygon.holds(position) && polygon.is_further_from_edges_than(limit_m.max(0.0), position)
+                !polygon.holds(position) && polygon.is_further_from_edges_than(limit_m, position)
             }
-            Self::Everywhere | Self::Following(_) | Self::Circle { .. } | Self::Corridor(_) => {
+            Self::Corridor(corridor) => {
+                !corridor.holds(world, position) && corridor.is_outside_by_more_than(world, limit_m, position)
+            }
+            Self::Everywhere | Self::Following(_) | Self::Circle { .. } => {
                 self.outside_m(world, client, position) > limit_m
             }
         }

@@ -361,9 +361,9 @@ fn crossing(one: &[[f64; 2]], other: &[[f64; 2]]) -> Option<[f64; 2]> {
 
 #[test]
 fn holes_that_overlap_repeat_or_lie_outside_agree_with_places_along_their_edges() {
-    const STEPS: u32 = 4_000;
+    const STEPS: u32 = 2_000;
     let mut compared = [0_u32; 2];
-    for seed in 0..600 {
+    for seed in 0..200 {
         let mut rng = StdRng::seed_from_u64(seed);
         let whole = |rng: &mut StdRng, from: i32, to: i32| f64::from(rng.random_range(from..=to));
         let outer = vec![[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0], [0.0, 0.0]];
@@ -414,5 +414,5 @@ fn holes_that_overlap_repeat_or_lie_outside_agree_with_places_along_their_edges(
             }
         }
     }
-    assert!(compared.iter().all(|count| *count > 2_000), "{compared:?}");
+    assert!(compared.iter().all(|count| *count > 500), "{compared:?}");
 }
