@@ -59,6 +59,12 @@ pub struct Symbol {
 static SYMBOL_HASH: LazyLock<foldhash::fast::RandomState> =
     LazyLock::new(foldhash::fast::RandomState::default);
 
+/// A number drawn at random for each process, for hashes of what comes from outside.
+pub(crate) fn process_key() -> u64 {
+    static KEY: LazyLock<u64> = LazyLock::new(|| SYMBOL_HASH.hash_one("key of the process"));
+    *KEY
+}
+
 impl Symbol {
     /// The symbol of a text.
     #[must_use]

@@ -3,6 +3,7 @@
 use super::slab::Slab;
 use super::table::NumberTable;
 use crate::area::Area;
+use crate::event::process_key;
 use crate::geo::{Position, World};
 
 /// Areas by number, each with what an engine makes of how far it reaches.
@@ -109,7 +110,11 @@ pub fn following(area: &Area) -> bool {
 
 fn following_hash(area: &Area) -> Option<u64> {
     match area {
-        Area::Following(radius) => Some(radius.metres().to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        Area::Following(radius) => {
+            let product = u128::from(radius.metres().to_bits() ^ process_key()) * 0x9e37_79b9_7f4a_7c15;
+            #[expect(clippy::cast_possible_truncation, reason = "the two halves are folded")]
+            Some((product >> 64) as u64 ^ product as u64)
+        }
         Area::Everywhere | Area::Circle { .. } | Area::Polygon(_) | Area::Corridor(_) => None,
     }
 }

@@ -4,6 +4,7 @@ use super::arena::{Arena, LINE_BYTES};
 use super::records::Records;
 use super::runs::{Lane, Owner, Runs, Slot, Spot};
 use super::store::{Pile, Store};
+use crate::event::process_key;
 
 /// Parts that grow on their own. A part of a table of ten million buckets has ten thousand, which are copied in well
 /// under a millisecond.
@@ -29,7 +30,12 @@ pub(super) struct Buckets {
 struct Table {
     parts: Box<[Part]>,
     arena: Arena,
+    key: Key,
 }
+
+/// What hashes depend on, drawn at random for each process: nobody outside can choose places and conditions that collide.
+#[derive(Clone, Copy, Debug)]
+struct Key(u64);
 
 /// A power of two of buckets, or none; probed linearly.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +66,10 @@ impl Buckets {
     /// None yet; places in cells are up to `places_max`.
     pub(super) fn new(places_max: [u8; 3]) -> Self {
         let parts = vec![Part::default(); PARTS_COUNT].into_boxed_slice();
-        Self { table: Table { parts, arena: Arena::new() }, store: Store::new(places_max) }
+        Self {
+            table: Table { parts, arena: Arena::new(), key: Key(process_key()) },
+            store: Store::new(places_max),
+        }
     }
 
     pub(super) fn store(&self) -> &Store {
@@ -74,7 +83,7 @@ impl Buckets {
     /// Where the search for a bucket starts, and a word from there, read to bring it near.
     #[inline]
     pub(super) fn locate(&self, cell: u64, cluster: u32) -> (Place, u32) {
-        let hash = hash(cell, cluster);
+        let hash = self.table.key.hash(cell, cluster);
         let part = part_of(hash);
         let buckets = self.table.buckets(part);
         let start = start(hash, buckets.len().wrapping_sub(1));
@@ -161,7 +170,8 @@ impl Table {
 
     /// Changes a bucket. It is made if it has to be, and goes with its last filter.
     fn change<T>(&mut self, cell: u64, cluster: u32, change: impl FnOnce(&mut Pile) -> T) -> Result<T, Full> {
-        let hash = hash(cell, cluster);
+        let key = self.key;
+        let hash = key.hash(cell, cluster);
         let part = part_of(hash);
         let buckets = self.buckets(part);
         let index = match find(buckets, start(hash, buckets.len().wrapping_sub(1)), cell, cluster) {
@@ -171,7 +181,7 @@ impl Table {
         let pile = &mut self.buckets_mut(part)[index].pile;
         let result = change(pile);
         if pile.is_empty() {
-            remove(self.buckets_mut(part), index);
+            remove(self.buckets_mut(part), index, key);
             self.parts[part].used -= 1;
         }
         Ok(result)
@@ -200,10 +210,11 @@ impl Table {
         let lines = |buckets: usize| buckets * BUCKET_BYTES / LINE_BYTES;
         let first_line = self.arena.allocate(lines(buckets))?;
         self.parts[part] = Part { first_line, buckets: u32::try_from(buckets).ok()?, used: old.used };
+        let key = self.key;
         let doubled = self.buckets_mut(part);
         doubled.fill(Bucket::FREE);
         for bucket in held.iter().filter(|bucket| bucket.cell != FREE) {
-            doubled[free_index(doubled, hash(bucket.cell, bucket.cluster))] = *bucket;
+            doubled[free_index(doubled, key.hash(bucket.cell, bucket.cluster))] = *bucket;
         }
         if old.buckets > 0 {
             self.arena.release(old.first_line, lines(held.len()));
@@ -242,7 +253,7 @@ fn free_index(buckets: &[Bucket], hash: u64) -> usize {
 }
 
 /// Frees a bucket and moves those behind it that a search would no longer reach.
-fn remove(buckets: &mut [Bucket], mut gap: usize) {
+fn remove(buckets: &mut [Bucket], mut gap: usize, key: Key) {
     let last = buckets.len() - 1;
     let mut index = gap;
     loop {
@@ -251,7 +262,7 @@ fn remove(buckets: &mut [Bucket], mut gap: usize) {
         if bucket.cell == FREE {
             break;
         }
-        let wanted = start(hash(bucket.cell, bucket.cluster), last);
+        let wanted = start(key.hash(bucket.cell, bucket.cluster), last);
         if index.wrapping_sub(wanted) & last >= index.wrapping_sub(gap) & last {
             buckets[gap] = bucket;
             gap = index;
@@ -272,11 +283,13 @@ fn part_of(hash: u64) -> usize {
     (hash >> 48) as usize % PARTS_COUNT
 }
 
-#[inline]
-fn hash(cell: u64, cluster: u32) -> u64 {
-    let key = cell ^ u64::from(cluster).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let product = u128::from(key) * 0xd6e8_feb8_6659_fd93;
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves are folded")]
-    let folded = (product >> 64) as u64 ^ product as u64;
-    folded
+impl Key {
+    #[inline]
+    fn hash(self, cell: u64, cluster: u32) -> u64 {
+        let key = cell ^ self.0 ^ u64::from(cluster).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let product = u128::from(key) * 0xd6e8_feb8_6659_fd93;
+        #[expect(clippy::cast_possible_truncation, reason = "the two halves are folded")]
+        let folded = (product >> 64) as u64 ^ product as u64;
+        folded
+    }
 }
