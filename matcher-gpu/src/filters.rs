@@ -189,6 +189,7 @@ impl<P> Filters<P> {
         seen.attributes.clear();
         append_attributes(event, &self.names, &self.texts, &mut seen.attributes);
         seen.view.show(&seen.attributes, self.names.end());
+        seen.view.make_room(self.constraints.written_end(), event.attributes.len());
         Viewed { event, attributes: &seen.attributes, view: &seen.view }
     }
 

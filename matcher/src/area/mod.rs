@@ -103,9 +103,11 @@ impl Area {
         position: &Position,
         limit_m: f64,
     ) -> bool {
-        match self {
+        if limit_m < f64::MIN_POSITIVE {
             // What is outside is so by more than the least that can be told.
-            _ if limit_m < f64::MIN_POSITIVE => self.outside_m(world, client, position) > limit_m,
+            return self.outside_m(world, client, position) > limit_m;
+        }
+        match self {
             Self::Polygon(polygon) => {
                 !polygon.holds(position) && polygon.is_further_from_edges_than(limit_m, position)
             }

@@ -14,7 +14,7 @@ use super::texts::Texts;
 use super::view::{Kind, Viewed, ViewedAttribute};
 use crate::condition::expression::{Comparison, Constraint, Test, Truth};
 use crate::condition::normal::Literal;
-use crate::event::{Event, Scalar, Value};
+use crate::event::{Scalar, Value, process_key};
 
 /// Set when the negation of the constraint has to be true.
 const NEGATED: u64 = 1 << 40;
@@ -191,7 +191,7 @@ impl Constraints {
                 continue;
             }
             let (values, rest) = rest.split_at(op.values_count());
-            if !self.literal_satisfied(*word, op, values, attribute, viewed.event, texts) {
+            if !self.literal_satisfied(*word, op, values, attribute, viewed, texts) {
                 return false;
             }
             words = rest;
@@ -206,45 +206,45 @@ impl Constraints {
         op: Op,
         values: &[u64],
         attribute: Option<&ViewedAttribute>,
-        event: &Event,
+        viewed: &Viewed<'_>,
         texts: &Texts,
     ) -> bool {
         let negated = word & NEGATED != 0;
         let Some(attribute) = attribute else {
             return op == Op::IsNull && !negated;
         };
-        let value = || &event.attributes[attribute.source as usize].value;
+        let value = || &viewed.event.attributes[attribute.source as usize].value;
         let truth = match (op, attribute.kind) {
             (Op::IsNull, _) => return negated,
             (Op::Number, Kind::Number) => accepted(word, attribute.number(), values[0]),
             (Op::NumberBetween, Kind::Number) => between(attribute.number(), values),
             (Op::TextEqual, Kind::Text) => attribute.bits == values[0],
             (Op::TextNotEqual, Kind::Text) => attribute.bits != values[0],
-            (Op::Written, Kind::Number | Kind::Text | Kind::Bool) => {
-                match self.written(values[0]).truth(Some(value())) {
+            (Op::Written, _) => {
+                let find_out = || {
+                    let (written, value) = (self.written(values[0]), value());
+                    if written.casei {
+                        written.truth_of_folded(&viewed.view.folded(attribute.source, value))
+                    } else {
+                        written.truth_of_folded(value)
+                    }
+                };
+                match viewed.view.truth_once(low_half(values[0]), find_out) {
                     Truth::True => true,
                     Truth::False => false,
                     Truth::Unknown => return false,
                 }
             }
-            (_, Kind::Array) => self.any_element(word, op, values, value(), texts),
+            (_, Kind::Array) => any_element(word, op, values, value(), texts),
             (Op::Number | Op::NumberBetween | Op::TextEqual | Op::TextNotEqual, _) => return false,
         };
         truth != negated
     }
 
-    /// Whether one element of an array makes the constraint true.
-    fn any_element(&self, word: u64, op: Op, values: &[u64], array: &Value, texts: &Texts) -> bool {
-        if op == Op::Written {
-            return self.written(values[0]).truth(Some(array)) == Truth::True;
-        }
-        array.elements().iter().any(|element| match (op, element) {
-            (Op::Number, Scalar::Number(number)) => accepted(word, *number, values[0]),
-            (Op::NumberBetween, Scalar::Number(number)) => between(*number, values),
-            (Op::TextEqual, Scalar::Text(text)) => *text == *texts.symbol(low_half(values[0])),
-            (Op::TextNotEqual, Scalar::Text(text)) => *text != *texts.symbol(low_half(values[0])),
-            _ => false,
-        })
+    /// One past the largest number of a written constraint.
+    #[must_use]
+    pub fn written_end(&self) -> usize {
+        self.written.end()
     }
 
     /// Appends the words of a literal, with a use of each name and text. The words of a literal that cannot be
@@ -354,6 +354,17 @@ impl Constraints {
     }
 }
 
+/// Whether one element of an array makes the constraint true.
+fn any_element(word: u64, op: Op, values: &[u64], array: &Value, texts: &Texts) -> bool {
+    array.elements().iter().any(|element| match (op, element) {
+        (Op::Number, Scalar::Number(number)) => accepted(word, *number, values[0]),
+        (Op::NumberBetween, Scalar::Number(number)) => between(*number, values),
+        (Op::TextEqual, Scalar::Text(text)) => *text == *texts.symbol(low_half(values[0])),
+        (Op::TextNotEqual, Scalar::Text(text)) => *text != *texts.symbol(low_half(values[0])),
+        _ => false,
+    })
+}
+
 fn between(number: f64, values: &[u64]) -> bool {
     number >= f64::from_bits(values[0]) && number <= f64::from_bits(values[1])
 }
@@ -369,9 +380,9 @@ fn low_half(word: u64) -> u32 {
     word as u32
 }
 
-/// Constraints come from the filters' owners, so whoever finds collisions slows down installs, not matching.
+/// Constraints come from the filters' owners: without the key of the process they could choose ones that collide.
 fn mix(word: u64) -> u64 {
-    let product = u128::from(word) * 0x9e37_79b9_7f4a_7c15;
+    let product = u128::from(word ^ process_key()) * 0x9e37_79b9_7f4a_7c15;
     #[expect(clippy::cast_possible_truncation, reason = "the two halves are folded")]
     let folded = (product >> 64) as u64 ^ product as u64;
     folded
@@ -394,5 +405,72 @@ fn hash_scalar(scalar: &Scalar) -> u64 {
         Scalar::Number(number) => mix((number + 0.0).to_bits()),
         Scalar::Text(text) => text.hash(),
         Scalar::Bool(truth) => u64::from(*truth) + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiled::view::{View, append_attributes};
+    use crate::condition::Condition;
+    use crate::event::Event;
+    use crate::geo::World;
+
+    /// What is known of one event is not taken for another, and what is folded once is folded right.
+    #[test]
+    fn truths_are_of_the_event_at_hand() {
+        let (mut constraints, mut names, mut texts) = (Constraints::new(), Names::<()>::new(), Texts::new());
+        let conditions =
+            ["CASEI(a) LIKE '%ss_'", "CASEI(a) = 'STRASSE'", "NOT CASEI(a) LIKE '%ss_'", "a LIKE '%S%'"];
+        let compiled: Vec<_> = conditions
+            .iter()
+            .map(|text| {
+                let condition = Condition::parse(text).unwrap();
+                let [conjunction] = condition.normal().conjunctions() else { panic!("one conjunction") };
+                let words = constraints.acquire(conjunction, &mut names, &mut texts).unwrap();
+                (condition, words)
+            })
+            .collect();
+        let position = World::Planar.position(&[0.0, 0.0]).unwrap();
+        let values = ["STRASSE", "Straße", "strasse", "x", "", "S"].map(crate::event::Value::from);
+        let array = Value::Array(vec![Scalar::Text("x".into()), Scalar::Text("STRASSE".into())]);
+        let mut view = View::default();
+        for value in values.into_iter().chain([array, Value::from(1.0)]) {
+            let event = Event::at(position).with("a", value);
+            let mut attributes = Vec::new();
+            append_attributes(&event, &names, &texts, &mut attributes);
+            view.show(&attributes, names.end());
+            view.make_room(constraints.written_end(), event.attributes.len());
+            let viewed = Viewed { event: &event, attributes: &attributes, view: &view };
+            for (condition, words) in compiled.iter().chain(&compiled) {
+                let expected = condition.expression().truth(&event) == Truth::True;
+                assert_eq!(
+                    constraints.satisfied(words, &viewed, &texts),
+                    expected,
+                    "{condition:?} {event:?}"
+                );
+            }
+        }
+    }
+
+    /// A constraint that many filters share is tested once for an event.
+    #[test]
+    fn a_shared_constraint_is_tested_once() {
+        let mut view = View::default();
+        let mut tested = 0;
+        for _ in 0..3 {
+            view.show(&[], 0);
+            view.make_room(2, 0);
+            for _ in 0..10 {
+                for written in [0, 1, 7] {
+                    let _ = view.truth_once(written, || {
+                        tested += 1;
+                        Truth::True
+                    });
+                }
+            }
+        }
+        // There is no room for the last.
+        assert_eq!(tested, 3 * (1 + 1 + 10));
     }
 }

@@ -59,6 +59,12 @@ impl<T: Default> Slab<T> {
         self.len = self.len.max(index.saturating_add(1));
     }
 
+    /// One past the largest number given out.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.len as usize
+    }
+
     /// The value of a place, where there is one.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&T> {

@@ -1,7 +1,11 @@
 //! An event as engines see it: attributes by the numbers of their names.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::names::Names;
 use super::texts::Texts;
+use crate::condition::expression::{Truth, fold_value};
 use crate::event::{Event, Scalar, Value};
 
 /// Which attributes one event has, by the numbers of their names.
@@ -10,6 +14,10 @@ pub struct View {
     /// By the number of the name: when it was shown, and where it stands in the list of attributes.
     places: Vec<(u32, u32)>,
     now: u32,
+    /// What written constraints have been found to be, by their number: when, and the truth in the two lowest bits.
+    truths: Vec<AtomicU64>,
+    /// The folded values of attributes by their place in the event, where `CASEI` has asked for them.
+    folded: Vec<OnceLock<Option<Box<Value>>>>,
 }
 
 /// One attribute that some filter names.
@@ -96,17 +104,66 @@ impl View {
         if self.now == 0 {
             // The times have gone round: forget the old ones.
             self.places.fill((0, 0));
+            self.truths.clear();
             self.now = 1;
         }
         if self.places.len() < names_end {
             self.places.resize(names_end, (0, 0));
         }
+        self.folded.clear();
         for (index, attribute) in (0..).zip(attributes) {
             let place = &mut self.places[attribute.name as usize];
             // Should a name come twice, the first counts, as in `Event::value`.
             if place.0 != self.now {
                 *place = (self.now, index);
             }
+        }
+    }
+}
+
+/// The truths by their code.
+const TRUTHS: [Truth; 3] = [Truth::Unknown, Truth::False, Truth::True];
+
+impl View {
+    /// Makes room for what so many written constraints are found to be, and for the folded values of an event. What there is no room for
+    /// is found out each time.
+    pub fn make_room(&mut self, written_end: usize, attributes_count: usize) {
+        if written_end == 0 {
+            return;
+        }
+        if self.truths.len() < written_end {
+            self.truths.resize_with(written_end, AtomicU64::default);
+        }
+        self.folded.resize_with(attributes_count, OnceLock::new);
+    }
+
+    /// The truth of a written constraint for the event that is shown, found out once.
+    #[inline]
+    pub(super) fn truth_once(&self, written: u32, find_out: impl FnOnce() -> Truth) -> Truth {
+        let Some(known) = self.truths.get(written as usize) else { return find_out() };
+        let held = known.load(Ordering::Relaxed);
+        if held >> 2 == u64::from(self.now) {
+            return TRUTHS[(held & 3) as usize % TRUTHS.len()];
+        }
+        let truth = find_out();
+        let code = match truth {
+            Truth::Unknown => 0,
+            Truth::False => 1,
+            Truth::True => 2,
+        };
+        known.store(u64::from(self.now) << 2 | code, Ordering::Relaxed);
+        truth
+    }
+
+    /// An attribute's value with its texts folded, once for all who ask.
+    pub(super) fn folded<'a>(&'a self, source: u32, value: &'a Value) -> std::borrow::Cow<'a, Value> {
+        use std::borrow::Cow;
+        match self.folded.get(source as usize) {
+            Some(folded) => {
+                let folded = folded.get_or_init(|| fold_value(value).map(Box::new));
+                Cow::Borrowed(folded.as_deref().unwrap_or(value))
+            }
+            None => fold_value(value).map_or(Cow::Borrowed(value), Cow::Owned),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What a condition says: constraints under `AND`, `OR` and `NOT`, with the three truth values of SQL.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::like::Pattern;
@@ -156,14 +155,23 @@ impl Constraint {
         }
     }
 
-    fn scalar_truth(&self, scalar: &Scalar) -> Truth {
-        let folded = match scalar {
-            Scalar::Text(text) if self.casei && !is_folded(text.as_str()) => {
-                Cow::Owned(Scalar::Text(Symbol::new(fold_case(text.as_str()))))
+    /// The same of the value of an attribute that is there, folded by [`fold_value`] where the constraint has `CASEI`.
+    pub(crate) fn truth_of_folded(&self, value: &Value) -> Truth {
+        match (&self.test, value) {
+            (Test::IsNull, _) => Truth::False,
+            (_, Value::Scalar(scalar)) => self.folded_truth(scalar),
+            (_, Value::Array(elements)) => {
+                elements.iter().any(|element| self.folded_truth(element) == Truth::True).into()
             }
-            Scalar::Text(_) | Scalar::Number(_) | Scalar::Bool(_) => Cow::Borrowed(scalar),
-        };
-        let scalar = folded.as_ref();
+        }
+    }
+
+    fn scalar_truth(&self, scalar: &Scalar) -> Truth {
+        let folded = if self.casei { fold_scalar(scalar) } else { None };
+        self.folded_truth(folded.as_ref().unwrap_or(scalar))
+    }
+
+    fn folded_truth(&self, scalar: &Scalar) -> Truth {
         match &self.test {
             Test::Compare(comparison, other) => match compare(scalar, other) {
                 Some(ordering) => comparison.accepts(ordering).into(),
@@ -189,6 +197,14 @@ impl Constraint {
                 Scalar::Number(_) | Scalar::Bool(_) => Truth::Unknown,
             },
             Test::IsNull => Truth::False,
+        }
+    }
+
+    /// What a test may cost at worst, in tests of plain constraints.
+    pub(super) fn cost(&self) -> usize {
+        match &self.test {
+            Test::Like(pattern) => pattern.cost(),
+            Test::Compare(..) | Test::Between(..) | Test::In(_) | Test::IsNull => 1,
         }
     }
 
@@ -225,6 +241,24 @@ pub fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
 #[must_use]
 pub fn fold_case(text: &str) -> String {
     caseless::default_case_fold_str(text)
+}
+
+/// A value with its texts folded; `None` where that changes nothing.
+pub(crate) fn fold_value(value: &Value) -> Option<Value> {
+    let fold = |scalar: &Scalar| fold_scalar(scalar).unwrap_or_else(|| scalar.clone());
+    match value {
+        Value::Scalar(scalar) => fold_scalar(scalar).map(Value::Scalar),
+        Value::Array(elements) => Some(Value::Array(elements.iter().map(fold).collect())),
+    }
+}
+
+fn fold_scalar(scalar: &Scalar) -> Option<Scalar> {
+    match scalar {
+        Scalar::Text(text) if !is_folded(text.as_str()) => {
+            Some(Scalar::Text(Symbol::new(fold_case(text.as_str()))))
+        }
+        Scalar::Text(_) | Scalar::Number(_) | Scalar::Bool(_) => None,
+    }
 }
 
 /// Whether folding would surely change nothing; most texts are small letters of ASCII, and cost nothing then.

@@ -1,8 +1,10 @@
 //! `LIKE` patterns: `%` is any text, `_` any one character, `\` takes the next one literally.
 //!
-//! A pattern of plain pieces between `%` is matched piece by piece, the leftmost place first, with the
-//! standard library's linear search. One with `_` or `\` is an automaton whose states are the bits of a few
-//! words. Neither goes back in the text.
+//! A pattern of plain pieces between `%` is matched piece by piece, the leftmost place first, by substring
+//! search. One with `_` is an automaton whose states are the bits of a few words, which looks at texts only that have its
+//! plain pieces in their order. Neither goes back in the text.
+
+use memchr::memmem;
 
 /// The most characters that a pattern may have, wildcards and escapes included.
 pub const PATTERN_CHARS_MAX: usize = 255;
@@ -16,8 +18,25 @@ const STATE_WORDS: usize = (PATTERN_CHARS_MAX + 1).div_ceil(64);
 pub struct Pattern {
     source: Box<str>,
     /// For patterns with `_` or `\` only, so that the usual ones stay small.
-    automaton: Option<Box<Automaton>>,
+    compiled: Option<Box<Compiled>>,
 }
+
+#[derive(Clone, Debug)]
+enum Compiled {
+    /// What stands before, between and behind each `%`, without escapes.
+    Pieces(Box<[Box<str>]>),
+    /// With `_`.
+    Steps {
+        automaton: Automaton,
+        /// What stands between wildcards. A text that fits has these one after the other.
+        pieces: Box<[Box<str>]>,
+    },
+}
+
+/// What a pattern that is searched for anywhere in a text costs, in plain constraints: at 16 KB of text up to 16 us.
+const SEARCH_COST: usize = 64;
+/// What an automaton that goes through the whole text costs: at 16 KB 93 us.
+const AUTOMATON_COST: usize = 256;
 
 /// Why a text is not a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,9 +62,8 @@ impl Pattern {
         if found > PATTERN_CHARS_MAX {
             return Err(PatternError::TooLong { found });
         }
-        let automaton =
-            if source.contains(['_', '\\']) { Some(Box::new(Automaton::new(source)?)) } else { None };
-        Ok(Self { source: source.into(), automaton })
+        let compiled = source.contains(['_', '\\']).then(|| Compiled::new(source)).transpose()?;
+        Ok(Self { source: source.into(), compiled: compiled.map(Box::new) })
     }
 
     /// The pattern as it was written.
@@ -59,10 +77,47 @@ impl Pattern {
     /// Cost: linear in the text.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
-        match &self.automaton {
-            Some(automaton) => automaton.matches(text),
-            None => matches_pieces(&self.source, text),
+        match self.compiled.as_deref() {
+            None => matches_pieces(self.source.split('%'), text),
+            Some(Compiled::Pieces(pieces)) => matches_pieces(pieces.iter().map(|piece| &**piece), text),
+            Some(Compiled::Steps { automaton, pieces }) => {
+                has_in_order(pieces.iter().map(|piece| &**piece), text).is_some() && automaton.matches(text)
+            }
         }
+    }
+
+    /// What a test may cost at worst, in tests of plain constraints, for the longest texts.
+    pub(super) fn cost(&self) -> usize {
+        match self.compiled.as_deref() {
+            Some(Compiled::Steps { automaton, .. }) if automaton.goes_through() => AUTOMATON_COST,
+            Some(Compiled::Steps { .. }) => 1,
+            Some(Compiled::Pieces(pieces)) => search_cost(pieces.iter().map(|piece| &**piece)),
+            None => search_cost(self.source.split('%')),
+        }
+    }
+}
+
+impl Compiled {
+    fn new(source: &str) -> Result<Self, PatternError> {
+        let (mut pieces, mut piece, mut has_any) = (Vec::new(), String::new(), false);
+        let mut characters = source.chars();
+        while let Some(character) = characters.next() {
+            match character {
+                '%' => pieces.push(std::mem::take(&mut piece).into()),
+                '_' => {
+                    has_any = true;
+                    pieces.push(std::mem::take(&mut piece).into());
+                }
+                '\\' => piece.push(characters.next().ok_or(PatternError::DanglingEscape)?),
+                letter => piece.push(letter),
+            }
+        }
+        pieces.push(piece.into());
+        Ok(if has_any {
+            Self::Steps { automaton: Automaton::new(source)?, pieces: pieces.into() }
+        } else {
+            Self::Pieces(pieces.into())
+        })
     }
 }
 
@@ -74,23 +129,31 @@ impl PartialEq for Pattern {
 
 impl Eq for Pattern {}
 
-/// A pattern without `_` and escapes. Each inner piece takes its leftmost place: what fits with a later
+/// A pattern without `_`, by its pieces between `%`. Each inner piece takes its leftmost place: what fits with a later
 /// place fits with this one too.
-fn matches_pieces(pattern: &str, text: &str) -> bool {
-    let Some((first, others)) = pattern.split_once('%') else {
-        return pattern == text;
+fn matches_pieces<'a>(mut pieces: impl DoubleEndedIterator<Item = &'a str>, text: &str) -> bool {
+    let first = pieces.next().unwrap_or("");
+    let Some(last) = pieces.next_back() else {
+        return first == text;
     };
-    let Some(mut rest) = text.strip_prefix(first) else {
+    let Some(rest) = text.strip_prefix(first) else {
         return false;
     };
-    let (inner, last) = others.rsplit_once('%').unwrap_or(("", others));
-    for piece in inner.split('%') {
-        match rest.find(piece) {
-            Some(place) => rest = &rest[place + piece.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
+    has_in_order(pieces, rest).is_some_and(|rest| rest.ends_with(last))
+}
+
+/// What is left of a text behind pieces that stand in it one after the other, each as far to the left as can be.
+fn has_in_order<'a, 'b>(mut pieces: impl Iterator<Item = &'a str>, text: &'b str) -> Option<&'b str> {
+    pieces.try_fold(text, |rest, piece| {
+        let place = memmem::find(rest.as_bytes(), piece.as_bytes())?;
+        Some(&rest[place + piece.len()..])
+    })
+}
+
+/// A piece between two `%` is looked for in all of the text; other pieces stand at its ends.
+fn search_cost<'a>(mut pieces: impl DoubleEndedIterator<Item = &'a str>) -> usize {
+    let _ = (pieces.next(), pieces.next_back());
+    if pieces.any(|piece| !piece.is_empty()) { SEARCH_COST } else { 1 }
 }
 
 /// The states of the automaton that a text can be in: bit n says that the first n characters of the pattern
@@ -156,9 +219,21 @@ impl Automaton {
             if states == States::default() {
                 return false;
             }
+            if has(&self.stay, self.steps_count) && has(&states, self.steps_count) {
+                return true;
+            }
         }
-        states[self.steps_count / 64] & (1 << (self.steps_count % 64)) != 0
+        has(&states, self.steps_count)
     }
+
+    /// Whether a `%` stands before the end, so that nothing but the end of a text decides.
+    fn goes_through(&self) -> bool {
+        (0..self.steps_count).any(|step| has(&self.stay, step))
+    }
+}
+
+fn has(states: &States, bit: usize) -> bool {
+    states[bit / 64] & (1 << (bit % 64)) != 0
 }
 
 fn set(states: &mut States, bit: usize) {
@@ -237,6 +312,20 @@ mod tests {
         let text = "a".repeat(1_000_000);
         check(&format!("{}b", "a%".repeat(100)), &[&format!("{text}b")], &[&text]);
         check(&format!("{}b", "_%a%".repeat(60)), &[&format!("{text}b")], &[&text]);
+    }
+
+    #[test]
+    fn what_is_looked_for_in_the_whole_text_costs_more() {
+        let cost = |source: &str| Pattern::new(source).unwrap().cost();
+        for plain in ["", "abc", "%", "%%", "abc%", "%abc", "a%c", "a_c", "a_%", "100\\%", "\\_%c"] {
+            assert_eq!(cost(plain), 1, "{plain}");
+        }
+        for searched in ["%a%", "a%b%", "%%a%", "a%b%c", "%\\_%"] {
+            assert_eq!(cost(searched), SEARCH_COST, "{searched}");
+        }
+        for automaton in ["%a_b", "%_", "a%_%"] {
+            assert_eq!(cost(automaton), AUTOMATON_COST, "{automaton}");
+        }
     }
 
     #[test]

@@ -82,13 +82,16 @@ impl Normal {
         self
     }
 
-    /// How much it is to hold, in constraints: each counts once in every conjunction that it stands in, a long one for as many as it has
-    /// [`CONSTRAINT_BYTES`], and a conjunction without any as one.
+    /// How much it is to hold and to test, in constraints: each counts once in every conjunction that it stands in, a long one for as many as it
+    /// has [`CONSTRAINT_BYTES`], a `LIKE` that goes through whole texts for as many as that may cost, and a
+    /// conjunction without any as one.
     ///
     /// Cost: linear in the constraints and the values that they list.
     #[must_use]
     pub fn constraints_count(&self) -> u64 {
-        let count = |literal: &Literal| literal.constraint.bytes().div_ceil(CONSTRAINT_BYTES).max(1) as u64;
+        let count = |Literal { constraint, .. }: &Literal| {
+            constraint.bytes().div_ceil(CONSTRAINT_BYTES).max(constraint.cost()) as u64
+        };
         let conjunction = |literals: &Vec<Literal>| literals.iter().map(count).sum::<u64>().max(1);
         self.conjunctions.iter().map(conjunction).sum()
     }

@@ -124,6 +124,17 @@ fn what_it_is_to_hold_is_counted_in_constraints() {
         assert_eq!(count(text), expected, "{text}");
     }
     assert_eq!(Condition::always().normal().constraints_count(), 1);
+    // What is looked for in whole texts costs more than what is compared with their ends.
+    for (text, expected) in [
+        ("a LIKE 'x%y'", 1),
+        ("a LIKE 'x_'", 1),
+        ("CASEI(a) LIKE CASEI('%x')", 1),
+        ("a LIKE '%x%'", 64),
+        ("(a = 1 OR b = 2) AND NOT c LIKE '%x%'", 130),
+        ("a LIKE '%x_'", 256),
+    ] {
+        assert_eq!(count(text), expected, "{text}");
+    }
     // A name of one byte, and 32 bytes for each value besides its text.
     let text = |bytes: usize| format!("a = '{}'", "x".repeat(bytes));
     assert_eq!([223, 224, 479, 480].map(|bytes| count(&text(bytes))), [1, 2, 2, 3]);

@@ -518,6 +518,7 @@ impl Engine for Cells {
             for (event, ends) in group.iter().zip(&scratch.ends) {
                 let attributes = &scratch.attributes[start.attributes..ends.attributes];
                 scratch.view.show(attributes, index.names.end());
+                scratch.view.make_room(index.constraints.written_end(), event.attributes.len());
                 let viewed = Viewed { event, attributes, view: &scratch.view };
                 let doubtful = &mut scratch.doubtful;
                 doubtful.clear();
