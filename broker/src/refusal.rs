@@ -1,4 +1,9 @@
 //! Why a request is not carried out, whichever way it came.
+//!
+//! What is told of a request may repeat parts of it. However these are chosen, a problem has no more than some kilobytes: a refusal must
+//! not cost more than what it refuses.
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 use wire::{Fault, PROBLEM_PREFIX, Problem};
@@ -56,6 +61,92 @@ pub(crate) enum Refusal {
     Internal(&'static str),
 }
 
+/// Bytes that all the faults take that a problem lists. The first is always among them; the detail counts the others.
+const FAULTS_BYTES_MAX: usize = 2_048;
+
+/// Bytes of a detail as JSON.
+const DETAIL_BYTES_MAX: usize = 640;
+
+/// Bytes of a pointer as JSON.
+const POINTER_BYTES_MAX: usize = 512;
+
+/// Bytes of a name or an address that are quoted.
+const QUOTED_BYTES_MAX: usize = 64;
+
+/// The beginning of a text, whole characters of at most so many bytes, and an ellipsis where that is not all of it.
+pub(crate) fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    if text.len() <= bytes_max {
+        return Cow::Borrowed(text);
+    }
+    let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    Cow::Owned(format!("{}…", &text[..end]))
+}
+
+/// What is quoted of something that a request says.
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
+    excerpt(text, QUOTED_BYTES_MAX)
+}
+
+/// Bytes of a character in a JSON text.
+const fn json_bytes(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        other => other.len_utf8(),
+    }
+}
+
+/// The same as [`excerpt`], by the bytes that the text has in JSON.
+fn excerpt_of_json(text: String, bytes_max: usize) -> String {
+    // Most texts are far from it.
+    if text.len() * 6 <= bytes_max {
+        return text;
+    }
+    let mut left = bytes_max;
+    let beyond = text.char_indices().find(|(_, character)| match left.checked_sub(json_bytes(*character)) {
+        Some(less) => {
+            left = less;
+            false
+        }
+        None => true,
+    });
+    match beyond {
+        Some((end, _)) => excerpt(&text, end).into_owned(),
+        None => text,
+    }
+}
+
+/// A fault as it is told. A pointer that is cut ends behind a whole step.
+fn told(fault: &Fault) -> Fault {
+    let mut pointer = excerpt_of_json(fault.pointer.clone(), POINTER_BYTES_MAX);
+    if pointer.len() != fault.pointer.len() {
+        pointer.truncate(pointer.rfind('/').unwrap_or(0));
+        pointer.push_str("/…");
+    }
+    Fault { pointer, detail: excerpt_of_json(fault.detail.clone(), DETAIL_BYTES_MAX) }
+}
+
+/// The first faults, as many as may be told.
+fn listed(faults: &[Fault]) -> Vec<Fault> {
+    let mut left = FAULTS_BYTES_MAX;
+    let mut listed = Vec::new();
+    for fault in faults.iter().map(told) {
+        let bytes = FAULT_BYTES
+            + [&fault.pointer, &fault.detail]
+                .into_iter()
+                .flat_map(|text| text.chars())
+                .map(json_bytes)
+                .sum::<usize>();
+        let Some(less) = left.checked_sub(bytes) else { break };
+        left = less;
+        listed.push(fault);
+    }
+    listed
+}
+
+/// Bytes of a fault besides its pointer and its detail.
+const FAULT_BYTES: usize = r#"{"pointer":"","detail":""},"#.len();
+
 impl Refusal {
     /// One fault of a document.
     pub(crate) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
@@ -110,7 +201,7 @@ impl Refusal {
             kind: format!("{PROBLEM_PREFIX}{code}"),
             title: title.to_owned(),
             status,
-            detail: self.detail(),
+            detail: self.detail().map(|detail| excerpt_of_json(detail, DETAIL_BYTES_MAX)),
             errors: Vec::new(),
             facts: Default::default(),
         };
@@ -130,7 +221,7 @@ impl Refusal {
             fact("done", Value::from(*done));
             fact("of", Value::from(*of));
         } else if let Self::Invalid(faults) = self {
-            problem.errors.clone_from(faults);
+            problem.errors = listed(faults);
         }
         problem
     }
@@ -176,8 +267,13 @@ impl Refusal {
             Self::Invalid(faults) => match faults.as_slice() {
                 [] => return None,
                 [one] if one.pointer.is_empty() => one.detail.clone(),
-                [one] => format!("{}: {}", one.pointer, one.detail),
-                [one, rest @ ..] => format!("{}: {} (and {} more)", one.pointer, one.detail, rest.len()),
+                [one, rest @ ..] => {
+                    let Fault { pointer, detail } = told(one);
+                    let more =
+                        if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+                    let room = DETAIL_BYTES_MAX.saturating_sub(pointer.len() + more.len() + 16);
+                    format!("{pointer}: {}{more}", excerpt(&detail, room))
+                }
             },
             Self::TooLarge { what, limit, setting } => {
                 format!("{what} may have at most {limit} bytes ({setting})")
@@ -201,12 +297,13 @@ impl Refusal {
             Self::WebSocketVersion => "Sec-WebSocket-Version must be 13".to_owned(),
             Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
             Self::Interrupted => "the connection ended within the body".to_owned(),
-            Self::MediaType { found } => format!("{found} is not understood here"),
+            Self::MediaType { found } => format!("{} is not understood here", quoted(found)),
             Self::BadRequest(detail)
             | Self::NotFound(detail)
             | Self::NotStored(detail)
             | Self::ForeignOrigin(detail) => detail.clone(),
             Self::ForeignHost(host) => {
+                let host = quoted(host);
                 format!(
                     "{host} is not an address, not localhost and not in server.hosts: it could be a name that a page of elsewhere \
                      has led here"
@@ -222,5 +319,78 @@ impl Refusal {
 impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
         Self::Invalid(vec![fault])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(refusal: &Refusal) -> usize {
+        serde_json::to_string(&refusal.problem()).unwrap().len()
+    }
+
+    /// What any problem may take.
+    const PROBLEM_BYTES_MAX: usize = 4_096;
+
+    #[test]
+    fn a_problem_is_small_whatever_it_repeats() {
+        for piece in ["x", "/", "\u{1}", "\"", "ü", "\u{10ffff}"] {
+            let long = piece.repeat(1 << 16);
+            let refusals = [
+                Refusal::Malformed { detail: long.clone(), line: 1, column: 1 },
+                Refusal::invalid(long.clone(), long.clone()),
+                Refusal::invalid("", long.clone()),
+                Refusal::Invalid(vec![Fault { pointer: long.clone(), detail: long.clone() }; 1_000]),
+                Refusal::Invalid(vec![Fault { pointer: "/a".to_owned(), detail: "b".to_owned() }; 1_000]),
+                Refusal::invalid("/a", "b").below(&long),
+                Refusal::NotStored(long.clone()),
+                Refusal::MediaType { found: long.clone() },
+                Refusal::BadRequest(long.clone()),
+                Refusal::NotFound(long.clone()),
+                Refusal::ForeignOrigin(long.clone()),
+                Refusal::Unauthenticated { detail: long.clone(), has_token: true },
+                Refusal::Forbidden { detail: long.clone(), scope: None },
+            ];
+            for refusal in refusals {
+                let told = bytes(&refusal);
+                assert!(told <= PROBLEM_BYTES_MAX, "{} with {piece:?}: {told} bytes", refusal.code());
+                let problem = refusal.problem();
+                assert!(problem.errors.is_empty() != matches!(refusal, Refusal::Invalid(_)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_pointer_is_cut_behind_a_step() {
+        let refusal = Refusal::invalid("/abcdefg".repeat(100), "must be there");
+        let [fault] = refusal.problem().errors.try_into().unwrap();
+        assert_eq!(fault.pointer, format!("{}/…", "/abcdefg".repeat(POINTER_BYTES_MAX / 8 - 1)));
+        assert_eq!(fault.detail, "must be there");
+    }
+
+    #[test]
+    fn what_is_short_is_told_as_it_is() {
+        let faults: Vec<_> = (0..20)
+            .map(|index| Fault { pointer: format!("/{index}"), detail: "must be there".to_owned() })
+            .collect();
+        let problem = Refusal::Invalid(faults.clone()).problem();
+        assert_eq!(problem.errors, faults);
+        assert_eq!(problem.detail.as_deref(), Some("/0: must be there (and 19 more)"));
+    }
+
+    #[test]
+    fn a_detail_that_is_cut_still_counts_the_others() {
+        let faults = vec![Fault { pointer: "/a".to_owned(), detail: "x".repeat(10_000) }; 3];
+        let detail = Refusal::Invalid(faults).problem().detail.unwrap();
+        assert!(detail.ends_with("… (and 2 more)") && detail.len() <= DETAIL_BYTES_MAX, "{detail}");
+    }
+
+    #[test]
+    fn an_excerpt_is_of_whole_characters() {
+        assert_eq!(excerpt("abc", 3), "abc");
+        assert_eq!(excerpt("abcd", 3), "abc…");
+        assert_eq!(excerpt("aüü", 4), "aü…");
+        assert_eq!(excerpt_of_json("\u{1}".repeat(300), 12), "\u{1}\u{1}…");
     }
 }

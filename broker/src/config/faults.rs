@@ -146,6 +146,7 @@ impl Config {
             ("outbox.frames", self.outbox.frames as u64),
             ("outbox.bytes", self.outbox.bytes as u64),
             ("outbox.answers", self.outbox.answers as u64),
+            ("outbox.answer_bytes", self.outbox.answer_bytes as u64),
             ("connection.head_timeout_ms", self.connection.head_timeout_ms),
             ("connection.body_timeout_ms", self.connection.body_timeout_ms),
             ("connection.write_timeout_ms", self.connection.write_timeout_ms),

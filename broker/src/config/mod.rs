@@ -170,6 +170,7 @@ pub struct Limits {
     pub events_per_second: u32,
     pub moves_per_second: u32,
     pub rejected_listed: usize,
+    pub rejected_bytes: usize,
     pub problems_in_a_row: u32,
 }
 
@@ -259,6 +260,7 @@ pub struct Outbox {
     pub frames: usize,
     pub bytes: usize,
     pub answers: usize,
+    pub answer_bytes: usize,
     pub overflow: OverflowName,
 }
 

@@ -10,7 +10,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::burst::Burst;
 use super::{App, encode};
 use crate::metrics::Metrics;
-use crate::outbox::Outbox;
+use crate::outbox::{Coming, Outbox};
 use crate::receipt::Receipt;
 use crate::refusal::Refusal;
 
@@ -21,6 +21,8 @@ pub(crate) struct Answers {
     metrics: Arc<Metrics>,
     /// Bounded by [`room`](Self::room), without which nobody reads another request.
     waiting: VecDeque<Waiting>,
+    /// What these, and requests for events that are not published, will take at least.
+    waiting_bytes: usize,
     /// Events that were taken and are not published.
     pub(crate) burst: Burst,
     /// The requests for these.
@@ -50,6 +52,24 @@ enum Waiting {
     },
 }
 
+impl Waiting {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Ready(text) => OK_BYTES + text.len(),
+            Self::Later { reference, .. } => later_bytes(reference.as_deref()),
+        }
+    }
+}
+
+/// What an answer with this reference takes that is only `ok`. One that tells a problem takes some kilobytes, but those of a burst
+/// are not many.
+fn later_bytes(reference: Option<&str>) -> usize {
+    OK_BYTES + reference.map_or(0, str::len)
+}
+
+/// Bytes of an answer besides its reference, and of what waits for it.
+const OK_BYTES: usize = 96;
+
 impl Answers {
     pub(crate) fn new(app: &Arc<App>, outbox: &Arc<Outbox>) -> Self {
         Self {
@@ -57,6 +77,7 @@ impl Answers {
             requests: app.requests.clone(),
             metrics: Arc::clone(&app.metrics),
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
             burst: Burst::default(),
             taken: Vec::new(),
         }
@@ -64,7 +85,8 @@ impl Answers {
 
     /// Notes whose event is the last of the burst.
     pub(crate) fn take(&mut self, receipt: Option<Arc<Receipt>>, reference: Option<&str>) {
-        let (reference, _request) = (reference.map(Into::into), self.requests.token());
+        let (reference, _request) = (reference.map(Box::from), self.requests.token());
+        self.waiting_bytes += later_bytes(reference.as_deref());
         self.taken.push(Taken { receipt, reference, _request });
     }
 
@@ -72,6 +94,7 @@ impl Answers {
     pub(crate) fn published(&mut self) {
         let mut taken = std::mem::take(&mut self.taken);
         for Taken { receipt, reference, .. } in taken.drain(..) {
+            self.waiting_bytes -= later_bytes(reference.as_deref());
             match receipt {
                 Some(receipt) => self.push_later(receipt, reference.as_deref(), true),
                 None => self.push(encode::ok(reference.as_deref())),
@@ -87,6 +110,7 @@ impl Answers {
         self.published();
         self.metrics.problems.add(left as u64);
         for Taken { reference, .. } in refused {
+            self.waiting_bytes -= later_bytes(reference.as_deref());
             self.push(encode::problem(reference.as_deref(), refusal));
         }
     }
@@ -96,13 +120,16 @@ impl Answers {
         if self.waiting.is_empty() {
             self.outbox.put_answer(text);
         } else {
-            self.waiting.push_back(Waiting::Ready(text.into()));
+            let text = text.into();
+            self.waiting_bytes += OK_BYTES + text.len();
+            self.waiting.push_back(Waiting::Ready(text));
         }
     }
 
     /// Gives the answer to a request when that is settled: a problem, or `ok` where it is wanted.
     pub(crate) fn push_later(&mut self, receipt: Arc<Receipt>, reference: Option<&str>, is_wanted: bool) {
-        let (reference, _request) = (reference.map(Into::into), self.requests.token());
+        let (reference, _request) = (reference.map(Box::from), self.requests.token());
+        self.waiting_bytes += later_bytes(reference.as_deref());
         self.waiting.push_back(Waiting::Later { receipt, reference, is_wanted, _request });
     }
 
@@ -119,7 +146,9 @@ impl Answers {
             Some(Waiting::Ready(_)) => Ok(()),
             Some(Waiting::Later { receipt, .. }) => receipt.settled().await,
         };
-        match (self.waiting.pop_front(), outcome) {
+        let first = self.waiting.pop_front();
+        self.waiting_bytes -= first.as_ref().map_or(0, Waiting::bytes);
+        match (first, outcome) {
             (None, _) => {}
             (Some(Waiting::Ready(text)), _) => self.outbox.put_answer(text),
             (Some(Waiting::Later { reference, is_wanted, .. }), Ok(())) => {
@@ -142,7 +171,12 @@ impl Answers {
     /// Whether the burst should be published before anything else is read: it is as large as it should be, or there is no room for another
     /// answer behind its own.
     pub(crate) fn are_due(&self) -> bool {
-        self.burst.is_due() || !self.outbox.has_room_for_answer(self.waiting.len() + self.taken.len())
+        self.burst.is_due() || !self.outbox.has_room_for_answer(self.coming())
+    }
+
+    /// What is not in the outbox yet.
+    fn coming(&self) -> Coming {
+        Coming { count: self.waiting.len() + self.taken.len(), bytes: self.waiting_bytes }
     }
 
     /// Gives the memory of bursts back, of which there is none now.
@@ -157,17 +191,18 @@ impl Answers {
         }
     }
 
-    /// Waits until there is room for another answer: at most `outbox.answers` wait, here and in the outbox.
+    /// Waits until there is room for another answer: at most `outbox.answers` wait, here and in the outbox, with as many bytes as
+    /// `outbox.answer_bytes` and one of them.
     pub(crate) async fn room(&mut self) {
         let outbox = Arc::clone(&self.outbox);
         while !self.is_empty() {
             tokio::select! {
                 biased;
-                () = outbox.room_for_answer(self.waiting.len()) => return,
+                () = outbox.room_for_answer(self.coming()) => return,
                 () = self.next() => {}
             }
         }
-        outbox.room_for_answer(0).await;
+        outbox.room_for_answer(Coming::default()).await;
     }
 }
 
@@ -184,6 +219,7 @@ mod tests {
             requests: TaskTracker::new(),
             metrics: Arc::new(Metrics::new(1)),
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
             burst: Burst::default(),
             taken: Vec::new(),
         }
@@ -237,6 +273,35 @@ mod tests {
         answers.push_later(receipt, None, false);
         ticket.settle(Err(Refusal::Storage));
         assert_eq!(answers.given(), [r#"{"op":"problem","problem":"#]);
+    }
+
+    #[tokio::test]
+    async fn so_many_bytes_wait_here_and_in_the_outbox_together() {
+        let mut answers = answers(1_000);
+        let (mut bytes, mut count) = (0, 0);
+        let long = "x".repeat(4_000);
+        let receipt = Receipt::new();
+        let ticket = receipt.ticket();
+        while answers.room().now_or_never().is_some() {
+            // Every other one behind one that is not given yet.
+            if count == 50 {
+                answers.push_later(Arc::clone(&receipt), None, true);
+            }
+            answers.push(long.as_str());
+            (bytes, count) = (bytes + long.len(), count + 1);
+        }
+        let bound = Config::default().outbox.answer_bytes;
+        assert!(
+            (bound - 2 * 4_200..bound + 4_200).contains(&(bytes + count * 96)),
+            "{bytes} bytes of {bound}"
+        );
+        ticket.settle(Ok(()));
+        while answers.next().now_or_never().is_some() {}
+        assert_eq!(answers.waiting_bytes, 0);
+        assert!(answers.room().now_or_never().is_none());
+        let mut batch = Vec::new();
+        answers.outbox.next_batch(&mut batch, usize::MAX).await;
+        assert!(answers.room().now_or_never().is_some());
     }
 
     #[tokio::test]

@@ -12,9 +12,14 @@ use super::App;
 use super::body::{self, Format, Parts};
 use super::error;
 use super::slice::Slice;
+use crate::config::Limits;
 use crate::ingest::framing::{Elements, Framed, Records};
 use crate::receipt::Receipt;
 use crate::refusal::Refusal;
+
+/// Rejections take no more in an answer than so many times what the batch had come to, and this much besides.
+const REJECTED_TIMES: usize = 4;
+const REJECTED_BYTES_LEAST: usize = 16 * 1_024;
 
 /// What is done with each element.
 pub(crate) trait Work {
@@ -44,6 +49,10 @@ pub(crate) struct Tally {
     pub(crate) done: u64,
     pub(crate) rejected: Vec<Rejected>,
     pub(crate) rejected_unlisted: u64,
+    /// What is listed takes in the answer.
+    rejected_bytes: usize,
+    /// What the elements that have come took.
+    sent_bytes: usize,
     index: u64,
     /// Of what was done not all is known to be safe, nor which is.
     is_torn: bool,
@@ -55,8 +64,10 @@ impl Tally {
         &mut self,
         app: &App,
         work: &mut W,
+        element_bytes: usize,
         outcome: Result<(), Refusal>,
     ) -> Result<(), Refusal> {
+        self.sent_bytes += element_bytes;
         if outcome.is_err() {
             // So that what was taken on is always the last that came.
             self.finish(work).await?;
@@ -71,11 +82,24 @@ impl Tally {
                 | Refusal::TokenExpired
                 | Refusal::Internal(_)),
             ) => return Err(refusal),
-            Err(_) if self.rejected.len() >= app.config.limits.rejected_listed => self.rejected_unlisted += 1,
-            Err(refusal) => self.rejected.push(Rejected { index: self.index, problem: refusal.problem() }),
+            Err(refusal) => self.reject(&app.config.limits, &refusal),
         }
         self.index += 1;
         if work.is_due() { self.finish(work).await } else { Ok(()) }
+    }
+
+    /// Lists a rejection where there is room for it, and counts it otherwise. The first that is not listed is the end of the list.
+    fn reject(&mut self, limits: &Limits, refusal: &Refusal) {
+        if self.rejected_unlisted == 0 && self.rejected.len() < limits.rejected_listed {
+            let rejected = Rejected { index: self.index, problem: refusal.problem() };
+            let bytes = serde_json::to_string(&rejected).map_or(0, |text| text.len() + 1);
+            let room = self.sent_bytes.saturating_mul(REJECTED_TIMES) + REJECTED_BYTES_LEAST;
+            if self.rejected_bytes + bytes <= room.min(limits.rejected_bytes) {
+                self.rejected_bytes += bytes;
+                return self.rejected.push(rejected);
+            }
+        }
+        self.rejected_unlisted += 1;
     }
 
     /// Has carried out what was taken on. Where that fails, it does not count.
@@ -145,14 +169,14 @@ pub(crate) async fn records<W: Work>(
                 tokio::task::yield_now().await;
             }
             let outcome = record(framed, records.element(), work).await;
-            tally.count(app, work, outcome).await?;
+            tally.count(app, work, records.element().len(), outcome).await?;
         }
         // The next part may be long in coming.
         tally.finish(work).await?;
     }
     if let Some(framed) = records.finish() {
         let outcome = record(framed, records.element(), work).await;
-        tally.count(app, work, outcome).await?;
+        tally.count(app, work, records.element().len(), outcome).await?;
     }
     tally.finish(work).await
 }
@@ -207,7 +231,7 @@ async fn read_elements<W: Work>(
                 let (line, column) = elements.place(line, column);
                 return Err(Refusal::Malformed { detail, line, column });
             }
-            tally.count(app, work, outcome).await?;
+            tally.count(app, work, elements.element().len(), outcome).await?;
         }
         tally.finish(work).await?;
         part = match &mut parts {
@@ -223,6 +247,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::config::Config;
 
     /// What the answer says besides the problem.
     async fn facts(tally: Tally, refusal: &Refusal) -> Value {
@@ -256,6 +281,26 @@ mod tests {
         let mut tally = Tally { done: 7, index: 9, ..Tally::default() };
         assert_eq!(tally.finish(&mut Refusing(3)).await, Err(Refusal::Overloaded));
         assert_eq!((tally.done, tally.index), (4, 6));
+    }
+
+    #[test]
+    fn what_is_listed_of_rejections_is_bounded_by_what_was_sent_and_by_a_setting() {
+        let limits = Limits { rejected_listed: 100_000, ..Config::default().limits };
+        let refusal = Refusal::invalid("/geometry", "must be a GeoJSON Point");
+        for element_bytes in [2, 60, 60_000] {
+            let mut tally = Tally::default();
+            for index in 0..10_000 {
+                (tally.index, tally.sent_bytes) = (index, tally.sent_bytes + element_bytes);
+                tally.reject(&limits, &refusal);
+            }
+            let (listed, bytes) =
+                (tally.rejected.len(), serde_json::to_string(&tally.rejected).unwrap().len());
+            assert_eq!(listed as u64 + tally.rejected_unlisted, 10_000);
+            let bound = limits.rejected_bytes.min(tally.sent_bytes * REJECTED_TIMES + REJECTED_BYTES_LEAST);
+            assert!(bytes <= bound + 2, "{element_bytes}: {bytes} bytes of {listed}");
+            // Of batches as they are all that is allowed for is listed.
+            assert!(listed >= if element_bytes > 50 { 1_000 } else { 40 }, "{element_bytes}: {listed}");
+        }
     }
 
     #[tokio::test]

@@ -56,7 +56,7 @@ use crate::ingest::subscription::SubscriptionReader;
 use crate::metrics::Metrics;
 use crate::outbox::{Bounds, Outbox};
 use crate::quota::Quota;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, quoted};
 use crate::server::{Ending, Recovery};
 use crate::sessions::{KeptTotal, Shared};
 use crate::shard::Shards;
@@ -173,7 +173,7 @@ pub(crate) fn meanwhile(recovery: Arc<Recovery>) -> Router {
 }
 
 async fn not_found(request: Request) -> Refusal {
-    Refusal::NotFound(format!("there is no {}", request.uri().path()))
+    Refusal::NotFound(format!("there is no {}", quoted(request.uri().path())))
 }
 
 async fn method_not_allowed() -> Refusal {

@@ -7,7 +7,7 @@ use matcher::event::{Attribute, Scalar, Symbol, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use wire::Fault;
 
-use super::json;
+use super::json::{self, FAULTS_MAX};
 
 /// How much an event may hold.
 #[derive(Clone, Copy, Debug)]
@@ -183,19 +183,24 @@ impl<'w> Walk<'w> {
         true
     }
 
-    fn enter_member(&mut self, name: &str) {
+    /// Goes to a member, or says that nothing is there to be looked at: its name is too long.
+    fn enter_member(&mut self, name: &str) -> bool {
         json::push_name(&mut self.pointer, name);
-        if self.flattens {
-            // The members of `properties` itself, one of which may have an empty name, stand alone.
-            if self.depth > 1 {
-                self.name.push('.');
-            }
-            self.name.push_str(name);
-            if self.name.len() > self.bounds.name_bytes {
-                let limit = self.bounds.name_bytes;
-                self.fault(format!("a name may have at most {limit} bytes (limits.name_bytes)"));
-            }
+        if !self.flattens {
+            return true;
         }
+        // The members of `properties` itself, one of which may have an empty name, stand alone.
+        let dot_bytes = usize::from(self.depth > 1);
+        if self.name.len() + dot_bytes + name.len() > self.bounds.name_bytes {
+            let limit = self.bounds.name_bytes;
+            self.fault(format!("a name may have at most {limit} bytes (limits.name_bytes)"));
+            return false;
+        }
+        if dot_bytes > 0 {
+            self.name.push('.');
+        }
+        self.name.push_str(name);
+        true
     }
 }
 
@@ -271,11 +276,15 @@ impl<'de> Visitor<'de> for Step<'_, '_> {
         let mut is_empty = true;
         while let Some(name) = map.next_key::<Name<'de>>()? {
             is_empty = false;
-            walk.enter_member(&name.0);
+            let is_named = walk.enter_member(&name.0);
             if walk.faults.len() > FAULTS_MAX {
                 return Err(A::Error::custom("too many faults"));
             }
-            map.next_value_seed(Step { walk: &mut *walk })?;
+            if is_named {
+                map.next_value_seed(Step { walk: &mut *walk })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
             walk.pointer.truncate(pointer_end);
             walk.name.truncate(name_end);
         }
@@ -322,9 +331,6 @@ impl<'de> Visitor<'de> for Step<'_, '_> {
         Ok(())
     }
 }
-
-/// The most faults of one event that are told; what is so wrong is not read to its end.
-const FAULTS_MAX: usize = 32;
 
 /// A member's name, borrowed where it has no escapes.
 #[derive(serde::Deserialize)]
@@ -399,6 +405,14 @@ mod tests {
         check_fault(r#"{"a":[1,2,3,4,5,6,7,8,9,10]}"#, "/properties/a/8", "limits.attributes_per_event");
         check_fault(r#"{"abcdefghijklmnopq":1}"#, "/properties/abcdefghijklmnopq", "limits.name_bytes");
         check_fault(r#"{"a":["123456789"]}"#, "/properties/a/0", "limits.text_bytes");
+    }
+
+    #[test]
+    fn nothing_below_a_name_that_is_too_long_is_looked_at() {
+        let long = "n".repeat(100_000);
+        let pointer = format!("/properties/{}…", "n".repeat(64));
+        let text = format!(r#"{{"{long}":{{"a":"123456789","b":{{"{long}":1}}}}}}"#);
+        check_fault(&text, &pointer, "limits.name_bytes");
     }
 
     #[test]

@@ -264,9 +264,7 @@ impl FeatureReader {
             Some(properties) => attributes::flatten(properties, &self.bounds, &mut faults),
             None => Vec::new(),
         };
-        for (name, value) in members.rest() {
-            attributes::check(value, &json::pointer("", name), &self.bounds, &mut faults);
-        }
+        self.check_rest("", members, &mut faults);
         let (Some(position), true) = (position, faults.is_empty()) else {
             return Err(Refusal::Invalid(faults));
         };
@@ -320,12 +318,20 @@ impl FeatureReader {
         let Some(coordinates) = geometry.take("coordinates") else {
             return fault("/geometry/coordinates", "must be there");
         };
-        for (name, value) in geometry.rest() {
-            attributes::check(value, &json::pointer("/geometry", name), &self.bounds, faults);
-        }
+        self.check_rest("/geometry", &geometry, faults);
         position::coordinates(self.world, coordinates, "/geometry/coordinates")
             .map_err(|fault| faults.push(fault))
             .ok()
+    }
+
+    /// Checks the members that are only passed on.
+    fn check_rest(&self, parent: &str, members: &Members<'_>, faults: &mut Vec<Fault>) {
+        for (name, value) in members.rest() {
+            if faults.len() > json::FAULTS_MAX {
+                return;
+            }
+            attributes::check(value, &json::pointer(parent, name), &self.bounds, faults);
+        }
     }
 
     fn reach(&self, members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Option<Radius> {

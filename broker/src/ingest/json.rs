@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wire::Fault;
 
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, excerpt};
 
 /// The members of an object, in order, each name once.
 pub(crate) struct Members<'a> {
@@ -44,7 +44,7 @@ impl<'a> Members<'a> {
     /// Sees that each name comes once.
     pub(crate) fn check_once(&self) -> Result<(), Refusal> {
         match repeated(&self.members) {
-            Some(name) => Err(Refusal::invalid(pointer("", &name), "this member is given twice")),
+            Some(name) => Err(Refusal::invalid(pointer("", name), "this member is given twice")),
             None => Ok(()),
         }
     }
@@ -78,9 +78,10 @@ impl<'a> Members<'a> {
         object(self.rest())
     }
 
-    /// A fault for each member that has not been taken.
+    /// A fault for each member that has not been taken, as far as faults are told.
     pub(crate) fn refuse_rest(&self, parent: &str, faults: &mut Vec<Fault>) {
-        faults.extend(self.rest().map(|(name, _)| Fault {
+        let room = (FAULTS_MAX + 1).saturating_sub(faults.len());
+        faults.extend(self.rest().take(room).map(|(name, _)| Fault {
             pointer: pointer(parent, name),
             detail: "there is no such member".to_owned(),
         }));
@@ -124,6 +125,9 @@ pub(crate) fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> S
     text
 }
 
+/// The most faults of a document that are looked for; the rest of a document that is so wrong is not examined.
+pub(crate) const FAULTS_MAX: usize = 32;
+
 /// The most members of an object whose members are looked at by name. It bounds the search for repeated names.
 const MEMBERS_MAX: usize = 1_000;
 
@@ -132,15 +136,14 @@ const MEMBERS_MAX: usize = 1_000;
 #[serde(transparent)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-fn repeated(members: &[(Cow<'_, str>, &str)]) -> Option<String> {
+fn repeated<'m>(members: &'m [(Cow<'_, str>, &str)]) -> Option<&'m str> {
     if members.len() > 32 {
         let mut seen = std::collections::HashSet::new();
-        return members.iter().find(|(name, _)| !seen.insert(name)).map(|(name, _)| name.to_string());
+        return members.iter().map(|(name, _)| name.as_ref()).find(|name| !seen.insert(*name));
     }
-    let twice = |(index, (name, _)): (usize, &(Cow<'_, str>, &str))| {
-        members[..index].iter().any(|(other, _)| other == name).then(|| name.to_string())
-    };
-    members.iter().enumerate().find_map(twice)
+    let is_there = |index: usize, name: &str| members[..index].iter().any(|(other, _)| other == name);
+    let mut names = members.iter().map(|(name, _)| name.as_ref()).enumerate();
+    names.find(|(index, name)| is_there(*index, name)).map(|(_, name)| name)
 }
 
 /// What a JSON text is, unless it is an object.
@@ -177,16 +180,19 @@ pub(crate) fn reason(error: &serde_json::Error) -> String {
 
 /// The pointer of a member (RFC 6901).
 pub(crate) fn pointer(parent: &str, name: &str) -> String {
-    let mut pointer = String::with_capacity(parent.len() + name.len() + 1);
+    let mut pointer = String::with_capacity(parent.len() + name.len().min(STEP_BYTES_MAX) + 1);
     pointer.push_str(parent);
     push_name(&mut pointer, name);
     pointer
 }
 
-/// Appends a step to a pointer.
+/// Bytes of a name that a pointer shows. A fault holds its pointer, so that the name's length must not be the sender's choice.
+const STEP_BYTES_MAX: usize = 64;
+
+/// Appends a step to a pointer. Of a long name it is the beginning and an ellipsis.
 pub(crate) fn push_name(pointer: &mut String, name: &str) {
     pointer.push('/');
-    for character in name.chars() {
+    for character in excerpt(name, STEP_BYTES_MAX).chars() {
         match character {
             '~' => pointer.push_str("~0"),
             '/' => pointer.push_str("~1"),
@@ -261,5 +267,16 @@ mod tests {
     #[test]
     fn pointers_are_escaped() {
         assert_eq!(pointer("/a", "b/c~d"), "/a/b~1c~0d");
+    }
+
+    #[test]
+    fn pointers_show_the_beginning_of_a_long_name() {
+        let whole = "n".repeat(STEP_BYTES_MAX);
+        assert_eq!(pointer("/a", &whole), format!("/a/{whole}"));
+        assert_eq!(pointer("/a", &format!("{whole}n")), format!("/a/{whole}…"));
+        // Never within a character, and never within an escape.
+        let umlauts = "ü".repeat(STEP_BYTES_MAX);
+        assert_eq!(pointer("", &format!("n{umlauts}")), format!("/n{}…", &umlauts[..62]));
+        assert_eq!(pointer("", &"/".repeat(100)), format!("/{}…", "~1".repeat(STEP_BYTES_MAX)));
     }
 }

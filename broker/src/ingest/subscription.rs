@@ -18,7 +18,7 @@ use crate::admission::Weighed;
 use crate::auth::{Behalf, Confinement};
 use crate::config::{Limits, OverflowName};
 use crate::cql2_json;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, quoted as quoted_part};
 
 /// A checked subscription.
 #[derive(Debug)]
@@ -88,6 +88,7 @@ impl SubscriptionReader {
         if let Some(text) = members.take("id") {
             let found: String = json::read(text, "/id", "a text")?;
             if found != id {
+                let (found, id) = (quoted_part(&found), quoted_part(id));
                 return Err(Refusal::invalid("/id", format!("is {found:?} here and {id:?} in the address")));
             }
         }

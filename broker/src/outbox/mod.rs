@@ -49,7 +49,16 @@ pub(crate) struct Bounds {
     frames: usize,
     bytes: usize,
     answers: usize,
+    answer_bytes: usize,
     overflow: OverflowName,
+}
+
+/// Answers that are on their way here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Coming {
+    pub(crate) count: usize,
+    /// What their texts take, as far as it is known.
+    pub(crate) bytes: usize,
 }
 
 /// Something to write.
@@ -169,8 +178,14 @@ const ENTRY_BYTES: usize = 96;
 
 impl Bounds {
     pub(crate) fn new(settings: &config::Outbox) -> Self {
-        let config::Outbox { frames, bytes, answers, overflow } = *settings;
-        Self { frames, bytes, answers, overflow }
+        let config::Outbox { frames, bytes, answers, answer_bytes, overflow } = *settings;
+        Self { frames, bytes, answers, answer_bytes, overflow }
+    }
+
+    /// Whether another answer may wait.
+    fn hold_answer(&self, state: &State, coming: Coming) -> bool {
+        state.answers_count + coming.count < self.answers
+            && state.answer_bytes + coming.bytes < self.answer_bytes
     }
 
     /// Whether another delivery may wait; one may always.
@@ -181,7 +196,7 @@ impl Bounds {
 
     #[cfg(test)]
     pub(crate) fn of(frames: usize, bytes: usize) -> Self {
-        Self { frames, bytes, answers: 1_024, overflow: OverflowName::DropOldest }
+        Self { frames, bytes, answers: 1_024, answer_bytes: 1 << 20, overflow: OverflowName::DropOldest }
     }
 }
 
@@ -432,18 +447,18 @@ impl Outbox {
         }
     }
 
-    /// Waits until there is room for another answer behind so many that are not here yet: who does not read answers is
+    /// Waits until there is room for another answer behind those that are not here yet: who does not read answers is
     /// not read from.
-    pub(crate) async fn room_for_answer(&self, coming: usize) {
+    pub(crate) async fn room_for_answer(&self, coming: Coming) {
         while !self.has_room_for_answer(coming) {
             self.answered.notified().await;
         }
     }
 
     /// Whether there is.
-    pub(crate) fn has_room_for_answer(&self, coming: usize) -> bool {
+    pub(crate) fn has_room_for_answer(&self, coming: Coming) -> bool {
         let state = self.state();
-        state.answers_count + coming < self.bounds.answers || state.close.is_some()
+        self.bounds.hold_answer(&state, coming) || state.close.is_some()
     }
 
     /// Who may write from now on as well as the task that waits.

@@ -15,6 +15,8 @@ pub(super) struct State {
     overflow: OverflowName,
     pub(super) deliveries_count: usize,
     pub(super) answers_count: usize,
+    /// What answers take.
+    pub(super) answer_bytes: usize,
     /// Deliveries that come before their turn.
     pub(super) ahead_count: usize,
     pub(super) bytes: usize,
@@ -56,6 +58,7 @@ impl State {
             overflow,
             deliveries_count: 0,
             answers_count: 0,
+            answer_bytes: 0,
             ahead_count: 0,
             bytes: 0,
             latest: HashMap::default(),
@@ -126,6 +129,7 @@ impl State {
         let subject = match &entry {
             Entry::Answer(_) => {
                 self.answers_count += 1;
+                self.answer_bytes += entry.bytes();
                 None
             }
             Entry::Delivery(delivery) => {
@@ -316,7 +320,10 @@ impl State {
             }
             bytes_taken += bytes;
             match entry {
-                Entry::Answer(_) => self.answers_count -= 1,
+                Entry::Answer(_) => {
+                    self.answers_count -= 1;
+                    self.answer_bytes -= bytes;
+                }
                 Entry::Delivery(delivery) => {
                     let offset = delivery.offset;
                     if let Some(written) = &mut written {

@@ -3,7 +3,8 @@
 use super::*;
 use crate::ingest::feature::ObjectHash;
 
-const DROP: Bounds = Bounds { frames: 3, bytes: 10_000, answers: 2, overflow: OverflowName::DropOldest };
+const DROP: Bounds =
+    Bounds { frames: 3, bytes: 10_000, answers: 2, answer_bytes: 10_000, overflow: OverflowName::DropOldest };
 
 fn delivery(offset: u64) -> Delivery {
     delivery_of(offset, "any")
@@ -136,16 +137,34 @@ async fn what_waits_is_written_before_the_end() {
 }
 
 #[tokio::test]
+async fn who_does_not_read_large_answers_waits() {
+    let outbox = Outbox::new(1, Bounds { answers: 1_000, ..DROP });
+    let mut count = 0;
+    while outbox.has_room_for_answer(Coming::default()) {
+        outbox.push_answer("x".repeat(1_000));
+        count += 1;
+    }
+    assert_eq!(count, 10);
+    let mut batch = Vec::new();
+    outbox.next_batch(&mut batch, 1).await;
+    assert!(outbox.has_room_for_answer(Coming::default()));
+    assert!(!outbox.has_room_for_answer(Coming { count: 1, bytes: 1_000 }), "it is on its way");
+}
+
+#[tokio::test]
 async fn who_does_not_read_answers_waits() {
     let outbox = Arc::new(Outbox::new(1, DROP));
     outbox.push_answer("{}");
-    outbox.room_for_answer(0).await;
+    outbox.room_for_answer(Coming::default()).await;
     // With one more on its way there is no room either.
-    assert!(futures_util::FutureExt::now_or_never(outbox.room_for_answer(1)).is_none());
+    assert!(
+        futures_util::FutureExt::now_or_never(outbox.room_for_answer(Coming { count: 1, bytes: 2 }))
+            .is_none()
+    );
     outbox.push_answer("{}");
     let asker = tokio::spawn({
         let outbox = Arc::clone(&outbox);
-        async move { outbox.room_for_answer(0).await }
+        async move { outbox.room_for_answer(Coming::default()).await }
     });
     tokio::task::yield_now().await;
     assert!(!asker.is_finished());

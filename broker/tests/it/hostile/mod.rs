@@ -2,6 +2,7 @@
 //! allow.
 
 mod compressed;
+mod echo;
 mod floods;
 mod heavy;
 mod idle;
