@@ -33,8 +33,10 @@ pub(crate) enum Refusal {
     Stopping,
     /// It takes up what is on disk: what of that it does now, and how far it is.
     Recovering { phase: &'static str, done: u64, of: u64 },
-    /// The body came too slowly.
+    /// The body paused for too long.
     TooSlow,
+    /// The body came at less than the least rate.
+    BelowRate,
     /// The body ended before it was complete.
     Interrupted,
     /// The body's kind is not understood.
@@ -243,7 +245,7 @@ impl Refusal {
             Self::Storage | Self::NotStored(_) => ("storage", "not on disk", 503),
             Self::Stopping => ("stopping", "the broker is stopping", 503),
             Self::Recovering { .. } => ("recovering", "the broker is starting", 503),
-            Self::TooSlow => ("too-slow", "the request came too slowly", 408),
+            Self::TooSlow | Self::BelowRate => ("too-slow", "the request came too slowly", 408),
             Self::Interrupted => ("interrupted", "the body is not complete", 400),
             Self::MediaType { .. } => ("unsupported-media-type", "unsupported media type", 415),
             Self::BadRequest(_) => ("bad-request", "bad request", 400),
@@ -296,6 +298,7 @@ impl Refusal {
             Self::MethodNotAllowed => "what is at this path cannot be asked so; Allow says how".to_owned(),
             Self::WebSocketVersion => "Sec-WebSocket-Version must be 13".to_owned(),
             Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
+            Self::BelowRate => "the body came too slowly (connection.body_bytes_per_second)".to_owned(),
             Self::Interrupted => "the connection ended within the body".to_owned(),
             Self::MediaType { found } => format!("{} is not understood here", quoted(found)),
             Self::BadRequest(detail)
@@ -349,6 +352,7 @@ mod tests {
                 Refusal::BadRequest(long.clone()),
                 Refusal::NotFound(long.clone()),
                 Refusal::ForeignOrigin(long.clone()),
+                Refusal::ForeignHost(long.clone()),
                 Refusal::Unauthenticated { detail: long.clone(), has_token: true },
                 Refusal::Forbidden { detail: long.clone(), scope: None },
             ];

@@ -20,6 +20,9 @@ const ROUND_M_MAX: u64 = 1_000_000;
 /// An engine numbers live objects with 32 bits, and for a moment has more than may be live.
 const LIVE_EVENTS_MAX: u64 = 1_000_000_000;
 
+/// The least that the HTTP library can do with.
+const HEAD_BYTES_MIN: usize = 8_192;
+
 impl Config {
     /// All values that cannot be used.
     #[must_use]
@@ -93,6 +96,12 @@ impl Config {
                     .to_owned(),
             );
         }
+        if self.connection.head_bytes < HEAD_BYTES_MIN {
+            faults.push(format!(
+                "connection.head_bytes {} is less than {HEAD_BYTES_MIN}, which many legal heads have",
+                self.connection.head_bytes
+            ));
+        }
         let config::Sessions { kept_bytes, kept_total_bytes, .. } = self.sessions;
         if kept_total_bytes < kept_bytes {
             faults.push(format!(
@@ -148,6 +157,7 @@ impl Config {
             ("outbox.answers", self.outbox.answers as u64),
             ("outbox.answer_bytes", self.outbox.answer_bytes as u64),
             ("connection.head_timeout_ms", self.connection.head_timeout_ms),
+            ("connection.idle_timeout_ms", self.connection.idle_timeout_ms),
             ("connection.body_timeout_ms", self.connection.body_timeout_ms),
             ("connection.write_timeout_ms", self.connection.write_timeout_ms),
             ("connection.ping_interval_ms", self.connection.ping_interval_ms),

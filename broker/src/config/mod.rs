@@ -166,6 +166,7 @@ pub struct Limits {
     pub live_events: u64,
     pub clients: u64,
     pub connections: usize,
+    pub unheard_per_address: usize,
     pub readers_per_client: usize,
     pub events_per_second: u32,
     pub moves_per_second: u32,
@@ -282,7 +283,10 @@ pub enum OverflowName {
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Connection {
     pub head_timeout_ms: u64,
+    pub idle_timeout_ms: u64,
+    pub head_bytes: usize,
     pub body_timeout_ms: u64,
+    pub body_bytes_per_second: u64,
     pub write_timeout_ms: u64,
     pub ping_interval_ms: u64,
     pub silence_timeout_ms: u64,

@@ -164,6 +164,7 @@ pub(crate) async fn records<W: Work>(
     while let Some(part) = parts.next().await? {
         let mut at = 0;
         while let Some(framed) = records.next(&part, &mut at) {
+            parts.begin_anew();
             if slice.spend(records.element().len()) {
                 tally.finish(work).await?;
                 tokio::task::yield_now().await;
@@ -215,6 +216,9 @@ async fn read_elements<W: Work>(
     while let Some(bytes) = part {
         let mut at = 0;
         while let Some(framed) = elements.next(&bytes, &mut at)? {
+            if let Some(parts) = &mut parts {
+                parts.begin_anew();
+            }
             if slice.spend(elements.element().len()) {
                 tally.finish(work).await?;
                 tokio::task::yield_now().await;

@@ -6,9 +6,11 @@ use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use futures_util::StreamExt as _;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
+use crate::config;
 use crate::refusal::Refusal;
 
 /// How a body is cut into elements.
@@ -107,7 +109,45 @@ pub(crate) struct Parts {
     left: u64,
     bound: Bound,
     pause: Duration,
+    pace: Pace,
     stopping: CancellationToken,
+}
+
+/// How fast that has to come of which nothing can be done before its end, and which is held until then.
+struct Pace {
+    since: Instant,
+    bytes: u64,
+    /// What it may take besides.
+    besides: Duration,
+    /// 0: any.
+    bytes_per_second: u64,
+}
+
+impl Pace {
+    fn new(settings: &config::Connection) -> Self {
+        Self {
+            since: Instant::now(),
+            bytes: 0,
+            besides: Duration::from_millis(settings.body_timeout_ms),
+            bytes_per_second: settings.body_bytes_per_second,
+        }
+    }
+
+    /// How long the next bytes may take at most.
+    fn left(&self) -> Duration {
+        self.left_after(self.since.elapsed())
+    }
+
+    fn left_after(&self, elapsed: Duration) -> Duration {
+        match self.bytes.checked_div(self.bytes_per_second) {
+            None => Duration::MAX,
+            Some(seconds) => (self.besides + Duration::from_secs(seconds)).saturating_sub(elapsed),
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        (self.since, self.bytes) = (Instant::now(), 0);
+    }
 }
 
 impl Parts {
@@ -118,9 +158,10 @@ impl Parts {
     }
 
     pub(crate) fn new(app: &App, headers: &HeaderMap, body: Body, bound: Bound) -> Result<Self, Refusal> {
-        let pause = Duration::from_millis(app.config.connection.body_timeout_ms);
+        let settings = &app.config.connection;
+        let (pause, pace) = (Duration::from_millis(settings.body_timeout_ms), Pace::new(settings));
         let (stream, stopping) = (body.into_data_stream(), app.stopping.clone());
-        let parts = Self { stream, left: bound.bytes, bound, pause, stopping };
+        let parts = Self { stream, left: bound.bytes, bound, pause, pace, stopping };
         let announced =
             headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if announced.is_some_and(|length| length > bound.bytes) {
@@ -131,22 +172,29 @@ impl Parts {
 
     /// The next part; `None` at the end. A stop does not wait for the rest: who sends it is told how far it came.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
-        let coming = tokio::time::timeout(self.pause, self.stream.next());
+        let coming = tokio::time::timeout(self.pause.min(self.pace.left()), self.stream.next());
         let Some(come) = self.stopping.run_until_cancelled(coming).await else {
             return Err(Refusal::Stopping);
         };
         match come {
+            Err(_) if self.pace.left().is_zero() => Err(Refusal::BelowRate),
             Err(_) => Err(Refusal::TooSlow),
             Ok(None) => Ok(None),
             Ok(Some(Err(_))) => Err(Refusal::Interrupted),
             Ok(Some(Ok(part))) => match self.left.checked_sub(part.len() as u64) {
                 Some(left) => {
                     self.left = left;
+                    self.pace.bytes += part.len() as u64;
                     Ok(Some(part))
                 }
                 None => Err(self.bound.passed()),
             },
         }
+    }
+
+    /// An element of a batch was complete: the next may take its own time.
+    pub(crate) fn begin_anew(&mut self) {
+        self.pace.begin_anew();
     }
 
     /// Reads on until more than `enough` bytes are there or the body ends; says whether it has ended. A body that
@@ -208,5 +256,53 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, Refusal> {
             let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
             Err(Refusal::Malformed { detail: "not UTF-8".to_owned(), line, column })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn what_is_held_until_its_end_has_a_least_rate() {
+        let settings = config::Connection {
+            body_timeout_ms: 30_000,
+            body_bytes_per_second: 1_024,
+            ..Config::default().connection
+        };
+        let mut pace = Pace::new(&settings);
+        let left = |pace: &Pace, after| pace.left_after(Duration::from_secs(after)).as_secs();
+        assert_eq!(left(&pace, 10), 20);
+        // A byte now and then prolongs nothing.
+        pace.bytes += 500;
+        assert_eq!((left(&pace, 29), left(&pace, 31)), (1, 0));
+        pace.bytes = 600 * 1_024;
+        assert_eq!((left(&pace, 29), left(&pace, 631)), (601, 0));
+        pace.begin_anew();
+        assert_eq!((pace.bytes, left(&pace, 10)), (0, 20));
+        let any = Pace::new(&config::Connection { body_bytes_per_second: 0, ..settings });
+        assert_eq!(any.left_after(Duration::from_secs(1_000_000)), Duration::MAX);
+    }
+
+    /// With nothing left of its time a document that still comes is given up, and a batch goes on by beginning anew.
+    #[tokio::test]
+    async fn a_document_that_trickles_is_given_up() {
+        let settings = Config::default().connection;
+        let parts = |since: Instant| {
+            let bytes = futures_util::stream::once(async { Ok::<_, std::convert::Infallible>("{}") });
+            let body = Body::from_stream(bytes.chain(futures_util::stream::pending()));
+            let bound = Bound { what: "a body", bytes: 600_000, setting: "limits.body_bytes" };
+            let pause = Duration::from_secs(1_000_000);
+            let pace = Pace { since, ..Pace::new(&settings) };
+            let stopping = CancellationToken::new();
+            Parts { stream: body.into_data_stream(), left: bound.bytes, bound, pause, pace, stopping }
+        };
+        let Some(long_ago) = Instant::now().checked_sub(Duration::from_secs(31)) else { return };
+        assert_eq!(parts(long_ago).gather(600_000).await.unwrap_err(), Refusal::BelowRate);
+        let mut batch = parts(long_ago);
+        batch.begin_anew();
+        assert_eq!(batch.next().await.unwrap().unwrap(), "{}");
+        assert!(batch.pace.left() > Duration::from_secs(20));
     }
 }

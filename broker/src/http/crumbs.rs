@@ -17,9 +17,12 @@ const DEBT_BYTES_MAX: usize = 32 * ENOUGH_BYTES;
 /// Before each read beyond it.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Reads the more seldom the less comes.
+/// Reads the more seldom the less comes, unless it is answered: who waits for the answer to a small request before the next one costs no
+/// more than with larger ones.
 #[derive(Debug, Default)]
 pub(super) struct Crumbs {
+    /// What was written since the last read, as far as it makes up for what that brings less.
+    answered_bytes: usize,
     /// By how much all reads together brought less than enough. What they brought beyond it earlier does not count.
     debt_bytes: usize,
     pause: Option<Pin<Box<Sleep>>>,
@@ -35,8 +38,15 @@ impl Crumbs {
         Poll::Ready(())
     }
 
+    /// So many bytes were written.
+    pub(super) fn went(&mut self, bytes: usize) {
+        self.answered_bytes = (self.answered_bytes + bytes).min(ENOUGH_BYTES);
+    }
+
     /// So many bytes were read.
     pub(super) fn came(&mut self, bytes: usize) {
+        // What was answered pays nothing back, either.
+        let bytes = bytes.max((bytes + std::mem::take(&mut self.answered_bytes)).min(ENOUGH_BYTES));
         self.debt_bytes = (self.debt_bytes + ENOUGH_BYTES).saturating_sub(bytes);
         if self.debt_bytes > DEBT_BYTES_MAX {
             self.debt_bytes = DEBT_BYTES_MAX;
@@ -73,5 +83,26 @@ mod tests {
         poll_fn(|ctx| crumbs.poll_pause(ctx)).await;
         crumbs.came(1);
         assert!(waits(&mut crumbs));
+    }
+
+    #[tokio::test]
+    async fn small_requests_that_wait_for_their_answers_are_no_crumbs() {
+        const PING: usize = br#"{"op":"ping"}"#.len() + 6;
+        const PONG: usize = br#"{"op":"pong"}"#.len() + 2;
+        let is_slowed = |answered: usize| {
+            let mut crumbs = Crumbs::default();
+            for _ in 0..10_000 {
+                crumbs.came(PING);
+                crumbs.went(answered);
+            }
+            crumbs.pause.is_some()
+        };
+        assert!(!is_slowed(PONG));
+        assert!(is_slowed(0) && is_slowed(2));
+        // What is delivered besides is no licence for later.
+        let mut crumbs = Crumbs::default();
+        (0..1_000).for_each(|_| crumbs.went(1_000));
+        (0..100).for_each(|_| crumbs.came(1));
+        assert!(crumbs.pause.is_some());
     }
 }

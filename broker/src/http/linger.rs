@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -89,17 +89,39 @@ impl Linger {
     }
 }
 
+/// How many bytes have come over a connection; a clone says the same.
+#[derive(Clone, Default)]
+pub(crate) struct Came(Arc<AtomicU64>);
+
+impl Came {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
 /// A connection whose rest is read when it is dropped, if that was asked for, and whose crumbs are read seldom.
 pub(crate) struct Connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> {
     /// Taken when it is dropped.
     inner: Option<S>,
     linger: Linger,
+    came: Came,
     crumbs: Crumbs,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    pub(crate) fn new(inner: S, linger: Linger) -> Self {
-        Self { inner: Some(inner), linger, crumbs: Crumbs::default() }
+    pub(crate) fn new(inner: S, linger: Linger, came: Came) -> Self {
+        Self { inner: Some(inner), linger, came, crumbs: Crumbs::default() }
+    }
+
+    /// Notes what was written.
+    fn note(&mut self, written: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.crumbs.went(*bytes);
+        }
     }
 
     fn inner(&mut self) -> Pin<&mut S> {
@@ -138,14 +160,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> AsyncRead for Connection<S> {
         ready!(self.crumbs.poll_pause(ctx));
         let before = buf.filled().len();
         ready!(self.inner().poll_read(ctx, buf))?;
-        self.crumbs.came(buf.filled().len() - before);
+        let bytes = buf.filled().len() - before;
+        self.came.add(bytes);
+        self.crumbs.came(bytes);
         Poll::Ready(Ok(()))
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> AsyncWrite for Connection<S> {
     fn poll_write(mut self: Pin<&mut Self>, ctx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.inner().poll_write(ctx, bytes)
+        let written = self.inner().poll_write(ctx, bytes);
+        self.note(&written);
+        written
     }
 
     fn poll_write_vectored(
@@ -153,7 +179,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> AsyncWrite for Connection<S> {
         ctx: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.inner().poll_write_vectored(ctx, bytes)
+        let written = self.inner().poll_write_vectored(ctx, bytes);
+        self.note(&written);
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

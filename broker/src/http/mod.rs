@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use connection::{Sockets, Stream, refuse_connection};
-pub(crate) use linger::{Connection, Linger};
+pub(crate) use linger::{Came, Connection, Linger};
 
 use crate::admission::Admission;
 use crate::auth::Gate;

@@ -1,12 +1,12 @@
 //! Connections: accepted, secured, and served by what there is when a request comes.
 
 use std::convert::Infallible;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,9 +14,10 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use super::Ending;
+use super::heads::{HeadTimer, Hearing, Unheard};
 use crate::admission;
 use crate::config::Config;
-use crate::http::{self, Connection, Linger, Stream};
+use crate::http::{self, Came, Connection, Linger, Stream};
 use crate::metrics::Metrics;
 use crate::tls::Acceptor;
 
@@ -35,6 +36,7 @@ pub(super) struct Front {
     /// Answers requests until there is something to serve.
     meanwhile: Router,
     router: OnceLock<Router>,
+    unheard: Arc<Unheard>,
 }
 
 impl Front {
@@ -52,6 +54,7 @@ impl Front {
             tls,
             meanwhile,
             router: OnceLock::new(),
+            unheard: Unheard::new(config.limits.unheard_per_address),
         })
     }
 
@@ -73,12 +76,17 @@ impl Front {
                     continue;
                 }
             };
+            let Some(hearing) = self.unheard.enter(peer.ip()) else {
+                // Not told why: that would hold it for longer.
+                self.metrics.connections_refused.add(1);
+                continue;
+            };
             let tls = self.tls.as_ref().map(Acceptor::current);
             match Arc::clone(&room).try_acquire_owned() {
                 Ok(permit) => {
                     tracing::trace!(%peer, "connected");
                     let stream = Stream::new(stream, &self.config.connection, permit, &self.metrics);
-                    self.ending.tasks.spawn(Arc::clone(self).secure_and_serve(stream, tls));
+                    self.ending.tasks.spawn(Arc::clone(self).secure_and_serve(stream, tls, hearing));
                 }
                 Err(_) => {
                     self.metrics.connections_refused.add(1);
@@ -95,12 +103,17 @@ impl Front {
     }
 
     /// Serves a connection, which may take as long for its handshake as for the head of a request.
-    async fn secure_and_serve(self: Arc<Self>, stream: Stream<TcpStream>, tls: Option<TlsAcceptor>) {
-        let Some(tls) = tls else { return self.serve(stream).await };
+    async fn secure_and_serve(
+        self: Arc<Self>,
+        stream: Stream<TcpStream>,
+        tls: Option<TlsAcceptor>,
+        hearing: Hearing,
+    ) {
+        let Some(tls) = tls else { return self.serve(stream, Some(hearing)).await };
         let limit = Duration::from_millis(self.config.connection.head_timeout_ms);
         let handshake = tokio::time::timeout(limit, stream.secured(tls));
         let error = match self.ending.stopping.run_until_cancelled(handshake).await {
-            Some(Ok(Ok(stream))) => return self.serve(stream).await,
+            Some(Ok(Ok(stream))) => return self.serve(stream, Some(hearing)).await,
             Some(Ok(Err(error))) => error.to_string(),
             Some(Err(_)) => "it took too long (connection.head_timeout_ms)".to_owned(),
             None => return,
@@ -109,23 +122,28 @@ impl Front {
         tracing::debug!(error, "a connection did not come to speak TLS");
     }
 
-    /// Serves the requests of one connection.
-    pub(super) async fn serve<S>(self: Arc<Self>, stream: S)
+    /// Serves the requests of one connection, which is heard with the first of them.
+    pub(super) async fn serve<S>(self: Arc<Self>, stream: S, hearing: Option<Hearing>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let flow = admission::flow_of_connection(&self.config);
-        let linger = Linger::default();
+        let (linger, came) = (Linger::default(), Came::default());
+        let heads = HeadTimer::new(&self.config.connection, came.clone());
+        // A std mutex: held to take it out, with the first request.
+        let hearing = Mutex::new(hearing);
         let service = hyper::service::service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
+            drop(hearing.lock().unwrap_or_else(PoisonError::into_inner).take());
             request.extensions_mut().insert(Arc::clone(&flow));
             request.extensions_mut().insert(linger.clone());
             let router = self.router.get().unwrap_or(&self.meanwhile).clone();
             hyper::service::Service::call(&TowerToHyperService::new(router), request)
         });
         let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(Duration::from_millis(self.config.connection.head_timeout_ms))
-            .serve_connection(TokioIo::new(Connection::new(stream, linger.clone())), service)
+            .header_read_timeout(heads.limit())
+            .timer(heads)
+            .max_buf_size(self.config.connection.head_bytes)
+            .serve_connection(TokioIo::new(Connection::new(stream, linger.clone(), came)), service)
             .with_upgrades();
         let mut connection = std::pin::pin!(connection);
         let served = tokio::select! {

@@ -42,7 +42,7 @@ async fn converse(data: &[u8]) {
         }
         answers
     };
-    let ((), answers) = tokio::join!(front.serve(theirs), talk);
+    let ((), answers) = tokio::join!(front.serve(theirs, None), talk);
     let broken = b"HTTP/1.1 500";
     let found = answers.windows(broken.len()).any(|bytes| bytes == broken);
     assert!(!found, "the broker broke: {}", String::from_utf8_lossy(&answers));

@@ -4,6 +4,7 @@ mod found;
 mod front;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod heads;
 mod recovery;
 
 use std::sync::Arc;
