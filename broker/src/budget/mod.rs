@@ -120,7 +120,6 @@ impl Budget {
     }
 
     /// The account of one of a client's connections, which nobody else finds.
-    #[cfg_attr(not(test), expect(dead_code, reason = "outboxes count their bytes themselves so far"))]
     pub(crate) fn connection(&self, client: &Arc<Account>) -> Arc<Account> {
         let (parent, books) = (Arc::clone(client), Arc::clone(&self.books));
         Arc::new(Account::new(Level::Connection, "".into(), Some(parent), books))

@@ -84,7 +84,7 @@ mod tests {
         let (app, threads) = start(&ending);
         let client: Arc<str> = "car".into();
         for is_answered in [false, true] {
-            let outbox = app.outbox();
+            let outbox = app.outbox("car");
             let mut attachment = Attachment::new(&app, &client, outbox.connection);
             {
                 let mut attaching = std::pin::pin!(attachment.attach(&outbox, Resume::Fresh, None));
@@ -111,7 +111,7 @@ mod tests {
         let client: Arc<str> = "car".into();
         let mut attachments = Vec::new();
         for _ in 0..app.config.limits.readers_per_client {
-            let outbox = app.outbox();
+            let outbox = app.outbox("car");
             let mut attachment = Attachment::new(&app, &client, outbox.connection);
             attachment.attach(&outbox, Resume::Fresh, None).await.unwrap();
             attachments.push((attachment, outbox));

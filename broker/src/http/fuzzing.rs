@@ -91,7 +91,7 @@ pub fn frames(data: &[u8]) {
 
 async fn converse(text: &str) {
     let (app, threads) = start(&Ending::default());
-    let (outbox, client) = (app.outbox(), Arc::from("car"));
+    let (outbox, client) = (app.outbox("car"), Arc::from("car"));
     let attach = |client, reply| {
         let outbox = Arc::clone(&outbox);
         Command::Attach { client, outbox, resume: Resume::Ready, confinement: None, reply }

@@ -140,9 +140,11 @@ impl App {
         })
     }
 
-    /// An outbox for a new connection.
-    pub(crate) fn outbox(&self) -> Arc<Outbox> {
-        Arc::new(Outbox::new(self.next_connection.fetch_add(1, Ordering::Relaxed), self.outbox_bounds))
+    /// An outbox for a new connection of a client's.
+    pub(crate) fn outbox(&self, client: &str) -> Arc<Outbox> {
+        let outbox = Outbox::new(self.next_connection.fetch_add(1, Ordering::Relaxed), self.outbox_bounds);
+        outbox.charge_to(&self.budget.connection(&self.budget.client(client)));
+        Arc::new(outbox)
     }
 
     /// Refuses what comes after the stop began.

@@ -307,7 +307,7 @@ mod tests {
         let (shards, threads) = Shards::start(&config, engines, &shared, Some(&store), restored).unwrap();
         let gate = Gate::open(&config).unwrap().into();
         let app = App::new(config.into(), features, shards, shared, gate, None, &Default::default());
-        let (outbox, client) = (app.outbox(), Arc::from("car"));
+        let (outbox, client) = (app.outbox("car"), Arc::from("car"));
         let attach = |client, reply| {
             let outbox = Arc::clone(&outbox);
             Command::Attach { client, outbox, resume: Resume::Ready, confinement: None, reply }

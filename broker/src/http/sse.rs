@@ -44,7 +44,7 @@ pub(crate) async fn stream(
     app.refuse_when_stopping()?;
     let resume = resume(&headers)?;
     let share = app.reading.share(permit.behalf().tenant_name(), 1)?;
-    let outbox = app.outbox();
+    let outbox = app.outbox(&client);
     // Whoever asks may be gone before the answer is there, and this with it.
     let mut attachment = Attachment::new(&app, &client, outbox.connection);
     let attached = attachment.attach(&outbox, resume, permit.confinement.clone()).await?;

@@ -25,6 +25,7 @@ use super::woken::Woken;
 use super::{App, Linger, encode, sse};
 use crate::admission::{Flow, Publisher};
 use crate::auth::{Permit, Renewable, SUBPROTOCOL};
+use crate::config::Config;
 use crate::metrics::Raised;
 use crate::outbox::{Close, Entry, OwnWriter};
 use crate::refusal::Refusal;
@@ -71,6 +72,7 @@ pub(crate) async fn upgrade(
         .protocols([SUBPROTOCOL])
         .read_buffer_size(settings.read_buffer_bytes)
         .write_buffer_size(settings.write_buffer_bytes)
+        .max_write_buffer_size(unsent_bytes_max(&app.config))
         .max_message_size(frame_bytes)
         .max_frame_size(frame_bytes);
     let publisher = app.admission.publisher(&permit, &flow);
@@ -82,6 +84,23 @@ pub(crate) async fn upgrade(
         })
     }))
 }
+
+/// Bytes of frames that may be on their way to the socket: the buffer is written before it takes another frame, so that it holds at most
+/// itself and the largest frame, and as many pongs as answers may wait. More is a fault, which ends the connection.
+fn unsent_bytes_max(config: &Config) -> usize {
+    let Config { limits, outbox, connection, .. } = config;
+    // A character of a name has up to six bytes in JSON.
+    let names_bytes = limits.subscriptions_per_client.saturating_mul(6 * limits.name_bytes + 3);
+    let pongs_bytes = outbox.answers.saturating_mul(2 * PONG_BYTES_MAX);
+    let frame_bytes = limits.event_bytes.saturating_add(names_bytes).saturating_add(REST_BYTES_MAX);
+    frame_bytes.saturating_add(pongs_bytes).saturating_add(connection.write_buffer_bytes)
+}
+
+/// Bytes of a pong with all that it may repeat.
+const PONG_BYTES_MAX: usize = 127;
+
+/// Bytes of a frame besides the event and the names of its subscriptions, and of any that tells no event.
+const REST_BYTES_MAX: usize = 64 * 1_024;
 
 /// Reads `resume=<epoch>:<offset>`; other parameters mean nothing.
 pub(super) fn resume(query: &str) -> Result<Resume, Refusal> {
@@ -104,7 +123,7 @@ async fn serve(
     resume: Resume,
 ) {
     let _counted = Raised::new(&app.metrics, |metrics| &metrics.websockets);
-    let outbox = app.outbox();
+    let outbox = app.outbox(&client);
     let connection = outbox.connection;
     let (handle, registration) = futures_util::future::AbortHandle::new_pair();
     app.sockets.insert(connection, handle);
@@ -281,8 +300,20 @@ async fn read_requests(
                 }
             }
             Message::Binary(_) => return Some((1003, "frames are text")),
-            // Pings are answered by the library.
-            Message::Ping(_) | Message::Pong(_) => {}
+            Message::Ping(payload) => {
+                // The library has its answer ready, which counts as any other until it is written.
+                outbox.note_pong();
+                if slice.spend(payload.len()) {
+                    asker.publish_taken(answers).await;
+                    tokio::task::yield_now().await;
+                }
+            }
+            Message::Pong(payload) => {
+                if slice.spend(payload.len()) {
+                    asker.publish_taken(answers).await;
+                    tokio::task::yield_now().await;
+                }
+            }
             Message::Close(_) => return None,
         }
     }
@@ -372,12 +403,12 @@ async fn write_batch(
     app.admission.has_its_turn(outbox);
     let started = Instant::now();
     let writing = Writing::of(app.telemetry.as_ref(), batch);
-    let count = batch.len() as u64;
+    let count = batch.iter().filter(|entry| !entry.is_pong()).count() as u64;
     let oldest = batch.iter().find_map(|entry| match entry {
         Entry::Delivery(delivery) => delivery.fresh_since(),
         Entry::Answer(_) | Entry::Gap(_) => None,
     });
-    for entry in batch.drain(..) {
+    for entry in batch.drain(..).filter(|entry| !entry.is_pong()) {
         sink.feed(Message::Text(encode::frame(entry).into())).await?;
     }
     sink.flush().await?;

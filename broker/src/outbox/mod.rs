@@ -14,6 +14,7 @@ use futures_util::task::AtomicWaker;
 use matcher::live::Cause;
 use tokio::sync::Notify;
 
+use crate::budget::{Account, Kind};
 use crate::clock;
 use crate::config::{self, OverflowName};
 use crate::ingest::feature::Body;
@@ -64,7 +65,7 @@ pub(crate) struct Coming {
 /// Something to write.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
-    /// The answer to a request, ready to be written.
+    /// The answer to a request, ready to be written. An empty one stands for a pong.
     Answer(Box<str>),
     /// An event for the client.
     Delivery(Delivery),
@@ -243,6 +244,11 @@ impl Names {
 }
 
 impl Entry {
+    /// Whether it only stands for a pong (see [`Outbox::note_pong`]): there is nothing to be written of it.
+    pub(crate) fn is_pong(&self) -> bool {
+        matches!(self, Self::Answer(text) if text.is_empty())
+    }
+
     fn bytes(&self) -> usize {
         ENTRY_BYTES
             + match self {
@@ -261,9 +267,10 @@ impl Delivery {
             .then_some(self.body.received)
     }
 
-    /// What its texts take.
+    /// What its texts take, and the pointers to them.
     pub(crate) fn bytes(&self) -> usize {
-        let names: usize = self.subscriptions.as_slice().iter().map(|name| name.len() + 1).sum();
+        let name_bytes = |name: &Arc<str>| size_of::<Arc<str>>() + name.len();
+        let names: usize = self.subscriptions.as_slice().iter().map(name_bytes).sum();
         self.body.text.len() + self.body.trace_members().len() + names
     }
 }
@@ -286,6 +293,13 @@ impl Outbox {
     /// A panic under the lock is impossible but for memory running out; what is there is still right.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts what waits with what is held for the client.
+    pub(crate) fn charge_to(&self, account: &Arc<Account>) {
+        let mut state = self.state();
+        state.charged.answers = account.hold_anyway(Kind::Answers, 0);
+        state.charged.others = account.hold_anyway(Kind::Outbox, 0);
     }
 
     /// Notes from now on what the writer takes.
@@ -423,6 +437,12 @@ impl Outbox {
         if state.close.is_none() {
             state.push(Entry::Answer(text.into()));
         }
+    }
+
+    /// Puts in that the WebSocket library has a pong to write, which stands in its own buffer: with what is taken next it is flushed. Until
+    /// then it counts as an answer.
+    pub(crate) fn note_pong(&self) {
+        self.put_answer("");
     }
 
     /// Has what was put in written, unless the writer is at it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::queue::{Queue, Spot};
 use super::{Close, Delivery, ENTRY_BYTES, Entry, Gap, Names, Reason};
+use crate::budget::Held;
 use crate::config::OverflowName;
 use crate::ingest::feature::ObjectHash;
 use crate::recipient::Recipient;
@@ -39,6 +40,26 @@ pub(super) struct State {
     pub(super) sleeps: bool,
     /// Where it is noted what the writer takes, if anywhere.
     pub(super) recipient: Option<Arc<Recipient>>,
+    pub(super) charged: Charged,
+}
+
+/// What the account of the connection says of what waits. Answers and deliveries are held apart.
+#[derive(Default)]
+pub(super) struct Charged {
+    pub(super) answers: Held,
+    pub(super) others: Held,
+}
+
+/// What an account may be wrong by: what waits for a moment alone is not worth to be counted.
+const CHARGE_BYTES: u64 = 4_096;
+
+impl Charged {
+    fn set(held: &mut Held, bytes: usize) {
+        let bytes = bytes as u64;
+        if bytes.abs_diff(held.bytes()) >= CHARGE_BYTES || bytes == 0 {
+            held.set(bytes);
+        }
+    }
 }
 
 /// What a newer delivery is a newer one of.
@@ -71,7 +92,14 @@ impl State {
             close: None,
             sleeps: false,
             recipient: None,
+            charged: Charged::default(),
         }
+    }
+
+    /// Tells the connection's account what waits now.
+    fn charge(&mut self) {
+        Charged::set(&mut self.charged.answers, self.answer_bytes);
+        Charged::set(&mut self.charged.others, self.bytes - self.answer_bytes);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -109,6 +137,7 @@ impl State {
             self.bytes += entry.bytes();
             self.deliveries_count += 1;
             self.queue.insert_before(overtaken, entry);
+            self.charge();
         } else {
             self.push(Entry::Delivery(delivery));
         }
@@ -144,6 +173,7 @@ impl State {
             Entry::Gap(gap) => gap.reason != Reason::Epoch,
         };
         let spot = self.queue.push(entry);
+        self.charge();
         self.overtaken = if can_be_overtaken { self.overtaken.or(Some(spot)) } else { None };
         if let Some((subject, offset)) = subject {
             self.latest.insert(subject, (offset, spot));
@@ -341,6 +371,7 @@ impl State {
             }
         }
         self.bytes -= bytes_taken;
+        self.charge();
         if self.queue.is_empty() {
             self.has_holes = false;
             self.is_reordered = false;

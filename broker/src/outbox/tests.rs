@@ -1,6 +1,8 @@
 //! What waits, what is lost and what is told of it.
 
 use super::*;
+use crate::budget::Budget;
+use crate::config::Config;
 use crate::ingest::feature::ObjectHash;
 
 const DROP: Bounds =
@@ -528,4 +530,32 @@ async fn offsets_that_are_told_have_no_holes() {
         assert_eq!((told, told_lost), (offset, lost), "seed {seed}");
         assert!(told_alarms <= alarms);
     }
+}
+
+#[tokio::test]
+async fn what_waits_counts_with_what_is_held_for_the_client() {
+    let budget = Budget::new(&Config::default());
+    let client = budget.client("car");
+    let outbox = Outbox::new(1, Bounds::of(10_000, 1 << 20));
+    outbox.charge_to(&budget.connection(&client));
+    let held = || (client.bytes(Kind::Answers), client.bytes(Kind::Outbox));
+    // What is little is not counted.
+    outbox.push_answer("{}");
+    assert_eq!(held(), (0, 0));
+    for offset in 1..=1_000 {
+        outbox.push_answer("x".repeat(100));
+        outbox.push_delivery(delivery(offset));
+    }
+    let bytes = outbox.waiting().1 as u64;
+    let (answers, others) = held();
+    assert!(answers.abs_diff(1_001 * 196) < 8_192 && (answers + others).abs_diff(bytes) < 8_192);
+    let mut batch = Vec::new();
+    outbox.next_batch(&mut batch, usize::MAX).await;
+    assert_eq!(held(), (0, 0));
+    for offset in 1_001..=2_000 {
+        outbox.push_delivery(delivery(offset));
+    }
+    assert!(held().1 > 90_000);
+    outbox.cut_off();
+    assert_eq!(held(), (0, 0), "what is cut off gives back what it held");
 }

@@ -6,6 +6,7 @@ mod echo;
 mod floods;
 mod heavy;
 mod idle;
+mod pings;
 mod readers;
 mod slow;
 
