@@ -221,3 +221,112 @@ fn what_events_did_after_the_last_record_is_told_once() {
     let at_once = Interest::Transitions(Transitions { dwell: Duration::ZERO, ..how });
     assert_eq!(told(&mut restored(at_once, 10, true)), [(Change::Entered, 13, Cause::Changed)]);
 }
+
+/// A tracker that takes up with events of one object, by their places, and a subscription to the first metre that knew the
+/// first of them.
+fn overtaken(places: &[f64], standing: Standing) -> Tracker<u64> {
+    let world = World::Planar;
+    let mut tracker = Tracker::new(world, Settings { members_max: 9, holds_inaccurate: true });
+    // In whatever order they are found.
+    let all: Vec<_> = (1..).zip(places).collect();
+    for (sequence, place) in all.into_iter().rev() {
+        tracker.restore_live(Announcement {
+            object: "k".into(),
+            id: "k".into(),
+            sequence,
+            expires: Duration::from_secs(100),
+            event: Arc::new(Event::at(world.position(&[*place, 0.0]).unwrap())),
+            payload: sequence,
+        });
+    }
+    let centre = world.position(&[0.0, 0.0]).unwrap();
+    let area = Area::Circle { centre, radius: Radius::new(world, 1.0).unwrap() };
+    let filters = vec![Filter { area, condition: Condition::always() }];
+    let subscription = Subscription { client: ClientId(3), filters };
+    let known = [("k", StandingNow { sequence: 1, standing })];
+    tracker.restore(ID, subscription, vec![None], TRANSITIONS, true, Some(&known));
+    tracker.forget_overtaken();
+    tracker
+}
+
+#[test]
+fn an_exit_after_a_recovery_tells_the_last_event_that_was_inside() {
+    let now = Duration::from_secs(1);
+    /// What makes the object leave.
+    type Leaving = fn(&mut Tracker<u64>, &mut Vec<matcher::live::Effect<u64>>);
+    let ways: [(Cause, Leaving); 4] = [
+        (Cause::Changed, |tracker, effects| tracker.resume(ID, Duration::from_secs(1), effects)),
+        (Cause::Revoked, |tracker, effects| {
+            assert!(tracker.revoke_object("k", Duration::from_secs(1), effects));
+        }),
+        (Cause::Expired, |tracker, effects| while tracker.advance(Duration::from_secs(100), effects) {}),
+        (Cause::Published, |tracker, effects| {
+            let place = World::Planar.position(&[70.0, 0.0]).unwrap();
+            let (sequence, expires) = (9, Duration::from_secs(100));
+            let (object, id, event) = ("k".into(), "k".into(), Arc::new(Event::at(place)));
+            let new = Announcement { object, id, sequence, expires, event, payload: 9 };
+            tracker.publish(new, &[], Duration::from_secs(1), effects);
+        }),
+    ];
+    let cases: [(&[f64], Change, u64); 4] = [
+        (&[0.0, 50.0], Change::Left, 1),
+        (&[0.0, 0.5, 50.0], Change::Left, 2),
+        (&[0.0, 50.0, 60.0], Change::Left, 1),
+        // Nothing that it may be told.
+        (&[40.0, 50.0], Change::Lost, 0),
+    ];
+    for (cause, leaves) in ways {
+        for (places, change, sequence) in cases {
+            let mut tracker = overtaken(places, Standing::Inside);
+            let mut effects = Vec::new();
+            leaves(&mut tracker, &mut effects);
+            let told = effects.iter().map(|effect| {
+                let is_lost = effect.change == Change::Lost;
+                (effect.change, if is_lost { 0 } else { effect.sequence }, effect.cause)
+            });
+            let told: Vec<_> = told.collect();
+            assert_eq!(told, [(change, sequence, cause)], "{places:?}");
+            effects.clear();
+            tracker.resume(ID, now, &mut effects);
+            assert!(effects.is_empty(), "it is told once");
+        }
+    }
+}
+
+#[test]
+fn what_waits_does_not_enter_by_an_event_that_is_outside() {
+    let standing = Standing::Waiting { until: Duration::from_secs(1), cause: Cause::Published };
+    let mut tracker = overtaken(&[0.0, 50.0], standing);
+    let mut effects = Vec::new();
+    while tracker.advance(Duration::from_secs(2), &mut effects) {}
+    tracker.resume(ID, Duration::from_secs(2), &mut effects);
+    assert!(effects.is_empty());
+    assert_eq!(noted(&mut tracker), [("k".to_owned(), false)]);
+    // One that is inside by its newer event waits on.
+    let mut tracker = overtaken(&[0.0, 0.5], standing);
+    while tracker.advance(Duration::from_secs(2), &mut effects) {}
+    assert_eq!(
+        effects.iter().map(|effect| (effect.change, effect.sequence)).collect::<Vec<_>>(),
+        [(Change::Entered, 2)]
+    );
+}
+
+#[test]
+fn what_is_replaced_or_ends_is_collected_where_that_is_asked_for() {
+    for collects in [false, true] {
+        let mut tracker = overtaken(&[0.0], Standing::Inside);
+        if collects {
+            tracker.collect_released();
+        }
+        let place = World::Planar.position(&[0.0, 0.0]).unwrap();
+        let event = Arc::new(Event::at(place));
+        let expires = Duration::from_secs(100);
+        let new =
+            Announcement { object: "k".into(), id: "k".into(), sequence: 2, expires, event, payload: 2 };
+        tracker.publish(new, &[ID], Duration::ZERO, &mut Vec::new());
+        assert!(tracker.revoke("k", Duration::ZERO, &mut Vec::new()));
+        let mut released = Vec::new();
+        tracker.drain_released(|payload| released.push(payload));
+        assert_eq!(released, if collects { vec![1, 2] } else { vec![] });
+    }
+}
