@@ -147,8 +147,8 @@ impl Running {
             Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), is_first)
         });
         let (first, second) = restored.clients.into_iter().partition(|client| &*client.name == "a");
-        shards[FIRST].restore(first, &restored.live);
-        shards[SECOND].restore(second, &restored.live);
+        shards[FIRST].restore(first, &restored.live, restored.timeline);
+        shards[SECOND].restore(second, &restored.live, restored.timeline);
         let subscriptions =
             SubscriptionReader::new(World::Planar, config.limits.clone(), config.outbox.overflow)
                 .with_store(true);
@@ -343,5 +343,106 @@ async fn bounds_that_were_lowered_hold_from_the_start() {
             }
             broker = broker.crash();
         }
+    }
+}
+
+const NOW_MS: u64 = 1_780_000_000_000;
+const DAY_MS: u64 = 24 * 3_600_000;
+
+/// A broker that was killed with a live event of a minute, one of an hour, and their deliveries kept, and that starts when the
+/// clock says this.
+fn started_at(unix_ms: u64) -> Broker {
+    clock::paused::pause(NOW_MS);
+    let mut broker = Broker::new(&[EVENTS]);
+    for (id, ttl_s) in [("minute", 60), ("hour", 3_600)] {
+        broker.publish(1.0, &format!(r#","id":"{id}","ttl_s":{ttl_s}"#), &[FIRST, SECOND]);
+    }
+    clock::paused::set(unix_ms);
+    broker.crash()
+}
+
+impl Broker {
+    fn pass(&mut self, seconds: u64) {
+        clock::paused::pass(Duration::from_secs(seconds));
+        self.running.shards.iter_mut().for_each(Sessions::advance);
+        self.commit(&[FIRST, SECOND]);
+    }
+
+    fn live_counts(&self) -> [usize; 2] {
+        [FIRST, SECOND].map(|shard| self.live_count(shard))
+    }
+
+    fn kept_count(&self) -> u64 {
+        self.running.shards[FIRST].kept_total.matches()
+    }
+}
+
+#[test]
+fn a_start_with_a_clock_that_is_behind_makes_no_life_longer() {
+    for unix_ms in [0, NOW_MS - DAY_MS, NOW_MS - 1] {
+        let mut broker = started_at(unix_ms);
+        assert_eq!((broker.live_counts(), broker.kept_count()), ([2, 2], 4), "{unix_ms}");
+        broker.pass(59);
+        assert_eq!(broker.live_counts(), [2, 2], "{unix_ms}");
+        broker.pass(2);
+        assert_eq!(broker.live_counts(), [1, 1], "{unix_ms}");
+        // The clock is put right: what is left is what it was.
+        clock::paused::set(NOW_MS + 62_000);
+        broker.pass(3_500);
+        assert_eq!((broker.live_counts(), broker.kept_count()), ([1, 1], 4), "{unix_ms}");
+        broker.pass(100);
+        assert_eq!(broker.live_counts(), [0, 0], "{unix_ms}");
+    }
+}
+
+#[test]
+fn a_start_with_a_clock_that_is_far_ahead_ends_nothing_before_that_is_certain() {
+    // What has to end soon ends soon.
+    let mut broker = started_at(NOW_MS + 8 * DAY_MS);
+    assert_eq!((broker.live_counts(), broker.kept_count()), ([2, 2], 4));
+    broker.pass(61);
+    // Its record goes with a later commit.
+    broker.pass(2);
+    broker.pass(2);
+    assert_eq!((broker.live_counts(), broker.kept_count()), ([1, 1], 4));
+    // Once more does not make it certain.
+    broker = broker.crash();
+    broker.pass(clock::DOUBT.as_secs() - 62);
+    assert_eq!((broker.live_counts(), broker.kept_count()), ([1, 1], 4));
+    broker.pass(62);
+    assert_eq!((broker.live_counts(), broker.kept_count()), ([0, 0], 0));
+}
+
+#[test]
+fn a_clock_that_was_far_ahead_and_is_put_right_has_ended_nothing() {
+    let mut broker = started_at(NOW_MS + 8 * DAY_MS);
+    broker.pass(61);
+    broker.pass(2);
+    clock::paused::set(NOW_MS + 64_000);
+    broker.pass(clock::DOUBT.as_secs());
+    broker.pass(60);
+    assert_eq!((broker.live_counts(), broker.kept_count()), ([1, 1], 4));
+    for _ in 0..2 {
+        broker = broker.crash();
+        broker.pass(clock::DOUBT.as_secs());
+        assert_eq!((broker.live_counts(), broker.kept_count()), ([1, 1], 4));
+    }
+    broker.pass(3_600);
+    assert_eq!((broker.live_counts(), broker.kept_count()), ([0, 0], 4));
+}
+
+#[test]
+fn a_clock_that_jumps_while_the_broker_runs_ends_nothing_before_that_is_certain() {
+    for stays in [false, true] {
+        let mut broker = started_at(NOW_MS);
+        clock::paused::set(NOW_MS + 8 * DAY_MS);
+        broker.pass(120);
+        assert_eq!((broker.live_counts(), broker.kept_count()), ([1, 1], 4));
+        if !stays {
+            clock::paused::set(NOW_MS + 120_000);
+        }
+        broker.pass(clock::DOUBT.as_secs());
+        // Lives are not reckoned by it; ages are.
+        assert_eq!((broker.live_counts(), broker.kept_count()), ([1, 1], if stays { 0 } else { 4 }));
     }
 }

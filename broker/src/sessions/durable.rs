@@ -113,7 +113,7 @@ impl Sessions {
             if !keeping.is_kept {
                 // Lost for who is not there.
                 passing = Some(Entry::Delivery(delivery));
-            } else if let Some(body) = self.ledger.body(&delivery.body, self.unix_ms) {
+            } else if let Some(body) = self.ledger.body(&delivery.body, self.timeline.ages_ms()) {
                 let kept = StoredMatch {
                     offset,
                     subscriptions: delivery.subscriptions.clone(),
@@ -133,7 +133,8 @@ impl Sessions {
                 && let Some(oldest) = durable.kept.oldest_ms()
             {
                 durable.is_dated = true;
-                self.dates.push(Reverse((date(oldest, self.unix_ms, self.kept_bounds.age_ms), id)));
+                self.dates
+                    .push(Reverse((date(oldest, self.timeline.ages_ms(), self.kept_bounds.age_ms), id)));
             }
         } else {
             durable.kept.skip(offset, Reason::NotDurable);
@@ -296,7 +297,7 @@ impl Sessions {
             let durable = self.clients.get_mut(id).and_then(|client| client.durable.as_mut());
             let Some(durable) = durable.filter(|durable| durable.is_dated) else { continue };
             let gone_before = durable.gone.len();
-            durable.kept.expire((self.unix_ms + 1).saturating_sub(age_ms), &mut durable.gone);
+            durable.kept.expire((self.timeline.ages_ms() + 1).saturating_sub(age_ms), &mut durable.gone);
             let gone = durable.gone.len() - gone_before;
             self.metrics.dropped.add(gone as u64);
             if !self.ledger.has_disk() {
@@ -305,13 +306,23 @@ impl Sessions {
             durable.is_dated = false;
             if let Some(oldest) = durable.kept.oldest_ms() {
                 durable.is_dated = true;
-                self.dates.push(Reverse((date(oldest, self.unix_ms, age_ms), id)));
+                self.dates.push(Reverse((date(oldest, self.timeline.ages_ms(), age_ms), id)));
             }
             if gone > 0 {
                 self.session_changed(id, false);
                 self.settle(id);
             }
         }
+    }
+
+    /// The dates were reckoned by a time that does not count any more.
+    pub(super) fn look_at_all_dates(&mut self, now: Instant) {
+        let dated = |id: &u32| {
+            let durable = self.clients.get(*id).and_then(|client| client.durable.as_ref());
+            durable.is_some_and(|durable| durable.is_dated)
+        };
+        self.dates = self.ids.values().copied().filter(dated).map(|id| Reverse((now, id))).collect();
+        self.let_go(now);
     }
 
     /// Gives the oldest match of a session that was restored its date.
@@ -321,7 +332,7 @@ impl Sessions {
         };
         if let (false, Some(oldest)) = (durable.is_dated, durable.kept.oldest_ms()) {
             durable.is_dated = true;
-            self.dates.push(Reverse((date(oldest, self.unix_ms, self.kept_bounds.age_ms), id)));
+            self.dates.push(Reverse((date(oldest, self.timeline.ages_ms(), self.kept_bounds.age_ms), id)));
         }
     }
 }

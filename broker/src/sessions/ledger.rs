@@ -239,7 +239,8 @@ impl Ledger {
         }
     }
 
-    /// The record of a body, which is in the batch unless it is on disk.
+    /// The record of a body, which is in the batch unless it is on disk. It is dated by a time that is not in doubt: a start
+    /// holds the clock against that.
     pub(super) fn body(&mut self, body: &Arc<Body>, received_ms: u64) -> Option<BodyId> {
         let disk = self.disk.as_ref()?;
         let stored = body.stored.get_or_init(|| disk.new_body());

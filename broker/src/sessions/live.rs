@@ -26,7 +26,8 @@ impl Sessions {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let live = self.tracker.next_deadline().map(|moment| self.started + moment);
         let unfinished = (!self.unfinished.is_empty()).then_some(self.started);
-        [unfinished, live, self.ledger.next_deadline(), self.next_date()].into_iter().flatten().min()
+        let doubt = self.timeline.doubt().map(|(_, ends)| ends);
+        [unfinished, live, self.ledger.next_deadline(), self.next_date(), doubt].into_iter().flatten().min()
     }
 
     /// Whether there are live events, which a move may have to do with.
@@ -38,7 +39,7 @@ impl Sessions {
     pub(crate) fn advance(&mut self) {
         let now = clock::now();
         self.now = self.moment(now);
-        self.unix_ms = clock::unix_ms();
+        let is_settled = self.follow_clock(now);
         let unfinished = std::mem::take(&mut self.unfinished);
         self.fit(&unfinished.kept);
         for object in unfinished.revoked {
@@ -49,9 +50,41 @@ impl Sessions {
             self.deal();
         }
         self.catch_up(&unfinished.subscriptions);
+        if is_settled {
+            self.end_doubtful();
+        }
         self.log.end_expired(self.now);
         self.let_go(now);
         self.wake_readers();
+    }
+
+    /// Looks at the clock; says whether it is known now that a jump of it was right or wrong.
+    fn follow_clock(&mut self, now: Instant) -> bool {
+        let before = self.timeline.doubt();
+        let is_settled = self.timeline.advance(now, clock::unix_ms());
+        self.unix_ms = self.timeline.unix_ms();
+        if let (true, Some((ahead, ends))) = (self.writes_live, self.timeline.doubt())
+            && before.is_none_or(|(_, before)| before != ends)
+        {
+            tracing::warn!(
+                ahead_s = ahead.as_secs(),
+                doubt_s = clock::DOUBT.as_secs(),
+                "the clock has jumped ahead; what is kept and is too old by that stays for doubt_s, and goes if the clock still says so then"
+            );
+        }
+        is_settled
+    }
+
+    /// A doubt is over: what has ended by the time that counts now ends.
+    fn end_doubtful(&mut self) {
+        let ages_ms = self.timeline.ages_ms();
+        for (object, sequence, expires_ms) in std::mem::take(&mut self.doubtful) {
+            if expires_ms <= ages_ms {
+                self.tracker.expire_object(&object, sequence, self.now, &mut self.effects);
+                self.deal();
+            }
+        }
+        self.look_at_all_dates(clock::now());
     }
 
     /// Tells what came to subscriptions before another run of the broker ended, to each client in the order in which the
@@ -112,7 +145,7 @@ impl Sessions {
     }
 
     fn put_live(&mut self, published: &Arc<Published>, live: &Live, is_revoked: bool) {
-        let Some(body) = self.ledger.body(&published.body, self.unix_ms) else { return };
+        let Some(body) = self.ledger.body(&published.body, self.timeline.ages_ms()) else { return };
         let left = live.expires.saturating_duration_since(clock::now());
         let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
         let Live { object, id, sequence, .. } = live;

@@ -29,7 +29,7 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 use crate::auth::Confinement;
 use crate::budget::{Account, Budget};
 use crate::census::{Census, Place};
-use crate::clock;
+use crate::clock::{self, Timeline};
 use crate::config::{self, InaccurateFixes, Limits, OverflowName};
 use crate::ingest::feature::Published;
 use crate::ingest::subscription::{Prepared, quoted};
@@ -94,6 +94,9 @@ pub(crate) struct Sessions {
     heaviest: Heaviest,
     /// The same as `now`, in Unix milliseconds.
     unix_ms: u64,
+    timeline: Timeline,
+    /// Live events that are over by a clock that is in doubt: object, sequence number, and when.
+    doubtful: Vec<(Arc<str>, u64, u64)>,
     /// What waits for the disk.
     ledger: Ledger,
     /// Whether this shard writes the live events, which all of them have, and takes their records away.
@@ -292,6 +295,8 @@ impl Sessions {
             dates: BinaryHeap::new(),
             heaviest: Heaviest::default(),
             unix_ms: clock::unix_ms(),
+            timeline: Timeline::after(None),
+            doubtful: Vec::new(),
             writes_live: is_first && disk.is_some(),
             unfinished: Unfinished::default(),
             ledger: Ledger::new(disk, delay, health, dropped_lives),

@@ -14,7 +14,7 @@ use super::kept::{Kept, KeptMatch};
 use super::{Activity, Client, Held, Sessions};
 use crate::auth::{Behalf, Confinement, Zones};
 use crate::budget::Kind;
-use crate::clock;
+use crate::clock::{self, Timeline};
 use crate::config::{Config, Limits, OverflowName};
 use crate::ingest::feature::{Body, FeatureReader, Published};
 use crate::ingest::subscription::{Prepared, SubscriptionReader, quoted};
@@ -31,6 +31,8 @@ pub(crate) struct Restored {
     pub(crate) clients: Vec<RestoredClient>,
     /// For every shard.
     pub(crate) live: Vec<RestoredLive>,
+    /// What time it is after what is on disk.
+    pub(crate) timeline: Option<Timeline>,
 }
 
 /// A live event as it was.
@@ -40,6 +42,8 @@ pub(crate) struct RestoredLive {
     is_revoked: bool,
     /// Whether there is a newer one of its object.
     is_overtaken: bool,
+    /// When it was over by a clock that is in doubt.
+    doubtful_ms: Option<u64>,
 }
 
 /// A client as it was.
@@ -100,31 +104,37 @@ impl Restored {
         let reader = SubscriptionReader::new(world, lenient.limits.clone(), config.outbox.overflow);
         let lenient = FeatureReader::new(world, &lenient.limits, 0).with_zones(zones);
         let mut bodies = HashMap::new();
-        let now_ms = clock::unix_ms();
+        let timeline = begin_timeline(recovered.latest_ms);
+        let ttl_max = Duration::from_secs(config.limits.ttl_s);
         let overtaken = recovered.overtaken.into_iter().map(|one| (one, true));
         let live = recovered.live.into_iter().map(|one| (one, false)).chain(overtaken);
         let live = live.map(|(one, is_overtaken)| {
             let body = body_of(&mut bodies, one.live.body, &one.body);
-            let left_ms = one.live.expires_ms.saturating_sub(now_ms);
-            let is_over = one.live.is_revoked || left_ms == 0;
-            let expires = if !is_over { clock::now() + Duration::from_millis(left_ms) } else { started };
+            let [left_ms, left_at_last_ms] = [timeline.unix_ms(), timeline.ages_ms()]
+                .map(|now_ms| one.live.expires_ms.saturating_sub(now_ms));
+            let doubtful_ms = (left_ms == 0 && left_at_last_ms > 0).then_some(one.live.expires_ms);
+            let left = Duration::from_millis(if doubtful_ms.is_some() { left_at_last_ms } else { left_ms });
             let mut rehearsed =
                 lenient.rehearse(Behalf::default(), &body.text).map_err(|refusal| RestoreError {
                     what: format!("the live event {}", one.live.id),
                     why: refusal.problem().detail.unwrap_or_default(),
                 })?;
+            // Whatever the clocks say, no life is longer than it was at first.
+            let left = left.min(rehearsed.life.as_ref().map_or(ttl_max, |life| life.ttl)).min(ttl_max);
+            let is_over = one.live.is_revoked || left.is_zero();
+            let expires = if is_over { started } else { clock::now() + left };
             if let Some(tenant) = tenant_of(config, &one.live.object) {
                 tenant::mark(&mut rehearsed.event, tenant);
             }
             let life = features.resume_life(&one.live.object, one.live.id, one.live.sequence, expires);
             let published = Published { event: Arc::new(rehearsed.event), body, live: Some(life) };
             let is_revoked = one.live.is_revoked;
-            Ok(RestoredLive { published: Arc::new(published), is_revoked, is_overtaken })
+            Ok(RestoredLive { published: Arc::new(published), is_revoked, is_overtaken, doubtful_ms })
         });
         let live = live.collect::<Result<_, RestoreError>>()?;
         let clients = recovered.clients.into_iter();
         let clients = clients.map(|client| RestoredClient::read(client, config, &reader, zones, &mut bodies));
-        Ok(Self { clients: clients.collect::<Result<_, _>>()?, live })
+        Ok(Self { clients: clients.collect::<Result<_, _>>()?, live, timeline: Some(timeline) })
     }
 }
 
@@ -161,6 +171,28 @@ impl RestoredClient {
         let kept = kept.collect();
         Ok(Self { name: Arc::clone(&name), session, confinement, position, subscriptions, kept })
     }
+}
+
+/// The time after what is on disk, which is dated up to `latest_ms`.
+fn begin_timeline(latest_ms: Option<u64>) -> Timeline {
+    let (timeline, wall_ms) = (Timeline::after(latest_ms), clock::unix_ms());
+    let behind_ms = timeline.unix_ms().saturating_sub(wall_ms);
+    if behind_ms > 0 {
+        tracing::warn!(
+            behind_s = behind_ms / 1_000,
+            "the clock is behind what is on disk, so that time goes on from there until the clock has passed it; set the clock, \
+             and let the broker start after it was (time-sync.target)"
+        );
+    }
+    if let Some((ahead, _)) = timeline.doubt() {
+        tracing::warn!(
+            ahead_s = ahead.as_secs(),
+            doubt_s = clock::DOUBT.as_secs(),
+            "the clock is far ahead of what is on disk; what is over by it is kept for doubt_s, and ends if the clock still \
+             says so then"
+        );
+    }
+    timeline
 }
 
 /// Refuses data that only tokens keep apart: where nobody needs one, everybody could see all of it.
@@ -228,12 +260,21 @@ fn standing_of(stored: &StoredStanding, now: Moment, unix_ms: u64) -> StandingNo
 impl Sessions {
     /// Takes up what was left: live events, which every shard has, and the clients of this one. Nobody is told of
     /// anything; what was due since happens at the first [`advance`](Self::advance).
-    pub(crate) fn restore(&mut self, clients: Vec<RestoredClient>, live: &[RestoredLive]) {
+    pub(crate) fn restore(
+        &mut self,
+        clients: Vec<RestoredClient>,
+        live: &[RestoredLive],
+        timeline: Option<Timeline>,
+    ) {
+        self.timeline = timeline.unwrap_or(self.timeline);
         self.now = self.moment(clock::now());
-        self.unix_ms = clock::unix_ms();
-        for RestoredLive { published, is_revoked, is_overtaken } in live {
+        self.unix_ms = self.timeline.unix_ms();
+        for RestoredLive { published, is_revoked, is_overtaken, doubtful_ms } in live {
             let Some(life) = &published.live else { continue };
             self.ledger.track_record(life);
+            if let (Some(expires_ms), false) = (doubtful_ms, is_overtaken) {
+                self.doubtful.push((Arc::clone(&life.object), life.sequence, *expires_ms));
+            }
             if *is_revoked && !is_overtaken {
                 self.unfinished.revoked.push(Arc::clone(&life.object));
             }
@@ -315,7 +356,7 @@ impl Sessions {
         let takes_all = interest == matcher::live::Interest::Events && nearest.iter().all(Option::is_none);
         let known: Vec<_> = standings
             .iter()
-            .map(|(object, stored)| (&**object, standing_of(stored, self.now, self.unix_ms)))
+            .map(|(object, stored)| (&**object, standing_of(stored, self.now, self.timeline.ages_ms())))
             .collect();
         let known = durable.then_some(&known[..]);
         self.tracker.restore(SubscriptionId(number), subscription, nearest, interest, durable, known);

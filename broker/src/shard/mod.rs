@@ -237,7 +237,7 @@ impl Shards {
             let disk = disk(index);
             has_store |= disk.is_some();
             let mut sessions = Sessions::new(engine, config, shared, disk, index == 0);
-            sessions.restore(std::mem::take(&mut dealt[index]), &restored.live);
+            sessions.restore(std::mem::take(&mut dealt[index]), &restored.live, restored.timeline);
             let load = Arc::new(Load::new(shared.metrics.started));
             let shard = Shard::new(
                 sessions,

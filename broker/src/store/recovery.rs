@@ -27,6 +27,8 @@ pub(crate) struct Recovered {
     pub(crate) live: Vec<RecoveredLive>,
     /// Older live events of some of these objects. A shard may not have come to the newer one, and then tells exits with these.
     pub(crate) overtaken: Vec<RecoveredLive>,
+    /// When the last event came of those whose texts are there, in Unix milliseconds, by a time that was not in doubt.
+    pub(crate) latest_ms: Option<u64>,
 }
 
 /// A client. Some have nothing but a position, or a session without a subscription.
@@ -80,6 +82,7 @@ pub(super) struct Contents {
     pub(super) bodies: HashMap<BodyId, Arc<str>>,
     pub(super) log: LogState,
     pub(super) references: Bodies,
+    latest_ms: Option<u64>,
     ids: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
     /// Of the last kept match, as they are written.
     names: Option<(Box<str>, Names)>,
@@ -306,7 +309,8 @@ impl Contents {
             Table::Bodies => {
                 // The last number is given to none, so that there is one after each.
                 let id = keys::number(key).filter(|id| *id < u64::MAX).ok_or(NO_KEY)?;
-                let BodyRecord { text, .. } = unseal(table, key, value)?;
+                let BodyRecord { text, received_ms } = unseal(table, key, value)?;
+                self.latest_ms = self.latest_ms.max(Some(received_ms));
                 self.bodies.insert(BodyId(id), text.into());
                 self.log.next_body = self.log.next_body.max(id + 1);
             }
@@ -378,7 +382,7 @@ impl Contents {
     /// Of the live events of an object the newest is live. That there are older ones is nothing special: the record of one goes
     /// when the last shard has let go of it, some time after the newer one's was put.
     pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Cleanup) {
-        let Self { clients, live, bodies, .. } = self;
+        let Self { clients, live, bodies, latest_ms, .. } = self;
         let handle = |(id, text)| {
             let stored = StoredBody::new(id, true, dropped);
             (id, RecoveredBody { text, stored })
@@ -410,7 +414,7 @@ impl Contents {
         live.sort_unstable_by_key(|one| one.live.sequence);
         overtaken.sort_unstable_by_key(|one| one.live.sequence);
         let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut cleanup)).collect();
-        (Recovered { clients, live, overtaken }, cleanup)
+        (Recovered { clients, live, overtaken, latest_ms }, cleanup)
     }
 }
 

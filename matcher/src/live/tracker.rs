@@ -450,6 +450,22 @@ impl<P: Clone> Tracker<P> {
         number.is_some()
     }
 
+    /// Ends an event before its time, as if that had come; says whether it was live.
+    pub fn expire_object(
+        &mut self,
+        object: &str,
+        sequence: u64,
+        now: Moment,
+        effects: &mut Vec<Effect<P>>,
+    ) -> bool {
+        let is_it = |number: &u32| self.scene.events.get(*number).is_some_and(|it| it.sequence == sequence);
+        let number = self.scene.events.of_object(object).filter(is_it);
+        if let Some(number) = number {
+            self.end(number, now, Cause::Expired, effects);
+        }
+        number.is_some()
+    }
+
     fn end(&mut self, number: u32, now: Moment, cause: Cause, effects: &mut Vec<Effect<P>>) {
         let knowing = self.known_before(number);
         let Some(live) = self.scene.events.remove(number) else { return };
