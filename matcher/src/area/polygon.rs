@@ -249,9 +249,7 @@ mod tests {
 
     #[test]
     fn each_hole_counts_on_its_own() {
-        let square = |from: [f64; 2], to: [f64; 2]| {
-            [from, [to[0], from[1]], to, [from[0], to[1]], from].map(|[x, y]| [x, y])
-        };
+        let square = |from: [f64; 2], to: [f64; 2]| [from, [to[0], from[1]], to, [from[0], to[1]], from];
         let (one, two) = (square([2.0, 2.0], [6.0, 6.0]), square([4.0, 4.0], [8.0, 8.0]));
         // In both, in one, on the edge of one inside the other, on the edge of one alone.
         let outside = [[5.0, 5.0], [3.0, 3.0], [7.0, 7.0], [4.0, 5.0], [5.0, 6.0]];

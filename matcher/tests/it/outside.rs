@@ -356,7 +356,7 @@ fn crossing(one: &[[f64; 2]], other: &[[f64; 2]]) -> Option<[f64; 2]> {
     let along = ((cx - ax) * dy - (cy - ay) * dx) / turn;
     let beside = ((cx - ax) * by - (cy - ay) * bx) / turn;
     let is_on = |share: f64| (-1e-9..=1.0 + 1e-9).contains(&share);
-    (is_on(along) && is_on(beside)).then(|| [ax + along * bx, ay + along * by])
+    (is_on(along) && is_on(beside)).then_some([ax + along * bx, ay + along * by])
 }
 
 #[test]
