@@ -27,6 +27,11 @@ pub(crate) struct Metrics {
     pub(crate) alarms: Tally,
     pub(crate) refused_load: Tally,
     pub(crate) refused_rate: Tally,
+    pub(crate) refused_cost: Tally,
+    /// Microseconds.
+    pub(crate) engine_charged: Tally,
+    pub(crate) held_for_cost: Tally,
+    pub(crate) suspended: Tally,
     admission_wait: Gauge,
     runtime_lag: Gauge,
     pub(crate) matches: Tally,
@@ -165,7 +170,7 @@ impl Metrics {
         let names = Names(&recorder);
         let times = |name, text| Histogram::new(name, text, &SECONDS_BUCKETS);
         let dropped = "Deliveries lost, by cause.";
-        let refused = "Events and moves that were not admitted, by cause: more load than can be done in time, or a rate.";
+        let refused = "Events, moves, changes and questions that were not admitted, by cause: more load than can be done in time, a rate, or what their client or tenant had cost.";
         let cut_off = "Connections that the broker ended, by cause.";
         let spans_lost = "Spans that the collector did not get, by cause.";
         let queue = "Commands that wait for an engine.";
@@ -179,6 +184,17 @@ impl Metrics {
             alarms: names.tally("nearcast_alarms_total", "Alarms among the accepted events.", &[]),
             refused_load: names.tally("nearcast_admission_refused_total", refused, &[("cause", "load")]),
             refused_rate: names.tally("nearcast_admission_refused_total", refused, &[("cause", "rate")]),
+            refused_cost: names.tally("nearcast_admission_refused_total", refused, &[("cause", "cost")]),
+            engine_charged: names.tally(
+                "nearcast_engine_charged_microseconds_total",
+                "Time of engines that was charged to clients.",
+                &[],
+            ),
+            held_for_cost: names.tally(
+                "nearcast_admission_held_total",
+                "Commands that had to wait, or were refused, because of what their client or tenant had cost.",
+                &[],
+            ),
             admission_wait: names.gauge(
                 "nearcast_admission_wait_seconds",
                 "How long an event that comes now waits for an engine, by estimate.",
@@ -188,6 +204,11 @@ impl Metrics {
                 "nearcast_runtime_lag_seconds",
                 "How much later than due a task gets its turn.",
                 NO_LABELS,
+            ),
+            suspended: names.tally(
+                "nearcast_subscriptions_suspended_total",
+                "Subscriptions that find nothing any more because of what they cost by the events of others.",
+                &[],
             ),
             matches: names.tally("nearcast_matches_total", "Pairs of event and subscription.", &[]),
             deliveries: names.tally("nearcast_deliveries_total", "Pairs of event and client.", &[]),

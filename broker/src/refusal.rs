@@ -5,8 +5,13 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 use wire::{Fault, PROBLEM_PREFIX, Problem};
+
+use crate::admission::Cost;
 
 /// Why a request is not carried out. Becomes a problem document over HTTP, a `problem` frame over a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +28,8 @@ pub(crate) enum Refusal {
     TooFast { limit: u64, setting: &'static str },
     /// Moves faster than a setting allows.
     TooManyMoves { limit: u64, setting: &'static str },
+    /// What the client has asked for, or its tenant, has cost the engines more than a setting allows.
+    TooCostly { limit: u64, setting: &'static str, debt: Duration, costliest: Arc<[Cost]> },
     /// It could not be done in time.
     Overloaded,
     /// It is not on disk, since that took nothing.
@@ -157,6 +164,9 @@ impl Refusal {
 
     /// When it makes sense to try again, in seconds.
     pub(crate) fn retry_after_s(&self) -> Option<u32> {
+        if let Self::TooCostly { debt, .. } = self {
+            return Some(u32::try_from(debt.as_secs()).unwrap_or(u32::MAX).saturating_add(1));
+        }
         if matches!(
             self,
             Self::TooFast { .. }
@@ -218,6 +228,11 @@ impl Refusal {
         {
             fact("limit", Value::from(*limit));
             fact("setting", Value::from(*setting));
+        } else if let Self::TooCostly { limit, setting, costliest, .. } = self {
+            fact("limit", Value::from(*limit));
+            fact("setting", Value::from(*setting));
+            let told = |cost: &Cost| json!({"subscription": &*cost.subscription, "engine_ms": cost.ms});
+            fact("costliest", costliest.iter().map(told).collect());
         } else if let Self::Recovering { phase, done, of } = self {
             fact("phase", Value::from(*phase));
             fact("done", Value::from(*done));
@@ -241,6 +256,7 @@ impl Refusal {
             Self::Limit { .. } => ("limit-reached", "a limit is reached", 409),
             Self::TooFast { .. } => ("too-many-events", "too many events", 429),
             Self::TooManyMoves { .. } => ("too-many-moves", "too many moves", 429),
+            Self::TooCostly { .. } => ("too-costly", "too costly", 429),
             Self::Overloaded => ("overloaded", "the broker is overloaded", 429),
             Self::Storage | Self::NotStored(_) => ("storage", "not on disk", 503),
             Self::Stopping => ("stopping", "the broker is stopping", 503),
@@ -283,6 +299,7 @@ impl Refusal {
             Self::Limit { what, limit, setting } => format!("at most {limit} {what} ({setting})"),
             Self::TooFast { limit, setting } => format!("at most {limit} events per second ({setting})"),
             Self::TooManyMoves { limit, setting } => format!("at most {limit} moves per second ({setting})"),
+            Self::TooCostly { limit, setting, costliest, .. } => too_costly(*limit, setting, costliest),
             Self::Overloaded => {
                 "the broker has more to do than it can in time, and nothing was done of this".to_owned()
             }
@@ -317,6 +334,16 @@ impl Refusal {
             Self::Internal(detail) => (*detail).to_owned(),
         })
     }
+}
+
+fn too_costly(limit: u64, setting: &str, costliest: &[Cost]) -> String {
+    let mut text =
+        format!("at most {limit} ms of an engine's time per second ({setting}), and more was used");
+    for (index, Cost { subscription, ms }) in costliest.iter().enumerate() {
+        text += if index == 0 { "; the costliest subscriptions of late: " } else { ", " };
+        text += &format!("{subscription} {ms} ms");
+    }
+    text
 }
 
 impl From<Fault> for Refusal {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::engine_time::Paid;
 use super::flows::Publisher;
 use crate::refusal::Refusal;
 
@@ -38,6 +39,14 @@ pub(crate) trait Weighed {
 #[derive(Debug)]
 pub(crate) struct Change {
     _permits: Vec<OwnedSemaphorePermit>,
+    _paid: Paid,
+}
+
+impl Change {
+    /// The same with the debts that were paid for it.
+    pub(super) fn paid(self, paid: Paid) -> Self {
+        Self { _paid: paid, ..self }
+    }
 }
 
 impl Changes {
@@ -84,7 +93,7 @@ impl Changes {
             // The next one waits for it.
             rate.take_ahead(Instant::now(), more, Duration::MAX);
         }
-        Ok((read, Change { _permits: permits }))
+        Ok((read, Change { _permits: permits, _paid: Paid::default() }))
     }
 
     async fn permit(&self, semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {

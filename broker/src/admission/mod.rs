@@ -10,6 +10,7 @@
 
 mod bucket;
 mod changes;
+mod engine_time;
 mod flows;
 mod lag;
 mod turns;
@@ -27,6 +28,7 @@ use crate::shard::Shards;
 use crate::tenant;
 use changes::Changes;
 pub(crate) use changes::{Change, Weighed};
+pub(crate) use engine_time::{Cost, EngineTime, Paid};
 pub(crate) use flows::{Flow, Pass, Publisher};
 use flows::{Flows, Rates};
 use lag::Lag;
@@ -43,6 +45,7 @@ pub(crate) struct Admission {
     own_rates: Rates,
     tenant_rates: Rates,
     changes: Changes,
+    engine_time: Arc<EngineTime>,
     clients: Flows,
     tenants: Flows,
     lag: Lag,
@@ -73,7 +76,12 @@ const SHARE: u32 = 4;
 const QUIET_PART: u32 = 16;
 
 impl Admission {
-    pub(crate) fn new(config: &Config, shards: Shards, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        shards: Shards,
+        metrics: Arc<Metrics>,
+        engine_time: Arc<EngineTime>,
+    ) -> Self {
         let own_rates = own_rates(config);
         let quotas = &config.quotas;
         let (events, moves) = (quotas.tenant_events_per_second, quotas.tenant_moves_per_second);
@@ -87,6 +95,7 @@ impl Admission {
             own_rates,
             tenant_rates,
             changes: Changes::new(patience),
+            engine_time,
             clients: Flows::new(own_rates),
             tenants: Flows::of_tenants(tenant_rates),
             lag: Lag::default(),
@@ -147,19 +156,40 @@ impl Admission {
         has_track: bool,
     ) -> Result<Arc<Turn>, Refusal> {
         self.check_moves(client, Instant::now())?;
+        let _paid = self.pay(client).await?;
         let turn = Turn::of_move(&publisher.own, has_track, self.patience, || self.shards.hurry()).await;
         turn.map_err(|refusal| self.refused(refusal))
     }
 
-    /// Reads a document with conditions, of so many bytes. What comes back beside it goes with it until it is carried out.
+    /// Lets a command go on for which a client pays, by its name inside: at once, or when its debts have been paid. What comes back
+    /// goes with the command until it is carried out.
+    pub(crate) async fn pay(&self, client: &str) -> Result<Paid, Refusal> {
+        self.pay_within(client, self.patience).await
+    }
+
+    /// The same for one of a batch, in which others are not to wait for it.
+    pub(crate) async fn pay_at_once(&self, client: &str) -> Result<Paid, Refusal> {
+        self.pay_within(client, Duration::ZERO).await
+    }
+
+    async fn pay_within(&self, client: &str, patience: Duration) -> Result<Paid, Refusal> {
+        self.engine_time.pay(client, patience).await.map_err(|refusal| self.refused(refusal))
+    }
+
+    /// Reads a document with conditions, of so many bytes, for a client that pays for it. What comes back beside it goes with it until
+    /// it is carried out.
     pub(crate) async fn read<T: Weighed + Send + 'static>(
         &self,
         publisher: &Publisher,
+        client: &str,
         bytes: usize,
         read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<(T, Change), Refusal> {
-        let read = self.changes.read(publisher, bytes, read).await;
-        read.map_err(|refusal| self.refused(refusal))
+        // Before anything is taken that others wait for.
+        let paid = self.pay(client).await?;
+        let (read, change) =
+            self.changes.read(publisher, bytes, read).await.map_err(|refusal| self.refused(refusal))?;
+        Ok((read, change.paid(paid)))
     }
 
     fn check_moves(&self, client: &str, now: Instant) -> Result<(), Refusal> {
@@ -219,6 +249,8 @@ impl Admission {
             self.metrics.refused_load.add(1);
         } else if matches!(refusal, Refusal::TooFast { .. } | Refusal::TooManyMoves { .. }) {
             self.metrics.refused_rate.add(1);
+        } else if matches!(refusal, Refusal::TooCostly { .. }) {
+            self.metrics.refused_cost.add(1);
         }
         refusal
     }

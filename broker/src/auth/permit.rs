@@ -105,6 +105,11 @@ impl Permit {
         tenant::inside(self.tenant.as_deref().unwrap_or_default(), name).into()
     }
 
+    /// The payer of a question: the client of the token, by its name inside, or, without one, an account that the tenant's tokens share.
+    pub(crate) fn payer(&self) -> Arc<str> {
+        self.inside(self.client.as_deref().unwrap_or_default())
+    }
+
     /// Refuses what is about all tenants and events together to who is of one, or confined.
     pub(crate) fn check_operator(&self) -> Result<(), Refusal> {
         if self.tenant.as_deref().unwrap_or_default().is_empty() && self.confinement.is_none() {

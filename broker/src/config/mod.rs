@@ -187,6 +187,7 @@ pub struct Quotas {
     pub tenant_connections: u64,
     pub tenant_events_per_second: u32,
     pub tenant_moves_per_second: u32,
+    pub tenant_engine_ms_per_second: u32,
 }
 
 /// Section `sessions`.
@@ -251,6 +252,7 @@ const BATCH_ON_DEVICE: usize = 65_536;
 pub struct Admission {
     pub delay_ms: u64,
     pub change_bytes_per_second: u32,
+    pub engine_ms_per_second: u32,
 }
 
 /// Section `outbox`.

@@ -73,7 +73,7 @@ mod tests {
     use crate::server::Ending;
 
     async fn readers_count(app: &App) -> u64 {
-        let listed = app.shards.list_clients(None, 10).await.unwrap();
+        let listed = app.shards.list_clients(None, 10, &"".into()).await.unwrap();
         listed.clients.iter().map(|client| client.connections).sum()
     }
 

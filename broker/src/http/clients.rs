@@ -34,7 +34,7 @@ const PAGE_MAX: usize = 1_000;
 
 /// Lists clients, those that are furthest behind first.
 ///
-/// Each engine looks at all of its clients for it, and matches nothing meanwhile.
+/// Each engine looks at all of its clients for it, some at a time between what else it does.
 #[utoipa::path(
     get, path = "/v1/clients", tag = "operation",
     params(
@@ -44,14 +44,18 @@ const PAGE_MAX: usize = 1_000;
     responses(
         (status = 200, description = "How they are connected, how far behind, and by setting about where", body = wire::Clients),
         (status = 400, description = "The query is wrong", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Questions have cost the engines too much of late", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let (limit, after) = page(query.as_deref().unwrap_or_default())?;
-    let clients = app.shards.list_clients(after, limit).await?;
+    let payer = permit.payer();
+    let _paid = app.admission.pay(&payer).await?;
+    let clients = app.shards.list_clients(after, limit, &payer).await?;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&clients).unwrap_or_default()))
 }
 

@@ -296,7 +296,9 @@ pub(crate) async fn deliveries(
         let app = Arc::clone(&app);
         Arc::new(move |text: &str| app.features.is_within(&confinement, text)) as Known
     });
-    let Some(deliveries) = app.shards.deliveries(&id, known.as_ref()).await? else {
+    let payer = permit.payer();
+    let _paid = app.admission.pay(&payer).await?;
+    let Some(deliveries) = app.shards.deliveries(&id, known, &payer).await? else {
         let detail = match app.config.sessions.recent_events {
             0 => "nothing is remembered of deliveries (sessions.recent_events is 0)".to_owned(),
             _ => format!("nothing is known of an event {} (sessions.recent_events)", tenant::outside(&id)),

@@ -44,11 +44,12 @@ pub(crate) async fn explain(
         let reader = QuestionReader { world: *world, behalf: asker.behalf(), features, subscriptions };
         reader.parse(body::text(&body)?).map(Box::new)
     };
-    let (question, _change) = app.admission.read(&publisher, bytes, read).await?;
+    let payer = permit.payer();
+    let (question, _change) = app.admission.read(&publisher, &payer, bytes, read).await?;
     let client = path::client_name_in_document(&app, &permit, &question.client)?;
     // Where nobody has to say who they are, whoever asks may as well be the client.
     let to_itself = permit.tenant.is_none() || permit.client.as_deref() == Some(tenant::outside(&client));
-    let explain = |client, reply| Command::Explain { client, question, to_itself, reply };
+    let explain = |client, reply| Command::Explain { client, question, to_itself, payer, reply };
     let answer = app.shards.ask(&client, explain).await??;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&answer).unwrap_or_default()))
 }

@@ -8,6 +8,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use wire::Stats;
 
+use super::path::Permitted;
 use super::{App, error};
 use crate::refusal::Refusal;
 
@@ -66,8 +67,13 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 
 /// What the broker holds and has done.
 #[utoipa::path(get, path = "/v1/stats", tag = "operation", responses((status = 200, description = "Figures since the start", body = Stats)))]
-pub(crate) async fn stats(State(app): State<Arc<App>>) -> Result<Response, Refusal> {
-    let footprint = app.shards.footprint().await?;
+pub(crate) async fn stats(
+    State(app): State<Arc<App>>,
+    Permitted(permit): Permitted,
+) -> Result<Response, Refusal> {
+    let payer = permit.payer();
+    let _paid = app.admission.pay(&payer).await?;
+    let footprint = app.shards.footprint(&payer).await?;
     let (metrics, report) = (&app.metrics, app.shards.report());
     let stats = Stats {
         version: env!("CARGO_PKG_VERSION").to_owned(),

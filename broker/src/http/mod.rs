@@ -110,13 +110,13 @@ impl App {
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
-        let Shared { metrics, kept, quotas, budget, telemetry, .. } = shared;
+        let Shared { metrics, kept, quotas, budget, telemetry, engine_time, .. } = shared;
         let world = World::from(config.server.world);
         let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)
             .with_store(shards.has_store());
         Arc::new(Self {
             world,
-            admission: Admission::new(&config, shards.clone(), Arc::clone(&metrics)),
+            admission: Admission::new(&config, shards.clone(), Arc::clone(&metrics), engine_time),
             shards,
             metrics,
             telemetry,

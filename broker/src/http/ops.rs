@@ -52,7 +52,7 @@ impl Asker {
                 self.app.metrics.problems.add(1);
                 answers.push(encode::problem(reference, &refusal));
                 // That there is too much to do is no fault of the frame.
-                return refusal == Refusal::Overloaded;
+                return matches!(refusal, Refusal::Overloaded | Refusal::TooCostly { .. });
             }
         }
         true
@@ -153,7 +153,8 @@ impl Asker {
             }
             app.subscriptions.parse_members(&id, members)?.on_behalf(permit.behalf()).map(Box::new)
         };
-        let (subscription, change) = self.app.admission.read(&self.publisher, bytes, read).await?;
+        let (subscription, change) =
+            self.app.admission.read(&self.publisher, &self.client, bytes, read).await?;
         if self.outbox.is_closing() {
             // The client may have been deleted while this was held back.
             return Ok(Answer::Silence);

@@ -41,7 +41,7 @@ pub(crate) async fn put(
     let (reader, bytes) = (Arc::clone(&app), body.len());
     let read =
         move || reader.subscriptions.parse(&id, body::text(&body)?)?.on_behalf(permit.behalf()).map(Box::new);
-    let (subscription, change) = app.admission.read(&publisher, bytes, read).await?;
+    let (subscription, change) = app.admission.read(&publisher, &client, bytes, read).await?;
     let install = |client, reply| Command::Install {
         client,
         subscription,
@@ -87,6 +87,7 @@ pub(crate) async fn list(
     Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
 ) -> Result<Response, Refusal> {
+    let _paid = app.admission.pay(&client).await?;
     let confinement = permit.confinement.clone();
     let list = |client, reply| Command::List { client, confinement, reply };
     let documents = app.shards.ask(&client, list).await??;

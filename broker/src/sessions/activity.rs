@@ -52,6 +52,7 @@ pub(super) struct Activity {
     evaluations_before: u64,
     matches: Happened,
     deliveries: Happened,
+    is_suspended: bool,
 }
 
 /// Something that happens again and again.
@@ -88,6 +89,11 @@ impl Activity {
         }
     }
 
+    /// It cost too much, and finds nothing any more.
+    pub(super) fn suspend(&mut self) {
+        self.is_suspended = true;
+    }
+
     /// The subscription's document with what happened to it. Who may not know how much else was evaluated is told the matches again.
     /// `now` is the time by both clocks.
     fn shown_in(
@@ -115,6 +121,9 @@ impl Activity {
         self.matches.write(&mut text, "matches", "last_match", shown);
         text.push(',');
         self.deliveries.write(&mut text, "deliveries", "last_delivery", shown);
+        if self.is_suspended {
+            text.push_str(",\"suspended\":true");
+        }
         text.push_str("}}");
         text
     }

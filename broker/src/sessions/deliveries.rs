@@ -15,7 +15,7 @@ use crate::recipient::Recipient;
 use crate::tenant;
 
 /// A delivery, as it was dealt.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Dealt {
     pub(super) recipient: Arc<Recipient>,
     pub(super) subscriptions: Names,
@@ -80,6 +80,19 @@ struct Entry {
 /// Which events are told of to somebody who may not know of all, by what was published.
 pub(crate) type Known = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
+/// Events that may be of an id, as one shard remembers them.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered {
+    /// Those of the id that are live.
+    live: Vec<Arc<Body>>,
+    /// All of the tenant's that are not, whatever their ids.
+    recent: Vec<Arc<Body>>,
+}
+
+/// Events that are asked for: by their bodies' addresses, ascending. The bodies are kept meanwhile.
+#[derive(Debug)]
+pub(crate) struct Asked(Vec<Arc<Body>>);
+
 /// What one shard knows of the events of an id.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
@@ -94,7 +107,7 @@ pub(crate) struct Told {
 struct ToldEvent {
     /// When its life was over; none while it lasts.
     ended: Option<Moment>,
-    deliveries: Vec<wire::Delivered>,
+    deliveries: Vec<(Dealt, wire::DeliveryState)>,
     omitted: u64,
 }
 
@@ -215,12 +228,32 @@ impl Log {
         self.entries.get(*self.live.get(&Arc::as_ptr(body).addr())?)
     }
 
-    /// The entries of events of an id that are not live, the newest first. Every body is looked into: this is asked by
-    /// people.
-    fn recent_entries<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Entry> {
-        let (tenant, id) = tenant::split(id);
+    /// The entries of a tenant's events that are not live, the newest first.
+    fn recent_entries<'a>(&'a self, tenant: &'a str) -> impl Iterator<Item = &'a Entry> {
         let entries = self.recent.iter().rev().filter_map(|number| self.entries.get(*number));
-        entries.filter(move |entry| entry.is_of(tenant) && is_named(&entry.body.text, id))
+        entries.filter(move |entry| entry.is_of(tenant))
+    }
+}
+
+impl Asked {
+    /// Of what the shards remember, the events of an id that somebody may know of. Bodies are read for it, of each shard as many as
+    /// it remembers: this is nothing for the thread of an engine.
+    pub(crate) fn among(remembered: Vec<Remembered>, id: &str, known: Option<&Known>) -> Self {
+        let id = tenant::split(id).1;
+        let mut bodies = Vec::new();
+        for Remembered { live, recent } in remembered {
+            bodies.extend(live);
+            bodies.extend(recent.into_iter().filter(|body| is_named(&body.text, id)));
+        }
+        bodies.sort_unstable_by_key(|body| Arc::as_ptr(body).addr());
+        bodies.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        bodies.retain(|body| known.is_none_or(|known| known(&body.text)));
+        Self(bodies)
+    }
+
+    fn holds(&self, body: &Arc<Body>) -> bool {
+        let address = Arc::as_ptr(body).addr();
+        self.0.binary_search_by_key(&address, |body| Arc::as_ptr(body).addr()).is_ok()
     }
 }
 
@@ -246,48 +279,42 @@ fn is_named(feature: &str, id: &str) -> bool {
 }
 
 impl Sessions {
-    /// To whom the events of an id went, of those that somebody may know of, and what became of that.
-    pub(crate) fn deliveries(&self, id: &str, known: Option<&Known>) -> Told {
-        let is_known = |body: &Body| known.is_none_or(|known| known(&body.text));
+    /// The events that may be of an id.
+    pub(crate) fn remembered(&self, id: &str) -> Remembered {
+        if !self.log.is_kept() {
+            return Remembered::default();
+        }
+        let live = self.tracker.live(id).map(|(_, published, _)| Arc::clone(&published.body));
+        let recent = self.log.recent_entries(tenant::split(id).0).map(|entry| Arc::clone(&entry.body));
+        Remembered { live: live.collect(), recent: recent.collect() }
+    }
+
+    /// To whom events of an id went, and what became of that.
+    pub(crate) fn deliveries(&self, id: &str, asked: &Asked) -> Told {
         let mut told = Told { forgotten: self.log.forgotten, ..Told::default() };
         if !self.log.is_kept() {
             return told;
         }
         let mut entries = Vec::new();
-        for (_, published, _) in self.tracker.live(id).filter(|(_, published, _)| is_known(&published.body)) {
+        for (_, published, _) in
+            self.tracker.live(id).filter(|(_, published, _)| asked.holds(&published.body))
+        {
             told.is_live = true;
             entries.extend(self.log.live_entry(&published.body));
         }
-        entries.extend(self.log.recent_entries(id).filter(|entry| is_known(&entry.body)));
+        let recent = self.log.recent_entries(tenant::split(id).0);
+        entries.extend(recent.filter(|entry| asked.holds(&entry.body)));
         let mut room = self.log.bounds.listed;
         for entry in entries {
             let listed = &entry.dealt[..room.min(entry.dealt.len())];
             room -= listed.len();
             told.events.push(ToldEvent {
                 ended: entry.ended,
-                deliveries: listed.iter().map(|dealt| self.delivered(dealt)).collect(),
+                deliveries: listed.iter().map(|dealt| (dealt.clone(), self.state(dealt))).collect(),
                 omitted: entry.omitted + (entry.dealt.len() - listed.len()) as u64,
             });
         }
         told
-    }
-
-    fn delivered(&self, dealt: &Dealt) -> wire::Delivered {
-        let names = match &dealt.subscriptions {
-            Names::One(name) => std::slice::from_ref(name),
-            Names::Many(names) => names,
-        };
-        // They were made from texts.
-        let name =
-            |name: &Arc<str>| json::read_text(name).map(std::borrow::Cow::into_owned).unwrap_or_default();
-        wire::Delivered {
-            client: tenant::outside(&dealt.recipient.client).to_owned(),
-            subscriptions: names.iter().map(name).collect(),
-            offset: dealt.offset,
-            cause: encode::wire_cause(dealt.cause),
-            transition: dealt.transition.map(encode::wire_transition),
-            state: self.state(dealt),
-        }
     }
 
     fn state(&self, dealt: &Dealt) -> wire::DeliveryState {
@@ -313,6 +340,26 @@ impl Sessions {
     }
 }
 
+impl Dealt {
+    fn shown(&self, state: wire::DeliveryState) -> wire::Delivered {
+        let names = match &self.subscriptions {
+            Names::One(name) => std::slice::from_ref(name),
+            Names::Many(names) => names,
+        };
+        // They were made from texts.
+        let name =
+            |name: &Arc<str>| json::read_text(name).map(std::borrow::Cow::into_owned).unwrap_or_default();
+        wire::Delivered {
+            client: tenant::outside(&self.recipient.client).to_owned(),
+            subscriptions: names.iter().map(name).collect(),
+            offset: self.offset,
+            cause: encode::wire_cause(self.cause),
+            transition: self.transition.map(encode::wire_transition),
+            state,
+        }
+    }
+}
+
 impl Told {
     /// Puts together what all shards know. `None` where no event of the id is known: of one that some shard may have
     /// forgotten the others do not tell either, for half of the deliveries would look like all of them.
@@ -326,7 +373,8 @@ impl Told {
             for event in one.events {
                 if event.ended.is_none() || event.ended > forgotten {
                     is_known = true;
-                    joined.deliveries.extend(event.deliveries);
+                    let shown = event.deliveries.iter().map(|(dealt, state)| dealt.shown(*state));
+                    joined.deliveries.extend(shown);
                     joined.omitted += event.omitted;
                 }
             }
@@ -370,7 +418,8 @@ mod tests {
 
         /// How many deliveries of events that are not live there are, the newest event first.
         fn counts(&self, id: &str) -> Vec<(usize, u64)> {
-            self.recent_entries(id).map(|entry| (entry.dealt.len(), entry.omitted)).collect()
+            let named = self.recent_entries("").filter(|entry| is_named(&entry.body.text, id));
+            named.map(|entry| (entry.dealt.len(), entry.omitted)).collect()
         }
     }
 
@@ -456,20 +505,34 @@ mod tests {
     }
 
     #[test]
+    fn what_the_shards_share_is_asked_for_once_and_only_what_may_be_known_of() {
+        let (live, named, other, secret) = (body("7"), body("\"a\""), body("\"b\""), body(" \"a\""));
+        let remembered = |live: &[&Arc<Body>], recent: &[&Arc<Body>]| {
+            let all = |bodies: &[&Arc<Body>]| bodies.iter().map(|body| Arc::clone(body)).collect();
+            Remembered { live: all(live), recent: all(recent) }
+        };
+        let told = vec![remembered(&[&live], &[&named, &other]), remembered(&[&live], &[&secret, &named])];
+        let known: Known = Arc::new(|text| !text.contains("id\": "));
+        let asked = Asked::among(told, "a", Some(&known));
+        assert_eq!(
+            [&live, &named, &other, &secret].map(|body| asked.holds(body)),
+            [true, true, false, false]
+        );
+        assert_eq!(asked.0.len(), 2);
+    }
+
+    #[test]
     fn what_one_shard_has_forgotten_is_forgotten() {
-        let one = |client: &str, offset: u64| wire::Delivered {
-            client: client.to_owned(),
-            subscriptions: vec!["s".to_owned()],
-            offset,
-            cause: wire::Cause::Published,
-            transition: None,
-            state: wire::DeliveryState::Written,
+        let one = |client: &str, offset: u64| {
+            let recipient = Recipient::new(client.into());
+            (Dealt { recipient, ..dealt(offset) }, wire::DeliveryState::Written)
         };
-        let told = |ended: Option<u64>, deliveries: &[wire::Delivered], forgotten: Option<u64>| Told {
-            is_live: ended.is_none(),
-            events: vec![ToldEvent { ended: ended.map(at), deliveries: deliveries.to_vec(), omitted: 2 }],
-            forgotten: forgotten.map(at),
-        };
+        let told =
+            |ended: Option<u64>, deliveries: &[(Dealt, wire::DeliveryState)], forgotten: Option<u64>| Told {
+                is_live: ended.is_none(),
+                events: vec![ToldEvent { ended: ended.map(at), deliveries: deliveries.to_vec(), omitted: 2 }],
+                forgotten: forgotten.map(at),
+            };
         let forgetful = |forgotten| Told { forgotten: Some(at(forgotten)), ..Told::default() };
         let first = || told(Some(5), &[one("b", 1), one("a", 9)], None);
         let both =

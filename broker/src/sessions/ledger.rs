@@ -442,11 +442,13 @@ impl Sessions {
         self.ledger.is_failing()
     }
 
-    /// Ends a step early where so much waits for its end that it should not become more.
-    pub(crate) fn commit_when_full(&mut self) {
-        if self.ledger.is_full() {
+    /// Ends a step early where so much waits for its end that it should not become more; says whether it did.
+    pub(crate) fn commit_when_full(&mut self) -> bool {
+        let is_full = self.ledger.is_full();
+        if is_full {
             self.commit_and_release();
         }
+        is_full
     }
 
     /// Puts into the batch how the standings of durable subscriptions have changed, and the live events of all objects that it

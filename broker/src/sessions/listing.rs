@@ -2,14 +2,17 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use matcher::geo::Position;
 use matcher::subscription::ClientId;
+use tokio::sync::oneshot;
 use wire::ClientFigures;
 
-use super::{Client, Sessions};
+use super::{Client, Payer, Sessions};
 use crate::budget::Kind;
+use crate::clock;
 use crate::outbox::Close;
 use crate::tenant;
 
@@ -43,10 +46,37 @@ impl Rank<String> {
     pub(crate) fn text(&self) -> String {
         format!("{}:{}:{}", self.behind.0, self.kept.0, self.name)
     }
+}
 
+impl<N: std::ops::Deref<Target = str>> Rank<N> {
     fn borrowed(&self) -> Rank<&str> {
         Rank { behind: self.behind, kept: self.kept, name: &self.name }
     }
+}
+
+impl Rank<&str> {
+    /// The same with the name itself.
+    fn owned(&self, name: &Arc<str>) -> Rank<Arc<str>> {
+        Rank { behind: self.behind, kept: self.kept, name: Arc::clone(name) }
+    }
+}
+
+/// Clients that one slice of a listing looks at: some tenths of a millisecond.
+const LOOKS: usize = 2_048;
+
+/// Listings that are under way at once.
+const LISTINGS: usize = 8;
+
+/// A listing that is under way.
+pub(super) struct Listing {
+    after: Option<Rank<String>>,
+    limit: usize,
+    payer: Arc<str>,
+    reply: oneshot::Sender<Vec<ClientFigures>>,
+    /// The first of those that were looked at.
+    first: BinaryHeap<(Rank<Arc<str>>, u32)>,
+    /// From this number on none was.
+    next: u32,
 }
 
 impl Client {
@@ -99,6 +129,7 @@ impl Client {
             kept_matches: rank.kept.0,
             held_bytes: held.values().sum(),
             held,
+            engine_ms: self.costs.total_ms(),
             silence_ms: silence.map(as_ms),
             position: position.map(|position| [position.x(), position.y()]),
         }
@@ -106,25 +137,70 @@ impl Client {
 }
 
 impl Sessions {
-    /// The first clients behind a place, `limit` at most, in order. Cost: a look at every client, and at each of its connections.
-    pub(crate) fn list_clients(&self, after: Option<&Rank<String>>, limit: usize) -> Vec<ClientFigures> {
-        let mut first = BinaryHeap::new();
-        for (number, client) in self.clients.numbered() {
+    /// Begins to list the first clients behind a place, `limit` at most, in order. Cost: a look at every client, and at each of its
+    /// connections, in slices between which other commands are carried out. Where too many are under way, the oldest is ended first.
+    pub(crate) fn list_clients(
+        &mut self,
+        after: Option<Rank<String>>,
+        limit: usize,
+        payer: Arc<str>,
+        reply: oneshot::Sender<Vec<ClientFigures>>,
+    ) {
+        while self.listings.len() >= LISTINGS {
+            self.list_some();
+        }
+        let first = BinaryHeap::new();
+        self.listings.push_back(Listing { after, limit, payer, reply, first, next: 0 });
+    }
+
+    /// Whether there is more to list.
+    pub(super) fn is_listing(&self) -> bool {
+        !self.listings.is_empty()
+    }
+
+    /// Goes on with a listing, if one is under way, for about so long as others can wait. They take turns.
+    pub(crate) fn list_some(&mut self) {
+        let Some(mut listing) = self.listings.pop_front() else { return };
+        if listing.reply.is_closed() {
+            return;
+        }
+        let began = clock::now();
+        self.paid_by(Payer::Name(Arc::clone(&listing.payer)));
+        let is_over = !self.look(&mut listing);
+        if is_over {
+            let ranked = listing.first.into_sorted_vec().into_iter();
+            let figures = |(rank, number): (Rank<Arc<str>>, u32)| {
+                let position = self.tracker.fix(ClientId(number)).and_then(|fix| self.shown(fix));
+                // By now it may be another one's number.
+                let client = self.clients.get(number).filter(|client| client.name == rank.name)?;
+                Some(client.figures(&rank.borrowed(), position))
+            };
+            // Whoever asked may be gone.
+            let _ = listing.reply.send(ranked.filter_map(figures).collect());
+        } else {
+            self.listings.push_back(listing);
+        }
+        self.charge(clock::now().saturating_duration_since(began));
+    }
+
+    /// Looks at some more clients; says whether there were any.
+    fn look(&self, listing: &mut Listing) -> bool {
+        let Some(clients) = self.clients.numbered(listing.next, LOOKS) else { return false };
+        for (number, client) in clients {
             let rank = client.rank();
-            if after.is_some_and(|after| rank <= after.borrowed()) {
+            if listing.after.as_ref().is_some_and(|after| rank <= after.borrowed()) {
                 continue;
             }
-            first.push((rank, number));
-            if first.len() > limit {
-                first.pop();
+            if listing.first.len() == listing.limit {
+                if listing.first.peek().is_some_and(|(last, _)| rank >= last.borrowed()) {
+                    continue;
+                }
+                listing.first.pop();
             }
+            listing.first.push((rank.owned(&client.name), number));
         }
-        let ranked = first.into_sorted_vec().into_iter();
-        let figures = |(rank, number)| {
-            let position = self.tracker.fix(ClientId(number)).and_then(|fix| self.shown(fix));
-            Some(self.clients.get(number)?.figures(&rank, position))
-        };
-        ranked.filter_map(figures).collect()
+        listing.next = listing.next.saturating_add(u32::try_from(LOOKS).unwrap_or(u32::MAX));
+        true
     }
 
     /// Ends the connections of a client, without what waits for them, and the subscriptions that end with them: whether a

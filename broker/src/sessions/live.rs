@@ -25,7 +25,7 @@ impl Sessions {
     /// When [`advance`](Self::advance) may have something to do next.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let live = self.tracker.next_deadline().map(|moment| self.started + moment);
-        let unfinished = (!self.unfinished.is_empty()).then_some(self.started);
+        let unfinished = (!self.unfinished.is_empty() || self.is_listing()).then_some(self.started);
         let doubt = self.timeline.doubt().map(|(_, ends)| ends);
         [unfinished, live, self.ledger.next_deadline(), self.next_date(), doubt].into_iter().flatten().min()
     }
@@ -113,12 +113,15 @@ impl Sessions {
             payload: Arc::clone(published),
         };
         let before = self.current_body(object);
+        let began = clock::now();
         self.tracker.publish(new, self.rows.row(index), self.now, &mut self.effects);
+        let took = clock::now().saturating_duration_since(began);
         // A durable subscription that knows it already has no standing that changes, and its end will be written.
         if self.writes_live || self.tracker.is_recorded(object) {
             self.ledger.concern(object);
         }
         self.deal();
+        self.charge_event(index, object, took);
         // Of the two one is live no more, or, where the newer one came first, never was.
         let now = self.moment(published.body.received);
         let current = self.current_body(object);

@@ -3,6 +3,7 @@
 mod activity;
 mod allowance;
 mod confined;
+mod costs;
 mod dealing;
 mod deliveries;
 mod durable;
@@ -17,7 +18,7 @@ mod room;
 mod slots;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ use matcher::geo::{Position, World};
 use matcher::live::{Effect, Fix, Interest, Moment, Settings, Tracker};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
+use crate::admission::EngineTime;
 use crate::auth::Confinement;
 use crate::budget::{Account, Budget};
 use crate::census::{Census, Place};
@@ -44,13 +46,16 @@ use crate::telemetry::Telemetry;
 use crate::tenant;
 use activity::{Activity, Evaluations};
 use allowance::{Allowance, Taken, Wanted};
+pub(crate) use costs::Payer;
+use costs::{Costs, Recent};
 use deliveries::Log;
-pub(crate) use deliveries::{Known, Told};
+pub(crate) use deliveries::{Asked, Known, Remembered, Told};
 use durable::Durable;
 use kept::KeptBounds;
 pub(crate) use kept::KeptTotal;
 use ledger::Ledger;
 pub(crate) use ledger::{Answer, Disk, DroppedLives, Health, LiveRecord};
+use listing::Listing;
 pub(crate) use listing::Rank;
 pub(crate) use recovery::Restored;
 use recovery::Unfinished;
@@ -112,6 +117,12 @@ pub(crate) struct Sessions {
     sleepers: Vec<Arc<Outbox>>,
     /// Whether so much is to be done that nobody is to write in the place of others now.
     is_pressed: bool,
+    /// What clients have cost, over all shards.
+    engine_time: Arc<EngineTime>,
+    /// The payer of the command at hand.
+    payer: Option<Payer>,
+    /// Listings under way.
+    listings: VecDeque<Listing>,
 }
 
 /// What the sessions of all shards share.
@@ -129,16 +140,19 @@ pub(crate) struct Shared {
     pub(crate) are_several: bool,
     /// Where events are traced.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
+    pub(crate) engine_time: Arc<EngineTime>,
 }
 
 impl Shared {
     pub(crate) fn new(config: &config::Config, shards_count: usize) -> Self {
         let quotas = Quotas::new(&config.quotas);
+        let metrics = Arc::new(Metrics::new(shards_count));
         Self {
             census: Census::new(config.limits.clients, Arc::clone(&quotas.clients)),
             quotas,
             budget: Budget::new(config),
-            metrics: Arc::new(Metrics::new(shards_count)),
+            engine_time: EngineTime::new(config, &metrics),
+            metrics,
             kept: KeptTotal::new(config.sessions.kept_total_bytes as u64),
             health: Arc::default(),
             dropped_lives: Arc::default(),
@@ -207,6 +221,7 @@ struct Client {
     recipient: Option<Arc<Recipient>>,
     /// What is held for it, once something is.
     account: Option<Arc<Account>>,
+    costs: Costs,
     _place: Place,
 }
 
@@ -242,6 +257,7 @@ struct Held {
     owner: Option<u64>,
     activity: Activity,
     taken: Taken,
+    cost: Recent,
 }
 
 impl Sessions {
@@ -253,8 +269,18 @@ impl Sessions {
         disk: Option<Box<dyn Disk>>,
         is_first: bool,
     ) -> Self {
-        let Shared { census, quotas, budget, metrics, kept, health, dropped_lives, are_several, .. } =
-            shared.clone();
+        let Shared {
+            census,
+            quotas,
+            budget,
+            metrics,
+            kept,
+            health,
+            dropped_lives,
+            are_several,
+            engine_time,
+            ..
+        } = shared.clone();
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
         let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();
@@ -305,6 +331,9 @@ impl Sessions {
             rounding: Rounding::of(config),
             sleepers: Vec::new(),
             is_pressed: false,
+            engine_time,
+            payer: None,
+            listings: VecDeque::new(),
         }
     }
 
@@ -336,6 +365,7 @@ impl Sessions {
             readers: Vec::new(),
             recipient: None,
             account: None,
+            costs: Costs::default(),
             _place: place,
         };
         let numbers = Refusal::Limit {
@@ -358,6 +388,9 @@ impl Sessions {
                 && client.durable.is_none()
                 && client.released == client.offset
         });
+        if idle {
+            self.charge_open(id, Duration::ZERO);
+        }
         if idle && let Some(client) = self.clients.remove(id) {
             self.ids.remove(&client.name);
             if client.is_stored
@@ -378,6 +411,7 @@ impl Sessions {
         place: Option<Place>,
     ) -> Result<(), Refusal> {
         let id = self.enter(name, place)?;
+        self.paid_by(Payer::Client { id, subscription: None });
         if let Some(client) = self.clients.get_mut(id) {
             client.positioned_ms = Some(self.unix_ms);
             if let Some(batch) = self.ledger.record() {
@@ -410,6 +444,7 @@ impl Sessions {
         owner: Option<u64>,
     ) -> Result<Installed, Refusal> {
         let client_id = self.enter(name, None)?;
+        self.paid_by(Payer::Client { id: client_id, subscription: None });
         self.bind(client_id, prepared.confinement.as_ref())?;
         let installed = self.install_for(client_id, prepared, owner);
         self.settle(client_id);
@@ -442,6 +477,7 @@ impl Sessions {
             owner: owner.filter(|_| !durable),
             activity: Activity::since(self.evaluations.of(&client.name)),
             taken,
+            cost: Recent::default(),
         };
         let document = held.shown(client.evaluations(&self.evaluations), self.now);
         let subscription = Subscription { client: ClientId(client_id), filters };
@@ -471,8 +507,10 @@ impl Sessions {
             (was_durable, was_stored) = (old.durable, old.is_stored);
             client.constraints -= old.taken.constraints;
             held.taken.replace(std::mem::take(&mut old.taken), wanted);
+            held.cost = old.cost;
         }
         self.subscriptions.put(number, held);
+        self.payer = Some(Payer::Client { id: client_id, subscription: Some(number) });
         let name = Arc::clone(&client.name);
         client.subscriptions.insert(Arc::clone(&id), number);
         if previous.is_none() {
@@ -576,6 +614,7 @@ impl Sessions {
     /// Forgets everything of a client; says whether there was something.
     pub(crate) fn forget(&mut self, name: &str) -> bool {
         let Some(client_id) = self.ids.remove(name) else { return false };
+        self.charge_open(client_id, Duration::ZERO);
         let Some(client) = self.clients.remove(client_id) else { return false };
         if client.released < client.offset {
             self.drop_waiting(client_id);

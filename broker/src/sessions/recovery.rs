@@ -11,7 +11,7 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 use super::allowance::Wanted;
 use super::durable::Durable;
 use super::kept::{Kept, KeptMatch};
-use super::{Activity, Client, Held, Sessions};
+use super::{Activity, Client, Held, Recent, Sessions};
 use crate::auth::{Behalf, Confinement, Zones};
 use crate::budget::Kind;
 use crate::clock::{self, Timeline};
@@ -377,6 +377,7 @@ impl Sessions {
             owner: None,
             activity: Activity::since(self.evaluations.of(&client.name)),
             taken: self.allowance.take_again(client, wanted),
+            cost: Recent::default(),
         };
         self.subscriptions.put(number, held);
         self.metrics.subscriptions.raise();

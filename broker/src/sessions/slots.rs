@@ -43,9 +43,14 @@ impl<T> Slots<T> {
         self.values.iter().flatten()
     }
 
-    /// The values with their numbers.
-    pub(super) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
-        (0..).zip(&self.values).filter_map(|(id, value)| Some((id, value.as_ref()?)))
+    /// The values with their numbers, of so many numbers from one on; `None` where there are no numbers any more.
+    pub(super) fn numbered(&self, from: u32, count: usize) -> Option<impl Iterator<Item = (u32, &T)>> {
+        let rest = self.values.get(from as usize..).filter(|rest| !rest.is_empty())?;
+        Some(
+            (from..)
+                .zip(&rest[..count.min(rest.len())])
+                .filter_map(|(id, value)| Some((id, value.as_ref()?))),
+        )
     }
 
     pub(super) fn remove(&mut self, id: u32) -> Option<T> {

@@ -269,9 +269,82 @@ fn constraints_are_counted_for_each_client_and_given_back() {
     assert!(full(12, tenant, install(&mut bench, "a", "t", 1, None)));
 }
 
+#[tokio::test]
+async fn what_costs_too_much_by_the_events_of_others_is_suspended_until_it_is_made_anew() {
+    let mut bench = Bench::with(None, |config| config.admission.engine_ms_per_second = 10);
+    let (costly, other) = (bench.attach("a", 1, Resume::Ready), bench.attach("b", 2, Resume::Ready));
+    let nearest = r#"{"filters":[{"area":{"center":[0,0],"radius_m":5,"nearest":3}}]}"#;
+    bench.install_document("a", "nearest", nearest, None).unwrap();
+    bench.install_document("a", "plain", r#"{"filters":[{}]}"#, None).unwrap();
+    bench.install_document("b", "plain", r#"{"filters":[{}]}"#, None).unwrap();
+    let event =
+        |bench: &mut Bench, id: &str| bench.publish_with(&format!(r#","id":"{id}","key":"k","ttl_s":60"#));
+    event(&mut bench, "e1");
+    let live: Vec<_> = bench.sessions.tracker.live("e1").map(|(_, live, _)| Arc::clone(live)).collect();
+    let object = &live[0].live.as_ref().unwrap().object;
+    let knowing: Vec<_> = bench.sessions.tracker.knowing(object).iter().map(|id| id.0).collect();
+    assert_eq!(knowing, [0, 1, 2]);
+    let ms = Duration::from_millis;
+    // Within what it may use, and when it is a long time ago.
+    bench.sessions.charge_event(0, object, ms(200));
+    assert!(!bench.sessions.document("a", "nearest").unwrap().contains("suspended"));
+    bench.sessions.charge_event(0, object, ms(200));
+    assert!(bench.sessions.document("a", "nearest").unwrap().contains("\"suspended\":true"));
+    for (client, id) in [("a", "plain"), ("b", "plain")] {
+        assert!(!bench.sessions.document(client, id).unwrap().contains("suspended"), "{client} {id}");
+    }
+    assert_eq!(bench.sessions.metrics.suspended.get(), 1);
+    let told = waiting(&costly).await;
+    assert_eq!(&told[told.len() - 1..], ["{\"op\":\"problem\""]);
+    event(&mut bench, "e2");
+    assert_eq!(waiting(&costly).await, ["2 \"plain\""]);
+    assert_eq!(waiting(&other).await, ["{\"op\":\"ready\"", "1 \"plain\"", "2 \"plain\""]);
+    assert!(bench.install_document("a", "nearest", nearest, None).unwrap().replaced);
+    bench.sessions.tell_changes();
+    assert_eq!(waiting(&costly).await, ["3 \"nearest\""]);
+    assert!(!bench.sessions.document("a", "nearest").unwrap().contains("suspended"));
+}
+
+/// The clients of a listing, and how many slices it took.
+fn listed(bench: &mut Bench, after: Option<Rank<String>>, limit: usize) -> (usize, Vec<wire::ClientFigures>) {
+    let (reply, mut answer) = tokio::sync::oneshot::channel();
+    bench.sessions.list_clients(after, limit, "".into(), reply);
+    let mut slices = 0;
+    while bench.sessions.is_listing() {
+        bench.sessions.list_some();
+        slices += 1;
+    }
+    (slices, answer.try_recv().unwrap())
+}
+
+#[test]
+fn clients_are_listed_in_slices() {
+    let mut bench = Bench::with(None, |config| config.limits.clients = 10_000);
+    for index in 0..5_000_u32 {
+        // Not in the order of their numbers.
+        bench.move_to(&format!("{:05}", index.wrapping_mul(7_919) % 5_000), 0.0);
+    }
+    for (after, expected) in
+        [(None, 0..3), (Some("0:0:00997"), 998..1_001), (Some("0:0:04998"), 4_999..5_000)]
+    {
+        let (slices, clients) = listed(&mut bench, after.and_then(Rank::read), 3);
+        let names: Vec<_> = expected.map(|index| format!("{index:05}")).collect();
+        assert_eq!(
+            clients.iter().map(|one| &one.client).collect::<Vec<_>>(),
+            names.iter().collect::<Vec<_>>()
+        );
+        assert_eq!(slices, 4, "three for the clients, and one that finds no more");
+    }
+    // Nobody waits for it any more.
+    bench.sessions.list_clients(None, 3, "".into(), tokio::sync::oneshot::channel().0);
+    bench.sessions.list_some();
+    assert!(bench.sessions.next_deadline().is_none());
+}
+
 /// What became of the deliveries of an event, in order.
 fn states(bench: &Bench, id: &str) -> Option<Vec<wire::DeliveryState>> {
-    let told = Told::joined(id, vec![bench.sessions.deliveries(id, None)])?;
+    let asked = Asked::among(vec![bench.sessions.remembered(id)], id, None);
+    let told = Told::joined(id, vec![bench.sessions.deliveries(id, &asked)])?;
     Some(told.deliveries.iter().map(|one| one.state).collect())
 }
 
@@ -355,7 +428,7 @@ fn what_is_held_for_a_client_is_counted_bounded_and_given_back() {
     bench.publish();
     let kept = budget.client("b").bytes(Kind::Kept);
     assert_eq!(kept, bench.sessions.kept_total.bytes());
-    let listed = bench.sessions.list_clients(None, 9);
+    let (_, listed) = listed(&mut bench, None, 9);
     let of_b = listed.iter().find(|figures| figures.client == "b").unwrap();
     assert_eq!((of_b.held["kept"], of_b.held_bytes), (kept, kept + of_b.held["documents"]));
     bench.sessions.forget("a");

@@ -291,7 +291,7 @@ mod tests {
         for round in 0..200 {
             let (_, shards, threads) = start();
             if round % 2 == 0 {
-                shards.footprint().await.unwrap();
+                shards.footprint(&"car".into()).await.unwrap();
             }
             drop(shards);
             threads.into_iter().for_each(|thread| drop(ended(thread)));

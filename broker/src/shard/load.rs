@@ -1,6 +1,6 @@
 //! How much a shard has to do, and how long that will take.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a shard tells of its work while it is at it. Written by the shard alone; nobody waits for it.
@@ -18,7 +18,17 @@ pub(crate) struct Load {
     command_ps: AtomicU64,
     /// What the commit behind a step takes, in nanoseconds: a mean in which each counts for an eighth.
     commit_ns: AtomicU64,
+    /// Whether a command is at hand that is no event. How long it will take is not known, and it is not what events are refused for.
+    is_own: AtomicBool,
+    /// When the last of these ended that took long; nanoseconds from `started`.
+    own_ended_ns: AtomicU64,
+    /// Those of the step at hand that took long: how many, and how long all of them. Written and read by the shard alone.
+    own_count: AtomicUsize,
+    own_ns: AtomicU64,
 }
+
+/// A command that takes longer is paid for by its client, and says nothing of what others take.
+const LONG: Duration = Duration::from_millis(1);
 
 /// Commands over which the mean cost of one is taken.
 const COMMANDS: f64 = 64.0;
@@ -39,6 +49,10 @@ impl Load {
             alarms: AtomicUsize::new(0),
             command_ps: AtomicU64::new(0),
             commit_ns: AtomicU64::new(0),
+            is_own: AtomicBool::new(false),
+            own_ended_ns: AtomicU64::new(0),
+            own_count: AtomicUsize::new(0),
+            own_ns: AtomicU64::new(0),
         }
     }
 
@@ -61,9 +75,28 @@ impl Load {
         self.oldest_ns.store(nanoseconds(oldest).max(1), Ordering::Relaxed);
     }
 
+    /// A command that is no event is carried out now.
+    pub(super) fn begin_own(&self) {
+        self.is_own.store(true, Ordering::Relaxed);
+    }
+
+    /// It has been, and took so long.
+    pub(super) fn end_own(&self, took: Duration, now: Instant) {
+        if took >= LONG {
+            let ended = now.saturating_duration_since(self.started);
+            self.own_ended_ns.store(nanoseconds(ended), Ordering::Relaxed);
+            self.own_count.fetch_add(1, Ordering::Relaxed);
+            self.own_ns.fetch_add(nanoseconds(took), Ordering::Relaxed);
+        }
+        self.is_own.store(false, Ordering::Relaxed);
+    }
+
     /// The step has ended, and took so long with and without its commit.
     pub(super) fn end(&self, work: Duration, commit: Duration) {
+        let own = Duration::from_nanos(self.own_ns.swap(0, Ordering::Relaxed));
+        let work = work.saturating_sub(own);
         let commands = self.in_hand.swap(0, Ordering::Relaxed);
+        let commands = commands.saturating_sub(self.own_count.swap(0, Ordering::Relaxed));
         self.oldest_ns.store(0, Ordering::Relaxed);
         let before_ns = self.commit_ns.load(Ordering::Relaxed);
         let after_ns = (before_ns * (COMMITS - 1) + nanoseconds(commit)) / COMMITS;
@@ -92,9 +125,11 @@ impl Load {
         let coming = Duration::from_nanos(self.commit_ns.load(Ordering::Relaxed))
             .saturating_add(self.cost(queued + in_hand));
         let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
-        let waited = if oldest_ns == 0 {
+        let waited = if oldest_ns == 0 || self.is_own.load(Ordering::Relaxed) {
             Duration::ZERO
         } else {
+            // What waited for a client's own command will be done as quickly as ever.
+            let oldest_ns = oldest_ns.max(self.own_ended_ns.load(Ordering::Relaxed));
             now.saturating_duration_since(self.started + Duration::from_nanos(oldest_ns))
         };
         coming.max(waited)
@@ -149,6 +184,24 @@ mod tests {
         load.end(us(5_000), us(80_000));
         assert_eq!(load.wait(0, start + us(70_000)), Duration::ZERO);
         assert_about(load.wait(1, start), us(10_005));
+    }
+
+    #[test]
+    fn what_a_client_asks_for_is_no_reason_to_refuse_events() {
+        let start = Instant::now();
+        let load = Load::new(start);
+        work(&load, 2_000, 1, us(20));
+        load.begin(2, start);
+        load.begin_own();
+        let ended = start + us(9_000_000);
+        assert_about(load.wait(0, ended), us(40));
+        load.end_own(us(9_000_000), ended);
+        assert_about(load.wait(0, ended + us(100)), us(100));
+        load.end(us(9_000_020), Duration::ZERO);
+        assert_about(load.cost(1), us(20));
+        // What they take that is not theirs alone still counts.
+        load.begin(1, start);
+        assert_about(load.wait(0, ended + us(70_000)), us(70_000));
     }
 
     #[test]

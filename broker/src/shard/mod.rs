@@ -31,7 +31,8 @@ use crate::outbox::Outbox;
 use crate::receipt::{Receipt, Ticket};
 use crate::refusal::Refusal;
 use crate::sessions::{
-    Attached, Disk, Health, Installed, Known, Rank, Restored, Resume, Sessions, Shared, Told,
+    Asked, Attached, Disk, Health, Installed, Known, Rank, Remembered, Restored, Resume, Sessions, Shared,
+    Told,
 };
 use crate::store::Store;
 use crew::{Crew, LITTLE, LITTLE_TIME};
@@ -114,22 +115,26 @@ pub(crate) enum Command {
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<bool, Refusal>>,
     },
-    /// Say to whom the events of an id went, of those that who asks may know of.
-    Deliveries { id: Arc<str>, known: Option<Known>, reply: oneshot::Sender<Told> },
+    /// Hand out the events that may be of an id.
+    Remembered { id: Arc<str>, payer: Arc<str>, reply: oneshot::Sender<Remembered> },
+    /// Say to whom events of an id went.
+    Deliveries { id: Arc<str>, asked: Arc<Asked>, payer: Arc<str>, reply: oneshot::Sender<Told> },
     /// Say why an event comes to a client, or does not.
     Explain {
         client: Arc<str>,
         question: Box<Question>,
         /// Whether the client itself asks.
         to_itself: bool,
+        payer: Arc<str>,
         reply: oneshot::Sender<Result<wire::Explanation, Refusal>>,
     },
     /// What the engine holds.
-    Footprint { reply: oneshot::Sender<Footprint> },
+    Footprint { payer: Arc<str>, reply: oneshot::Sender<Footprint> },
     /// The clients behind a place in the order of their listing, so many at most.
     ListClients {
         after: Option<Rank<String>>,
         limit: usize,
+        payer: Arc<str>,
         reply: oneshot::Sender<Vec<wire::ClientFigures>>,
     },
     /// End the connections of a client, on behalf of who is confined so.
@@ -459,14 +464,25 @@ impl Shards {
     pub(crate) async fn deliveries(
         &self,
         id: &Arc<str>,
-        known: Option<&Known>,
+        known: Option<Known>,
+        payer: &Arc<str>,
     ) -> Result<Option<wire::Deliveries>, Refusal> {
-        let ask = |reply| {
-            let (id, known) = (Arc::clone(id), known.cloned());
-            Command::Deliveries { id, known, reply }
-        };
-        let told = self.ask_all(ask).await?;
-        Ok(Told::joined(id, told))
+        let remembered = self
+            .ask_all(|reply| {
+                let (id, payer) = (Arc::clone(id), Arc::clone(payer));
+                Command::Remembered { id, payer, reply }
+            })
+            .await?;
+        let named = Arc::clone(id);
+        let asked = aside(move || Asked::among(remembered, &named, known.as_ref())).await.map(Arc::new)?;
+        let told = self
+            .ask_all(|reply| {
+                let (id, asked, payer) = (Arc::clone(id), Arc::clone(&asked), Arc::clone(payer));
+                Command::Deliveries { id, asked, payer, reply }
+            })
+            .await?;
+        let named = Arc::clone(id);
+        aside(move || Told::joined(&named, told)).await
     }
 
     /// Asks all shards, and then waits for their answers: those that write something to disk do it together.
@@ -531,9 +547,10 @@ impl Shards {
     }
 
     /// What all engines hold.
-    pub(crate) async fn footprint(&self) -> Result<Footprint, Refusal> {
+    pub(crate) async fn footprint(&self, payer: &Arc<str>) -> Result<Footprint, Refusal> {
         let mut sum = Footprint::default();
-        for one in self.ask_all(|reply| Command::Footprint { reply }).await? {
+        let ask = |reply| Command::Footprint { payer: Arc::clone(payer), reply };
+        for one in self.ask_all(ask).await? {
             sum.subscriptions += one.subscriptions;
             sum.filters += one.filters;
             sum.bytes += one.bytes;
@@ -547,8 +564,12 @@ impl Shards {
         &self,
         after: Option<Rank<String>>,
         limit: usize,
+        payer: &Arc<str>,
     ) -> Result<wire::Clients, Refusal> {
-        let list = |reply| Command::ListClients { after: after.clone(), limit: limit + 1, reply };
+        let list = |reply| {
+            let (after, payer) = (after.clone(), Arc::clone(payer));
+            Command::ListClients { after, limit: limit + 1, payer, reply }
+        };
         let mut clients: Vec<_> = self.ask_all(list).await?.into_iter().flatten().collect();
         clients.sort_by_cached_key(Rank::of);
         let is_all = clients.len() <= limit;
@@ -567,6 +588,12 @@ impl Shards {
             sender.closed().await;
         }
     }
+}
+
+/// Does something that takes long on a thread beside those that serve everybody.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Refusal::Internal("a question could not be answered"))
 }
 
 /// The shard of a client.

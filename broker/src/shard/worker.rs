@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use matcher::event::Event;
 
 use super::Command;
 use super::load::Load;
 use super::queue::Receiver;
-use crate::admission::Pass;
+use crate::admission::{Pass, Turn};
 use crate::clock;
 use crate::config::Queue;
 use crate::engines::Report;
@@ -17,7 +17,7 @@ use crate::ingest::feature::Published;
 use crate::metrics::Metrics;
 use crate::receipt::Ticket;
 use crate::refusal::Refusal;
-use crate::sessions::{Answer, Sessions};
+use crate::sessions::{Answer, Payer, Sessions};
 use crate::telemetry;
 
 /// A shard, for who has the turn.
@@ -32,6 +32,8 @@ pub(crate) struct Shard {
     traced_as: Option<usize>,
     /// Events that came in a row; kept for its memory.
     events: Vec<Matching>,
+    /// Of the move at hand.
+    turn: Option<Arc<Turn>>,
 }
 
 /// An event to match. It is under way as long as its pass is there.
@@ -50,7 +52,8 @@ impl Shard {
         load: Arc<Load>,
         traced_as: Option<usize>,
     ) -> Self {
-        Self { sessions, metrics: Arc::clone(metrics), report, queue, load, traced_as, events: Vec::new() }
+        let metrics = Arc::clone(metrics);
+        Self { sessions, metrics, report, queue, load, traced_as, events: Vec::new(), turn: None }
     }
 
     /// Nothing comes any more: what is due happens, and what waits for the disk is written.
@@ -84,21 +87,40 @@ impl Shard {
         self.load.begin(commands.len(), oldest_of(commands).unwrap_or(started));
         self.sessions.advance();
         let mut events = std::mem::take(&mut self.events);
+        // When the command before has ended, where nothing came in between: a run of moves needs a look at the clock for each.
+        let mut ended = None;
         for command in commands.drain(..) {
             if let Command::Match { event, pass, ticket } = command {
                 events.push(Matching { published: event, _pass: pass, ticket });
+                ended = None;
                 continue;
             }
             self.match_run(&mut events);
+            let began = ended.take().unwrap_or_else(clock::now);
+            self.load.begin_own();
             self.apply(command)?;
-            self.sessions.commit_when_full();
+            let now = clock::now();
+            self.charge(now.saturating_duration_since(began), now);
+            if !self.sessions.commit_when_full() {
+                ended = Some(now);
+            }
         }
         self.match_run(&mut events);
         self.events = events;
+        self.sessions.list_some();
         let worked = clock::now();
         self.sessions.commit_and_release();
         self.load.end(worked.duration_since(started), clock::now().duration_since(worked));
         ControlFlow::Continue(())
+    }
+
+    /// A command that is no event has been carried out, and took so long.
+    fn charge(&mut self, took: Duration, now: Instant) {
+        self.sessions.charge(took);
+        self.load.end_own(took, now);
+        if let Some(turn) = self.turn.take() {
+            turn.took(took);
+        }
     }
 
     /// Matches events that came in a row, alarms first: who gets one has it before the others are looked at.
@@ -177,11 +199,8 @@ impl Shard {
                 return ControlFlow::Break(());
             }
             Command::Move { client, fix, track, place, turn, ticket } => {
-                let started = clock::now();
                 let moved = sessions.move_client(&client, fix, track.as_deref(), Some(place));
-                if let Some(turn) = turn {
-                    turn.took(clock::now().duration_since(started));
-                }
+                self.turn = turn;
                 match (ticket, moved) {
                     (Some(ticket), Ok(())) => sessions.answer(Answer::Ticket(ticket)),
                     (Some(ticket), Err(refusal)) => ticket.settle(Err(refusal)),
@@ -213,6 +232,7 @@ impl Shard {
                 match sessions.check_confinement(&client, confinement.as_ref()) {
                     Ok(()) => {
                         let done = sessions.remove(&client, &id);
+                        sessions.paid_by(Payer::Name(client));
                         sessions.answer(Answer::Done(reply, done));
                     }
                     Err(refusal) => drop(reply.send(Err(refusal))),
@@ -225,6 +245,7 @@ impl Shard {
             Command::List { client, confinement, reply } => {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());
                 drop(reply.send(permitted.map(|()| sessions.documents(&client))));
+                sessions.paid_by(Payer::Name(client));
             }
             Command::Attach { client, outbox, resume, confinement, reply } => {
                 let connection = outbox.connection;
@@ -241,21 +262,32 @@ impl Shard {
             Command::Detach { client, connection } => sessions.detach(&client, connection),
             Command::Forget { client, reply } => {
                 let done = sessions.forget(&client);
+                sessions.paid_by(Payer::Name(client));
                 sessions.answer(Answer::Done(reply, done));
             }
             Command::Revoke { id, confinement, reply } => {
                 let done = sessions.revoke(&id, confinement.as_deref());
                 sessions.answer(Answer::Done(reply, done));
             }
-            Command::Deliveries { id, known, reply } => {
-                drop(reply.send(sessions.deliveries(&id, known.as_ref())));
+            Command::Remembered { id, payer, reply } => {
+                drop(reply.send(sessions.remembered(&id)));
+                sessions.paid_by(Payer::Name(payer));
             }
-            Command::Explain { client, question, to_itself, reply } => {
+            Command::Deliveries { id, asked, payer, reply } => {
+                drop(reply.send(sessions.deliveries(&id, &asked)));
+                sessions.paid_by(Payer::Name(payer));
+            }
+            Command::Explain { client, question, to_itself, payer, reply } => {
                 drop(reply.send(sessions.explain(&client, *question, to_itself)));
+                sessions.paid_by(Payer::Name(payer));
             }
-            Command::Footprint { reply } => drop(reply.send(sessions.footprint())),
-            Command::ListClients { after, limit, reply } => {
-                drop(reply.send(sessions.list_clients(after.as_ref(), limit)));
+            Command::Footprint { payer, reply } => {
+                // Whoever asked may be gone.
+                let _ = reply.send(sessions.footprint());
+                sessions.paid_by(Payer::Name(payer));
+            }
+            Command::ListClients { after, limit, payer, reply } => {
+                sessions.list_clients(after, limit, payer, reply);
             }
             Command::Disconnect { client, confinement, reply } => {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());
@@ -288,6 +320,7 @@ fn refuse_change(command: Command) -> Option<Command> {
         | Command::Ack { .. }
         | Command::Refill { .. }
         | Command::Detach { .. }
+        | Command::Remembered { .. }
         | Command::Deliveries { .. }
         | Command::Explain { .. }
         | Command::Footprint { .. }

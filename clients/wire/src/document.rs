@@ -73,6 +73,9 @@ pub struct Activity {
     pub deliveries: u64,
     /// When the last one was.
     pub last_delivery: Option<String>,
+    /// Whether it finds nothing any more, because of what it cost. It does again when it is made anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspended: bool,
 }
 
 fn default_on() -> Vec<On> {
@@ -392,6 +395,9 @@ pub struct ClientFigures {
     /// subscriptions) and `documents` (of its subscriptions). What takes nothing is absent, and more kinds may come.
     #[serde(default)]
     pub held: BTreeMap<String, u64>,
+    /// Milliseconds that what it asked for has taken its engine, since it is known.
+    #[serde(default)]
+    pub engine_ms: u64,
     /// Milliseconds since it was last heard over a WebSocket, or since it opened a stream; absent without a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence_ms: Option<u64>,

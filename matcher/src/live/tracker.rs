@@ -141,6 +141,12 @@ impl<P: Clone> Tracker<P> {
             .map(|live| (live.sequence, &live.payload, live.expires))
     }
 
+    /// The subscriptions that know the live event of an object, ascending.
+    #[must_use]
+    pub fn knowing(&self, object: &str) -> Vec<SubscriptionId> {
+        self.scene.events.of_object(object).map_or_else(Vec::new, |number| self.known_before(number))
+    }
+
     /// The payload of an object's live event.
     #[must_use]
     pub fn live_of(&self, object: &str) -> Option<&P> {

@@ -1,5 +1,6 @@
 //! What is taken, what is refused, and who goes first.
 
 mod alarms;
+mod costs;
 mod overload;
 mod rates;

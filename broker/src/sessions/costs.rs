@@ -1,0 +1,245 @@
+//! What the clients of a shard cost its engine, and which of their subscriptions do.
+//!
+//! A client pays for its commands. What it has cost is counted with the client and charged to its account a millisecond or more at a
+//! time, so that ordinary commands cost no more for being measured.
+//!
+//! What an event costs is its publisher's affair, but for what a few subscriptions make of it: where it takes long to hold a live
+//! event against those that stand, that is ascribed to these. One that goes on costing much of what others publish is suspended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use matcher::live::Moment;
+use matcher::subscription::SubscriptionId;
+
+use super::Sessions;
+use crate::admission::Cost;
+use crate::clock;
+use crate::http::encode;
+use crate::tenant;
+
+/// So much is charged at once, or more.
+const CHARGED: Duration = Duration::from_millis(1);
+
+/// What a command without a client of its own costs is charged from here on.
+const LEAST: Duration = Duration::from_micros(50);
+
+/// A move, or a live event, that takes longer is ascribed to subscriptions.
+const LONG: Duration = Duration::from_millis(1);
+
+/// After so long half of what a subscription has cost counts no more.
+const HALF_LIFE: Duration = Duration::from_secs(60);
+
+/// Seconds whose worth the subscriptions of a client may cost by the events of others, within a minute or so.
+const BY_EVENTS_S: f64 = 30.0;
+
+/// One of `k` in an area that counts the nearest is to look at so much.
+const COUNTED: u64 = 64;
+
+/// Subscriptions that are named.
+const NAMED: usize = 3;
+
+/// The payer of a command.
+#[derive(Clone, Debug)]
+pub(crate) enum Payer {
+    /// A client of the shard, for one of its subscriptions or all of them.
+    Client { id: u32, subscription: Option<u32> },
+    /// Any client, by its name inside.
+    Name(Arc<str>),
+}
+
+/// What a client has cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Costs {
+    total: Duration,
+    /// What of it has not been charged yet.
+    open: Duration,
+    /// What its subscriptions have cost of late by the events of others.
+    by_events: Recent,
+}
+
+/// What a subscription has cost of late.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recent {
+    ms: f64,
+    at: Moment,
+}
+
+/// What of an event's cost is a subscription's.
+struct Share {
+    client: u32,
+    number: u32,
+    weight: f64,
+}
+
+impl Costs {
+    /// Since the client is known.
+    pub(super) fn total_ms(&self) -> u64 {
+        u64::try_from(self.total.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Recent {
+    fn add(&mut self, ms: f64, now: Moment) {
+        *self = Self { ms: self.ms(now) + ms, at: now };
+    }
+
+    fn ms(&self, now: Moment) -> f64 {
+        let passed = now.saturating_sub(self.at).as_secs_f64() / HALF_LIFE.as_secs_f64();
+        self.ms * (-passed).exp2()
+    }
+}
+
+impl Sessions {
+    /// Names the payer of the command at hand.
+    pub(crate) fn paid_by(&mut self, payer: Payer) {
+        self.payer = Some(payer);
+    }
+
+    /// The command at hand has been carried out, and took so long.
+    pub(crate) fn charge(&mut self, took: Duration) {
+        match self.payer.take() {
+            None => {}
+            Some(Payer::Client { id, subscription }) => self.charge_client(id, subscription, took),
+            Some(Payer::Name(_)) if took < LEAST => {}
+            Some(Payer::Name(name)) => match self.ids.get(&name) {
+                Some(id) => self.charge_client(*id, None, took),
+                None => {
+                    self.engine_time.charge(&name, took, clock::now());
+                }
+            },
+        }
+    }
+
+    fn charge_client(&mut self, id: u32, subscription: Option<u32>, took: Duration) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.costs.total += took;
+        client.costs.open += took;
+        if let Some(held) = subscription.and_then(|number| self.subscriptions.get_mut(number)) {
+            held.cost.add(took.as_secs_f64() * 1e3, self.now);
+        } else if took >= LONG {
+            self.ascribe(id, took);
+        }
+        self.charge_open(id, CHARGED);
+    }
+
+    /// Charges what a client has not paid yet, should it be as much.
+    pub(super) fn charge_open(&mut self, id: u32, least: Duration) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if client.costs.open < least || client.costs.open.is_zero() {
+            return;
+        }
+        let open = std::mem::take(&mut client.costs.open);
+        if self.engine_time.charge(&client.name, open, clock::now()) {
+            let name = Arc::clone(&client.name);
+            self.engine_time.explain(&name, self.costliest(id));
+        }
+    }
+
+    /// Ascribes what a client cost to its subscriptions, by how much there is to look at for each.
+    fn ascribe(&mut self, id: u32, took: Duration) {
+        let Some(client) = self.clients.get(id) else { return };
+        let weigh = |number: &u32| {
+            let constraints = self.subscriptions.get(*number).map_or(0, |held| held.taken.constraints);
+            let known = self.tracker.known_count(SubscriptionId(*number)) as u64;
+            #[expect(clippy::cast_precision_loss, reason = "there are some millions at most")]
+            let weight = (1 + constraints) as f64 * (1 + known) as f64;
+            (*number, weight)
+        };
+        let weights: Vec<_> = client.subscriptions.values().map(weigh).collect();
+        let all: f64 = weights.iter().map(|(_, weight)| weight).sum();
+        for (number, weight) in weights {
+            if let Some(held) = self.subscriptions.get_mut(number) {
+                held.cost.add(took.as_secs_f64() * 1e3 * weight / all, self.now);
+            }
+        }
+    }
+
+    /// A live event took so long to be held against the subscriptions that stand: where that is long, their owners pay for it, by how
+    /// much there is to look at for each.
+    pub(super) fn charge_event(&mut self, index: usize, object: &str, took: Duration) {
+        if took < LONG {
+            return;
+        }
+        let mut concerned = self.tracker.knowing(object);
+        concerned.extend_from_slice(self.rows.row(index));
+        concerned.sort_unstable();
+        concerned.dedup();
+        let mut shares: Vec<_> = concerned.iter().filter_map(|id| self.weigh_for_event(*id)).collect();
+        let all: f64 = shares.iter().map(|share| share.weight).sum();
+        shares.sort_by_key(|share| share.client);
+        for of_client in shares.chunk_by(|a, b| a.client == b.client) {
+            let id = of_client[0].client;
+            let weight: f64 = of_client.iter().map(|share| share.weight).sum();
+            let ms = took.as_secs_f64() * 1e3 / all;
+            for share in of_client {
+                if let Some(held) = self.subscriptions.get_mut(share.number) {
+                    held.cost.add(ms * share.weight, self.now);
+                }
+            }
+            let Some(client) = self.clients.get_mut(id) else { continue };
+            let part = took.mul_f64(weight / all);
+            client.costs.total += part;
+            client.costs.open += part;
+            client.costs.by_events.add(ms * weight, self.now);
+            let is_beyond = self.engine_time.is_beyond(client.costs.by_events.ms(self.now), BY_EVENTS_S);
+            self.charge_open(id, CHARGED);
+            if is_beyond {
+                self.suspend_costliest(id, of_client);
+            }
+        }
+    }
+
+    fn weigh_for_event(&self, id: SubscriptionId) -> Option<Share> {
+        let held = self.subscriptions.get(id.0)?;
+        let watch = self.tracker.watch(id)?;
+        let counted = (0..watch.filters().len()).filter_map(|filter| watch.nearest(filter));
+        let counted: u64 = counted.map(|count| u64::from(count.get()) * COUNTED).sum();
+        #[expect(clippy::cast_precision_loss, reason = "there are some millions at most")]
+        let weight = (1 + held.taken.constraints + counted) as f64;
+        Some(Share { client: held.client, number: id.0, weight })
+    }
+
+    /// Suspends, of the subscriptions of a client that an event was held against, those that cost as much as the costliest, or half.
+    fn suspend_costliest(&mut self, id: u32, shares: &[Share]) {
+        let most = shares.iter().map(|share| share.weight).fold(0.0, f64::max);
+        let costliest = self.costliest(id);
+        for share in shares.iter().filter(|share| share.weight * 2.0 >= most) {
+            self.suspend(share.number);
+        }
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.costs.by_events = Recent::default();
+        let refusal = self.engine_time.refusal(costliest);
+        let (tenant, name) = tenant::split(&client.name);
+        tracing::warn!(
+            tenant,
+            client = name,
+            "its costliest subscriptions are suspended: {}",
+            refusal.code()
+        );
+        for reader in &client.readers {
+            reader.outbox.push_answer(encode::problem(None, &refusal));
+        }
+    }
+
+    /// Has a subscription find nothing any more, until it is made anew.
+    fn suspend(&mut self, number: u32) {
+        self.engine.remove(SubscriptionId(number));
+        self.tracker.remove(SubscriptionId(number));
+        if let Some(held) = self.subscriptions.get_mut(number) {
+            held.activity.suspend();
+            self.metrics.suspended.add(1);
+        }
+    }
+
+    /// The subscriptions of a client that cost most.
+    fn costliest(&self, id: u32) -> Vec<Cost> {
+        let Some(client) = self.clients.get(id) else { return Vec::new() };
+        let held = client.subscriptions.values().filter_map(|number| self.subscriptions.get(*number));
+        let mut costs: Vec<_> = held.map(|held| (held.cost.ms(self.now), &held.id)).collect();
+        costs.sort_by(|a, b| b.0.total_cmp(&a.0));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
+        let cost = |(ms, id): &(f64, &Arc<str>)| Cost { subscription: Arc::clone(id), ms: ms.round() as u64 };
+        costs.iter().take(NAMED).map(cost).filter(|cost| cost.ms > 0).collect()
+    }
+}
