@@ -58,8 +58,9 @@ const MATCH_BYTES: usize = 128;
 
 impl Told {
     fn bytes(&self) -> usize {
-        // Names in quotes, and a comma.
-        let names: usize = self.subscriptions.iter().map(|name| name.len() + 3).sum();
+        // Names in quotes, and the pointers to them.
+        let pointer = size_of::<Arc<str>>();
+        let names: usize = self.subscriptions.iter().map(|name| pointer + name.len() + 2).sum();
         MATCH_BYTES + self.event.text().len() + names
     }
 
