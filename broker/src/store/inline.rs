@@ -1,14 +1,14 @@
 //! A store without a thread: whoever commits drives the writer. For simulations and fuzzing, in which nothing happens by itself.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub(crate) use super::breakable::Disk as TestDisk;
 pub(crate) use super::check::Report;
 use super::recovery;
-use super::shared::{Commit, Request};
+use super::shared::{Commit, Request, Snapshot};
 use super::writer::{Pace, Writer};
 use super::{Batch, BodyId, Recovered, StoreError, StoredBody, check, format, prepare, wiping};
 use crate::config::WorldName;
@@ -55,6 +55,13 @@ impl InlineStore {
             drop(writer.fold());
         }
         has_to_fold
+    }
+
+    /// Asks for a snapshot, which comes after a fold.
+    pub(super) fn ask_for_snapshot(&self) -> Receiver<Result<Snapshot, StoreError>> {
+        let (sender, snapshot) = mpsc::sync_channel(1);
+        self.inline().writer.await_snapshot(sender);
+        snapshot
     }
 
     /// What `nearcast check` says of what is committed.

@@ -201,7 +201,7 @@ impl Writer {
     }
 
     /// Answers with a snapshot after the next fold.
-    fn await_snapshot(&mut self, sender: SnapshotSender) {
+    pub(super) fn await_snapshot(&mut self, sender: SnapshotSender) {
         self.clean_up();
         match self.open_again() {
             Ok(()) => self.awaiting_next.snapshots.push(sender),
@@ -240,7 +240,8 @@ impl Writer {
         self.folding = None;
         self.bodies.folded();
         let Awaiting { wipe, snapshots } = std::mem::take(&mut self.awaiting);
-        let has_readers = !snapshots.is_empty();
+        // Those who wait now, and those who got theirs since this wipe was asked for: a file that is replaced is closed.
+        let has_readers = !snapshots.is_empty() || self.shared.has_readers();
         for sender in snapshots {
             // Who asked may have given up.
             let _ = sender.send(self.shared.long_snapshot());

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,9 @@ use super::directory::open_in;
 use super::disk::Disk;
 use super::{Memory, Model, Pace, THIN, open_at, runs};
 use crate::config::{Fsync, WorldName};
+use crate::sessions;
+use crate::store::format::Meta;
+use crate::store::inline::InlineStore;
 use crate::store::wiping::Settings;
 use crate::store::{Batch, Recovered, Store, StoreError, StoredPosition, back_up, check};
 
@@ -177,6 +181,41 @@ fn copies_are_made_while_it_wipes() {
     );
     let (_store, recovered) = open_in(&dir, Fsync::Always).expect("it opens again");
     assert_eq!(Model::of(&recovered), memory.model);
+}
+
+/// A wipe that falls due while a snapshot is being folded for its reader comes after that reader: a file that is replaced is closed.
+#[test]
+fn a_file_is_not_replaced_under_its_reader() {
+    let disk = Disk::default();
+    let (store, _) = InlineStore::open(&disk, 1 << 20, false, Some(Duration::ZERO)).expect("a new store");
+    let put = |longitude| {
+        let mut batch = Batch::default();
+        batch.put_position("walker", &position(longitude));
+        sessions::Disk::commit(&store, &batch).expect("it is committed");
+    };
+    put(EARLIER[0]);
+    let asked = store.ask_for_snapshot();
+    // Begins the fold that the snapshot waits for; then the wipe is due.
+    put(LAST);
+    let mut idle_count = 0;
+    let snapshot = loop {
+        store.idle();
+        match asked.try_recv() {
+            Ok(snapshot) => break snapshot.expect("it can be read"),
+            Err(TryRecvError::Empty) => idle_count += 1,
+            Err(TryRecvError::Disconnected) => panic!("nobody answers"),
+        }
+    };
+    assert!(idle_count > 0, "the fold was over before the wipe was due");
+    while store.idle() {}
+    assert_eq!(disk.replacements(), 0);
+    Meta::read(&snapshot.txn, Path::new("memory")).expect("the file is open").expect("it has one");
+    drop(snapshot);
+    let patience = Instant::now();
+    while disk.replacements() == 0 {
+        assert!(patience.elapsed() < Duration::from_secs(60), "it is not wiped");
+        store.idle();
+    }
 }
 
 /// A full disk does not keep a store from taking what there is room for, nor from wiping later.
