@@ -11,7 +11,9 @@ use matcher::engine::cells::Cells;
 use matcher::engine::{Engine as _, MatchRows};
 use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
-use matcher::live::{Announcement, Change, Effect, Interest, Moment, Settings, Tracker, Transitions};
+use matcher::live::{
+    Announcement, Change, Effect, Interest, Moment, Partition, Settings, Tracker, Transitions,
+};
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -174,6 +176,7 @@ impl Run {
             id: taxi,
             sequence: self.sequence,
             expires: report.at + LIFE,
+            partition: Partition::default(),
             event,
             payload: report.taxi,
         };

@@ -11,7 +11,7 @@ use matcher::engine::cells::Cells;
 use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
 use matcher::geo::{PLANAR_LIMIT_M, Position, Radius, World};
-use matcher::live::{Announcement, Effect, Fix, Interest, Moment, Settings, Tracker, Transitions};
+use matcher::live::{Announcement, Effect, Fix, Interest, Moment, Partition, Settings, Tracker, Transitions};
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -150,6 +150,7 @@ impl Town {
             id: Arc::clone(&object.name),
             sequence: self.sequence,
             expires: Moment::MAX,
+            partition: Partition::default(),
             event: Arc::new(event),
             payload: self.sequence,
         };

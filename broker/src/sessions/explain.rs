@@ -41,7 +41,7 @@ impl Sessions {
             }
             AskedSubscription::Told { id, prepared } => {
                 let confinement = prepared.confinement.clone();
-                told = watch_of(*prepared);
+                told = watch_of(*prepared).within(self.partition(tenant::split(name).0));
                 (id.map(|id| id.to_string()), &told, confinement)
             }
         };

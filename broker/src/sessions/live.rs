@@ -1,10 +1,11 @@
 //! Live events of one shard: who is told of them when they come, when somebody moves, and when their time is up.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use matcher::live::{Announcement, Change, Effect, Moment};
+use matcher::live::{Announcement, Change, Effect, Moment, Partition};
 use matcher::subscription::SubscriptionId;
 
 use super::Sessions;
@@ -15,6 +16,7 @@ use crate::clock;
 use crate::ingest::feature::{Body, Live, Published};
 use crate::outbox::{Entry, Gap, Reason, Transition};
 use crate::store::StoredLive;
+use crate::tenant;
 
 impl Sessions {
     /// What the time is, as the tracker counts it.
@@ -101,6 +103,12 @@ impl Sessions {
         }
     }
 
+    /// Where a tenant's clients and live events meet. Should two tenants have one number, that costs time and nothing else:
+    /// it is their filters that keep them apart.
+    pub(super) fn partition(&self, tenant: &str) -> Partition {
+        self.partitions.as_ref().map_or_else(Partition::default, |keys| Partition(keys.hash_one(tenant)))
+    }
+
     /// Takes a live event in, the `index`-th of the batch.
     pub(super) fn announce(&mut self, index: usize, published: &Arc<Published>, live: &Live) {
         let Live { object, id, sequence, expires, .. } = live;
@@ -109,6 +117,7 @@ impl Sessions {
             id: Arc::clone(id),
             sequence: *sequence,
             expires: self.moment(*expires),
+            partition: self.partition(tenant::of(&published.event)),
             event: Arc::clone(&published.event),
             payload: Arc::clone(published),
         };

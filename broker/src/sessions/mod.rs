@@ -84,6 +84,8 @@ pub(crate) struct Sessions {
     rows: MatchRows,
     /// To whom events went.
     log: Log,
+    /// Makes numbers of tenants, where there are any.
+    partitions: Option<foldhash::quality::RandomState>,
     /// Events that the engine has matched, each held against every subscription.
     evaluations: Evaluations,
     /// Of the step at hand, kept for its memory.
@@ -308,6 +310,7 @@ impl Sessions {
             subscriptions: Slots::new(),
             rows: MatchRows::new(),
             log: Log::new(config.sessions.recent_events),
+            partitions: config.wants_tokens().then(Default::default),
             evaluations: Evaluations::new(config.wants_tokens()),
             effects: Vec::new(),
             pairs: Vec::new(),
@@ -375,6 +378,7 @@ impl Sessions {
         };
         let id = self.clients.insert(client).ok_or(numbers)?;
         self.ids.insert(Arc::clone(name), id);
+        self.tracker.place(ClientId(id), self.partition(tenant::split(name).0));
         self.metrics.clients.raise();
         Ok(id)
     }

@@ -283,6 +283,7 @@ impl Sessions {
                 id: Arc::clone(&life.id),
                 sequence: life.sequence,
                 expires: self.moment(life.expires),
+                partition: self.partition(tenant::of(&published.event)),
                 event: Arc::clone(&published.event),
                 payload: Arc::clone(published),
             });

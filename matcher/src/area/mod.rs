@@ -14,7 +14,7 @@ pub use corridor::{CORRIDOR_POSITIONS_MAX, Corridor, CorridorError};
 pub use edges::EDGE_TOLERANCE_M;
 pub use polygon::{POLYGON_POSITIONS_MAX, Polygon, PolygonError};
 pub use segment::are_opposite;
-pub(crate) use track::Track;
+pub(crate) use track::{Part, Track};
 
 use crate::geo::{Position, Radius, World, squared_chord};
 

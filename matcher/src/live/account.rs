@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
 use super::nearest::anchor;
+use super::places::Places;
 use super::standing::Standing;
 use super::tracker::{Tracker, Watch};
 use super::{Fix, Interest, Moment};
@@ -127,7 +128,7 @@ impl<P: Clone> Tracker<P> {
             event: &live.event,
             number: Some(number),
             sequence: Some(live.sequence),
-            standing: watch.known.get(&number).copied(),
+            standing: watch.known.get(number),
         };
         let account = self.account(watch, fix, &subject);
         Some(LiveAccount { account, payload: &live.payload, expires: live.expires })
@@ -154,7 +155,7 @@ impl<P: Clone> Tracker<P> {
             sequence: (prospect != Prospect::Passing).then_some(u64::MAX),
             // For a subscription to events a newer event is another event.
             standing: number
-                .and_then(|number| watch.known.get(&number).copied())
+                .and_then(|number| watch.known.get(number))
                 .filter(|_| watch.is_for_transitions()),
         };
         self.account(watch, fix, &subject)
@@ -234,7 +235,9 @@ impl<P: Clone> Tracker<P> {
             nearer_count += usize::from(is_nearer);
             ControlFlow::Continue(())
         };
-        let points = scene.events.points();
+        // There is something live: the event itself, or what it would be measured against.
+        let no_places = Places::default();
+        let points = scene.events.places(watch.partition).unwrap_or(&no_places).points();
         match (&filter.area, filter.area.ball(scene.world, position)) {
             (Area::Circle { .. } | Area::Polygon(_) | Area::Corridor(_), Some(ball)) => {
                 points.within(&ball, |number| {
@@ -321,7 +324,7 @@ mod tests {
     use super::*;
     use crate::condition::Condition;
     use crate::geo::{Position, Radius, World};
-    use crate::live::{Announcement, Settings, Transitions};
+    use crate::live::{Announcement, Partition, Settings, Transitions};
     use crate::subscription::{ClientId, Subscription, SubscriptionId};
 
     const WORLD: World = World::Planar;
@@ -347,6 +350,7 @@ mod tests {
                 id: sequence.to_string().into(),
                 sequence,
                 expires: Duration::from_secs(10),
+                partition: Partition::default(),
                 event: Arc::new(Event::at(at(*place))),
                 payload: sequence,
             };

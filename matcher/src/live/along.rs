@@ -40,7 +40,7 @@ impl<P: Clone> Tracker<P> {
         effects: &mut Vec<Effect<P>>,
     ) {
         let reached = self.reached_along(client, track);
-        let mut found = std::mem::take(&mut self.found);
+        let mut found = std::mem::take(&mut self.scratch.found);
         for of_one in reached.chunk_by(|a, b| a.0 == b.0) {
             let id = of_one[0].0;
             let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
@@ -49,14 +49,16 @@ impl<P: Clone> Tracker<P> {
             found.extend(of_one.iter().map(|(_, number)| *number));
             watch.meet_all(&mut self.scene, &mut occasion, id, &mut found, false);
         }
-        self.found = found;
+        self.scratch.found = found;
     }
 
     /// What is new to whom, by subscription.
     fn reached_along(&self, client: ClientId, track: &[Position]) -> Vec<(SubscriptionId, u32)> {
         let mut reached = Vec::new();
         let mut trails = self.trails(client);
-        if trails.is_empty() || self.scene.events.is_empty() {
+        let partition =
+            self.clients.get(client.0 as usize).map(|client| client.partition).unwrap_or_default();
+        if trails.is_empty() || self.scene.events.places(partition).is_none() {
             return reached;
         }
         let Some(track) = Track::new(self.scene.world, track) else { return reached };
@@ -64,7 +66,7 @@ impl<P: Clone> Tracker<P> {
         let mut near = Vec::new();
         for alike in trails.chunk_by(|a, b| a.radius == b.radius) {
             near.clear();
-            self.scene.events.along(&track, &alike[0].radius, &mut near);
+            self.scene.events.along(partition, &track, &alike[0].radius, &mut near);
             for trail in alike {
                 let is_new = |number: &&u32| self.is_new_along(trail, &track, **number);
                 reached.extend(near.iter().filter(is_new).map(|number| (trail.id, *number)));
@@ -94,7 +96,7 @@ impl<P: Clone> Tracker<P> {
     fn is_new_along(&self, trail: &Trail<'_>, track: &Track, number: u32) -> bool {
         let Some(live) = self.scene.events.get(number) else { return false };
         let event = &live.event;
-        !trail.watch.known.contains_key(&number)
+        !trail.watch.known.contains(number)
             && condition_holds(trail.filter, event)
             && event.reach.is_none_or(|reach| track.comes_within(&track.whole(), &reach, &event.position))
     }

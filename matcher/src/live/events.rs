@@ -1,19 +1,17 @@
 //! The live events: by object, by id, by place and by reach.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use super::{Announcement, Moment, Points};
-use crate::area::{Area, Ball, Track};
-use crate::condition::Condition;
-use crate::engine::cells::Cells;
-use crate::engine::{Engine, MatchRows};
+use super::known::KnownTo;
+use super::places::Places;
+use super::{Announcement, Moment, Partition};
+use crate::area::Track;
 use crate::event::Event;
 use crate::geo::{Position, Radius, World};
-use crate::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
 /// A live event.
 #[derive(Debug)]
@@ -24,8 +22,9 @@ pub(super) struct Live<P> {
     pub(super) expires: Moment,
     pub(super) event: Arc<Event>,
     pub(super) payload: P,
+    pub(super) partition: Partition,
     /// The subscriptions that know it.
-    pub(super) known_to: HashSet<SubscriptionId, foldhash::fast::RandomState>,
+    pub(super) known_to: KnownTo,
 }
 
 /// What an event was before a newer one took its place.
@@ -51,11 +50,8 @@ pub(super) struct Events<P> {
     by_object: HashTable<u32>,
     by_id: HashTable<u32>,
     hash: foldhash::fast::RandomState,
-    points: Points,
-    /// Those with an area of their own, as circles that a client's position falls into.
-    reaches: Option<Box<Cells>>,
-    reaches_count: usize,
-    rows: MatchRows,
+    /// Of the partitions in which something is live.
+    places: HashMap<Partition, Places, foldhash::fast::RandomState>,
 }
 
 impl<P> Events<P> {
@@ -67,10 +63,7 @@ impl<P> Events<P> {
             by_object: HashTable::new(),
             by_id: HashTable::new(),
             hash: foldhash::fast::RandomState::default(),
-            points: Points::new(),
-            reaches: None,
-            reaches_count: 0,
-            rows: MatchRows::new(),
+            places: HashMap::default(),
         }
     }
 
@@ -78,8 +71,14 @@ impl<P> Events<P> {
         self.held.len() - self.free.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// All numbers are below.
+    pub(super) fn numbers_end(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Where the events of a partition are, if any are live.
+    pub(super) fn places(&self, partition: Partition) -> Option<&Places> {
+        self.places.get(&partition)
     }
 
     pub(super) fn get(&self, number: u32) -> Option<&Live<P>> {
@@ -118,21 +117,22 @@ impl<P> Events<P> {
         }
         self.take_out_of_places(number);
         self.take_out_of_ids(number);
-        let Announcement { object: _, id, sequence, expires, event, payload } = new;
+        let Announcement { object: _, id, sequence, expires, partition, event, payload } = new;
         let Some(live) = &mut self.held[number as usize] else { return Announced::Late };
         let outdated = Outdated {
             sequence: std::mem::replace(&mut live.sequence, sequence),
             payload: std::mem::replace(&mut live.payload, payload),
         };
-        (live.id, live.expires, live.event) = (id, expires, event);
+        (live.id, live.expires, live.partition, live.event) = (id, expires, partition, event);
         self.put_in_ids(number);
         self.put_in_places(number);
         Announced::Live(number, Some(outdated))
     }
 
     fn insert(&mut self, object_hash: u64, new: Announcement<P>) -> u32 {
-        let Announcement { object, id, sequence, expires, event, payload } = new;
-        let live = Live { object, id, sequence, expires, event, payload, known_to: HashSet::default() };
+        let Announcement { object, id, sequence, expires, partition, event, payload } = new;
+        let known_to = KnownTo::default();
+        let live = Live { object, id, sequence, expires, event, payload, partition, known_to };
         let number = self.free.pop().unwrap_or_else(|| {
             self.held.push(None);
             u32::try_from(self.held.len() - 1).expect("memory ends before four billion live events")
@@ -178,37 +178,23 @@ impl<P> Events<P> {
 
     fn put_in_places(&mut self, number: u32) {
         let Some(live) = &self.held[number as usize] else { return };
-        let position = &live.event.position;
-        self.points.insert(number, *position.point());
-        if let Some(reach) = live.event.reach {
-            let area = Area::Circle { centre: *position, radius: reach };
-            let filters = vec![Filter { area, condition: Condition::always() }];
-            let subscription = Subscription { client: ClientId(0), filters };
-            let reaches = self.reaches.get_or_insert_with(|| Box::new(Cells::new(self.world)));
-            // The engine is full at four billion filters, which memory does not hold.
-            let _ = reaches.install(SubscriptionId(number), &subscription);
-            self.reaches_count += 1;
-        }
+        let (position, reach) = (&live.event.position, live.event.reach.as_ref());
+        self.places.entry(live.partition).or_default().insert(self.world, number, position, reach);
     }
 
     fn take_out_of_places(&mut self, number: u32) {
         let Some(Some(live)) = self.held.get(number as usize) else { return };
-        self.points.remove(number, live.event.position.point());
-        if let (Some(_), Some(reaches)) = (live.event.reach, &mut self.reaches) {
-            reaches.remove(SubscriptionId(number));
-            self.reaches_count -= 1;
+        let Some(places) = self.places.get_mut(&live.partition) else { return };
+        places.remove(self.world, number, &live.event.position, live.event.reach.as_ref());
+        if places.is_empty() {
+            self.places.remove(&live.partition);
         }
     }
 
-    /// Appends the numbers of the events in a ball.
-    pub(super) fn within(&self, ball: &Ball, found: &mut Vec<u32>) {
-        self.points.within(ball, |number| found.push(number));
-    }
-
-    /// Appends the numbers of the events within a radius of a track.
-    pub(super) fn along(&self, track: &Track, radius: &Radius, found: &mut Vec<u32>) {
-        let narrow = |part: &_, ball: &Ball| track.narrowed(part, ball, radius);
-        self.points.narrowing(&track.whole(), &narrow, &mut |part, number| {
+    /// Appends the numbers of a partition's events within a radius of a track.
+    pub(super) fn along(&self, partition: Partition, track: &Track, radius: &Radius, found: &mut Vec<u32>) {
+        let Some(places) = self.places(partition) else { return };
+        places.along(track, radius, |part, number| {
             let live = self.get(number);
             if live.is_some_and(|live| track.comes_within(part, radius, &live.event.position)) {
                 found.push(number);
@@ -216,23 +202,23 @@ impl<P> Events<P> {
         });
     }
 
-    pub(super) fn points(&self) -> &Points {
-        &self.points
-    }
-
-    /// Whether any event has an area of its own.
-    pub(super) fn have_reaches(&self) -> bool {
-        self.reaches_count > 0
-    }
-
-    /// Appends the numbers of the events whose own area holds a position.
-    pub(super) fn reaching(&mut self, position: &Position, found: &mut Vec<u32>) {
-        let Some(reaches) = &mut self.reaches else { return };
-        self.rows.clear();
-        let here = Event::at(*position);
-        // Engines on the CPU do not fail.
-        if reaches.match_batch(&[&here], &mut self.rows).is_ok() {
-            found.extend(self.rows.row(0).iter().map(|id| id.0));
-        }
+    /// The events of a partition whose own area holds one of two places and not the other: those that hold the second,
+    /// and those that hold the first, each in the order of their numbers.
+    pub(super) fn crossed(&self, partition: Partition, before: &Position, after: &Position) -> [Vec<u32>; 2] {
+        let [mut entered, mut left] = [Vec::new(), Vec::new()];
+        let Some(places) = self.places(partition) else { return [entered, left] };
+        places.crossed(self.world, before, after, |number| {
+            let Some(event) = self.get(number).map(|live| &live.event) else { return };
+            let Some(reach) = event.reach else { return };
+            let holds = |place| reach.holds(self.world, &event.position, place);
+            match (holds(before), holds(after)) {
+                (false, true) => entered.push(number),
+                (true, false) => left.push(number),
+                (true, true) | (false, false) => {}
+            }
+        });
+        entered.sort_unstable();
+        left.sort_unstable();
+        [entered, left]
     }
 }

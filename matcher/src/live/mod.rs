@@ -9,10 +9,13 @@ mod account;
 mod along;
 mod deadlines;
 mod events;
+mod known;
 mod nearest;
+mod places;
 mod points;
 mod recording;
 mod recovery;
+mod search;
 mod standing;
 mod tracker;
 
@@ -69,6 +72,12 @@ pub struct Fix {
     pub accuracy_m: f64,
 }
 
+/// A part of the world in which live events and clients meet, and neither looks at another's: what there is in one costs
+/// nothing in the others. It does not decide who is told of what: events reach the subscriptions whose filters take them.
+/// Two parts that have one number by chance are one, and nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Partition(pub u64);
+
 /// A live event, as it is published.
 #[derive(Clone, Debug)]
 pub struct Announcement<P> {
@@ -80,6 +89,8 @@ pub struct Announcement<P> {
     pub sequence: u64,
     /// When its life is over.
     pub expires: Moment,
+    /// Where it can be met: only clients that are [placed](Tracker::place) there may have filters that take it.
+    pub partition: Partition,
     /// What is matched.
     pub event: Arc<Event>,
     /// What goes out with it. Cloned for each effect.

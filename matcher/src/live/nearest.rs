@@ -96,10 +96,10 @@ impl Watch {
             if self.is_held(&scene.settings, &filter.area, fix) {
                 // Nothing comes in and, however many there are, nothing goes out.
                 inside.extend(self.known.iter().filter_map(|(number, standing)| {
-                    let event = &scene.events.get(*number)?.event;
+                    let event = &scene.events.get(number)?.event;
                     let stays = evaluation::reaches(scene.world, event, fix.map(|fix| &fix.position))
-                        && self.holds(scene, filter, fix, event, Some(*standing));
-                    stays.then_some(*number)
+                        && self.holds(scene, filter, fix, event, Some(standing));
+                    stays.then_some(number)
                 }));
                 continue;
             }
@@ -160,8 +160,8 @@ impl<P> Count<'_, P> {
 
     /// All candidates, where others are not known than these.
     fn among_known(&self, news: &[u32]) -> Vec<Candidate> {
-        let numbers = self.watch.known.keys().chain(news);
-        numbers.filter_map(|number| self.candidate(*number)).collect()
+        let numbers = self.watch.known.numbers().chain(news.iter().copied());
+        numbers.filter_map(|number| self.candidate(number)).collect()
     }
 
     /// The nearest candidates, in any order, and some more.
@@ -174,7 +174,8 @@ impl<P> Count<'_, P> {
             candidates.extend(self.candidate(number));
             ControlFlow::Continue(())
         };
-        let points = self.scene.events.points();
+        let Some(places) = self.scene.events.places(self.watch.partition) else { return candidates };
+        let points = places.points();
         let Some(ball) = self.filter.area.ball(self.scene.world, self.position()) else { return candidates };
         match self.filter.area {
             Area::Everywhere | Area::Following(_) => {

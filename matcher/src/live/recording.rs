@@ -40,7 +40,7 @@ impl<P: Clone> Tracker<P> {
     pub fn is_recorded(&self, object: &str) -> bool {
         let number = self.scene.events.of_object(object);
         let live = number.and_then(|number| self.scene.events.get(number));
-        let is_recorded = |id: &SubscriptionId| self.watch(*id).is_some_and(|watch| watch.is_recorded);
+        let is_recorded = |id: SubscriptionId| self.watch(id).is_some_and(|watch| watch.is_recorded);
         live.is_some_and(|live| live.known_to.iter().any(is_recorded))
     }
 
@@ -60,7 +60,7 @@ impl<P: Clone> Tracker<P> {
     pub(super) fn note_all(&mut self, id: SubscriptionId) {
         let Some(watch) = watch_mut(&mut self.watches, id) else { return };
         let (events, noted) = (&self.scene.events, &mut self.scene.noted);
-        let objects = watch.known.keys().filter_map(|number| events.get(*number)).map(|live| &live.object);
+        let objects = watch.known.numbers().filter_map(|number| events.get(number)).map(|live| &live.object);
         noted.extend(objects.map(|object| (id, Arc::clone(object))));
     }
 
@@ -88,7 +88,7 @@ impl<P: Clone> Tracker<P> {
     fn recorded_standing(&self, id: SubscriptionId, object: &str) -> Option<StandingNow> {
         let watch = self.watch(id).filter(|watch| watch.is_recorded)?;
         let number = self.scene.events.of_object(object)?;
-        let standing = *watch.known.get(&number)?;
+        let standing = watch.known.get(number)?;
         self.scene.events.get(number).map(|live| StandingNow { sequence: live.sequence, standing })
     }
 }

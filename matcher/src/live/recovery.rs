@@ -77,7 +77,9 @@ impl<P: Clone> Tracker<P> {
         self.remove(id);
         let mut watch = Watch::new(subscription, nearest, interest);
         watch.is_recorded = is_recorded;
-        self.client(watch.client).subscriptions.push(id);
+        let client = self.client(watch.client);
+        client.subscriptions.push(id);
+        watch.partition = client.partition;
         match known {
             Some(known) => {
                 let fix = self.fix(watch.client).copied();
@@ -155,7 +157,7 @@ impl Watch {
         };
         // Events are had or not: nothing waits.
         let standing = if self.is_for_transitions() { now.standing } else { Standing::Inside };
-        if self.known.contains_key(&number) {
+        if self.known.contains(number) {
             return;
         }
         if let Some(last) = self.last_inside(scene, fix, object, number, standing) {

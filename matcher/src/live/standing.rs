@@ -1,6 +1,6 @@
 //! How a live event stands to a subscription, and what it takes to change that.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,17 +8,14 @@ use std::time::Duration;
 use super::deadlines::{Deadlines, Due};
 use super::events::{Events, Outdated};
 use super::nearest::Horizon;
+use super::search::{Alike, Scratch};
 use super::tracker::{Watch, Way};
 use super::{Cause, Change, Effect, Fix, Interest, Moment, Settings, Transitions};
 use crate::area::Area;
-use crate::condition::expression::Truth;
 use crate::evaluation;
 use crate::event::Event;
 use crate::geo::{Position, World};
 use crate::subscription::{Filter, SubscriptionId};
-
-/// The live events that a subscription knows.
-pub(super) type Known = HashMap<u32, Standing, foldhash::fast::RandomState>;
 
 /// How a live event stands to a subscription that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +44,8 @@ pub(super) struct Scene<P> {
     /// During a recovery: events of live objects that are older than the live ones, by object.
     pub(super) overtaken: HashMap<Arc<str>, Vec<Overtaken<P>>, foldhash::fast::RandomState>,
     pub(super) recalled: Recalled<P>,
+    /// What has been tested so far, see [`Tracker::work_count`](super::Tracker::work_count).
+    pub(super) work_count: Cell<u64>,
 }
 
 /// An event that was live before a newer one of its object took its place.
@@ -66,6 +65,20 @@ impl<P: Clone> Scene<P> {
         if let Some(released) = &mut self.released {
             released.push(payload.clone());
         }
+    }
+}
+
+impl<P> Scene<P> {
+    /// Counts looks at live events.
+    pub(super) fn work(&self, looks_count: u64) {
+        self.work_count.set(self.work_count.get() + looks_count);
+    }
+
+    /// Whether the condition of a filter is true of an event's content.
+    pub(super) fn condition_holds(&self, filter: &Filter, event: &Event) -> bool {
+        let constraints = filter.condition.normal().conjunctions().iter().map(|of| of.len() as u64);
+        self.work(1 + constraints.sum::<u64>());
+        evaluation::condition_holds(filter, event)
     }
 }
 
@@ -92,8 +105,7 @@ impl Watch {
 
     /// The filters that do not count.
     pub(super) fn plain_filters(&self) -> impl Iterator<Item = &Filter> {
-        let nearest = self.nearest.iter().copied().chain(std::iter::repeat(None));
-        self.filters.iter().zip(nearest).filter(|(_, nearest)| nearest.is_none()).map(|(filter, _)| filter)
+        self.alike().flatten().map(|(_, index)| &self.filters[*index as usize])
     }
 
     /// Whether a filter's area waits for a better fix.
@@ -121,22 +133,46 @@ impl Watch {
         standing: Option<Standing>,
     ) -> bool {
         let position = fix.map(|fix| &fix.position);
-        let is_there = if self.is_held(&scene.settings, &filter.area, fix) {
+        self.is_there(scene, filter, fix, event, standing) && scene.condition_holds(filter, event)
+            || self.may_linger(scene, filter, fix, standing)
+                && scene.condition_holds(filter, event)
+                && self.lingers(scene.world, &filter.area, position, &event.position)
+    }
+
+    /// Whether the area of a filter holds an event, hysteresis aside.
+    fn is_there<P>(
+        &self,
+        scene: &Scene<P>,
+        filter: &Filter,
+        fix: Option<&Fix>,
+        event: &Event,
+        standing: Option<Standing>,
+    ) -> bool {
+        scene.work(1);
+        if self.is_held(&scene.settings, &filter.area, fix) {
             // Who waits to enter is no member yet, and comes in by a better fix only.
             standing == Some(Standing::Inside)
         } else {
-            filter.area.holds(scene.world, position, &event.position)
-                || (standing == Some(Standing::Inside)
-                    && self.lingers(scene.world, &filter.area, position, &event.position))
-        };
-        is_there && filter.condition.expression().truth(event) == Truth::True
+            filter.area.holds(scene.world, fix.map(|fix| &fix.position), &event.position)
+        }
+    }
+
+    /// Whether an event that is outside of a filter's area may not have left it yet.
+    fn may_linger<P>(
+        &self,
+        scene: &Scene<P>,
+        filter: &Filter,
+        fix: Option<&Fix>,
+        standing: Option<Standing>,
+    ) -> bool {
+        standing == Some(Standing::Inside)
+            && self.transitions().is_some_and(|how| how.hysteresis_m > 0.0)
+            && !self.is_held(&scene.settings, &filter.area, fix)
     }
 
     /// Whether a place outside of an area is not far enough outside to leave.
     fn lingers(&self, world: World, area: &Area, client: Option<&Position>, place: &Position) -> bool {
-        self.transitions().is_some_and(|transitions| {
-            transitions.hysteresis_m > 0.0 && area.outside_m(world, client, place) <= transitions.hysteresis_m
-        })
+        self.transitions().is_some_and(|how| area.outside_m(world, client, place) <= how.hysteresis_m)
     }
 
     /// Whether an event is inside by a filter that does not count the nearest.
@@ -147,8 +183,47 @@ impl Watch {
         event: &Event,
         standing: Option<Standing>,
     ) -> bool {
-        evaluation::reaches(scene.world, event, fix.map(|fix| &fix.position))
-            && self.plain_filters().any(|filter| self.holds(scene, filter, fix, event, standing))
+        self.inside_by(scene, fix, event, standing).is_some()
+    }
+
+    /// A filter by which it is. Areas are looked at before conditions, each of these once, and how far outside of an area
+    /// a place is last of all.
+    fn inside_by<P>(
+        &self,
+        scene: &Scene<P>,
+        fix: Option<&Fix>,
+        event: &Event,
+        standing: Option<Standing>,
+    ) -> Option<u32> {
+        if !evaluation::reaches(scene.world, event, fix.map(|fix| &fix.position)) {
+            return None;
+        }
+        self.alike().find_map(|alike| self.inside_by_one_of(alike, scene, fix, event, standing))
+    }
+
+    fn inside_by_one_of<P>(
+        &self,
+        alike: &Alike,
+        scene: &Scene<P>,
+        fix: Option<&Fix>,
+        event: &Event,
+        standing: Option<Standing>,
+    ) -> Option<u32> {
+        let filters = || alike.iter().map(|(_, index)| (*index, &self.filters[*index as usize]));
+        let (_, any) = filters().next()?;
+        let there = filters().find(|(_, filter)| self.is_there(scene, filter, fix, event, standing));
+        if let Some((index, _)) = there {
+            return scene.condition_holds(any, event).then_some(index);
+        }
+        let position = fix.map(|fix| &fix.position);
+        let mut lingering =
+            filters().filter(|(_, filter)| self.may_linger(scene, filter, fix, standing)).peekable();
+        if lingering.peek().is_none() || !scene.condition_holds(any, event) {
+            return None;
+        }
+        let lingers =
+            |(_, filter): &(u32, &Filter)| self.lingers(scene.world, &filter.area, position, &event.position);
+        lingering.find(lingers).map(|(index, _)| index)
     }
 
     /// Begins to know an event; `silently` where nobody is to be told of what was there before.
@@ -211,7 +286,7 @@ impl Watch {
         number: u32,
         at: Moment,
     ) {
-        let Some(Standing::Waiting { until, cause }) = self.known.get(&number).copied() else { return };
+        let Some(Standing::Waiting { until, cause }) = self.known.get(number) else { return };
         if until == at {
             self.enter_now(scene, effects, id, number, cause);
         }
@@ -253,9 +328,9 @@ impl Watch {
         let Some(dwell) = self.transitions().map(|how| how.dwell).filter(|dwell| *dwell != before) else {
             return;
         };
-        let waiting = self.known.iter().filter_map(|(number, standing)| match *standing {
+        let waiting = self.known.iter().filter_map(|(number, standing)| match standing {
             Standing::Waiting { until, cause } => {
-                Some((scene.events.get(*number)?.sequence, *number, until, cause))
+                Some((scene.events.get(number)?.sequence, number, until, cause))
             }
             Standing::Inside => None,
         });
@@ -285,7 +360,7 @@ impl Watch {
         number: u32,
         (sequence, payload): (u64, &P),
     ) {
-        let standing = self.known.remove(&number);
+        let standing = self.known.remove(number);
         let recalled = if recalled.is_empty() { None } else { recalled.remove(&(id, number)) };
         if standing == Some(Standing::Inside) && self.transitions().is_some_and(|how| how.exit) {
             let change = if matches!(recalled, Some(None)) { Change::Lost } else { Change::Left };
@@ -313,7 +388,7 @@ impl Watch {
         number: u32,
     ) {
         let Some(live) = scene.events.get_mut(number) else { return };
-        live.known_to.remove(&id);
+        live.known_to.remove(id);
         if self.is_recorded {
             scene.noted.push((id, Arc::clone(&live.object)));
         }
@@ -321,8 +396,8 @@ impl Watch {
         self.part(&mut scene.recalled, occasion, id, number, (sequence, &payload));
     }
 
-    /// Looks again at everything that is known and could have left, by location or otherwise. `nearest` are in the order
-    /// of their numbers.
+    /// Looks again at what is known and could have left, by location or otherwise. `nearest` are in the order of their
+    /// numbers.
     pub(super) fn review<P: Clone>(
         &mut self,
         scene: &mut Scene<P>,
@@ -331,13 +406,43 @@ impl Watch {
         fix: Option<&Fix>,
         nearest: &[u32],
     ) {
-        let left = |(number, standing): (&u32, &Standing)| {
-            let live = scene.events.get(*number)?;
-            let stays = nearest.binary_search(number).is_ok()
-                || self.is_inside(scene, fix, &live.event, Some(*standing));
-            (!stays).then_some((live.sequence, *number))
-        };
-        let mut left: Vec<_> = self.known.iter().filter_map(left).collect();
+        let mut left = Vec::new();
+        let mut hints = Vec::new();
+        for (number, standing) in self.known.iter() {
+            if nearest.binary_search(&number).is_ok() {
+                continue;
+            }
+            let Some(live) = scene.events.get(number) else { continue };
+            let hint = self.known.hint(number);
+            if hint.is_some_and(|hint| self.is_still_there(scene, hint, fix, &live.event)) {
+                continue;
+            }
+            match self.inside_by(scene, fix, &live.event, Some(standing)) {
+                None => left.push((live.sequence, number)),
+                by if by != hint => hints.push((number, by)),
+                Some(_) => {}
+            }
+        }
+        for (number, hint) in hints {
+            self.known.set_hint(number, hint);
+        }
+        self.leave_all(scene, occasion, id, left);
+    }
+
+    /// Whether a member's event is in the area of a filter whose condition is known to be true of it.
+    fn is_still_there<P>(&self, scene: &Scene<P>, filter: u32, fix: Option<&Fix>, event: &Event) -> bool {
+        let filter = &self.filters[filter as usize];
+        self.is_there(scene, filter, fix, event, Some(Standing::Inside))
+            && evaluation::reaches(scene.world, event, fix.map(|fix| &fix.position))
+    }
+
+    fn leave_all<P: Clone>(
+        &mut self,
+        scene: &mut Scene<P>,
+        occasion: &mut Occasion<'_, P>,
+        id: SubscriptionId,
+        mut left: Vec<(u64, u32)>,
+    ) {
         left.sort_unstable();
         for (_, number) in left {
             self.leave(scene, occasion, id, number);
@@ -345,34 +450,47 @@ impl Watch {
     }
 
     /// The client has moved: what is inside no more leaves, and what it came to is met.
+    ///
+    /// Cost: where no area follows it and none of the nearest count, the events whose own area it entered or left.
     pub(super) fn follow<P: Clone>(
         &mut self,
         scene: &mut Scene<P>,
         mut occasion: Occasion<'_, P>,
         id: SubscriptionId,
         way: &Way<'_>,
-        found: &mut Vec<u32>,
+        scratch: &mut Scratch,
     ) {
         let counts = self.counts_nearest();
         let misses_some = self.has_overflowed && self.is_for_transitions();
-        if !(self.follows || counts || misses_some || scene.events.have_reaches()) {
+        let looks_at_known = self.follows || counts || way.may_leave_any || self.is_restored;
+        if !looks_at_known && !misses_some && way.entered.is_empty() && way.left.is_empty() {
             return;
         }
         // An event's own area means nothing to a client that is nowhere.
-        let news = way.after.map(|_| way.reaching);
+        let news = way.after.map(|_| way.entered);
         let nearest = self.count_nearest(scene, way.after, news);
-        if self.is_for_transitions() {
+        if looks_at_known && self.is_for_transitions() {
             self.review(scene, &mut occasion, id, way.after, &nearest);
+        } else if self.is_for_transitions() {
+            // Their own area holds the client no more, which none of the filters can make up for.
+            let known = way.left.iter().filter(|number| self.known.contains(**number));
+            let left = known.filter_map(|number| Some((scene.events.get(*number)?.sequence, *number)));
+            let left = left.collect();
+            self.leave_all(scene, &mut occasion, id, left);
         }
-        found.clear();
+        scratch.found.clear();
         let looks_at_all = misses_some && self.room(scene) > 0;
         if looks_at_all {
-            self.all_near(scene, way.after, found);
-        } else {
-            self.come_near(scene, way, found);
-            found.extend(way.reaching);
+            self.find_inside(scene, way.after, scratch);
+        } else if let Some(after) = way.after {
+            self.find_news(scene, way.before, after, scratch);
+            let is_news = |number: &&u32| {
+                let live = scene.events.get(**number).filter(|_| !self.known.contains(**number));
+                live.is_some_and(|live| self.is_inside(scene, way.after, &live.event, None))
+            };
+            scratch.found.extend(way.entered.iter().filter(is_news));
         }
-        self.keep_inside(scene, way.after, found);
+        let found = &mut scratch.found;
         found.extend(nearest);
         if misses_some {
             self.has_overflowed = !looks_at_all;
@@ -418,53 +536,6 @@ impl Watch {
         self.horizons.fill(Horizon::Unknown);
     }
 
-    /// Appends what is near to the areas of filters that do not count: all that they hold, and more.
-    pub(super) fn all_near<P>(&self, scene: &Scene<P>, fix: Option<&Fix>, found: &mut Vec<u32>) {
-        for filter in self.plain_filters() {
-            if let Some(ball) = filter.area.ball(scene.world, fix.map(|fix| &fix.position)) {
-                scene.events.within(&ball, found);
-            }
-        }
-    }
-
-    /// Keeps what is not known and inside by a filter that does not count.
-    pub(super) fn keep_inside<P>(&self, scene: &Scene<P>, fix: Option<&Fix>, found: &mut Vec<u32>) {
-        found.retain(|number| {
-            let live = scene.events.get(*number).filter(|_| !self.known.contains_key(number));
-            live.is_some_and(|live| self.is_inside(scene, fix, &live.event, None))
-        });
-    }
-
-    /// Appends the events that the areas hold which follow the client, but for those that they held before: these are
-    /// known, had found no room, or are not wanted.
-    fn come_near<P>(&self, scene: &Scene<P>, way: &Way<'_>, found: &mut Vec<u32>) {
-        let Some(after) = way.after else { return };
-        for filter in self.plain_filters() {
-            let Area::Following(radius) = &filter.area else { continue };
-            let Some(ball) = filter.area.ball(scene.world, Some(&after.position)) else { continue };
-            if self.is_held(&scene.settings, &filter.area, Some(after)) {
-                continue;
-            }
-            let before =
-                way.before.filter(|before| !self.is_held(&scene.settings, &filter.area, Some(before)));
-            let first = found.len();
-            scene.events.within(&ball, found);
-            let Some(before) = before else { continue };
-            let mut kept = first;
-            for index in first..found.len() {
-                let is_new = scene.events.get(found[index]).is_some_and(|live| {
-                    live.event.reach.is_some()
-                        || !radius.holds(scene.world, &before.position, &live.event.position)
-                });
-                if is_new {
-                    found[kept] = found[index];
-                    kept += 1;
-                }
-            }
-            found.truncate(kept);
-        }
-    }
-
     /// Begins to know all that it does not know yet, in the order in which they were published.
     pub(super) fn meet_all<P: Clone>(
         &mut self,
@@ -481,16 +552,16 @@ impl Watch {
     }
 
     fn put_in_order<P>(&self, scene: &Scene<P>, found: &mut Vec<u32>) {
-        found.retain(|number| !self.known.contains_key(number));
+        found.retain(|number| !self.known.contains(*number));
         found.sort_unstable_by_key(|number| scene.events.get(*number).map(|live| live.sequence));
         found.dedup();
     }
 
     /// Knows an event no more, of which nobody is told.
     pub(super) fn forget<P>(&mut self, scene: &mut Scene<P>, id: SubscriptionId, number: u32) {
-        self.known.remove(&number);
+        self.known.remove(number);
         if let Some(live) = scene.events.get_mut(number) {
-            live.known_to.remove(&id);
+            live.known_to.remove(id);
             if self.is_recorded {
                 scene.noted.push((id, Arc::clone(&live.object)));
             }

@@ -1,14 +1,17 @@
 //! The tracker: subscriptions, clients and live events, and what each step changes between them.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::deadlines::{Deadlines, Due};
 use super::events::{Announced, Events};
+use super::known::Known;
 use super::nearest::Horizon;
-use super::standing::{Known, Occasion, Recalled, Scene, Standing};
-use super::{Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Settings};
+use super::search::{Alike, Scratch, by_condition};
+use super::standing::{Occasion, Recalled, Scene, Standing};
+use super::{Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Partition, Settings};
 use crate::area::Area;
 use crate::event::Event;
 use crate::geo::World;
@@ -22,15 +25,18 @@ pub struct Tracker<P> {
     pub(super) scene: Scene<P>,
     pub(super) watches: Vec<Option<Box<Watch>>>,
     pub(super) clients: Vec<Client>,
-    /// Kept for its memory.
-    pub(super) found: Vec<u32>,
+    pub(super) scratch: Scratch,
 }
 
 /// A subscription as a tracker holds it.
 #[derive(Debug)]
 pub struct Watch {
     pub(super) client: ClientId,
+    /// Where its client is placed.
+    pub(super) partition: Partition,
     pub(super) filters: Box<[Filter]>,
+    /// Those that do not count the nearest; empty where there is one, which does not.
+    pub(super) by_condition: Box<Alike>,
     /// For each filter; empty where none counts.
     pub(super) nearest: Box<[Nearest]>,
     /// For each of those.
@@ -50,6 +56,7 @@ pub struct Watch {
 /// A client as far as its position and its subscriptions go.
 #[derive(Debug, Default)]
 pub(super) struct Client {
+    pub(super) partition: Partition,
     pub(super) fix: Option<Fix>,
     pub(super) subscriptions: Vec<SubscriptionId>,
 }
@@ -61,9 +68,16 @@ impl Watch {
         let counts = nearest.iter().any(Option::is_some);
         let follows = subscription.filters.iter().any(|filter| matches!(filter.area, Area::Following(_)));
         let nearest = if counts { nearest } else { Vec::new() };
+        let is_plain = |index| nearest.get(index).copied().flatten().is_none();
+        let by_condition = match &subscription.filters[..] {
+            [_] if !counts => Box::default(),
+            filters => by_condition(filters, is_plain),
+        };
         Self {
             client: subscription.client,
+            partition: Partition::default(),
             filters: subscription.filters.into(),
+            by_condition,
             horizons: vec![Horizon::Unknown; nearest.len()].into(),
             nearest: nearest.into(),
             interest,
@@ -73,6 +87,18 @@ impl Watch {
             is_recorded: false,
             is_restored: false,
         }
+    }
+
+    /// The same for a client that is [placed](Tracker::place) there. One that is installed is where its client is.
+    #[must_use]
+    pub fn within(mut self, partition: Partition) -> Self {
+        self.partition = partition;
+        self
+    }
+
+    /// Whether it has one filter, which does not count the nearest.
+    pub(super) fn has_one_plain(&self) -> bool {
+        self.filters.len() == 1 && self.nearest.is_empty()
     }
 
     /// Its filters.
@@ -107,8 +133,9 @@ impl<P: Clone> Tracker<P> {
             released: None,
             overtaken: HashMap::default(),
             recalled: Recalled::new(),
+            work_count: Cell::new(0),
         };
-        Self { scene, watches: Vec::new(), clients: Vec::new(), found: Vec::new() }
+        Self { scene, watches: Vec::new(), clients: Vec::new(), scratch: Scratch::default() }
     }
 
     pub(super) fn scene(&self) -> &Scene<P> {
@@ -131,6 +158,13 @@ impl<P: Clone> Tracker<P> {
     #[must_use]
     pub fn live_count(&self) -> usize {
         self.scene.events.len()
+    }
+
+    /// How much it has done so far: places and conditions that were tested, a condition for as many as it has constraints.
+    /// The same calls come to the same count, on whatever machine.
+    #[must_use]
+    pub fn work_count(&self) -> u64 {
+        self.scene.work_count.get()
     }
 
     /// The live events of an id: with their sequence numbers, payloads and ends.
@@ -166,8 +200,8 @@ impl<P: Clone> Tracker<P> {
     pub fn is_inside(&self, id: SubscriptionId, sequence: u64) -> bool {
         self.watch(id).is_some_and(|watch| {
             watch.known.iter().any(|(number, standing)| {
-                *standing == Standing::Inside
-                    && self.scene.events.get(*number).is_some_and(|live| live.sequence == sequence)
+                standing == Standing::Inside
+                    && self.scene.events.get(number).is_some_and(|live| live.sequence == sequence)
             })
         })
     }
@@ -241,10 +275,13 @@ impl<P: Clone> Tracker<P> {
                 dwell_before = previous.transitions().map(|how| how.dwell);
                 self.client(previous.client).subscriptions.retain(|other| *other != id);
                 watch.known = previous.known;
+                watch.known.forget_hints();
             }
         }
-        self.client(watch.client).subscriptions.push(id);
-        if !self.scene.events.is_empty() {
+        let client = self.client(watch.client);
+        client.subscriptions.push(id);
+        watch.partition = client.partition;
+        if self.scene.events.places(watch.partition).is_some() {
             let silently = match &watch.interest {
                 Interest::Transitions(transitions) => is_new && !transitions.initial,
                 Interest::Events => false,
@@ -284,17 +321,17 @@ impl<P: Clone> Tracker<P> {
         if let Some(before) = dwell_before {
             watch.change_dwell(scene, occasion, id, before);
         }
-        let mut found = std::mem::take(&mut self.found);
-        watch.all_near(scene, fix, &mut found);
-        watch.keep_inside(scene, fix, &mut found);
+        let scratch = &mut self.scratch;
+        scratch.found.clear();
+        watch.find_inside(scene, fix, scratch);
+        let found = &mut scratch.found;
         found.extend(nearest);
         if watch.is_restored {
             watch.is_restored = false;
             // Who found no room was told of it then.
-            watch.leave_out(scene, &mut found, |_, _| false);
+            watch.leave_out(scene, found, |_, _| false);
         }
-        watch.meet_all(scene, occasion, id, &mut found, silently);
-        self.found = found;
+        watch.meet_all(scene, occasion, id, found, silently);
     }
 
     /// Ends a subscription; nobody is told of it, and its standings are not noted: what was recorded of it goes as a
@@ -302,17 +339,24 @@ impl<P: Clone> Tracker<P> {
     pub fn remove(&mut self, id: SubscriptionId) -> bool {
         let Some(watch) = self.watches.get_mut(id.0 as usize).and_then(Option::take) else { return false };
         self.client(watch.client).subscriptions.retain(|other| *other != id);
-        for number in watch.known.keys() {
-            if let Some(live) = self.scene.events.get_mut(*number) {
-                live.known_to.remove(&id);
+        for number in watch.known.numbers() {
+            if let Some(live) = self.scene.events.get_mut(number) {
+                live.known_to.remove(id);
             }
         }
         true
     }
 
+    /// Says where a client can meet live events. To be called before it has subscriptions; without it that is where a
+    /// default [`Partition`] says.
+    pub fn place(&mut self, client: ClientId, partition: Partition) {
+        self.client(client).partition = partition;
+    }
+
     /// Tells where a client is now, or that nothing is known of it any more.
     ///
-    /// Cost: what is near, and what is inside; neither all live events nor all subscriptions.
+    /// Cost: what comes near and what is inside of areas that follow the client, and the live events whose own area it
+    /// enters or leaves; neither all live events nor all subscriptions.
     pub fn move_client(
         &mut self,
         client: ClientId,
@@ -320,25 +364,31 @@ impl<P: Clone> Tracker<P> {
         now: Moment,
         effects: &mut Vec<Effect<P>>,
     ) {
-        let nothing_is_live = self.scene.events.is_empty();
         let held = self.client(client);
+        let partition = held.partition;
         let before = std::mem::replace(&mut held.fix, fix);
-        if nothing_is_live || held.subscriptions.is_empty() {
-            return;
-        }
         let subscriptions = std::mem::take(&mut held.subscriptions);
-        let mut reaching = Vec::new();
-        if let Some(fix) = &fix {
-            self.scene.events.reaching(&fix.position, &mut reaching);
-        }
-        let way = Way { before: before.as_ref(), after: fix.as_ref(), reaching: &reaching };
-        for id in &subscriptions {
-            let Some(watch) = watch_mut(&mut self.watches, *id) else { continue };
-            let occasion = Occasion { now, cause: Cause::Moved, outdated: None, effects };
-            watch.follow(&mut self.scene, occasion, *id, &way, &mut self.found);
+        if let (Some(places), false) = (self.scene.events.places(partition), subscriptions.is_empty()) {
+            let have_reaches = places.have_reaches();
+            let [mut entered, mut left] = [Vec::new(), Vec::new()];
+            if let (Some(before), Some(after), true) = (&before, &fix, have_reaches) {
+                [entered, left] = self.scene.events.crossed(partition, &before.position, &after.position);
+            }
+            let way = Way {
+                before: before.as_ref(),
+                after: fix.as_ref(),
+                entered: &entered,
+                left: &left,
+                may_leave_any: have_reaches && before.is_none(),
+            };
+            for id in &subscriptions {
+                let Some(watch) = watch_mut(&mut self.watches, *id) else { continue };
+                let occasion = Occasion { now, cause: Cause::Moved, outdated: None, effects };
+                watch.follow(&mut self.scene, occasion, *id, &way, &mut self.scratch);
+            }
+            self.clear_up();
         }
         self.clients[client.0 as usize].subscriptions = subscriptions;
-        self.clear_up();
     }
 
     /// Takes a live event in. `row` are the subscriptions that it satisfies, ascending, as an engine answers that has
@@ -366,6 +416,8 @@ impl<P: Clone> Tracker<P> {
         for id in self.known_before(number) {
             let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
             let fix = self.clients[watch.client.0 as usize].fix;
+            // What was true of the one before.
+            watch.known.set_hint(number, None);
             if watch.counts_nearest() {
                 counting.push(id);
             }
@@ -376,7 +428,7 @@ impl<P: Clone> Tracker<P> {
                 // An engine knows no areas that wait for a better fix.
                 let is_certain =
                     row.binary_search(&id).is_ok() && !watch.holds_some(&self.scene.settings, fix.as_ref());
-                let standing = watch.known.get(&number).copied();
+                let standing = watch.known.get(number);
                 if !is_certain && !watch.is_inside(&self.scene, fix.as_ref(), &event, standing) {
                     watch.leave(&mut self.scene, &mut occasion, id, number);
                 }
@@ -392,7 +444,7 @@ impl<P: Clone> Tracker<P> {
                 continue;
             }
             let is_certain = !watch.holds_some(&self.scene.settings, fix.as_ref());
-            if !watch.known.contains_key(&number)
+            if !watch.known.contains(number)
                 && (is_certain || watch.is_inside(&self.scene, fix.as_ref(), &event, None))
             {
                 watch.meet(&mut self.scene, &mut occasion, *id, number, false);
@@ -427,13 +479,8 @@ impl<P: Clone> Tracker<P> {
 
     /// The subscriptions that know a live event, in a stable order.
     fn known_before(&self, number: u32) -> Vec<SubscriptionId> {
-        let mut ids: Vec<_> = self
-            .scene
-            .events
-            .get(number)
-            .into_iter()
-            .flat_map(|live| live.known_to.iter().copied())
-            .collect();
+        let mut ids: Vec<_> =
+            self.scene.events.get(number).into_iter().flat_map(|live| live.known_to.iter()).collect();
         ids.sort_unstable();
         ids
     }
@@ -510,8 +557,8 @@ impl<P: Clone> Tracker<P> {
             }
             Due::Dwelt { subscription, event } => {
                 let watch = watches.get(subscription.0 as usize).and_then(Option::as_deref);
-                let standing = watch.and_then(|watch| watch.known.get(&event));
-                matches!(standing, Some(Standing::Waiting { until, .. }) if *until == at)
+                let standing = watch.and_then(|watch| watch.known.get(event));
+                matches!(standing, Some(Standing::Waiting { until, .. }) if until == at)
             }
         });
     }
@@ -521,8 +568,12 @@ impl<P: Clone> Tracker<P> {
 pub(super) struct Way<'a> {
     pub(super) before: Option<&'a Fix>,
     pub(super) after: Option<&'a Fix>,
-    /// The live events whose own area holds the new place.
-    pub(super) reaching: &'a [u32],
+    /// The live events whose own area holds the new place and not the old one.
+    pub(super) entered: &'a [u32],
+    /// The other way round.
+    pub(super) left: &'a [u32],
+    /// Whether any that have an area of their own may be left, for want of an old place.
+    pub(super) may_leave_any: bool,
 }
 
 pub(super) fn watch_mut(watches: &mut [Option<Box<Watch>>], id: SubscriptionId) -> Option<&mut Watch> {

@@ -7,7 +7,7 @@ use matcher::area::{Area, Corridor};
 use matcher::condition::Condition;
 use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
-use matcher::live::{Announcement, Cause, Change, Interest, Settings, Tracker};
+use matcher::live::{Announcement, Cause, Change, Interest, Partition, Settings, Tracker};
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -52,6 +52,7 @@ fn tracker(world: World, places: &[Position], radius: Radius) -> Tracker<u64> {
             id: sequence.to_string().into(),
             sequence,
             expires: Duration::from_secs(10),
+            partition: Partition::default(),
             event: Arc::new(Event::at(*place)),
             payload: sequence,
         });
@@ -118,6 +119,7 @@ fn an_event_comes_as_far_as_it_reaches_itself() {
             id: sequence.to_string().into(),
             sequence,
             expires: Duration::from_secs(10),
+            partition: Partition::default(),
             event: Arc::new(event),
             payload: sequence,
         });

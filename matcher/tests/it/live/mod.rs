@@ -9,3 +9,4 @@ mod oracle;
 mod random;
 mod recovery;
 mod stage;
+mod work;

@@ -12,8 +12,8 @@ use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
 use matcher::live::{
-    Announcement, Cause, Effect, Fix, Interest, Moment, Nearest, Settings, Standing, StandingNow, Tracker,
-    Transitions,
+    Announcement, Cause, Effect, Fix, Interest, Moment, Nearest, Partition, Settings, Standing, StandingNow,
+    Tracker, Transitions,
 };
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use rand::rngs::StdRng;
@@ -206,6 +206,7 @@ impl Run {
             id: id.as_str().into(),
             sequence: self.sequence,
             expires,
+            partition: Partition::default(),
             event: Arc::clone(&event),
             payload: self.sequence,
         };

@@ -8,7 +8,7 @@ use matcher::condition::Condition;
 use matcher::event::Event;
 use matcher::geo::{Radius, World};
 use matcher::live::{
-    Announcement, Cause, Change, Interest, Settings, Standing, StandingNow, Tracker, Transitions,
+    Announcement, Cause, Change, Interest, Partition, Settings, Standing, StandingNow, Tracker, Transitions,
 };
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
@@ -28,6 +28,7 @@ fn restart(run: &mut Run, settings: Settings, lost: Option<u32>) -> usize {
             id: live.id.as_str().into(),
             sequence: live.sequence,
             expires: live.expires,
+            partition: Partition::default(),
             event: Arc::clone(&live.event),
             payload: live.sequence,
         });
@@ -147,6 +148,7 @@ fn restored(interest: Interest, members_max: usize, knows: bool) -> Tracker<u64>
             id: object.into(),
             sequence,
             expires: Duration::from_secs(100),
+            partition: Partition::default(),
             event: Arc::new(Event::at(place)),
             payload: sequence,
         });
@@ -235,6 +237,7 @@ fn overtaken(places: &[f64], standing: Standing) -> Tracker<u64> {
             id: "k".into(),
             sequence,
             expires: Duration::from_secs(100),
+            partition: Partition::default(),
             event: Arc::new(Event::at(world.position(&[*place, 0.0]).unwrap())),
             payload: sequence,
         });
@@ -264,7 +267,8 @@ fn an_exit_after_a_recovery_tells_the_last_event_that_was_inside() {
             let place = World::Planar.position(&[70.0, 0.0]).unwrap();
             let (sequence, expires) = (9, Duration::from_secs(100));
             let (object, id, event) = ("k".into(), "k".into(), Arc::new(Event::at(place)));
-            let new = Announcement { object, id, sequence, expires, event, payload: 9 };
+            let partition = Partition::default();
+            let new = Announcement { object, id, sequence, expires, partition, event, payload: 9 };
             tracker.publish(new, &[], Duration::from_secs(1), effects);
         }),
     ];
@@ -321,8 +325,15 @@ fn what_is_replaced_or_ends_is_collected_where_that_is_asked_for() {
         let place = World::Planar.position(&[0.0, 0.0]).unwrap();
         let event = Arc::new(Event::at(place));
         let expires = Duration::from_secs(100);
-        let new =
-            Announcement { object: "k".into(), id: "k".into(), sequence: 2, expires, event, payload: 2 };
+        let new = Announcement {
+            object: "k".into(),
+            id: "k".into(),
+            sequence: 2,
+            expires,
+            partition: Partition::default(),
+            event,
+            payload: 2,
+        };
         tracker.publish(new, &[ID], Duration::ZERO, &mut Vec::new());
         assert!(tracker.revoke("k", Duration::ZERO, &mut Vec::new()));
         let mut released = Vec::new();

@@ -10,7 +10,8 @@ use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
 use matcher::live::{
-    Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Settings, Tracker, Transitions,
+    Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Partition, Settings, Tracker,
+    Transitions,
 };
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
@@ -26,6 +27,8 @@ pub(super) struct Stage {
     pub(super) effects: Vec<Effect<String>>,
     engine: Scan,
     now: Moment,
+    /// Where events are published.
+    pub(super) partition: Partition,
     /// Of the last event.
     pub(super) sequence: u64,
 }
@@ -62,6 +65,7 @@ impl Stage {
             effects: Vec::new(),
             engine: Scan::new(WORLD),
             now: Duration::ZERO,
+            partition: Partition::default(),
             sequence: 100,
         };
         stage.go(0.0, 0.0);
@@ -101,6 +105,7 @@ impl Stage {
             id: object.into(),
             sequence: self.sequence,
             expires: self.now + Duration::from_secs(lives_s),
+            partition: self.partition,
             event,
             payload: object.to_owned(),
         };

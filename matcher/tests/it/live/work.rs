@@ -1,0 +1,104 @@
+//! How much is looked at, by count.
+
+use matcher::area::Area;
+use matcher::condition::Condition;
+use matcher::event::Event;
+use matcher::geo::Radius;
+use matcher::live::Cause::{Moved, Published};
+use matcher::live::Change::{Entered, Left};
+use matcher::live::{Nearest, Partition};
+use matcher::subscription::Filter;
+
+use super::stage::{Stage, WORLD, at, circle, dwelling, told};
+
+/// How much a step did.
+fn work_of(stage: &mut Stage, step: impl FnOnce(&mut Stage)) -> u64 {
+    let before = stage.tracker.work_count();
+    step(stage);
+    stage.tracker.work_count() - before
+}
+
+fn reaching(x: f64, reach_m: f64) -> Event {
+    let mut event = Event::at(at(x));
+    event.reach = Some(Radius::new(WORLD, reach_m).unwrap());
+    event
+}
+
+fn filters(
+    count: u32,
+    area: impl Fn(u32) -> Area,
+    condition: impl Fn(u32) -> String,
+) -> Vec<(Filter, Nearest)> {
+    let filter = |number| {
+        (Filter { area: area(number), condition: Condition::parse(&condition(number)).unwrap() }, None)
+    };
+    (0..count).map(filter).collect()
+}
+
+fn wide(number: u32) -> Area {
+    Area::Circle { centre: at(f64::from(number)), radius: Radius::new(WORLD, 1e6).unwrap() }
+}
+
+#[test]
+fn each_live_event_is_held_against_each_filter_once() {
+    let (lives, count) = (500, 64);
+    let mut stage = Stage::new(usize::MAX);
+    for number in 0..lives {
+        stage.publish(&number.to_string(), f64::from(number));
+    }
+    // A look and a condition of one constraint each.
+    let unlike = filters(count, wide, |number| format!("level = {number}"));
+    let work = work_of(&mut stage, |stage| assert_eq!(stage.install(0, &unlike, dwelling(0)), []));
+    assert!(work <= u64::from(lives * count) * 3, "{work}");
+    // And a condition that many filters have is tested once.
+    let alike = filters(count, wide, |_| "level = 1".to_owned());
+    let work = work_of(&mut stage, |stage| assert_eq!(stage.install(1, &alike, dwelling(0)), []));
+    assert!(work <= u64::from(lives) * 3, "{work}");
+}
+
+#[test]
+fn a_small_step_looks_at_the_border_of_what_follows() {
+    let lives = 2_000;
+    let mut stage = Stage::new(usize::MAX);
+    for number in 0..lives {
+        stage.publish(&number.to_string(), f64::from(number));
+    }
+    let areas = |number| Area::Following(Radius::new(WORLD, f64::from(1_500 - number)).unwrap());
+    let following = filters(64, areas, |number| format!("level = {number}"));
+    stage.install(0, &following, dwelling(0));
+    let work = work_of(&mut stage, |stage| assert_eq!(stage.go(2.0, 0.0), []));
+    assert!(work < 64 * 200, "{work}");
+}
+
+#[test]
+fn a_move_looks_at_events_whose_own_area_it_enters_or_leaves() {
+    let mut stage = Stage::new(usize::MAX);
+    stage.install(0, &[circle(0.0, 1_000.0)], dwelling(0));
+    for number in 0..1_000 {
+        stage.publish_for(&number.to_string(), reaching(0.0, 500.0 + f64::from(number) / 10.0), 1_000);
+        stage.publish_for(&format!("far {number}"), reaching(900.0, 100.0), 1_000);
+    }
+    assert_eq!(stage.publish_for("a", reaching(20.0, 15.0), 1_000), []);
+    assert_eq!(stage.publish_for("b", reaching(-20.0, 25.0), 1_000), [told(0, Entered, Published, "b")]);
+    let work = work_of(&mut stage, |stage| {
+        let exchange = [told(0, Left, Moved, "b"), told(0, Entered, Moved, "a")];
+        assert_eq!(stage.go(10.0, 0.0), exchange);
+    });
+    assert!(work < 10, "{work}");
+}
+
+#[test]
+fn what_is_live_elsewhere_costs_nothing() {
+    let mut stage = Stage::new(usize::MAX);
+    stage.install(0, &filters(1, wide, |_| "level = 1".to_owned()), dwelling(0));
+    stage.publish_for("here", reaching(20.0, 15.0).with("level", 1.0), 1_000);
+    stage.partition = Partition(1);
+    for number in 0..1_000 {
+        stage.publish_for(&number.to_string(), reaching(20.0, 15.0), 1_000);
+    }
+    let work = work_of(&mut stage, |stage| {
+        assert_eq!(stage.go(10.0, 0.0), [told(0, Entered, Moved, "here")]);
+        assert_eq!(stage.install(1, &filters(1, wide, |_| "level = 2".to_owned()), dwelling(0)), []);
+    });
+    assert!(work < 20, "{work}");
+}
