@@ -1,9 +1,10 @@
 //! Filters that only so many of the nearest count for.
 
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use super::Fix;
-use super::standing::{Occasion, Scene};
+use super::standing::{Occasion, Scene, Standing};
 use super::tracker::{Tracker, Watch, watch_mut};
 use crate::area::Area;
 use crate::evaluation;
@@ -11,16 +12,93 @@ use crate::event::Event;
 use crate::geo::{Position, squared_chord};
 use crate::subscription::{Filter, SubscriptionId};
 
-/// How far the nearest of a filter reach since they were counted last. Where it is known, all of them are.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Horizon {
-    /// They have not been counted, some found no room, or there is nothing to count: no place to measure from, or an
-    /// area that waits for a better fix.
+/// The nearest live events that one filter takes, as they were counted last and have been kept up to date since.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ranking {
+    /// In their order. Those that count come first and are known; behind them are some more, of which events that have
+    /// ended or been replaced since are told apart when one of them comes to count.
+    candidates: Vec<Candidate>,
+    extent: Extent,
+}
+
+/// What is in a ranking.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Extent {
+    /// Nothing that could be relied on: they have not been counted, some found no room, or there is nothing to count: no
+    /// place to measure from, or an area that waits for a better fix.
+    #[default]
     Unknown,
-    /// There are fewer than count: all live events that the filter takes are known.
-    Open,
-    /// The last of those that count has this squared distance and this sequence number.
-    At(f64, u64),
+    /// All live events that the filter takes.
+    All,
+    /// Those up to the last that is in it.
+    ToLast,
+}
+
+/// How many are kept beside those that count: a search is over for as many departures.
+fn with_spare(most: usize) -> usize {
+    most.saturating_add(most / 8 + 2)
+}
+
+impl Ranking {
+    fn set(&mut self, mut candidates: Vec<Candidate>, most: usize) {
+        let kept = with_spare(most);
+        candidates.sort_by(Candidate::order);
+        candidates.dedup();
+        self.extent = if candidates.len() < kept { Extent::All } else { Extent::ToLast };
+        candidates.truncate(kept);
+        self.candidates = candidates;
+    }
+
+    fn nearest(&self, most: usize) -> &[Candidate] {
+        &self.candidates[..most.min(self.candidates.len())]
+    }
+
+    fn holds(&self, candidate: &Candidate, most: usize) -> bool {
+        self.nearest(most).binary_search_by(|other| other.order(candidate)).is_ok()
+    }
+
+    /// Whether something so far away is to be in it, if the filter takes it.
+    fn reaches(&self, distance: f64, sequence: u64) -> bool {
+        match (self.extent, self.candidates.last()) {
+            (Extent::Unknown | Extent::All, _) => true,
+            (Extent::ToLast, None) => false,
+            (Extent::ToLast, Some(last)) => {
+                distance.total_cmp(&last.distance).then(sequence.cmp(&last.sequence)).is_lt()
+            }
+        }
+    }
+
+    /// Puts what has changed where it belongs now, and appends which other one counts now or does so no more; says
+    /// whether it still knows which do.
+    fn patch<P>(
+        &mut self,
+        scene: &Scene<P>,
+        most: usize,
+        changed: u32,
+        now: Option<Candidate>,
+        touched: &mut Vec<u32>,
+    ) -> bool {
+        if self.extent == Extent::Unknown {
+            return false;
+        }
+        let last_before = most.checked_sub(1).and_then(|index| self.candidates.get(index)).copied();
+        let is_within = now.filter(|now| self.reaches(now.distance, now.sequence));
+        self.candidates.retain(|candidate| candidate.number != changed);
+        if let Some(now) = is_within {
+            let index = self.candidates.partition_point(|other| other.order(&now).is_lt());
+            self.candidates.insert(index, now);
+        }
+        while self.nearest(most).last().is_some_and(|last| !last.is_live(scene)) {
+            self.candidates.remove(self.nearest(most).len() - 1);
+        }
+        if self.candidates.len() > with_spare(most) {
+            self.candidates.truncate(with_spare(most));
+            self.extent = Extent::ToLast;
+        }
+        let last = most.checked_sub(1).and_then(|index| self.candidates.get(index)).copied();
+        touched.extend(last_before.iter().chain(&last).map(|candidate| candidate.number));
+        self.extent == Extent::All || self.candidates.len() >= most
+    }
 }
 
 /// What the nearest are the nearest to.
@@ -46,17 +124,12 @@ impl Watch {
         event: &Event,
         sequence: u64,
     ) -> bool {
-        let counting = self.filters.iter().zip(&self.nearest).zip(&self.horizons);
+        let counting = self.filters.iter().zip(&self.nearest).zip(&self.rankings);
         let mut counting = counting.filter(|((_, nearest), _)| nearest.is_some());
-        let is_among = |((filter, _), horizon): ((&Filter, _), &Horizon)| {
+        let is_among = |((filter, _), ranking): ((&Filter, _), &Ranking)| {
             let Some(anchor) = anchor(filter, fix) else { return false };
-            let is_near = match *horizon {
-                Horizon::Unknown | Horizon::Open => true,
-                Horizon::At(distance, last) => {
-                    (squared_chord(anchor.point(), event.position.point()), sequence) < (distance, last)
-                }
-            };
-            is_near && self.holds(scene, filter, fix, event, None)
+            ranking.reaches(squared_chord(anchor.point(), event.position.point()), sequence)
+                && self.holds(scene, filter, fix, event, None)
         };
         counting.any(is_among) || self.is_inside(scene, fix, event, None)
     }
@@ -70,15 +143,15 @@ impl Watch {
         fix: Option<&Fix>,
         news: Option<&[u32]>,
     ) -> Vec<u32> {
-        let mut horizons = std::mem::take(&mut self.horizons);
-        let inside = self.nearest_inside(scene, fix, news, &mut horizons);
-        self.horizons = horizons;
+        let mut rankings = std::mem::take(&mut self.rankings);
+        let inside = self.nearest_inside(scene, fix, news, &mut rankings);
+        self.rankings = rankings;
         inside
     }
 
     /// The same for a client that is somewhere else.
     pub(super) fn nearest_at<P>(&self, scene: &Scene<P>, fix: Option<&Fix>) -> Vec<u32> {
-        self.nearest_inside(scene, fix, None, &mut self.horizons.clone())
+        self.nearest_inside(scene, fix, None, &mut vec![Ranking::default(); self.nearest.len()])
     }
 
     fn nearest_inside<P>(
@@ -86,41 +159,88 @@ impl Watch {
         scene: &Scene<P>,
         fix: Option<&Fix>,
         news: Option<&[u32]>,
-        horizons: &mut [Horizon],
+        rankings: &mut [Ranking],
     ) -> Vec<u32> {
         let mut inside = Vec::new();
-        for ((filter, nearest), horizon) in self.filters.iter().zip(&self.nearest).zip(horizons) {
+        for ((filter, nearest), ranking) in self.filters.iter().zip(&self.nearest).zip(rankings) {
             let Some(count) = nearest else { continue };
-            let before = std::mem::replace(horizon, Horizon::Unknown);
+            let before = std::mem::take(ranking);
             let Some(anchor) = anchor(filter, fix) else { continue };
             if self.is_held(&scene.settings, &filter.area, fix) {
                 // Nothing comes in and, however many there are, nothing goes out.
                 inside.extend(self.known.iter().filter_map(|(number, standing)| {
                     let event = &scene.events.get(number)?.event;
-                    let stays = evaluation::reaches(scene.world, event, fix.map(|fix| &fix.position))
-                        && self.holds(scene, filter, fix, event, Some(standing));
-                    stays.then_some(number)
+                    self.stays_held(scene, filter, fix, event, Some(standing)).then_some(number)
                 }));
                 continue;
             }
-            let count = Count { scene, watch: self, filter, fix, anchor, most: count.get() as usize };
+            let most = count.get() as usize;
+            let count = Count { scene, watch: self, filter, fix, anchor, most: with_spare(most) };
             let follows = matches!(filter.area, Area::Following(_));
-            let mut candidates = match news {
-                Some(news) if before == Horizon::Open && !follows => count.among_known(news),
+            let candidates = match news {
+                Some(news) if before.extent == Extent::All && !follows => {
+                    count.among(&before.candidates, news)
+                }
                 _ => count.search(),
             };
-            candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.sequence.cmp(&b.sequence)));
-            candidates.dedup();
-            candidates.truncate(count.most);
-            *horizon = match candidates.last() {
-                Some(last) if candidates.len() == count.most => Horizon::At(last.distance, last.sequence),
-                _ => Horizon::Open,
-            };
-            inside.extend(candidates.iter().map(|candidate| candidate.number));
+            ranking.set(candidates, most);
+            inside.extend(ranking.nearest(most).iter().map(|candidate| candidate.number));
         }
         inside.sort_unstable();
         inside.dedup();
         inside
+    }
+
+    /// Whether an event is inside of an area that counts the nearest and waits for a better fix.
+    fn stays_held<P>(
+        &self,
+        scene: &Scene<P>,
+        filter: &Filter,
+        fix: Option<&Fix>,
+        event: &Event,
+        standing: Option<Standing>,
+    ) -> bool {
+        evaluation::reaches(scene.world, event, fix.map(|fix| &fix.position))
+            && self.holds(scene, filter, fix, event, standing)
+    }
+
+    /// After something changed about one: the live events, it and others, that may be inside now and were not, or the
+    /// other way round. `None` where some of the nearest have to be counted anew.
+    ///
+    /// Cost: for each filter that counts, as many as count.
+    fn patch_nearest<P>(&mut self, scene: &Scene<P>, fix: Option<&Fix>, changed: u32) -> Option<Vec<u32>> {
+        let mut rankings = std::mem::take(&mut self.rankings);
+        let mut touched = vec![changed];
+        let mut is_known = true;
+        for ((filter, nearest), ranking) in self.filters.iter().zip(&self.nearest).zip(&mut rankings) {
+            let (Some(count), Some(anchor)) = (nearest, anchor(filter, fix)) else { continue };
+            if !self.is_held(&scene.settings, &filter.area, fix) {
+                let most = count.get() as usize;
+                let now = Count { scene, watch: self, filter, fix, anchor, most }.candidate(changed);
+                is_known &= ranking.patch(scene, most, changed, now, &mut touched);
+            }
+        }
+        self.rankings = rankings;
+        touched.sort_unstable();
+        touched.dedup();
+        is_known.then_some(touched)
+    }
+
+    /// Whether an event is inside, by any filter, where it is known what the nearest are.
+    fn is_inside_by_any<P>(&self, scene: &Scene<P>, fix: Option<&Fix>, number: u32) -> bool {
+        let Some(live) = scene.events.get(number) else { return false };
+        let standing = self.known.get(number);
+        let counting = self.filters.iter().zip(&self.nearest).zip(&self.rankings);
+        let mut counting = counting.filter_map(|((filter, nearest), ranking)| {
+            Some((filter, (*nearest)?.get() as usize, anchor(filter, fix)?, ranking))
+        });
+        counting.any(|(filter, most, anchor, ranking)| {
+            if self.is_held(&scene.settings, &filter.area, fix) {
+                return standing.is_some() && self.stays_held(scene, filter, fix, &live.event, standing);
+            }
+            let distance = squared_chord(anchor.point(), live.event.position.point());
+            ranking.holds(&Candidate { distance, sequence: live.sequence, number }, most)
+        }) || self.is_inside(scene, fix, &live.event, standing)
     }
 }
 
@@ -131,17 +251,29 @@ struct Count<'a, P> {
     filter: &'a Filter,
     fix: Option<&'a Fix>,
     anchor: &'a Position,
-    /// How many count.
+    /// How many are looked for.
     most: usize,
 }
 
 /// A live event that the filter takes.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Candidate {
     /// Squared.
     distance: f64,
     sequence: u64,
     number: u32,
+}
+
+impl Candidate {
+    fn order(&self, other: &Self) -> Ordering {
+        let own = self.distance.total_cmp(&other.distance).then(self.sequence.cmp(&other.sequence));
+        own.then(self.number.cmp(&other.number))
+    }
+
+    /// Whether it is still the event that it was.
+    fn is_live<P>(&self, scene: &Scene<P>) -> bool {
+        scene.events.get(self.number).is_some_and(|live| live.sequence == self.sequence)
+    }
 }
 
 impl<P> Count<'_, P> {
@@ -158,9 +290,9 @@ impl<P> Count<'_, P> {
         is_taken.then_some(Candidate { distance, sequence: live.sequence, number })
     }
 
-    /// All candidates, where others are not known than these.
-    fn among_known(&self, news: &[u32]) -> Vec<Candidate> {
-        let numbers = self.watch.known.numbers().chain(news.iter().copied());
+    /// All candidates, where there are none but these.
+    fn among(&self, before: &[Candidate], news: &[u32]) -> Vec<Candidate> {
+        let numbers = before.iter().map(|candidate| candidate.number).chain(news.iter().copied());
         numbers.filter_map(|number| self.candidate(number)).collect()
     }
 
@@ -222,18 +354,56 @@ impl<P: Clone> Tracker<P> {
         let Some(watch) = watch_mut(&mut self.watches, id) else { return };
         let fix = self.clients[watch.client.0 as usize].fix;
         let fix = fix.as_ref();
-        let mut nearest = watch.count_nearest(&self.scene, fix, Some(&[changed]));
+        let mut found = match watch.patch_nearest(&self.scene, fix, changed) {
+            Some(touched) => watch.leave_touched(&mut self.scene, occasion, id, fix, touched),
+            None => watch.count_anew(&mut self.scene, occasion, id, fix, changed),
+        };
         if watch.is_for_transitions() {
-            watch.review(&mut self.scene, occasion, id, fix, &nearest);
+            watch.leave_out(&self.scene, &mut found, |_, number| number == changed);
         }
-        if let Some(live) = self.scene.events.get(changed)
-            && watch.is_inside(&self.scene, fix, &live.event, None)
+        watch.meet_all(&mut self.scene, occasion, id, &mut found, false);
+    }
+}
+
+impl Watch {
+    /// Of live events that may have come in or gone: lets those leave that have gone, and says which are inside.
+    fn leave_touched<P: Clone>(
+        &mut self,
+        scene: &mut Scene<P>,
+        occasion: &mut Occasion<'_, P>,
+        id: SubscriptionId,
+        fix: Option<&Fix>,
+        touched: Vec<u32>,
+    ) -> Vec<u32> {
+        let is_inside = |number: &u32| self.is_inside_by_any(scene, fix, *number);
+        let (inside, outside): (Vec<u32>, Vec<u32>) = touched.into_iter().partition(is_inside);
+        if self.is_for_transitions() {
+            let left = outside.into_iter().filter(|number| self.known.contains(*number));
+            let left = left.filter_map(|number| Some((scene.events.get(number)?.sequence, number)));
+            let left = left.collect();
+            self.leave_all(scene, occasion, id, left);
+        }
+        inside
+    }
+
+    /// The same with all nearest counted anew, of all that is known.
+    fn count_anew<P: Clone>(
+        &mut self,
+        scene: &mut Scene<P>,
+        occasion: &mut Occasion<'_, P>,
+        id: SubscriptionId,
+        fix: Option<&Fix>,
+        changed: u32,
+    ) -> Vec<u32> {
+        let mut nearest = self.count_nearest(scene, fix, Some(&[changed]));
+        if self.is_for_transitions() {
+            self.review(scene, occasion, id, fix, &nearest);
+        }
+        if let Some(live) = scene.events.get(changed)
+            && self.is_inside(scene, fix, &live.event, None)
         {
             nearest.push(changed);
         }
-        if watch.is_for_transitions() {
-            watch.leave_out(&self.scene, &mut nearest, |_, number| number == changed);
-        }
-        watch.meet_all(&mut self.scene, occasion, id, &mut nearest, false);
+        nearest
     }
 }

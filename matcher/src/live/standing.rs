@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::deadlines::{Deadlines, Due};
 use super::events::{Events, Outdated};
-use super::nearest::Horizon;
+use super::nearest::Ranking;
 use super::search::{Alike, Scratch};
 use super::tracker::{Watch, Way};
 use super::{Cause, Change, Effect, Fix, Interest, Moment, Settings, Transitions};
@@ -436,7 +436,7 @@ impl Watch {
             && evaluation::reaches(scene.world, event, fix.map(|fix| &fix.position))
     }
 
-    fn leave_all<P: Clone>(
+    pub(super) fn leave_all<P: Clone>(
         &mut self,
         scene: &mut Scene<P>,
         occasion: &mut Occasion<'_, P>,
@@ -533,7 +533,7 @@ impl Watch {
     /// Something that is inside is not known.
     fn overflow(&mut self) {
         self.has_overflowed = true;
-        self.horizons.fill(Horizon::Unknown);
+        self.rankings.fill(Ranking::default());
     }
 
     /// Begins to know all that it does not know yet, in the order in which they were published.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::deadlines::{Deadlines, Due};
 use super::events::{Announced, Events};
 use super::known::Known;
-use super::nearest::Horizon;
+use super::nearest::Ranking;
 use super::search::{Alike, Scratch, by_condition};
 use super::standing::{Occasion, Recalled, Scene, Standing};
 use super::{Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Partition, Settings};
@@ -40,7 +40,7 @@ pub struct Watch {
     /// For each filter; empty where none counts.
     pub(super) nearest: Box<[Nearest]>,
     /// For each of those.
-    pub(super) horizons: Box<[Horizon]>,
+    pub(super) rankings: Box<[Ranking]>,
     pub(super) interest: Interest,
     pub(super) known: Known,
     /// Whether some filter follows the client.
@@ -78,7 +78,7 @@ impl Watch {
             partition: Partition::default(),
             filters: subscription.filters.into(),
             by_condition,
-            horizons: vec![Horizon::Unknown; nearest.len()].into(),
+            rankings: vec![Ranking::default(); nearest.len()].into(),
             nearest: nearest.into(),
             interest,
             known: Known::default(),

@@ -1,5 +1,7 @@
 //! How much is looked at, by count.
 
+use std::num::NonZeroU32;
+
 use matcher::area::Area;
 use matcher::condition::Condition;
 use matcher::event::Event;
@@ -101,4 +103,30 @@ fn what_is_live_elsewhere_costs_nothing() {
         assert_eq!(stage.install(1, &filters(1, wide, |_| "level = 2".to_owned()), dwelling(0)), []);
     });
     assert!(work < 20, "{work}");
+}
+
+#[test]
+fn a_change_of_one_of_the_nearest_counts_that_one_anew() {
+    let mut stage = Stage::new(usize::MAX);
+    for number in 0..3_000 {
+        stage.publish(&number.to_string(), f64::from(number));
+    }
+    let condition = Condition::always();
+    let following = Area::Following(Radius::new(WORLD, 1e6).unwrap());
+    for (id, area) in (0..).zip([Area::Everywhere, following]) {
+        let filter = Filter { area, condition: condition.clone() };
+        stage.install(id, &[(filter, NonZeroU32::new(1_000))], dwelling(0));
+    }
+    let work = work_of(&mut stage, |stage| {
+        for round in 0..50 {
+            // One that counts moves among those that do, and one behind them among those behind.
+            assert_eq!(stage.publish("10", f64::from(round)), []);
+            assert_eq!(stage.publish("2000", f64::from(2_000 + round)), []);
+        }
+        // Those that count go by and by, and others take their place.
+        for number in 100..200 {
+            assert_eq!(stage.revoke(&number.to_string()).len(), 4);
+        }
+    });
+    assert!(work < 50 * 2 * 20 + 100 * 2 * 20 + 2 * 6_000, "{work}");
 }
