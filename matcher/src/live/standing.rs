@@ -172,7 +172,8 @@ impl Watch {
 
     /// Whether a place outside of an area is not far enough outside to leave.
     fn lingers(&self, world: World, area: &Area, client: Option<&Position>, place: &Position) -> bool {
-        self.transitions().is_some_and(|how| area.outside_m(world, client, place) <= how.hysteresis_m)
+        self.transitions()
+            .is_some_and(|how| !area.is_outside_by_more_than(world, client, place, how.hysteresis_m))
     }
 
     /// Whether an event is inside by a filter that does not count the nearest.
