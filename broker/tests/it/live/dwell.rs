@@ -117,6 +117,8 @@ async fn a_break_begins_the_wait_anew_and_a_newer_event_inside_does_not() {
     let last = quickly(async |attempt| {
         let key = format!("walks-{attempt}");
         put(&http, &key, "w1", 0.0).await;
+        // What is published together comes at one instant, and would enter in the order of the newest events.
+        car.frames().await;
         put(&http, &key, "w2", 10.0).await;
         post(&http, &lasting(&format!("later-{attempt}"), HOME)).await;
         put(&http, &key, "w3", 20.0).await;
