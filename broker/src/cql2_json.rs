@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use matcher::condition::Condition;
-use matcher::condition::expression::{Comparison, Constraint, Expression, Test, fold_case};
+use matcher::condition::expression::{
+    Comparand, Comparison, Constraint, Date, Expression, Test, Timestamp, fold_case,
+};
 use matcher::condition::like::Pattern;
 use matcher::condition::text::NESTING_MAX;
 use matcher::event::{Scalar, Symbol};
@@ -75,7 +77,7 @@ struct Node<'a> {
 /// One side of a comparison.
 enum Operand {
     Attribute { name: Symbol, casei: bool },
-    Value(Scalar),
+    Value(Comparand),
 }
 
 impl<'a> Node<'a> {
@@ -188,12 +190,12 @@ fn predicate(op: &str, node: Node<'_>, args: Node<'_>) -> Result<Expression, Jso
     let (first, test) = match op {
         "between" => {
             let [first, low, high] = fixed(args)?;
-            let low = scalar(Node { value: low, path: &at(1) })?;
-            (first, Test::Between(low, scalar(Node { value: high, path: &at(2) })?))
+            let low = comparand(Node { value: low, path: &at(1) })?;
+            (first, Test::Between(low, comparand(Node { value: high, path: &at(2) })?))
         }
         "in" => {
             let [first, list] = fixed(args)?;
-            (first, Test::In(scalars(Node { value: list, path: &at(1) })?))
+            (first, Test::In(comparands(Node { value: list, path: &at(1) })?))
         }
         "like" => {
             let [first, pattern] = fixed(args)?;
@@ -220,21 +222,19 @@ fn predicate(op: &str, node: Node<'_>, args: Node<'_>) -> Result<Expression, Jso
 
 fn like_pattern(node: Node<'_>) -> Result<Pattern, JsonConditionError> {
     match operand(node)? {
-        Operand::Value(Scalar::Text(text)) => {
+        Operand::Value(Comparand::Scalar(Scalar::Text(text))) => {
             Pattern::new(text.as_str()).map_err(|error| node.wrong(error.to_string()))
         }
-        Operand::Value(Scalar::Number(_) | Scalar::Bool(_)) | Operand::Attribute { .. } => {
-            Err(node.expected("a text"))
-        }
+        Operand::Value(_) | Operand::Attribute { .. } => Err(node.expected("a text")),
     }
 }
 
-fn scalars(node: Node<'_>) -> Result<Vec<Scalar>, JsonConditionError> {
+fn comparands(node: Node<'_>) -> Result<Vec<Comparand>, JsonConditionError> {
     let elements = node.elements("an array of values")?.iter().enumerate();
-    elements.map(|(index, value)| scalar(Node { value, path: &Path::Index(node.path, index) })).collect()
+    elements.map(|(index, value)| comparand(Node { value, path: &Path::Index(node.path, index) })).collect()
 }
 
-fn scalar(node: Node<'_>) -> Result<Scalar, JsonConditionError> {
+fn comparand(node: Node<'_>) -> Result<Comparand, JsonConditionError> {
     match operand(node)? {
         Operand::Value(value) => Ok(value),
         Operand::Attribute { .. } => Err(node.wrong("comparing two attributes is not supported")),
@@ -244,11 +244,12 @@ fn scalar(node: Node<'_>) -> Result<Scalar, JsonConditionError> {
 /// An attribute or a value, either under `casei`.
 fn operand(node: Node<'_>) -> Result<Operand, JsonConditionError> {
     const EXPECTED: &str = "a number, a text, true, false, {\"property\": ..} or a casei of these";
+    let value = |scalar| Operand::Value(Comparand::Scalar(scalar));
     match node.value {
-        Value::Bool(truth) => Ok(Operand::Value(Scalar::Bool(*truth))),
-        Value::String(text) => Ok(Operand::Value(Scalar::Text(Symbol::from(text.as_str())))),
+        Value::Bool(truth) => Ok(value(Scalar::Bool(*truth))),
+        Value::String(text) => Ok(value(Scalar::Text(Symbol::from(text.as_str())))),
         Value::Number(number) => match number.as_f64().filter(|number| number.is_finite()) {
-            Some(number) => Ok(Operand::Value(Scalar::Number(number))),
+            Some(number) => Ok(value(Scalar::Number(number))),
             None => Err(node.wrong(format!("the number {number} is too large"))),
         },
         Value::Null => Err(node.wrong("whether an attribute is absent is asked with isNull")),
@@ -261,14 +262,31 @@ fn operand(node: Node<'_>) -> Result<Operand, JsonConditionError> {
                 Err(Node { value: name, path: &Path::Key(node.path, "property") }.expected("a text"))
             }
             None if members.contains_key("op") => casei(node),
-            None => {
-                match ["date", "timestamp", "interval"].iter().find(|kind| members.contains_key(**kind)) {
-                    Some(kind) => Err(node.wrong(format!("a value of type {kind} is not supported"))),
-                    None => Err(node.expected(EXPECTED)),
+            None => match (members.get("date"), members.get("timestamp")) {
+                (Some(text), _) => moment(node, "date", text, |text| Date::parse(text).map(Comparand::Date)),
+                (None, Some(text)) => {
+                    moment(node, "timestamp", text, |text| Timestamp::parse(text).map(Comparand::Timestamp))
                 }
-            }
+                (None, None) if members.contains_key("interval") => {
+                    Err(node.wrong("a value of type interval is not supported"))
+                }
+                (None, None) => Err(node.expected(EXPECTED)),
+            },
         },
     }
+}
+
+/// `{"date": ".."}` or `{"timestamp": ".."}`.
+fn moment(
+    node: Node<'_>,
+    kind: &'static str,
+    value: &Value,
+    read: impl FnOnce(&str) -> Option<Comparand>,
+) -> Result<Operand, JsonConditionError> {
+    let node = Node { value, path: &Path::Key(node.path, kind) };
+    let text = value.as_str().ok_or_else(|| node.expected("a text"))?;
+    let form = if kind == "date" { "2026-01-31" } else { "2026-01-31T08:30:00Z, in UTC" };
+    read(text).map(Operand::Value).ok_or_else(|| node.wrong(format!("must be a {kind} such as {form}")))
 }
 
 fn casei(node: Node<'_>) -> Result<Operand, JsonConditionError> {
@@ -282,7 +300,7 @@ fn casei(node: Node<'_>) -> Result<Operand, JsonConditionError> {
     let inner = Node { value: inner, path: &Path::Index(&path, 0) };
     // Looked at before it is read, so that casei within casei does not recurse.
     match inner.value {
-        Value::String(text) => Ok(Operand::Value(Scalar::Text(Symbol::new(fold_case(text))))),
+        Value::String(text) => Ok(Operand::Value(Scalar::Text(Symbol::new(fold_case(text))).into())),
         Value::Object(members) if members.contains_key("property") => match operand(inner)? {
             Operand::Attribute { name, .. } => Ok(Operand::Attribute { name, casei: true }),
             value @ Operand::Value(_) => Ok(value),
@@ -379,6 +397,28 @@ mod tests {
     }
 
     #[test]
+    fn dates_and_timestamps() {
+        let a = json!({"property": "a"});
+        let (date, timestamp) =
+            (json!({"date": "2026-03-01"}), json!({"timestamp": "2026-03-01T07:30:00.5Z"}));
+        check(&json!({"op": "<", "args": [a, date]}), "a < DATE('2026-03-01')");
+        check(&json!({"op": "<", "args": [timestamp, a]}), "a > TIMESTAMP('2026-03-01T07:30:00.5Z')");
+        check(&json!({"op": "in", "args": [a, [date, 5]]}), "a IN (DATE('2026-03-01'), 5)");
+        check(
+            &json!({"op": "between", "args": [a, timestamp, timestamp]}),
+            "a BETWEEN TIMESTAMP('2026-03-01T07:30:00.5Z') AND TIMESTAMP('2026-03-01T07:30:00.5Z')",
+        );
+    }
+
+    #[test]
+    fn texts_keep_their_backslashes() {
+        let is = |text: &str| json!({"op": "=", "args": [{"property": "a"}, text]});
+        check(&is("\\"), "a = U&'\\\\'");
+        check(&is("it\\'s"), "a = U&'it\\\\''s'");
+        check(&is("C:\\x"), "a = 'C:\\x'");
+    }
+
+    #[test]
     fn casei_on_either_side() {
         let folded = |inner: Value| json!({"op": "casei", "args": [inner]});
         let a = folded(json!({"property": "a"}));
@@ -429,9 +469,24 @@ mod tests {
                 "expected a text, found a number".to_owned(),
             ),
             (
-                json!({"op": "<", "args": [a, {"date": "2026-03-01"}]}),
+                json!({"op": "<", "args": [a, {"date": "2026-02-30"}]}),
+                "/args/1/date",
+                "must be a date such as 2026-01-31".to_owned(),
+            ),
+            (
+                json!({"op": "<", "args": [a, {"timestamp": "2026-03-01T00:00:00+01:00"}]}),
+                "/args/1/timestamp",
+                "must be a timestamp such as 2026-01-31T08:30:00Z, in UTC".to_owned(),
+            ),
+            (
+                json!({"op": "<", "args": [a, {"timestamp": 5}]}),
+                "/args/1/timestamp",
+                "expected a text, found a number".to_owned(),
+            ),
+            (
+                json!({"op": "<", "args": [a, {"interval": ["2026-03-01", ".."]}]}),
                 "/args/1",
-                "a value of type date is not supported".to_owned(),
+                "a value of type interval is not supported".to_owned(),
             ),
             (
                 json!({"op": "=", "args": [{"op": "+", "args": [a, 1]}, 2]}),

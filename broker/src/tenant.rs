@@ -53,7 +53,7 @@ pub(crate) fn of(event: &Event) -> &str {
 
 /// Lets filters take a tenant's events alone.
 pub(crate) fn confine(filters: &mut [Filter], tenant: &str) {
-    let value = Scalar::Text(Symbol::new(tenant));
+    let value = Scalar::Text(Symbol::new(tenant)).into();
     let own = Constraint {
         name: Symbol::new(ATTRIBUTE),
         casei: false,

@@ -10,7 +10,7 @@ pub mod rtree;
 
 use anyhow::{Context, bail, ensure};
 use matcher::area::Area;
-use matcher::condition::expression::{Comparison, Expression, Test};
+use matcher::condition::expression::{Comparand, Comparison, Expression, Test};
 use matcher::event::{Event, Scalar, Symbol, Value};
 use matcher::fixtures::workload::Workload;
 use matcher::geo::{Position, World};
@@ -185,7 +185,7 @@ fn push_intervals(
 fn bounds(test: &Test) -> Option<(f64, f64)> {
     let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
     match test {
-        Test::Compare(comparison, Scalar::Number(number)) => match comparison {
+        Test::Compare(comparison, Comparand::Scalar(Scalar::Number(number))) => match comparison {
             Comparison::Equal => Some((*number, *number)),
             Comparison::NotEqual => None,
             Comparison::Less => Some((low, number.next_down())),
@@ -193,7 +193,9 @@ fn bounds(test: &Test) -> Option<(f64, f64)> {
             Comparison::Greater => Some((number.next_up(), high)),
             Comparison::GreaterOrEqual => Some((*number, high)),
         },
-        Test::Between(Scalar::Number(low), Scalar::Number(high)) => Some((*low, *high)),
+        Test::Between(Comparand::Scalar(Scalar::Number(low)), Comparand::Scalar(Scalar::Number(high))) => {
+            Some((*low, *high))
+        }
         Test::Compare(..) | Test::Between(..) | Test::In(_) | Test::Like(_) | Test::IsNull => None,
     }
 }

@@ -136,7 +136,7 @@ impl Zone {
 
 /// What events satisfy that are in one of some zones.
 pub(super) fn in_one_of(names: &[String]) -> Constraint {
-    let names = names.iter().map(|name| Scalar::Text(Symbol::new(name.as_str()))).collect();
+    let names = names.iter().map(|name| Scalar::Text(Symbol::new(name.as_str())).into()).collect();
     Constraint { name: ATTRIBUTE.clone(), casei: false, test: Test::In(names) }
 }
 

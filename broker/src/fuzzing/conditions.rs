@@ -2,7 +2,7 @@
 
 use matcher::area::Area;
 use matcher::condition::Condition;
-use matcher::condition::expression::{Constraint, Test, Truth};
+use matcher::condition::expression::{Comparand, Constraint, Test, Truth};
 use matcher::condition::text::TEXT_BYTES_MAX;
 use matcher::engine::cells::Cells;
 use matcher::engine::{Engine as _, MatchRows};
@@ -101,12 +101,21 @@ fn event(condition: &Condition, random: &mut StdRng) -> Event {
     event
 }
 
+/// What an event has that is equal to a condition's value.
+fn scalar(value: &Comparand) -> Scalar {
+    match value {
+        Comparand::Scalar(scalar) => scalar.clone(),
+        Comparand::Date(date) => Scalar::Text(Symbol::new(date.to_string())),
+        Comparand::Timestamp(timestamp) => Scalar::Text(timestamp.as_str().into()),
+    }
+}
+
 /// A value that a constraint names, or one beside it.
 fn near(constraint: &Constraint, random: &mut StdRng) -> Scalar {
     let named = match &constraint.test {
-        Test::Compare(_, value) => value.clone(),
-        Test::Between(low, high) => if random.random() { low } else { high }.clone(),
-        Test::In(values) => values[random.random_range(0..values.len())].clone(),
+        Test::Compare(_, value) => scalar(value),
+        Test::Between(low, high) => scalar(if random.random() { low } else { high }),
+        Test::In(values) => scalar(&values[random.random_range(0..values.len())]),
         Test::Like(pattern) => Scalar::Text(pattern.as_str().into()),
         Test::IsNull => Scalar::Bool(true),
     };

@@ -233,7 +233,11 @@ fn quoted(name: &str) -> String {
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
+/// A backslash before a quote would escape it. `U&'..'` has a spelling for backslashes, too.
 fn text(value: &str) -> String {
+    if value.ends_with('\\') || value.contains("\\'") {
+        return format!("U&'{}'", value.replace('\\', "\\\\").replace('\'', "''"));
+    }
     format!("'{}'", value.replace('\'', "''"))
 }
 

@@ -14,6 +14,10 @@ function name(attribute: string): string {
 function literal(value: Value): string {
   switch (typeof value) {
     case "string":
+      // A backslash before a quote would escape it. U&'..' has a spelling for backslashes, too.
+      if (value.endsWith("\\") || value.includes("\\'")) {
+        return `U&'${value.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+      }
       return `'${value.replaceAll("'", "''")}'`;
     case "boolean":
       return value ? "TRUE" : "FALSE";

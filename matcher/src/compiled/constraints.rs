@@ -12,9 +12,9 @@ use super::slab::Slab;
 use super::table::NumberTable;
 use super::texts::Texts;
 use super::view::{Kind, Viewed, ViewedAttribute};
-use crate::condition::expression::{Comparison, Constraint, Test, Truth};
+use crate::condition::expression::{Comparand, Comparison, Constraint, Test, Truth};
 use crate::condition::normal::Literal;
-use crate::event::{Scalar, Value, process_key};
+use crate::event::{Scalar, Symbol, Value, process_key};
 
 /// Set when the negation of the constraint has to be true.
 const NEGATED: u64 = 1 << 40;
@@ -260,20 +260,25 @@ impl Constraints {
         let mut values = [0; 2];
         let mut bits = 0;
         let op = match &constraint.test {
-            Test::Compare(comparison, Scalar::Number(number)) => {
+            Test::Compare(comparison, Comparand::Scalar(Scalar::Number(number))) => {
                 values[0] = number.to_bits();
                 bits = accepts(*comparison);
                 Op::Number
             }
-            Test::Compare(Comparison::Equal, Scalar::Text(text)) if !constraint.casei => {
+            Test::Compare(Comparison::Equal, Comparand::Scalar(Scalar::Text(text))) if !constraint.casei => {
                 values[0] = u64::from(texts.acquire(text)?);
                 Op::TextEqual
             }
-            Test::Compare(Comparison::NotEqual, Scalar::Text(text)) if !constraint.casei => {
+            Test::Compare(Comparison::NotEqual, Comparand::Scalar(Scalar::Text(text)))
+                if !constraint.casei =>
+            {
                 values[0] = u64::from(texts.acquire(text)?);
                 Op::TextNotEqual
             }
-            Test::Between(Scalar::Number(low), Scalar::Number(high)) => {
+            Test::Between(
+                Comparand::Scalar(Scalar::Number(low)),
+                Comparand::Scalar(Scalar::Number(high)),
+            ) => {
                 values = [low.to_bits(), high.to_bits()];
                 Op::NumberBetween
             }
@@ -391,11 +396,19 @@ fn mix(word: u64) -> u64 {
 fn hash_constraint(constraint: &Constraint) -> u64 {
     let start = constraint.name.hash() ^ u64::from(constraint.casei);
     match &constraint.test {
-        Test::Compare(comparison, scalar) => mix(mix(start ^ *comparison as u64) ^ hash_scalar(scalar)),
-        Test::Between(low, high) => mix(mix(start ^ hash_scalar(low)) ^ hash_scalar(high)),
-        Test::In(scalars) => scalars.iter().fold(mix(start), |hash, scalar| mix(hash ^ hash_scalar(scalar))),
-        Test::Like(pattern) => mix(start ^ crate::event::Symbol::new(pattern.as_str()).hash()),
+        Test::Compare(comparison, value) => mix(mix(start ^ *comparison as u64) ^ hash_comparand(value)),
+        Test::Between(low, high) => mix(mix(start ^ hash_comparand(low)) ^ hash_comparand(high)),
+        Test::In(values) => values.iter().fold(mix(start), |hash, value| mix(hash ^ hash_comparand(value))),
+        Test::Like(pattern) => mix(start ^ Symbol::new(pattern.as_str()).hash()),
         Test::IsNull => mix(start),
+    }
+}
+
+fn hash_comparand(value: &Comparand) -> u64 {
+    match value {
+        Comparand::Scalar(scalar) => hash_scalar(scalar),
+        Comparand::Date(date) => mix(Symbol::new(date.to_string()).hash()),
+        Comparand::Timestamp(timestamp) => mix(Symbol::new(timestamp.as_str()).hash()),
     }
 }
 

@@ -1,8 +1,11 @@
 //! What a condition says: constraints under `AND`, `OR` and `NOT`, with the three truth values of SQL.
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 
 use super::like::Pattern;
+use super::time::Instant;
+pub use super::time::{Date, Timestamp};
 use crate::event::{Event, Scalar, Symbol, Value};
 
 /// A condition as a tree.
@@ -35,15 +38,32 @@ pub struct Constraint {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
     /// `= <> < <= > >=`.
-    Compare(Comparison, Scalar),
+    Compare(Comparison, Comparand),
     /// `BETWEEN low AND high`, both included.
-    Between(Scalar, Scalar),
+    Between(Comparand, Comparand),
     /// `IN (..)`.
-    In(Vec<Scalar>),
+    In(Vec<Comparand>),
     /// `LIKE`.
     Like(Pattern),
     /// `IS NULL`.
     IsNull,
+}
+
+/// What an attribute is compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Comparand {
+    /// A number, a text or a truth value.
+    Scalar(Scalar),
+    /// `DATE('..')`, for texts that are dates.
+    Date(Date),
+    /// `TIMESTAMP('..')`, for texts that are timestamps.
+    Timestamp(Timestamp),
+}
+
+impl From<Scalar> for Comparand {
+    fn from(scalar: Scalar) -> Self {
+        Self::Scalar(scalar)
+    }
 }
 
 /// `= <> < <= > >=`.
@@ -172,19 +192,20 @@ impl Constraint {
     }
 
     fn folded_truth(&self, scalar: &Scalar) -> Truth {
+        let seen = Seen::new(scalar);
         match &self.test {
-            Test::Compare(comparison, other) => match compare(scalar, other) {
+            Test::Compare(comparison, other) => match seen.compare(other) {
                 Some(ordering) => comparison.accepts(ordering).into(),
                 None => Truth::Unknown,
             },
-            Test::Between(low, high) => match (compare(scalar, low), compare(scalar, high)) {
+            Test::Between(low, high) => match (seen.compare(low), seen.compare(high)) {
                 (Some(low), Some(high)) => (low.is_ge() && high.is_le()).into(),
                 _ => Truth::Unknown,
             },
             Test::In(values) => {
                 let mut result = Truth::False;
                 for value in values {
-                    match compare(scalar, value) {
+                    match seen.compare(value) {
                         Some(Ordering::Equal) => return Truth::True,
                         Some(Ordering::Less | Ordering::Greater) => {}
                         None => result = Truth::Unknown,
@@ -210,18 +231,48 @@ impl Constraint {
 
     /// Bytes that its name and its values take, about.
     pub(super) fn bytes(&self) -> usize {
-        let value = |scalar: &Scalar| match scalar {
-            Scalar::Text(text) => VALUE_BYTES + text.as_str().len(),
-            Scalar::Number(_) | Scalar::Bool(_) => VALUE_BYTES,
+        let value = |value: &Comparand| match value {
+            Comparand::Scalar(Scalar::Text(text)) => VALUE_BYTES + text.as_str().len(),
+            Comparand::Timestamp(timestamp) => VALUE_BYTES + timestamp.as_str().len(),
+            Comparand::Scalar(Scalar::Number(_) | Scalar::Bool(_)) | Comparand::Date(_) => VALUE_BYTES,
         };
         let values = match &self.test {
-            Test::Compare(_, scalar) => value(scalar),
+            Test::Compare(_, other) => value(other),
             Test::Between(low, high) => value(low) + value(high),
             Test::In(values) => values.iter().map(value).sum(),
             Test::Like(pattern) => VALUE_BYTES + pattern.as_str().len(),
             Test::IsNull => 0,
         };
         self.name.as_str().len() + values
+    }
+}
+
+/// A value of an event, which is read as a date or as a timestamp at most once, however many of these it is compared with.
+pub(crate) struct Seen<'a> {
+    scalar: &'a Scalar,
+    date: OnceCell<Option<Date>>,
+    instant: OnceCell<Option<Instant<'a>>>,
+}
+
+impl<'a> Seen<'a> {
+    pub(crate) fn new(scalar: &'a Scalar) -> Self {
+        Self { scalar, date: OnceCell::new(), instant: OnceCell::new() }
+    }
+
+    /// Its order to what it is compared with; `None` where the two do not compare.
+    pub(crate) fn compare(&self, other: &Comparand) -> Option<Ordering> {
+        match (other, self.scalar) {
+            (Comparand::Scalar(other), scalar) => compare(scalar, other),
+            (Comparand::Date(other), Scalar::Text(text)) => {
+                let date = self.date.get_or_init(|| Date::parse(text.as_str()));
+                date.map(|date| date.cmp(other))
+            }
+            (Comparand::Timestamp(other), Scalar::Text(text)) => {
+                let instant = self.instant.get_or_init(|| Instant::parse(text.as_str()));
+                instant.map(|instant| instant.cmp(&other.instant()))
+            }
+            (Comparand::Date(_) | Comparand::Timestamp(_), Scalar::Number(_) | Scalar::Bool(_)) => None,
+        }
     }
 }
 

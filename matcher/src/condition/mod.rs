@@ -5,6 +5,7 @@ pub mod expression;
 pub mod like;
 pub mod normal;
 pub mod text;
+pub mod time;
 pub(crate) mod write;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod lexer;
 mod messages;
 
 use super::error::ConditionError;
-use super::expression::{Comparison, Constraint, Expression, Test, fold_case};
+use super::expression::{Comparand, Comparison, Constraint, Date, Expression, Test, Timestamp, fold_case};
 use super::like::Pattern;
 use crate::event::{Scalar, Symbol};
 use lexer::{Keyword, Kind, Token};
@@ -48,7 +48,7 @@ struct Parser<'a> {
 /// One side of a comparison.
 enum Operand {
     Attribute { name: Symbol, casei: bool },
-    Value(Scalar),
+    Value(Comparand),
 }
 
 impl Parser<'_> {
@@ -147,7 +147,7 @@ impl Parser<'_> {
     }
 
     /// A value, a comparison and an attribute: turned round.
-    fn flipped(&mut self, value: Scalar, start: usize) -> Result<Expression, ConditionError> {
+    fn flipped(&mut self, value: Comparand, start: usize) -> Result<Expression, ConditionError> {
         match self.peek() {
             Some(&Kind::Compare(comparison)) => {
                 self.next += 1;
@@ -171,7 +171,7 @@ impl Parser<'_> {
     }
 
     /// `(value {, value})`
-    fn list(&mut self) -> Result<Vec<Scalar>, ConditionError> {
+    fn list(&mut self) -> Result<Vec<Comparand>, ConditionError> {
         self.expect(&Kind::Open, "'('")?;
         let mut values = vec![self.value()?];
         while self.take(&Kind::Comma) {
@@ -185,16 +185,16 @@ impl Parser<'_> {
         let start = self.next;
         let expected = "a text";
         match self.operand(expected)? {
-            Operand::Value(Scalar::Text(text)) => Pattern::new(text.as_str())
+            Operand::Value(Comparand::Scalar(Scalar::Text(text))) => Pattern::new(text.as_str())
                 .map_err(|source| ConditionError::Pattern { source, place: self.place(start) }),
-            Operand::Value(Scalar::Number(_) | Scalar::Bool(_)) | Operand::Attribute { .. } => {
+            Operand::Value(_) | Operand::Attribute { .. } => {
                 self.next = start;
                 Err(self.wrong(expected))
             }
         }
     }
 
-    fn value(&mut self) -> Result<Scalar, ConditionError> {
+    fn value(&mut self) -> Result<Comparand, ConditionError> {
         let start = self.next;
         match self.operand("a value")? {
             Operand::Value(value) => Ok(value),
@@ -212,19 +212,29 @@ impl Parser<'_> {
 
     /// An attribute or a value, either under `CASEI`.
     fn operand(&mut self, expected: &str) -> Result<Operand, ConditionError> {
+        let value = |scalar| Operand::Value(Comparand::Scalar(scalar));
         let called = self.peek_second() == Some(&Kind::Open);
         let operand = match self.peek() {
             Some(Kind::Name { name, quoted: false }) if called && name.eq_ignore_ascii_case("casei") => {
                 return self.casei();
             }
+            Some(Kind::Name { name, quoted: false }) if called && name.eq_ignore_ascii_case("date") => {
+                return self
+                    .moment("a date such as '2026-01-31'", |text| Date::parse(text).map(Comparand::Date));
+            }
+            Some(Kind::Name { name, quoted: false }) if called && name.eq_ignore_ascii_case("timestamp") => {
+                return self.moment("a timestamp in UTC such as '2026-01-31T08:30:00Z'", |text| {
+                    Timestamp::parse(text).map(Comparand::Timestamp)
+                });
+            }
             Some(Kind::Name { .. }) if called => return Err(self.wrong(expected)),
             Some(Kind::Name { name, .. }) => {
                 Operand::Attribute { name: Symbol::from(name.as_str()), casei: false }
             }
-            Some(Kind::Text(text)) => Operand::Value(Scalar::Text(Symbol::from(text.as_str()))),
-            Some(&Kind::Number(number)) => Operand::Value(Scalar::Number(number)),
-            Some(Kind::Keyword(Keyword::True)) => Operand::Value(Scalar::Bool(true)),
-            Some(Kind::Keyword(Keyword::False)) => Operand::Value(Scalar::Bool(false)),
+            Some(Kind::Text(text)) => value(Scalar::Text(Symbol::from(text.as_str()))),
+            Some(&Kind::Number(number)) => value(Scalar::Number(number)),
+            Some(Kind::Keyword(Keyword::True)) => value(Scalar::Bool(true)),
+            Some(Kind::Keyword(Keyword::False)) => value(Scalar::Bool(false)),
             Some(Kind::Keyword(Keyword::Null)) => {
                 return Err(self.advise(expected, "whether an attribute is absent is asked with IS NULL"));
             }
@@ -241,12 +251,29 @@ impl Parser<'_> {
             Some(Kind::Name { name, .. }) if self.peek_second() != Some(&Kind::Open) => {
                 Operand::Attribute { name: Symbol::from(name.as_str()), casei: true }
             }
-            Some(Kind::Text(text)) => Operand::Value(Scalar::Text(Symbol::new(fold_case(text)))),
+            Some(Kind::Text(text)) => Operand::Value(Scalar::Text(Symbol::new(fold_case(text))).into()),
             _ => return Err(self.wrong("a name or a text")),
         };
         self.next += 1;
         self.expect(&Kind::Close, "')'")?;
         Ok(operand)
+    }
+
+    /// `DATE('..')` or `TIMESTAMP('..')`.
+    fn moment(
+        &mut self,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<Comparand>,
+    ) -> Result<Operand, ConditionError> {
+        self.next += 2;
+        let moment = match self.peek() {
+            Some(Kind::Text(text)) => read(text),
+            _ => None,
+        };
+        let moment = moment.ok_or_else(|| self.wrong(expected))?;
+        self.next += 1;
+        self.expect(&Kind::Close, "')'")?;
+        Ok(Operand::Value(moment))
     }
 
     fn peek(&self) -> Option<&Kind> {

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-use super::expression::{Comparison, Constraint, Test};
+use super::expression::{Comparand, Comparison, Constraint, Test};
 use super::normal::{Literal, Normal};
 use super::text::is_plain_name;
 use crate::event::Scalar;
@@ -51,13 +51,23 @@ impl Display for Comparison {
     }
 }
 
+impl Display for Comparand {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Scalar(scalar) => Written(scalar).fmt(f),
+            Self::Date(date) => write!(f, "DATE('{date}')"),
+            Self::Timestamp(timestamp) => write!(f, "TIMESTAMP('{}')", timestamp.as_str()),
+        }
+    }
+}
+
 /// A value as CQL2 text.
 pub(crate) struct Written<'a>(pub(crate) &'a Scalar);
 
 impl Display for Written<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self.0 {
-            Scalar::Text(text) => quoted(f, '\'', text.as_str()),
+            Scalar::Text(text) => write_text(f, text.as_str()),
             Scalar::Bool(true) => f.write_str("TRUE"),
             Scalar::Bool(false) => f.write_str("FALSE"),
             // Digits as people write them, and an exponent where there would be many zeros.
@@ -86,16 +96,16 @@ fn write_constraint(f: &mut Formatter<'_>, constraint: &Constraint, negated: boo
     }
     f.write_str(if constraint.casei { ") " } else { " " })?;
     match &constraint.test {
-        Test::Compare(comparison, value) => write!(f, "{comparison} {}", Written(value)),
-        Test::Between(low, high) => write!(f, "{not}BETWEEN {} AND {}", Written(low), Written(high)),
+        Test::Compare(comparison, value) => write!(f, "{comparison} {value}"),
+        Test::Between(low, high) => write!(f, "{not}BETWEEN {low} AND {high}"),
         Test::In(values) => {
             write!(f, "{not}IN (")?;
-            separated(f, ", ", values.iter().map(Written))?;
+            separated(f, ", ", values)?;
             f.write_char(')')
         }
         Test::Like(pattern) => {
             write!(f, "{not}LIKE ")?;
-            quoted(f, '\'', pattern.as_str())
+            write_text(f, pattern.as_str())
         }
         Test::IsNull => write!(f, "IS {not}NULL"),
     }
@@ -113,6 +123,15 @@ pub(crate) fn separated(
         item.fmt(f)?;
     }
     Ok(())
+}
+
+/// A text in quotes. Where a backslash would come before a quote, and be taken for its escape, backslashes are doubled as well.
+fn write_text(f: &mut Formatter<'_>, text: &str) -> Result {
+    if text.ends_with('\\') || text.contains("\\'") {
+        f.write_str("U&")?;
+        return quoted(f, '\'', &text.replace('\\', "\\\\"));
+    }
+    quoted(f, '\'', text)
 }
 
 /// In quotes, with those inside doubled.

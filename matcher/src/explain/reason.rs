@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use crate::condition::expression::{Constraint, Test, Truth, fold_case};
+use crate::condition::expression::{Comparand, Constraint, Seen, Test, Truth, fold_case};
 use crate::condition::write::{Written, separated};
 use crate::event::{Scalar, Symbol, Value};
 
@@ -41,8 +41,14 @@ fn of_scalar(constraint: &Constraint, scalar: &Scalar) -> String {
         Truth::True => format!("{name} is {}, which is {test}", seen(constraint, scalar)),
         Truth::False => format!("{name} is {}, which is not {test}", seen(constraint, scalar)),
         Truth::Unknown => {
-            let others = kinds_apart(&constraint.test, scalar).join(" or ");
-            format!("{name} is {}, which does not compare with {others}", kind(scalar))
+            let others = kinds_apart(&constraint.test, scalar);
+            // Whether a text compares with a date depends on how it is written.
+            let is = if others.iter().any(|kind| [DATE, TIMESTAMP].contains(kind)) && kind(scalar) == TEXT {
+                shown(scalar)
+            } else {
+                kind(scalar).to_owned()
+            };
+            format!("{name} is {is}, which does not compare with {}", others.join(" or "))
         }
     }
 }
@@ -51,24 +57,39 @@ fn truth(constraint: &Constraint, scalar: &Scalar) -> Truth {
     constraint.truth(Some(&Value::Scalar(scalar.clone())))
 }
 
-/// The kinds of the test's values that are not the value's own, each once.
+/// The kinds of the test's values with which the value does not compare, each once.
 fn kinds_apart(test: &Test, scalar: &Scalar) -> Vec<&'static str> {
+    let seen = Seen::new(scalar);
+    let apart = |value: &Comparand| seen.compare(value).is_none().then(|| kind_of_comparand(value));
     let kinds: Vec<&'static str> = match test {
-        Test::Compare(_, value) => vec![kind(value)],
-        Test::Between(low, high) => vec![kind(low), kind(high)],
-        Test::In(values) => values.iter().map(kind).collect(),
-        Test::Like(_) => vec!["a text"],
+        Test::Compare(_, value) => apart(value).into_iter().collect(),
+        Test::Between(low, high) => [low, high].into_iter().filter_map(apart).collect(),
+        Test::In(values) => values.iter().filter_map(apart).collect(),
+        Test::Like(_) => vec![TEXT],
         Test::IsNull => Vec::new(),
     };
-    let all = ["a number", "a text", "a truth value"].into_iter();
-    all.filter(|one| kinds.contains(one) && *one != kind(scalar)).collect()
+    [NUMBER, TEXT, TRUTH, DATE, TIMESTAMP].into_iter().filter(|kind| kinds.contains(kind)).collect()
 }
+
+const NUMBER: &str = "a number";
+const TEXT: &str = "a text";
+const TRUTH: &str = "a truth value";
+const DATE: &str = "a date";
+const TIMESTAMP: &str = "a timestamp";
 
 fn kind(scalar: &Scalar) -> &'static str {
     match scalar {
-        Scalar::Number(_) => "a number",
-        Scalar::Text(_) => "a text",
-        Scalar::Bool(_) => "a truth value",
+        Scalar::Number(_) => NUMBER,
+        Scalar::Text(_) => TEXT,
+        Scalar::Bool(_) => TRUTH,
+    }
+}
+
+fn kind_of_comparand(value: &Comparand) -> &'static str {
+    match value {
+        Comparand::Scalar(scalar) => kind(scalar),
+        Comparand::Date(_) => DATE,
+        Comparand::Timestamp(_) => TIMESTAMP,
     }
 }
 
@@ -100,11 +121,11 @@ struct Tested<'a>(&'a Test);
 impl Display for Tested<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self.0 {
-            Test::Compare(comparison, value) => write!(f, "{comparison} {}", Written(value)),
-            Test::Between(low, high) => write!(f, "between {} and {}", Written(low), Written(high)),
+            Test::Compare(comparison, value) => write!(f, "{comparison} {value}"),
+            Test::Between(low, high) => write!(f, "between {low} and {high}"),
             Test::In(values) => {
                 f.write_str("in (")?;
-                separated(f, ", ", values.iter().map(Written))?;
+                separated(f, ", ", values)?;
                 f.write_str(")")
             }
             Test::Like(pattern) => write!(f, "like {}", Written(&Scalar::Text(pattern.as_str().into()))),
@@ -127,6 +148,7 @@ mod tests {
             .with("severity", 2.0)
             .with("kind", "Fire")
             .with("open", true)
+            .with("day", "2026-03-01")
             .with("tags", Value::Array(tags))
             .with("lanes", Value::Array(Vec::new()))
             .with("long", "ä".repeat(200).as_str())
@@ -154,6 +176,24 @@ mod tests {
             "open LIKE 'a%'",
             Unknown,
             "open is a truth value, which does not compare with a text",
+        );
+        check(
+            "day < DATE('2026-03-01')",
+            "day < DATE('2026-03-01')",
+            False,
+            "day is '2026-03-01', which is not < DATE('2026-03-01')",
+        );
+        check(
+            "kind IN ('a', DATE('2026-03-01'), TIMESTAMP('2026-03-01T00:00:00Z'))",
+            "kind IN ('a', DATE('2026-03-01'), TIMESTAMP('2026-03-01T00:00:00Z'))",
+            Unknown,
+            "kind is 'Fire', which does not compare with a date or a timestamp",
+        );
+        check(
+            "severity > DATE('2026-03-01')",
+            "severity > DATE('2026-03-01')",
+            Unknown,
+            "severity is a number, which does not compare with a date",
         );
         check("kind LIKE 'f%'", "kind LIKE 'f%'", False, "kind is 'Fire', which is not like 'f%'");
         check(

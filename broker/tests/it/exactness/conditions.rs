@@ -1,5 +1,7 @@
 //! Conditions as users write them, each beside what it means, written by hand over the properties.
 
+use jiff::Timestamp;
+use jiff::civil::{Date, date};
 use serde_json::{Value, json};
 
 /// A condition, in CQL2 text or JSON, and its meaning.
@@ -37,11 +39,28 @@ fn some<T>(value: Option<T>, test: impl FnOnce(T) -> bool) -> bool {
     value.is_some_and(test)
 }
 
+fn since(p: &Value) -> Option<&str> {
+    p["since"].as_str()
+}
+
+fn day(p: &Value) -> Option<Date> {
+    since(p).filter(|text| text.len() == 10)?.parse().ok()
+}
+
+fn instant(p: &Value) -> Option<Timestamp> {
+    since(p).filter(|text| text.len() > 10)?.parse().ok()
+}
+
+fn noon() -> Timestamp {
+    "2026-03-14T12:00:00Z".parse().expect("a timestamp")
+}
+
 /// All of them.
 ///
 /// Properties: `taxi_id` (number), `speed_kmh` (number, absent in some), `status` (number), `plate` (text), `district`
 /// (text in varied case), `road.name` (text, absent in some), `road.lanes` (number), `tags` (array of texts, absent in
-/// some), `note` (text, `null` or absent), `free` (boolean), `mixed` (number, text or boolean), `readings` (numbers).
+/// some), `note` (text, `null` or absent), `free` (boolean), `mixed` (number, text or boolean), `readings` (numbers),
+/// `since` (date, timestamp, another text, number, or absent).
 pub(crate) const CONDITIONS: &[Condition] = &[
     Condition { text: || None, holds: |_| true },
     text!("speed_kmh < 10 AND status > 0", |p| some(speed(p), |v| v < 10.0) && some(status(p), |v| v > 0.0)),
@@ -95,6 +114,16 @@ pub(crate) const CONDITIONS: &[Condition] = &[
     text!("mixed = '3'", |p| p["mixed"] == "3"),
     text!("mixed <> 3", |p| some(p["mixed"].as_f64(), |v| v != 3.0)),
     text!("NOT (mixed = 3)", |p| some(p["mixed"].as_f64(), |v| v != 3.0)),
+    text!("plate < DATE('2026-03-01') OR NOT (plate < TIMESTAMP('2026-03-01T00:00:00Z'))", |_| false),
+    text!("since >= DATE('2026-03-09')", |p| some(day(p), |d| d >= date(2026, 3, 9))),
+    text!("NOT (since BETWEEN DATE('2026-03-09') AND DATE('2026-03-20'))", |p| {
+        some(day(p), |d| d < date(2026, 3, 9) || d > date(2026, 3, 20))
+    }),
+    text!("since < TIMESTAMP('2026-03-14T12:00:00Z')", |p| some(instant(p), |i| i < noon())),
+    text!("since > TIMESTAMP('2026-03-14T12:00:00Z') OR since < DATE('2026-03-02')", |p| {
+        some(instant(p), |i| i > noon()) || some(day(p), |d| d < date(2026, 3, 2))
+    }),
+    text!("since < 'u'", |p| some(p["since"].as_str(), |t| t < "u")),
     text!("plate > 5 OR NOT (plate > 5)", |_| false),
     text!("absent = 1 OR NOT (absent = 1)", |_| false),
     text!("(status = 1 OR status = 2) AND (speed_kmh < 5 OR speed_kmh > 70)", |p| {
@@ -113,6 +142,16 @@ pub(crate) const CONDITIONS: &[Condition] = &[
     text!("readings = 99 AND status = 1", |p| {
         some(p["readings"].as_array(), |r| r.contains(&json!(99))) && some(status(p), |v| v == 1.0)
     }),
+    Condition {
+        text: || {
+            Some(json!({"op": "in", "args": [
+                {"property": "since"}, [{"date": "2026-03-07"}, {"timestamp": "2026-03-09T08:30:00Z"}]]}))
+        },
+        holds: |p| {
+            some(day(p), |d| d == date(2026, 3, 7))
+                || some(instant(p), |i| i.to_string() == "2026-03-09T08:30:00Z")
+        },
+    },
     Condition {
         text: || {
             Some(json!({"op": "and", "args": [

@@ -97,6 +97,15 @@ impl Report {
             2 => properties["note"] = json!("new tyres \u{1f697}"),
             _ => {}
         }
+        let (day, hour) = (1 + seq % 28, seq % 24);
+        properties["since"] = match seq % 6 {
+            0 => json!(format!("2026-03-{day:02}")),
+            1 => json!(format!("2026-03-{day:02}T{hour:02}:30:00Z")),
+            2 => json!(format!("2026-03-{day:02}t{hour:02}:30:00.250+05:30")),
+            3 => json!("yesterday"),
+            4 => json!(20_260_301),
+            _ => Value::Null,
+        };
         properties["mixed"] = match seq % 5 {
             0 => json!(3),
             1 => json!("3"),

@@ -191,6 +191,9 @@ def _written_value(value: Value) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
+        # A backslash before a quote would escape it. U&'..' has a spelling for backslashes, too.
+        if value.endswith("\\") or "\\'" in value:
+            return "U&'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, int | float):
         if not -sys.float_info.max <= value <= sys.float_info.max:

@@ -107,11 +107,34 @@ fn texts() {
     check_same("a = ''");
     check_same("a = 'it''s'");
     check_same("a = ''''");
-    check_same("a = 'back\\slash\\'");
+    check_same("a = 'back\\slash'");
+    check("a = 'it\\'s'", "a = 'it''s'");
+    check("a = '\\''", "a = ''''");
+    // Nothing else is escaped, and a backslash before an escaped quote is a character.
+    check_same("a = '\\n\\\\x'");
+    check("a = '\\\\''", "a = U&'\\\\'''");
+    check_same("a = U&'C:\\\\'");
+    check("a = u&'it''s \\\\ x'", "a = 'it''s \\ x'");
+    check("U = 1 AND u = 2", "U = 1 AND u = 2");
+    check_same("a LIKE U&'%\\\\\\\\'");
+    check("a LIKE '100\\%\\'s'", "a LIKE '100\\%''s'");
     check_same("a = 'AND (\"x\") -- 漢字 🚗 \n'");
     check("a = CASEI('Straße ÄÖ')", "a = 'strasse äö'");
     check("CASEI(a) IN (CASEI('A'), 'B')", "CASEI(a) IN ('a', 'B')");
     check("CASEI(a) LIKE CASEI('A\\%B%')", "CASEI(a) LIKE 'a\\%b%'");
+}
+
+#[test]
+fn dates_and_timestamps() {
+    for operator in ["=", "<>", "<", "<=", ">", ">="] {
+        check_same(&format!("a {operator} DATE('2026-01-31')"));
+        check_same(&format!("a {operator} TIMESTAMP('2026-01-31T08:30:00Z')"));
+    }
+    check_same("a BETWEEN DATE('0000-01-01') AND DATE('9999-12-31')");
+    check_same("a NOT IN (DATE('2024-02-29'), 5, TIMESTAMP('2026-01-31T08:30:00.250Z'))");
+    check("date ( '2026-01-31' ) <= a", "a >= DATE('2026-01-31')");
+    check("timestamp('2026-12-31T23:59:60Z')>CASEI(a)", "CASEI(a) < TIMESTAMP('2026-12-31T23:59:60Z')");
+    check_same("date = DATE('2026-01-31') AND timestamp IN (1)");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn expressions_made_by_hand_have_the_same_caps() {
     let constraint = Expression::Constraint(Constraint {
         name: Symbol::from("a"),
         casei: false,
-        test: Test::Compare(Comparison::Equal, Scalar::Bool(true)),
+        test: Test::Compare(Comparison::Equal, Scalar::Bool(true).into()),
     });
     let condition = Condition::new(Expression::And(vec![constraint; 33]));
     assert_eq!(condition, Err(TooLarge::Constraints { found: 33 }));

@@ -23,6 +23,48 @@ fn event() -> Event {
         .with("levels", numbers(&[1.0, 9.0]))
         .with("none", Value::Array(Vec::new()))
         .with("mixed", mixed)
+        .with("day", "2026-03-01")
+        .with("at", "2026-03-01T01:30:00.5+01:00")
+        .with("days", texts(&["2026-03-01", "soon"]))
+        .with("path", "C:\\")
+}
+
+#[test]
+fn texts_compare_with_dates_and_timestamps_that_they_are() {
+    check(&[
+        ("day = DATE('2026-03-01')", True),
+        ("day <> DATE('2026-03-01')", False),
+        ("day < DATE('2026-03-02')", True),
+        ("DATE('2026-02-28') < day", True),
+        ("day >= DATE('2026-03-02')", False),
+        ("day BETWEEN DATE('2026-03-01') AND DATE('2026-03-01')", True),
+        ("day IN (DATE('2026-01-01'), DATE('2026-03-01'))", True),
+        ("day NOT IN (DATE('2026-01-01'))", True),
+        // An instant, whatever its offset and its digits.
+        ("at = TIMESTAMP('2026-03-01T00:30:00.500Z')", True),
+        ("at < TIMESTAMP('2026-03-01T00:30:00.51Z')", True),
+        ("at > TIMESTAMP('2026-03-01T00:30:00Z')", True),
+        ("at <= TIMESTAMP('2026-03-01T00:30:00Z')", False),
+        ("CASEI(at) = TIMESTAMP('2026-03-01T00:30:00.5Z')", True),
+        ("at BETWEEN TIMESTAMP('2026-03-01T00:00:00Z') AND TIMESTAMP('2026-03-01T01:00:00Z')", True),
+        ("at IN (TIMESTAMP('2026-03-01T00:30:00.5Z'))", True),
+        // A day is no instant, and an instant no day.
+        ("day < TIMESTAMP('2027-01-01T00:00:00Z')", Unknown),
+        ("at < DATE('2027-01-01')", Unknown),
+        ("NOT at < DATE('2027-01-01')", Unknown),
+        ("day IN (TIMESTAMP('2027-01-01T00:00:00Z'), DATE('2026-03-01'))", True),
+        ("day NOT IN (TIMESTAMP('2027-01-01T00:00:00Z'))", Unknown),
+        ("day BETWEEN DATE('2026-01-01') AND TIMESTAMP('2027-01-01T00:00:00Z')", Unknown),
+        ("t <> DATE('2026-03-01')", Unknown),
+        ("n > DATE('2026-03-01')", Unknown),
+        ("yes > TIMESTAMP('2026-03-01T00:00:00Z')", Unknown),
+        ("x > DATE('2026-03-01')", Unknown),
+        // As texts they are ordered by their characters.
+        ("at > '2026-03-01T01'", True),
+        ("days = DATE('2026-03-01')", True),
+        ("NOT days <> DATE('2026-03-01')", True),
+        ("path = U&'C:\\\\'", True),
+    ]);
 }
 
 /// The only place that evaluates: the tree and the normal form have to agree.

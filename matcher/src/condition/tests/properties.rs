@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::condition::Condition;
-use crate::condition::expression::{Comparison, Constraint, Expression, Test, Truth};
+use crate::condition::expression::{
+    Comparand, Comparison, Constraint, Date, Expression, Test, Timestamp, Truth,
+};
 use crate::condition::like::Pattern;
 use crate::condition::text::TEXT_BYTES_MAX;
 use crate::event::{Attribute, Event, Scalar, Symbol, Value};
@@ -13,7 +15,19 @@ use crate::geo::World;
 
 /// Few names and values, so that they meet; some that have to be quoted.
 const NAMES: [&str; 6] = ["a", "b", "road.name", "AND", "two words", "q\"q"];
-const TEXTS: [&str; 8] = ["", "a", "ab", "A", "it's", "ß", "a%_\\", "\u{1F697} \n"];
+const TEXTS: [&str; 11] = [
+    "",
+    "a",
+    "ab",
+    "A",
+    "it's",
+    "ß",
+    "a%_\\",
+    "\u{1F697} \n",
+    "\\'",
+    "2026-03-01",
+    "2026-03-01T01:00:00+01:00",
+];
 
 fn scalars() -> impl Strategy<Value = Scalar> {
     prop_oneof![
@@ -21,7 +35,24 @@ fn scalars() -> impl Strategy<Value = Scalar> {
         any::<f64>().prop_filter("numbers are finite", |number| number.is_finite()).prop_map(Scalar::Number),
         select(&TEXTS[..]).prop_map(|text| Scalar::Text(text.into())),
         ".*".prop_map(|text| Scalar::Text(Symbol::new(text))),
+        "['\\\\ab]{0,6}".prop_map(|text| Scalar::Text(Symbol::new(text))),
         any::<bool>().prop_map(Scalar::Bool),
+    ]
+}
+
+fn comparands() -> impl Strategy<Value = Comparand> {
+    let days = || (0..=9999_u16, 1..=12_u8, 1..=28_u8).prop_map(|(y, m, d)| format!("{y:04}-{m:02}-{d:02}"));
+    let timestamps = (days(), 0..24_u8, 0..60_u8, 0..=60_u8, "(\\.[0-9]{1,12})?").prop_map(
+        |(day, hour, minute, second, fraction)| format!("{day}T{hour:02}:{minute:02}:{second:02}{fraction}Z"),
+    );
+    let date = |text: &str| Comparand::Date(Date::parse(text).expect("it is a day"));
+    let timestamp = |text: &str| Comparand::Timestamp(Timestamp::parse(text).expect("it is a timestamp"));
+    prop_oneof![
+        6 => scalars().prop_map(Comparand::from),
+        1 => days().prop_map(move |text| date(&text)),
+        1 => timestamps.prop_map(move |text| timestamp(&text)),
+        1 => select(&["2026-03-01", "2026-03-02"][..]).prop_map(date),
+        1 => select(&["2026-03-01T00:00:00Z", "2026-03-01T00:00:00.5Z"][..]).prop_map(timestamp),
     ]
 }
 
@@ -45,9 +76,9 @@ fn comparisons() -> impl Strategy<Value = Comparison> {
 
 fn constraints() -> impl Strategy<Value = Constraint> {
     let tests = prop_oneof![
-        4 => (comparisons(), scalars()).prop_map(|(comparison, value)| Test::Compare(comparison, value)),
-        1 => (scalars(), scalars()).prop_map(|(low, high)| Test::Between(low, high)),
-        1 => vec(scalars(), 1..4).prop_map(Test::In),
+        4 => (comparisons(), comparands()).prop_map(|(comparison, value)| Test::Compare(comparison, value)),
+        1 => (comparands(), comparands()).prop_map(|(low, high)| Test::Between(low, high)),
+        1 => vec(comparands(), 1..4).prop_map(Test::In),
         1 => patterns().prop_map(Test::Like),
         1 => Just(Test::IsNull),
     ];
@@ -126,6 +157,14 @@ proptest! {
     }
 
     #[test]
+    fn a_text_is_written_so_that_it_reads_back(text in "['\\\\aU&]{0,8}") {
+        let test = Test::Compare(Comparison::Equal, Scalar::Text(Symbol::new(text)).into());
+        let constraint = Constraint { name: "a".into(), casei: false, test };
+        let condition = Condition::parse(&constraint.to_string());
+        prop_assert_eq!(condition.map(|it| it.expression().clone()), Ok(Expression::Constraint(constraint)));
+    }
+
+    #[test]
     fn no_text_is_more_than_refused(text in ".*") {
         if let Err(error) = Condition::parse(&text) {
             prop_assert!(error.place().is_none_or(|place| text.is_char_boundary(place.offset)));
@@ -136,7 +175,8 @@ proptest! {
     fn no_sequence_of_tokens_is_more_than_refused(
         tokens in vec(select(&[
             "a", "\"b c\"", "'x'", "1", "-1", "=", "<", "(", ")", ",", "AND", "OR", "NOT", "BETWEEN", "IN",
-            "LIKE", "IS", "NULL", "TRUE", "CASEI(", "+", "f(",
+            "LIKE", "IS", "NULL", "TRUE", "CASEI(", "+", "f(", "DATE('2026-03-01')", "TIMESTAMP(", "'2026-03-01T00:00:00Z'",
+            "'\\''", "U&'\\\\'",
         ][..]), 0..16)
     ) {
         let text = tokens.join(" ");

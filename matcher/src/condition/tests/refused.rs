@@ -54,7 +54,7 @@ fn what_breaks_the_grammar() {
         ("a LIKE 5", "expected a text after 'LIKE', found the number '5', at column 8"),
         ("a LIKE b", "expected a text after 'LIKE', found the name 'b', at column 8"),
         (
-            "a LIKE '\\'",
+            "a LIKE U&'\\\\'",
             "the LIKE pattern ends in a single '\\', which takes the next character literally, at column 8",
         ),
         ("5", "expected a comparison after '5', found end of text, at column 2"),
@@ -113,7 +113,7 @@ fn what_breaks_the_grammar() {
         (", a = 1", "expected a condition, found ',', at column 1"),
         ("a..b IS", "expected NULL or NOT NULL after 'IS', found end of text, at column 8"),
         (
-            "a LIKE 'x' ESCAPE '\\'",
+            "a LIKE 'x' ESCAPE '!'",
             "expected AND, OR or the end of the text after 'x', found the name 'ESCAPE', at column 12",
         ),
         (
@@ -121,6 +121,20 @@ fn what_breaks_the_grammar() {
             "expected a comparison, BETWEEN, IN, LIKE or IS after 'a', found the name 'ILIKE', at column 3",
         ),
         ("a = 1 AND NOT", "expected a condition after 'NOT', found end of text, at column 14"),
+        (
+            "a < DATE('2026-02-30')",
+            "expected a date such as '2026-01-31' after '(', found the text '2026-02-30', at column 10",
+        ),
+        ("a < DATE(a)", "expected a date such as '2026-01-31' after '(', found the name 'a', at column 10"),
+        ("a < DATE('2026-02-03', 1)", "expected ')' after '2026-02-03', found ',', at column 22"),
+        (
+            "a < TIMESTAMP('2026-01-31T08:30:00+01:00')",
+            "expected a timestamp in UTC such as '2026-01-31T08:30:00Z' after '(', found the text '2026-01-31T08:30:00+01:00', at column 15",
+        ),
+        (
+            "a < TIMESTAMP()",
+            "expected a timestamp in UTC such as '2026-01-31T08:30:00Z' after '(', found ')', at column 15",
+        ),
     ]);
 }
 
@@ -138,6 +152,14 @@ fn what_is_cut_off_or_strange() {
         (
             "a = 'open",
             "expected a closing ' for the text that begins at column 5, found end of text, at column 10; a ' inside a text is doubled: 'it''s'",
+        ),
+        (
+            "a = 'C:\\'",
+            "expected a closing ' for the text that begins at column 5, found end of text, at column 10; \\' is a quote inside a text; one that ends in a backslash is written U&'..\\\\'",
+        ),
+        (
+            "a = U&'a\\b'",
+            "expected a text after U&, with its quotes and backslashes doubled, found the character '&', at column 6",
         ),
         (
             "\"open = 1",
@@ -192,9 +214,12 @@ fn what_cql2_has_and_conditions_do_not() {
         ),
         ("T_AFTER(time, DATE('2020-01-01'))", "the temporal operator T_AFTER is not supported, at column 1"),
         (
-            "time > TIMESTAMP('2026-03-01T00:00:00Z')",
-            "a value of type TIMESTAMP is not supported, at column 8; times of one format compare as texts",
+            "a = INTERVAL('2026-01-01', '..')",
+            "a value of type INTERVAL is not supported, at column 5; an attribute is compared with DATE('..') or TIMESTAMP('..')",
         ),
+        ("a LIKE DATE('2026-01-01')", "a value of type DATE in this place is not supported, at column 8"),
+        ("CASEI(DATE('2026-01-01')) = a", "a value of type DATE in this place is not supported, at column 7"),
+        ("DATE('2026-01-01') = DATE('2026-01-01')", "comparing two values is not supported, at column 1"),
         (
             "A_CONTAINS(tags, ('x'))",
             "the array operator A_CONTAINS is not supported, at column 1; a constraint on an array is true when one element makes it true",

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use winnow::ascii::{digit0, digit1};
-use winnow::combinator::{alt, delimited, opt, repeat};
+use winnow::combinator::{alt, delimited, opt, preceded, repeat};
 use winnow::error::EmptyError;
 use winnow::prelude::*;
 use winnow::stream::{LocatingSlice, Location};
@@ -116,7 +116,7 @@ fn skip_space(input: &mut Input<'_>) {
 }
 
 fn token(input: &mut Input<'_>) -> Lexed<Kind> {
-    alt((word, number, text, quoted_name, sign)).parse_next(input)
+    alt((escaped_text, word, number, text, quoted_name, sign)).parse_next(input)
 }
 
 fn word(input: &mut Input<'_>) -> Lexed<Kind> {
@@ -140,21 +140,28 @@ fn number(input: &mut Input<'_>) -> Lexed<Kind> {
         .parse_next(input)
 }
 
+/// `'..'`: a quote that belongs to the text is doubled or has a backslash before it. All other backslashes are characters.
 fn text(input: &mut Input<'_>) -> Lexed<Kind> {
-    quoted('\'', "''", "'").map(Kind::Text).parse_next(input)
+    let part = alt((take_till(1.., ['\'', '\\']), "''".value("'"), "\\'".value("'"), "\\"));
+    quoted('\'', part).map(Kind::Text).parse_next(input)
+}
+
+/// `U&'..'`, as SQL has it: quotes and backslashes that belong to the text are doubled.
+fn escaped_text(input: &mut Input<'_>) -> Lexed<Kind> {
+    let part = alt((take_till(1.., ['\'', '\\']), "''".value("'"), "\\\\".value("\\")));
+    preceded((one_of(['U', 'u']), '&'), quoted('\'', part)).map(Kind::Text).parse_next(input)
 }
 
 fn quoted_name(input: &mut Input<'_>) -> Lexed<Kind> {
-    quoted('"', "\"\"", "\"").map(|name| Kind::Name { name, quoted: true }).parse_next(input)
+    let part = alt((take_till(1.., '"'), "\"\"".value("\"")));
+    quoted('"', part).map(|name| Kind::Name { name, quoted: true }).parse_next(input)
 }
 
-/// What stands between two quotes; a quote that belongs to it is doubled.
+/// What stands between two quotes, part by part.
 fn quoted<'a>(
     quote: char,
-    doubled: &'static str,
-    single: &'static str,
+    part: impl Parser<Input<'a>, &'a str, EmptyError>,
 ) -> impl Parser<Input<'a>, String, EmptyError> {
-    let part = alt((take_till(1.., quote), doubled.value(single)));
     let parts = repeat(0.., part).fold(String::new, |mut text: String, part: &str| {
         text.push_str(part);
         text
@@ -211,8 +218,19 @@ fn stray(text: &str, start: usize) -> ConditionError {
         advice: Some(advice),
     };
     match text[start..].chars().next() {
+        Some('\'') if text[start..].contains("\\'") => unclosed(
+            "text",
+            "'",
+            "\\' is a quote inside a text; one that ends in a backslash is written U&'..\\\\'",
+        ),
         Some('\'') => unclosed("text", "'", "a ' inside a text is doubled: 'it''s'"),
         Some('"') => unclosed("name", "\"", "a \" inside a name is doubled"),
+        Some('&') if text[start..].starts_with("&'") => ConditionError::Syntax {
+            expected: "a text after U&, with its quotes and backslashes doubled".to_owned(),
+            found: "the character '&'".to_owned(),
+            place: open,
+            advice: None,
+        },
         Some('!') => ConditionError::Syntax {
             expected: "a name, a value or an operator".to_owned(),
             found: "'!'".to_owned(),

@@ -103,8 +103,13 @@ fn describe_call(name: &str) -> (String, Option<&'static str>) {
             format!("the array operator {upper}"),
             Some("a constraint on an array is true when one element makes it true"),
         )
-    } else if matches!(upper.as_str(), "DATE" | "TIMESTAMP" | "INTERVAL") {
-        (format!("a value of type {upper}"), Some("times of one format compare as texts"))
+    } else if matches!(upper.as_str(), "DATE" | "TIMESTAMP") {
+        (format!("a value of type {upper} in this place"), None)
+    } else if upper == "INTERVAL" {
+        (
+            "a value of type INTERVAL".to_owned(),
+            Some("an attribute is compared with DATE('..') or TIMESTAMP('..')"),
+        )
     } else if upper == "CASEI" {
         ("CASEI of anything but a name or a text".to_owned(), None)
     } else {

@@ -26,7 +26,7 @@ export interface Token {
 }
 
 const PIECES =
-  /(?<text>'(?:[^']|'')*(?<textEnd>'?))|(?<quoted>"(?:[^"]|"")*(?<quotedEnd>"?))|(?<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?<word>[\p{L}_:][\p{L}\p{N}_:.]*)|(?<operator><>|<=|>=|[=<>])|(?<bracket>[(),])|\S/gu;
+  /(?<text>(?:[Uu]&'(?:[^'\\]|''|\\\\)*|'(?:[^'\\]|''|\\'?)*)(?<textEnd>'?))|(?<quoted>"(?:[^"]|"")*(?<quotedEnd>"?))|(?<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?<word>[\p{L}_:][\p{L}\p{N}_:.]*)|(?<operator><>|<=|>=|[=<>])|(?<bracket>[(),])|\S/gu;
 
 export function tokens(condition: string): Token[] {
   return [...condition.matchAll(PIECES)].map(({ 0: text, index: from, groups = {} }) => {
@@ -47,7 +47,13 @@ export function nameText(name: string): string {
 
 /** A value as it stands in a condition. */
 export function literal(value: string | number | boolean): string {
-  if (typeof value === "string") return `'${value.replaceAll("'", "''")}'`;
+  if (typeof value === "string") {
+    // A backslash before a quote would escape it. U&'..' has a spelling for backslashes, too.
+    if (value.endsWith("\\") || value.includes("\\'")) {
+      return `U&'${value.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+    }
+    return `'${value.replaceAll("'", "''")}'`;
+  }
   return typeof value === "number" ? String(value) : value ? "TRUE" : "FALSE";
 }
 
