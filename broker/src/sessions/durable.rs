@@ -1,6 +1,6 @@
 //! Sessions that outlive their connections: when a session is one, what is kept of it, and how it is let go.
 
-use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,8 @@ pub(super) struct Durable {
     pub(super) stored_floor: u64,
     /// What was kept and is no more, since then.
     pub(super) gone: Vec<u64>,
-    /// Whether its oldest match has a date among those that are looked at.
-    is_dated: bool,
+    /// The date of its oldest match, or of one before that, among those that are looked at.
+    date: Option<Instant>,
 }
 
 impl Durable {
@@ -40,7 +40,16 @@ impl Durable {
             is_changed: false,
             stored_floor: last,
             gone: Vec::new(),
-            is_dated: false,
+            date: None,
+        }
+    }
+
+    /// Gives its oldest match a date, unless it has one.
+    fn date_oldest(&mut self, id: u32, dates: &mut BTreeSet<(Instant, u32)>, now_ms: u64, age_ms: u64) {
+        if let (None, Some(oldest)) = (self.date, self.kept.oldest_ms()) {
+            let due = date(oldest, now_ms, age_ms);
+            self.date = Some(due);
+            dates.insert((due, id));
         }
     }
 }
@@ -66,10 +75,13 @@ impl Sessions {
         // What is still on its way is released first.
         if is_over && client.released == client.offset {
             // Up to here: what its record says stays right, for it takes no more offsets as a durable one.
-            client.durable = None;
+            let ended = client.durable.take();
             self.metrics.durable_sessions.lower();
             if let Some(batch) = self.ledger.record_later() {
                 batch.forget_kept(&client.name, 0..=client.offset);
+            }
+            if let Some(durable) = ended {
+                self.forget_date(id, &durable);
             }
         }
         self.leave(id);
@@ -129,13 +141,7 @@ impl Sessions {
             if keeping.cuts_off {
                 cut_off_behind(&client.readers, &self.metrics);
             }
-            if !durable.is_dated
-                && let Some(oldest) = durable.kept.oldest_ms()
-            {
-                durable.is_dated = true;
-                self.dates
-                    .push(Reverse((date(oldest, self.timeline.ages_ms(), self.kept_bounds.age_ms), id)));
-            }
+            durable.date_oldest(id, &mut self.dates, self.timeline.ages_ms(), self.kept_bounds.age_ms);
         } else {
             durable.kept.skip(offset, Reason::NotDurable);
             passing = Some(Entry::Delivery(delivery));
@@ -259,7 +265,7 @@ impl Sessions {
 
     /// When the next kept match has been kept for as long as it may be.
     pub(super) fn next_date(&self) -> Option<Instant> {
-        self.dates.peek().map(|Reverse((date, _))| *date)
+        self.dates.first().map(|(date, _)| *date)
     }
 
     /// Lets go of what is beyond bounds that were lowered while the broker was not there, for sessions that were taken up
@@ -289,13 +295,14 @@ impl Sessions {
 
     /// Lets go of what has been kept for as long as it may be.
     pub(super) fn let_go(&mut self, now: Instant) {
-        while let Some(&Reverse((date_due, id))) = self.dates.peek()
+        while let Some(&(date_due, id)) = self.dates.first()
             && date_due <= now
         {
-            self.dates.pop();
+            self.dates.pop_first();
             let age_ms = self.kept_bounds.age_ms;
             let durable = self.clients.get_mut(id).and_then(|client| client.durable.as_mut());
-            let Some(durable) = durable.filter(|durable| durable.is_dated) else { continue };
+            let Some(durable) = durable else { continue };
+            durable.date = None;
             let gone_before = durable.gone.len();
             durable.kept.expire((self.timeline.ages_ms() + 1).saturating_sub(age_ms), &mut durable.gone);
             let gone = durable.gone.len() - gone_before;
@@ -303,11 +310,7 @@ impl Sessions {
             if !self.ledger.has_disk() {
                 durable.gone.clear();
             }
-            durable.is_dated = false;
-            if let Some(oldest) = durable.kept.oldest_ms() {
-                durable.is_dated = true;
-                self.dates.push(Reverse((date(oldest, self.timeline.ages_ms(), age_ms), id)));
-            }
+            durable.date_oldest(id, &mut self.dates, self.timeline.ages_ms(), age_ms);
             if gone > 0 {
                 self.session_changed(id, false);
                 self.settle(id);
@@ -317,22 +320,31 @@ impl Sessions {
 
     /// The dates were reckoned by a time that does not count any more.
     pub(super) fn look_at_all_dates(&mut self, now: Instant) {
-        let dated = |id: &u32| {
-            let durable = self.clients.get(*id).and_then(|client| client.durable.as_ref());
-            durable.is_some_and(|durable| durable.is_dated)
-        };
-        self.dates = self.ids.values().copied().filter(dated).map(|id| Reverse((now, id))).collect();
+        self.dates.clear();
+        for id in self.ids.values() {
+            let durable = self.clients.get_mut(*id).and_then(|client| client.durable.as_mut());
+            if let Some(durable) = durable
+                && durable.date.is_some()
+            {
+                durable.date = Some(now);
+                self.dates.insert((now, *id));
+            }
+        }
         self.let_go(now);
     }
 
     /// Gives the oldest match of a session that was restored its date.
     pub(super) fn date_oldest(&mut self, id: u32) {
-        let Some(durable) = self.clients.get_mut(id).and_then(|client| client.durable.as_mut()) else {
-            return;
-        };
-        if let (false, Some(oldest)) = (durable.is_dated, durable.kept.oldest_ms()) {
-            durable.is_dated = true;
-            self.dates.push(Reverse((date(oldest, self.timeline.ages_ms(), self.kept_bounds.age_ms), id)));
+        let durable = self.clients.get_mut(id).and_then(|client| client.durable.as_mut());
+        if let Some(durable) = durable {
+            durable.date_oldest(id, &mut self.dates, self.timeline.ages_ms(), self.kept_bounds.age_ms);
+        }
+    }
+
+    /// A durable session is over.
+    pub(super) fn forget_date(&mut self, id: u32, durable: &Durable) {
+        if let Some(date) = durable.date {
+            self.dates.remove(&(date, id));
         }
     }
 }

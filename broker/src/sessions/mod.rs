@@ -17,8 +17,7 @@ mod resume;
 mod room;
 mod slots;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -95,8 +94,8 @@ pub(crate) struct Sessions {
     kept_bounds: KeptBounds,
     /// What is kept, over all shards.
     kept_total: Arc<KeptTotal>,
-    /// When the oldest kept match of each session will have been kept for long enough.
-    dates: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// When the oldest kept match of each session will have been kept for long enough; one for each durable session at most.
+    dates: BTreeSet<(Instant, u32)>,
     /// Who gives way where all room is taken.
     heaviest: Heaviest,
     /// The same as `now`, in Unix milliseconds.
@@ -321,7 +320,7 @@ impl Sessions {
                 overflow: config.outbox.overflow,
             },
             kept_total: kept,
-            dates: BinaryHeap::new(),
+            dates: BTreeSet::new(),
             heaviest: Heaviest::default(),
             unix_ms: clock::unix_ms(),
             timeline: Timeline::after(None),
@@ -633,7 +632,8 @@ impl Sessions {
             reader.catch_up(&self.metrics);
             reader.outbox.close(1000, "the client was deleted");
         }
-        if client.durable.is_some() {
+        if let Some(durable) = client.durable {
+            self.forget_date(client_id, &durable);
             self.metrics.durable_sessions.lower();
         }
         if client.is_stored

@@ -434,4 +434,28 @@ fn what_is_held_for_a_client_is_counted_bounded_and_given_back() {
     bench.sessions.forget("a");
     bench.sessions.forget("b");
     assert!(Kind::ALL.into_iter().all(|kind| budget.broker().bytes(kind) == 0));
+
+#[test]
+fn sessions_that_end_leave_no_dates() {
+    let mut bench = Bench::with(None, |_| {});
+    let durable = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
+    bench.install_document("b", "s", durable, None).unwrap();
+    bench.move_to("b", 0.0);
+    for cycle in 0..10_000 {
+        bench.install_document("a", "s", durable, None).unwrap();
+        bench.move_to("a", 0.0);
+        bench.publish();
+        assert_eq!(bench.sessions.dates.len(), 2, "one for each session, cycle {cycle}");
+        if cycle % 2 == 0 {
+            bench.sessions.forget("a");
+        } else {
+            bench.attach("a", 1, Resume::Ready);
+            bench.sessions.acknowledge("a", 1).unwrap();
+            bench.sessions.remove("a", "s");
+            bench.sessions.detach("a", 1);
+        }
+        assert_eq!(bench.sessions.dates.len(), 1, "cycle {cycle}");
+        bench.sessions.forget("a");
+    }
+}
 }
