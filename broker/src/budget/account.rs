@@ -16,6 +16,9 @@ pub(crate) struct Account {
     books: Arc<Books>,
 }
 
+/// The exactness of what changes too often to be counted each time.
+const STEP_BYTES: u64 = 16 * 1024;
+
 /// Bytes that are held, given back when this is dropped; by default none, and for nobody.
 #[derive(Default)]
 pub(crate) struct Held {
@@ -129,6 +132,14 @@ impl Held {
             account.lineage().for_each(|account| account.add(*kind, bytes - self.bytes));
         }
         self.bytes = bytes;
+    }
+
+    /// Holds so many bytes or a few more, whatever the bounds are: the accounts are asked only after [`STEP_BYTES`] more or less.
+    pub(crate) fn cover(&mut self, bytes: u64) {
+        let steps = bytes.next_multiple_of(STEP_BYTES);
+        if steps > self.bytes || steps + STEP_BYTES < self.bytes {
+            self.set(steps);
+        }
     }
 
     /// Takes in what the same account holds of the same kind besides.

@@ -146,6 +146,7 @@ impl Config {
             ("limits.readers_per_client", limits.readers_per_client as u64),
             ("limits.problems_in_a_row", limits.problems_in_a_row.into()),
             ("store.fsync_ms", self.store.fsync_ms),
+            ("sessions.recent_bytes", self.sessions.recent_bytes as u64),
             ("sessions.kept_frames", self.sessions.kept_frames as u64),
             ("sessions.kept_bytes", self.sessions.kept_bytes as u64),
             ("sessions.kept_s", self.sessions.kept_s),

@@ -197,6 +197,7 @@ pub struct Quotas {
 pub struct Sessions {
     pub inaccurate_fixes: InaccurateFixes,
     pub recent_events: usize,
+    pub recent_bytes: usize,
     pub kept_frames: usize,
     pub kept_bytes: usize,
     pub kept_s: u64,

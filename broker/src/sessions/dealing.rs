@@ -66,7 +66,8 @@ impl Sessions {
         let entry = if pairs.is_empty() {
             None
         } else {
-            self.log.begin_passing(body, self.moment(body.received), pairs.len())
+            let clients = pairs.chunk_by(|a, b| a.0 == b.0).count();
+            self.log.begin_passing(body, self.moment(body.received), clients)
         };
         let occurrence = Occurrence { cause: Cause::Published, transition: None, body, entry };
         for group in pairs.chunk_by(|a, b| a.0 == b.0) {
@@ -95,7 +96,7 @@ impl Sessions {
             client.released = client.offset;
             return;
         }
-        let Some((subscriptions, overflow)) = names(&self.subscriptions, group) else { return };
+        let Some((subscriptions, overflow)) = client.lists.of(&self.subscriptions, group) else { return };
         if let Some(entry) = occurrence.entry {
             let dealt = Dealt {
                 recipient: Arc::clone(client.recipient()),
@@ -153,13 +154,53 @@ impl Sessions {
     }
 }
 
-/// What the subscriptions are called, and what they want at the bound of an outbox.
-fn names(subscriptions: &Slots<Held>, group: &[(u32, u32)]) -> Option<(Names, Option<OverflowName>)> {
-    let mut held = group.iter().filter_map(|(_, number)| subscriptions.get(*number));
-    if group.len() == 1 {
-        let held = held.next()?;
-        return Some((Names::One(Arc::clone(&held.name)), held.overflow));
+/// The lists of names that the last deliveries of a client had. Events that satisfy the same subscriptions share one, wherever they wait or are
+/// kept. To be cleared when a subscription is made, replaced or ended.
+#[derive(Default)]
+pub(super) struct NameLists(Vec<NameList>);
+
+/// A list of names, by the numbers of the subscriptions, and what these want at the bound of an outbox.
+struct NameList {
+    numbers: Box<[u32]>,
+    names: Names,
+    overflow: Option<OverflowName>,
+}
+
+/// Events of a few kinds take turns.
+const LISTS_MAX: usize = 4;
+
+impl NameLists {
+    /// What the subscriptions are called, and what they want at the bound of an outbox.
+    fn of(
+        &mut self,
+        subscriptions: &Slots<Held>,
+        group: &[(u32, u32)],
+    ) -> Option<(Names, Option<OverflowName>)> {
+        if let [one] = group {
+            let held = subscriptions.get(one.1)?;
+            return Some((Names::One(Arc::clone(&held.name)), held.overflow));
+        }
+        let numbers = || group.iter().map(|(_, number)| number);
+        let known = self.0.iter().position(|list| list.numbers.iter().eq(numbers()));
+        let index = known.unwrap_or_else(|| {
+            let (names, overflow) = names(subscriptions, group);
+            if self.0.len() >= LISTS_MAX {
+                self.0.pop();
+            }
+            self.0.insert(0, NameList { numbers: numbers().copied().collect(), names, overflow });
+            0
+        });
+        self.0.get(index).map(|list| (list.names.clone(), list.overflow))
     }
+
+    pub(super) fn clear(&mut self) {
+        self.0 = Vec::new();
+    }
+}
+
+/// What several subscriptions are called, and what they want at the bound of an outbox.
+fn names(subscriptions: &Slots<Held>, group: &[(u32, u32)]) -> (Names, Option<OverflowName>) {
+    let held = group.iter().filter_map(|(_, number)| subscriptions.get(*number));
     let mut overflow = None;
     let names = held.map(|held| {
         // The strictest wish of them counts.
@@ -167,5 +208,5 @@ fn names(subscriptions: &Slots<Held>, group: &[(u32, u32)]) -> Option<(Names, Op
         Arc::clone(&held.name)
     });
     let names = Names::Many(names.collect());
-    Some((names, overflow))
+    (names, overflow)
 }

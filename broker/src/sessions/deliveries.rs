@@ -7,6 +7,7 @@ use matcher::live::{Cause, Moment};
 
 use super::Sessions;
 use super::slots::Slots;
+use crate::budget;
 use crate::http::encode;
 use crate::ingest::feature::Body;
 use crate::ingest::json::{self, Members};
@@ -34,7 +35,7 @@ pub(super) struct EntryId(u32);
 ///
 /// An event that went to nobody has no entry. Those of live events stay while they are live; those of the others are
 /// forgotten, the oldest first, beyond `sessions.recent_events` events, or where all entries together hold as many
-/// deliveries as they may.
+/// deliveries, or take as many bytes, as they may.
 pub(super) struct Log {
     bounds: Bounds,
     entries: Slots<Entry>,
@@ -45,6 +46,12 @@ pub(super) struct Log {
     /// Entries of other events, the oldest first.
     recent: VecDeque<u32>,
     dealt_count: usize,
+    /// What the entries take: deliveries, their names, and the texts of events that are not live.
+    bytes: u64,
+    /// How many deliveries share each list of names, by its address.
+    names: HashMap<usize, u32, foldhash::fast::RandomState>,
+    /// The same bytes, as they count for all clients.
+    held: budget::Held,
     /// The last end of those that were forgotten.
     forgotten: Option<Moment>,
 }
@@ -58,12 +65,14 @@ struct Bounds {
     listed: usize,
     /// Deliveries of all events.
     dealt: usize,
+    /// What all of it takes.
+    bytes: u64,
 }
 
 /// Deliveries of one event that one shard lists.
 const LISTED_MAX: usize = 10_000;
 
-/// Deliveries that one shard keeps: some 80 MB, with what they share.
+/// Deliveries that one shard keeps, some 60 MB besides their names.
 const DEALT_MAX: usize = 1_000_000;
 
 /// The deliveries of one event.
@@ -112,11 +121,12 @@ struct ToldEvent {
 }
 
 impl Log {
-    pub(super) fn new(recent_events: usize) -> Self {
-        Self::within(Bounds { recent: recent_events, listed: LISTED_MAX, dealt: DEALT_MAX })
+    pub(super) fn new(recent_events: usize, recent_bytes: usize, held: budget::Held) -> Self {
+        let bytes = recent_bytes as u64;
+        Self::within(Bounds { recent: recent_events, listed: LISTED_MAX, dealt: DEALT_MAX, bytes }, held)
     }
 
-    fn within(bounds: Bounds) -> Self {
+    fn within(bounds: Bounds, held: budget::Held) -> Self {
         Self {
             bounds,
             entries: Slots::new(),
@@ -124,6 +134,9 @@ impl Log {
             ends: BTreeSet::new(),
             recent: VecDeque::new(),
             dealt_count: 0,
+            bytes: 0,
+            names: HashMap::default(),
+            held,
             forgotten: None,
         }
     }
@@ -133,17 +146,17 @@ impl Log {
         self.bounds.recent > 0
     }
 
-    /// Begins the entry of an event that is not live, with room for so many deliveries.
+    /// Begins the entry of an event that is not live, with room for deliveries to so many clients.
     pub(super) fn begin_passing(
         &mut self,
         body: &Arc<Body>,
         ended: Moment,
-        deliveries: usize,
+        clients: usize,
     ) -> Option<EntryId> {
         if !self.is_kept() {
             return None;
         }
-        let dealt = Vec::with_capacity(deliveries.min(self.bounds.listed));
+        let dealt = Vec::with_capacity(clients.min(self.bounds.listed));
         let body = Arc::clone(body);
         let number =
             self.entries.insert(Entry { body, dealt, omitted: 0, ended: Some(ended), expires: ended })?;
@@ -170,18 +183,36 @@ impl Log {
 
     /// Adds a delivery.
     pub(super) fn note(&mut self, entry: EntryId, dealt: Dealt) {
-        while self.dealt_count >= self.bounds.dealt
+        let bytes = size_of::<Dealt>() as u64 + self.bytes_of_more(&dealt.subscriptions);
+        while (self.dealt_count >= self.bounds.dealt || self.bytes + bytes > self.bounds.bytes)
             && self.recent.front().is_some_and(|oldest| *oldest != entry.0)
         {
             self.forget_oldest();
         }
+        let bytes = size_of::<Dealt>() as u64 + self.bytes_of_more(&dealt.subscriptions);
+        let has_room = self.dealt_count < self.bounds.dealt && self.bytes + bytes <= self.bounds.bytes;
         let Some(entry) = self.entries.get_mut(entry.0) else { return };
-        if entry.dealt.len() >= self.bounds.listed || self.dealt_count >= self.bounds.dealt {
+        if entry.dealt.len() >= self.bounds.listed || !has_room {
             entry.omitted += 1;
             return;
         }
+        if let Some(address) = address_of(&dealt.subscriptions) {
+            *self.names.entry(address).or_default() += 1;
+        }
         entry.dealt.push(dealt);
         self.dealt_count += 1;
+        self.count(self.bytes + bytes);
+    }
+
+    /// What the names of a delivery take more than what is kept already: deliveries share them.
+    fn bytes_of_more(&self, names: &Names) -> u64 {
+        let is_new = address_of(names).is_some_and(|address| !self.names.contains_key(&address));
+        if is_new { bytes_of(names) } else { 0 }
+    }
+
+    fn count(&mut self, bytes: u64) {
+        self.bytes = bytes;
+        self.held.cover(bytes);
     }
 
     /// An event is live no more, and everything that this brought has been dealt.
@@ -210,8 +241,12 @@ impl Log {
     }
 
     fn remember(&mut self, number: u32) {
+        let bytes = self.entries.get(number).map_or(0, Entry::bytes);
         self.recent.push_back(number);
-        while self.recent.len() > self.bounds.recent {
+        self.count(self.bytes + bytes);
+        while self.recent.len() > self.bounds.recent
+            || (self.bytes > self.bounds.bytes && self.recent.len() > 1)
+        {
             self.forget_oldest();
         }
     }
@@ -220,8 +255,25 @@ impl Log {
         let Some(entry) = self.recent.pop_front().and_then(|number| self.entries.remove(number)) else {
             return;
         };
+        let mut bytes = entry.bytes() + size_of_val(&*entry.dealt) as u64;
+        for dealt in &entry.dealt {
+            bytes += self.give_up(&dealt.subscriptions);
+        }
+        self.count(self.bytes - bytes);
         self.dealt_count -= entry.dealt.len();
         self.forgotten = self.forgotten.max(entry.ended);
+    }
+
+    /// A delivery has its names no more. What they took, where it was the last one.
+    fn give_up(&mut self, names: &Names) -> u64 {
+        let Some(address) = address_of(names) else { return 0 };
+        let Some(count) = self.names.get_mut(&address) else { return 0 };
+        *count -= 1;
+        if *count > 0 {
+            return 0;
+        }
+        self.names.remove(&address);
+        bytes_of(names)
     }
 
     fn live_entry(&self, body: &Arc<Body>) -> Option<&Entry> {
@@ -258,12 +310,30 @@ impl Asked {
 }
 
 impl Entry {
+    /// What it takes besides its deliveries, once its event is not live.
+    fn bytes(&self) -> u64 {
+        (size_of::<Self>() + size_of::<Body>() + self.body.text.len()) as u64
+    }
+
     /// Whether it is a tenant's: an event goes to clients of its own tenant alone, so that any of them tells. One of which no
     /// delivery could be kept is nobody's.
     fn is_of(&self, tenant: &str) -> bool {
         let of = |dealt: &Dealt| tenant::split(&dealt.recipient.client).0 == tenant;
         self.dealt.first().map_or(tenant.is_empty(), of)
     }
+}
+
+/// Where a list of names is, which whoever has it keeps there. A single name is its subscription's.
+fn address_of(names: &Names) -> Option<usize> {
+    match names {
+        Names::One(_) => None,
+        Names::Many(names) => Some(names.as_ptr().addr()),
+    }
+}
+
+/// What a list of names takes, with its entry among those that are shared.
+fn bytes_of(names: &Names) -> u64 {
+    (size_of_val(names.as_slice()) + 2 * size_of::<usize>() + size_of::<(usize, u32)>()) as u64
 }
 
 /// Whether a Feature has an id: a text that reads like this, or a number of these digits.
@@ -406,6 +476,10 @@ mod tests {
         }
     }
 
+    fn log(recent_events: usize) -> Log {
+        Log::new(recent_events, usize::MAX, budget::Held::default())
+    }
+
     const fn at(seconds: u64) -> Moment {
         Duration::from_secs(seconds)
     }
@@ -414,6 +488,14 @@ mod tests {
         fn pass(&mut self, id: &str, now: u64, deliveries: u64) {
             let entry = self.begin_passing(&body(id), at(now), 1).unwrap();
             (0..deliveries).for_each(|offset| self.note(entry, dealt(offset)));
+        }
+
+        fn pass_to(&mut self, deliveries: &[Dealt]) {
+            let entry = self.begin_passing(&body("1"), at(1), deliveries.len()).unwrap();
+            for dealt in deliveries {
+                let (recipient, subscriptions) = (Arc::clone(&dealt.recipient), dealt.subscriptions.clone());
+                self.note(entry, Dealt { recipient, subscriptions, ..*dealt });
+            }
         }
 
         /// How many deliveries of events that are not live there are, the newest event first.
@@ -425,7 +507,7 @@ mod tests {
 
     #[test]
     fn so_many_events_are_remembered_and_the_oldest_go_first() {
-        let mut log = Log::new(2);
+        let mut log = log(2);
         log.pass("\"a\"", 1, 3);
         log.pass("\"b\"", 2, 1);
         assert_eq!((log.counts("a"), log.counts("b"), log.forgotten), (vec![(3, 0)], vec![(1, 0)], None));
@@ -436,7 +518,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_where_that_is_asked_for() {
-        let mut log = Log::new(0);
+        let mut log = log(0);
         assert_eq!(log.begin_passing(&body("1"), at(1), 1), None);
         assert_eq!(log.of_live(&body("1"), at(1)), None);
         assert!(!log.is_kept());
@@ -444,7 +526,7 @@ mod tests {
 
     #[test]
     fn a_live_event_stays_until_it_ends_and_then_counts_as_recent() {
-        let mut log = Log::new(1);
+        let mut log = log(1);
         let (short, long, revoked) = (body("1"), body("2"), body("3"));
         for (body, expires) in [(&short, 5), (&long, 9), (&revoked, 9)] {
             let entry = log.of_live(body, at(expires)).unwrap();
@@ -469,7 +551,8 @@ mod tests {
 
     #[test]
     fn further_deliveries_are_counted_and_make_old_events_go() {
-        let mut log = Log::within(Bounds { recent: 9, listed: 3, dealt: 5 });
+        let mut log =
+            Log::within(Bounds { recent: 9, listed: 3, dealt: 5, bytes: u64::MAX }, budget::Held::default());
         log.pass("1", 1, 4);
         assert_eq!(log.counts("1"), [(3, 1)]);
         log.pass("2", 2, 3);
@@ -486,6 +569,38 @@ mod tests {
         assert!(log.counts("2").is_empty());
         log.pass("5", 3, 1);
         assert_eq!(log.counts("5"), [(0, 1)]);
+    }
+
+    #[test]
+    fn names_are_counted_once_for_all_that_share_them_and_the_oldest_go_at_the_bound_of_bytes() {
+        let names = |ids: std::ops::Range<usize>| Names::Many(ids.map(|id| id.to_string().into()).collect());
+        let with = |subscriptions: &Names| Dealt { subscriptions: subscriptions.clone(), ..dealt(1) };
+        let mut log = log(1_000);
+        let shared = names(0..1_000);
+        log.pass_to(&[with(&shared)]);
+        let first = log.bytes;
+        assert!(first > 16_000, "{first}");
+        (0..99).for_each(|_| log.pass_to(&[with(&shared), with(&shared)]));
+        let each = (log.bytes - first) / 99;
+        assert!(each < 1_000, "{each} bytes an event");
+        assert!((log.bytes..log.bytes + 40_000).contains(&log.held.bytes()));
+
+        // Each event with names of its own.
+        log.bounds.bytes = 100_000;
+        for start in 0..50 {
+            log.pass_to(&[with(&names(start..start + 1_000))]);
+            assert!(log.bytes <= log.bounds.bytes, "{} bytes", log.bytes);
+        }
+        assert_eq!((log.recent.len(), log.names.len()), (6, 6));
+        // One alone that has no room is counted.
+        log.bounds.bytes = 10_000;
+        log.pass_to(&[with(&names(0..1_000)), dealt(2)]);
+        assert_eq!(log.counts("1"), [(1, 1)]);
+        while !log.recent.is_empty() {
+            log.forget_oldest();
+        }
+        assert_eq!((log.bytes, log.dealt_count, log.held.bytes()), (0, 0, 0));
+        assert!(log.names.is_empty());
     }
 
     #[test]

@@ -28,7 +28,7 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use crate::admission::EngineTime;
 use crate::auth::Confinement;
-use crate::budget::{Account, Budget};
+use crate::budget::{self, Account, Budget, Kind};
 use crate::census::{Census, Place};
 use crate::clock::{self, Timeline};
 use crate::config::{self, InaccurateFixes, Limits, OverflowName};
@@ -47,6 +47,7 @@ use activity::{Activity, Evaluations};
 use allowance::{Allowance, Taken, Wanted};
 pub(crate) use costs::Payer;
 use costs::{Costs, Recent};
+use dealing::NameLists;
 use deliveries::Log;
 pub(crate) use deliveries::{Asked, Known, Remembered, Told};
 use durable::Durable;
@@ -218,6 +219,8 @@ struct Client {
     /// Of all of these.
     constraints: u64,
     readers: Vec<Reader>,
+    /// What its last deliveries were of.
+    lists: NameLists,
     /// Where its readers note what they take, once there is a need.
     recipient: Option<Arc<Recipient>>,
     /// What is held for it, once something is.
@@ -286,6 +289,7 @@ impl Sessions {
         let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();
         let allowance = Allowance::new(&limits, &quotas, &budget);
+        let log_held = budget.broker().hold_anyway(Kind::DeliveryLog, 0);
         let settings = Settings {
             members_max: limits.members_per_subscription,
             holds_inaccurate: config.sessions.inaccurate_fixes == InaccurateFixes::Hold,
@@ -308,7 +312,7 @@ impl Sessions {
             clients: Slots::new(),
             subscriptions: Slots::new(),
             rows: MatchRows::new(),
-            log: Log::new(config.sessions.recent_events),
+            log: Log::new(config.sessions.recent_events, config.sessions.recent_bytes, log_held),
             partitions: config.wants_tokens().then(Default::default),
             evaluations: Evaluations::new(config.wants_tokens()),
             effects: Vec::new(),
@@ -365,6 +369,7 @@ impl Sessions {
             subscriptions: BTreeMap::new(),
             constraints: 0,
             readers: Vec::new(),
+            lists: NameLists::default(),
             recipient: None,
             account: None,
             costs: Costs::default(),
@@ -515,6 +520,7 @@ impl Sessions {
         self.subscriptions.put(number, held);
         self.payer = Some(Payer::Client { id: client_id, subscription: Some(number) });
         let name = Arc::clone(&client.name);
+        client.lists.clear();
         client.subscriptions.insert(Arc::clone(&id), number);
         if previous.is_none() {
             self.metrics.subscriptions.raise();
@@ -588,6 +594,7 @@ impl Sessions {
             && let Some(client) = self.clients.get_mut(held.client)
         {
             client.constraints -= held.taken.constraints;
+            client.lists.clear();
         }
         self.metrics.subscriptions.lower();
         self.metrics.changes.add(1);

@@ -382,6 +382,7 @@ impl Sessions {
         };
         self.subscriptions.put(number, held);
         self.metrics.subscriptions.raise();
+        client.lists.clear();
         client.subscriptions.insert(id, number);
         client.constraints += constraints;
     }
