@@ -185,7 +185,10 @@ mod tests {
         let mut event = Event::at(at(50.0)).with("severity", 2.0).with("lanes", lanes);
         event.reach = Some(radius);
         let watch = Watch::new(subscription, vec![NonZeroU32::new(k)], Interest::Events);
-        let tracker = Tracker::<()>::new(WORLD, Settings { members_max: 10, holds_inaccurate: true });
+        let tracker = Tracker::<()>::new(
+            WORLD,
+            Settings { members_max: 10, members_per_client: 10, holds_inaccurate: true },
+        );
         let fix = Fix { position: at(0.0), accuracy_m: 0.0 };
         let account = tracker.account_of(&watch, Some(&fix), &event, Prospect::Live { object: None });
         let circumstances = Circumstances {

@@ -135,7 +135,7 @@ struct Run {
 
 impl Run {
     fn new(fences: &Fences, ways: &[Way]) -> anyhow::Result<Self> {
-        let settings = Settings { members_max: 10_000, holds_inaccurate: true };
+        let settings = Settings { members_max: 10_000, members_per_client: 100_000, holds_inaccurate: true };
         let mut run = Self {
             engine: Cells::new(World::Geodetic),
             tracker: Tracker::new(World::Geodetic, settings),

@@ -65,7 +65,7 @@ impl Town {
     pub fn new(size: Size, seed: u64) -> anyhow::Result<Self> {
         let side_m = (f64::from(size.live) * PI * RADIUS_M * RADIUS_M / NEARBY).sqrt();
         ensure!(side_m < PLANAR_LIMIT_M, "the town is larger than the world");
-        let settings = Settings { members_max: 10_000, holds_inaccurate: true };
+        let settings = Settings { members_max: 10_000, members_per_client: 100_000, holds_inaccurate: true };
         let mut town = Self {
             size,
             side_m,

@@ -140,6 +140,7 @@ impl Config {
             ("limits.nearest", limits.nearest.into()),
             ("limits.nearest_filters", limits.nearest_filters as u64),
             ("limits.members_per_subscription", limits.members_per_subscription as u64),
+            ("limits.members_per_client", limits.members_per_client as u64),
             ("limits.ttl_s", limits.ttl_s),
             ("limits.live_events", limits.live_events),
             ("limits.connections", limits.connections as u64),

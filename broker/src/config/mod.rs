@@ -162,6 +162,7 @@ pub struct Limits {
     pub nearest: u32,
     pub nearest_filters: usize,
     pub members_per_subscription: usize,
+    pub members_per_client: usize,
     pub ttl_s: u64,
     pub live_events: u64,
     pub clients: u64,

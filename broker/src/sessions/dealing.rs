@@ -9,6 +9,7 @@ use matcher::subscription::SubscriptionId;
 
 use super::deliveries::{Dealt, EntryId};
 use super::ledger::Waiting;
+use super::listing::MEMBER_BYTES;
 use super::slots::Slots;
 use super::{Held, Sessions};
 use crate::config::OverflowName;
@@ -140,6 +141,7 @@ impl Sessions {
 
     /// Ends a batch: has written what there is to write now.
     pub(crate) fn wake_readers(&mut self) {
+        self.members_held.cover(self.tracker.members_count() as u64 * MEMBER_BYTES);
         self.metrics.deliveries.add(std::mem::take(&mut self.deliveries_count));
         self.metrics.unread.add(std::mem::take(&mut self.unread_count));
         let count = self.sleepers.len();

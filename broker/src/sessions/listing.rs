@@ -24,6 +24,9 @@ pub(crate) struct Rank<N> {
     name: N,
 }
 
+/// What a standing takes in memory, where it was measured with 50 subscriptions over 10,000 live objects.
+pub(super) const MEMBER_BYTES: u64 = 206;
+
 /// What its connections are told.
 const DISCONNECTED: Close = Close { code: 1008, reason: "disconnected by an operator" };
 
@@ -98,10 +101,14 @@ impl Client {
         self.durable.as_ref().map_or(0, |durable| durable.kept.count() as u64)
     }
 
-    /// What is held for it, by kind, where `waiting` bytes wait for its connections. Outboxes count those themselves.
-    fn held(&self, waiting: u64) -> BTreeMap<String, u64> {
+    /// What is held for it, by kind, where `waiting` bytes wait for its connections, and `members` are of its standings. Outboxes and
+    /// trackers count those themselves.
+    fn held(&self, waiting: u64, members: u64) -> BTreeMap<String, u64> {
+        // Answers wait there, too, and are a kind of their own.
+        let answers = self.account.as_ref().map_or(0, |account| account.bytes(Kind::Answers));
         let of_kind = |kind: Kind| match (kind, &self.account) {
-            (Kind::Outbox, _) => waiting,
+            (Kind::Outbox, _) => waiting.saturating_sub(answers),
+            (Kind::Members, _) => members,
             (_, Some(account)) => account.bytes(kind),
             (_, None) => 0,
         };
@@ -110,12 +117,12 @@ impl Client {
     }
 
     /// Its figures, where the rank says how far behind it is: that changes all the time.
-    fn figures(&self, rank: &Rank<&str>, position: Option<Position>) -> ClientFigures {
+    fn figures(&self, rank: &Rank<&str>, members: usize, position: Option<Position>) -> ClientFigures {
         let waiting = self.readers.iter().map(|reader| reader.outbox.waiting());
         let (frames, bytes) = waiting.fold((0, 0), |(frames, bytes), one| (frames + one.0, bytes + one.1));
         let silence = self.readers.iter().map(|reader| reader.outbox.silence()).min();
         let as_ms = |silence: Duration| u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
-        let held = self.held(bytes as u64);
+        let held = self.held(bytes as u64, members as u64 * MEMBER_BYTES);
         let (tenant, client) = tenant::split(&self.name);
         ClientFigures {
             client: client.to_owned(),
@@ -201,6 +208,13 @@ impl Sessions {
         }
         listing.next = listing.next.saturating_add(u32::try_from(LOOKS).unwrap_or(u32::MAX));
         true
+        let ranked = first.into_sorted_vec().into_iter();
+        let figures = |(rank, number)| {
+            let position = self.tracker.fix(ClientId(number)).and_then(|fix| self.shown(fix));
+            let members = self.tracker.members_of(ClientId(number));
+            Some(self.clients.get(number)?.figures(&rank, members, position))
+        };
+        ranked.filter_map(figures).collect()
     }
 
     /// Ends the connections of a client, without what waits for them, and the subscriptions that end with them: whether a

@@ -76,6 +76,8 @@ pub(crate) struct Sessions {
     census: Arc<Census>,
     /// What is held for whom.
     budget: Budget,
+    /// How the live objects stand to all subscriptions of this shard, as it counts for all clients.
+    members_held: budget::Held,
     allowance: Allowance,
     metrics: Arc<Metrics>,
     ids: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
@@ -292,6 +294,7 @@ impl Sessions {
         let log_held = budget.broker().hold_anyway(Kind::DeliveryLog, 0);
         let settings = Settings {
             members_max: limits.members_per_subscription,
+            members_per_client: limits.members_per_client,
             holds_inaccurate: config.sessions.inaccurate_fixes == InaccurateFixes::Hold,
         };
         let mut tracker = Tracker::new(World::from(config.server.world), settings);
@@ -305,6 +308,7 @@ impl Sessions {
             now: Moment::ZERO,
             limits,
             census,
+            members_held: budget.broker().hold_anyway(Kind::Members, 0),
             budget,
             allowance,
             metrics,

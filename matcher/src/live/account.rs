@@ -191,7 +191,7 @@ impl<P: Clone> Tracker<P> {
                 Some(Standing::Inside) => Membership::Inside,
             },
             is_live,
-            is_full: watch.known.len() >= scene.settings.members_max,
+            is_full: watch.room(&scene.settings) == 0,
             fix: fix.copied(),
             interest: *watch.interest(),
         }
@@ -336,7 +336,8 @@ mod tests {
 
     /// A tracker with one subscription of a client at 0, and live events `0`, `1` and on at some places.
     fn tracker(interest: Interest, k: u32, accuracy_m: f64, places: &[f64]) -> Tracker<u64> {
-        let mut tracker = Tracker::new(WORLD, Settings { members_max: 3, holds_inaccurate: true });
+        let mut tracker =
+            Tracker::new(WORLD, Settings { members_max: 3, members_per_client: 3, holds_inaccurate: true });
         let mut effects = Vec::new();
         let area = Area::Following(Radius::new(WORLD, 100.0).unwrap());
         let filters = vec![Filter { area, condition: Condition::always() }];

@@ -1,6 +1,8 @@
 //! What subscriptions know of live events, kept small: there are as many pairs as subscriptions times live events.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::RandomState;
 
@@ -19,16 +21,66 @@ const NO_HINT: u32 = u32::MAX - 1;
 
 /// The live events that a subscription knows, each with how it stands to the subscription.
 ///
-/// A pair takes 9 bytes where the table is full and 21 right after it has grown; only what waits to enter takes more.
-#[derive(Clone, Debug, Default)]
+/// A pair takes 9 bytes where the table is full and 21 right after it has grown; only what waits to enter takes more. Each
+/// change counts for the client of the subscription, and the end of this does, too.
+#[derive(Debug, Default)]
 pub(super) struct Known {
     /// Of each a hint, see [`hint`](Self::hint), or [`WAITING`].
     hints: HashMap<u32, u32, RandomState>,
     /// Those that wait; made with the first.
     waiting: Option<Box<Waiting>>,
+    /// What the client has altogether.
+    members: Option<Arc<Members>>,
+}
+
+/// How many live events the subscriptions of one client know, together, and those of all clients of a tracker. One thread changes it.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    count: AtomicUsize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Members {
+    /// Of a client whose members count among all of these.
+    pub(super) fn among(all: &Arc<AtomicUsize>) -> Arc<Self> {
+        Arc::new(Self { count: AtomicUsize::new(0), all: Arc::clone(all) })
+    }
+
+    /// How many the client has.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, more: usize) {
+        self.count.fetch_add(more, Ordering::Relaxed);
+        self.all.fetch_add(more, Ordering::Relaxed);
+    }
+
+    fn subtract(&self, less: usize) {
+        self.count.fetch_sub(less, Ordering::Relaxed);
+        self.all.fetch_sub(less, Ordering::Relaxed);
+    }
 }
 
 impl Known {
+    /// Counts from now on for a client.
+    pub(super) fn count_for(&mut self, members: &Arc<Members>) {
+        self.give_up(self.hints.len());
+        members.add(self.hints.len());
+        self.members = Some(Arc::clone(members));
+    }
+
+    /// How many all subscriptions of the client know.
+    pub(super) fn of_client(&self) -> usize {
+        self.members.as_ref().map_or(0, |members| members.count())
+    }
+
+    fn give_up(&self, less: usize) {
+        if let Some(members) = &self.members {
+            members.subtract(less);
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.hints.len()
     }
@@ -70,7 +122,11 @@ impl Known {
                 WAITING
             }
         };
-        self.hints.insert(number, hint);
+        if self.hints.insert(number, hint).is_none()
+            && let Some(members) = &self.members
+        {
+            members.add(1);
+        }
     }
 
     pub(super) fn remove(&mut self, number: u32) -> Option<Standing> {
@@ -79,6 +135,7 @@ impl Known {
         if hint == WAITING {
             self.wait_no_more(number);
         }
+        self.give_up(1);
         Some(standing)
     }
 
@@ -106,6 +163,12 @@ impl Known {
     /// Takes all hints back: the filters are others.
     pub(super) fn forget_hints(&mut self) {
         self.hints.values_mut().filter(|hint| **hint != WAITING).for_each(|hint| *hint = NO_HINT);
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        self.give_up(self.hints.len());
     }
 }
 

@@ -150,6 +150,8 @@ pub struct Settings {
     /// How many live objects one subscription may hold. Further ones do not enter, and further events that it has had
     /// are not remembered, so that they may come again.
     pub members_max: usize,
+    /// The same for all subscriptions of one client together.
+    pub members_per_client: usize,
     /// Whether an area neither lets in nor out while its client's position is less accurate than the area is large.
     pub holds_inaccurate: bool,
 }

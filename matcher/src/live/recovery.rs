@@ -77,9 +77,7 @@ impl<P: Clone> Tracker<P> {
         self.remove(id);
         let mut watch = Watch::new(subscription, nearest, interest);
         watch.is_recorded = is_recorded;
-        let client = self.client(watch.client);
-        client.subscriptions.push(id);
-        watch.partition = client.partition;
+        self.enlist(id, &mut watch);
         match known {
             Some(known) => {
                 let fix = self.fix(watch.client).copied();

@@ -245,7 +245,7 @@ impl Watch {
             sequence: live.sequence,
             payload: live.payload.clone(),
         };
-        if self.known.len() >= scene.settings.members_max {
+        if self.room(&scene.settings) == 0 {
             self.overflow();
             if let Some(how) = transitions {
                 effect.change = Change::Refused;
@@ -480,7 +480,7 @@ impl Watch {
             self.leave_all(scene, &mut occasion, id, left);
         }
         scratch.found.clear();
-        let looks_at_all = misses_some && self.room(scene) > 0;
+        let looks_at_all = misses_some && self.room(&scene.settings) > 0;
         if looks_at_all {
             self.find_inside(scene, way.after, scratch);
         } else if let Some(after) = way.after {
@@ -506,9 +506,11 @@ impl Watch {
         self.meet_all(scene, &mut occasion, id, found, false);
     }
 
-    /// For how many more there is room.
-    fn room<P>(&self, scene: &Scene<P>) -> usize {
-        scene.settings.members_max.saturating_sub(self.known.len())
+    /// For how many more there is room, in the subscription and among all of its client.
+    pub(super) fn room(&self, settings: &Settings) -> usize {
+        let Settings { members_max, members_per_client, .. } = *settings;
+        let of_client = members_per_client.saturating_sub(self.known.of_client());
+        members_max.saturating_sub(self.known.len()).min(of_client)
     }
 
     /// Leaves out what is not known, finds no room and is not new, so that nobody is told of it again.
@@ -519,7 +521,7 @@ impl Watch {
         is_new: impl Fn(&Self, u32) -> bool,
     ) {
         self.put_in_order(scene, found);
-        let room = self.room(scene);
+        let room = self.room(&scene.settings);
         if found.len() <= room {
             return;
         }

@@ -3,11 +3,12 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::deadlines::{Deadlines, Due};
 use super::events::{Announced, Events};
-use super::known::Known;
+use super::known::{Known, Members};
 use super::nearest::Ranking;
 use super::search::{Alike, Scratch, by_condition};
 use super::standing::{Occasion, Recalled, Scene, Standing};
@@ -25,6 +26,8 @@ pub struct Tracker<P> {
     pub(super) scene: Scene<P>,
     pub(super) watches: Vec<Option<Box<Watch>>>,
     pub(super) clients: Vec<Client>,
+    /// How many live events all subscriptions know.
+    members: Arc<AtomicUsize>,
     pub(super) scratch: Scratch,
 }
 
@@ -59,6 +62,8 @@ pub(super) struct Client {
     pub(super) partition: Partition,
     pub(super) fix: Option<Fix>,
     pub(super) subscriptions: Vec<SubscriptionId>,
+    /// How many live events these know.
+    members: Option<Arc<Members>>,
 }
 
 impl Watch {
@@ -135,7 +140,7 @@ impl<P: Clone> Tracker<P> {
             recalled: Recalled::new(),
             work_count: Cell::new(0),
         };
-        Self { scene, watches: Vec::new(), clients: Vec::new(), scratch: Scratch::default() }
+        Self { scene, watches: Vec::new(), clients: Vec::new(), members: Arc::default(), scratch: Scratch::default() }
     }
 
     pub(super) fn scene(&self) -> &Scene<P> {
@@ -192,6 +197,19 @@ impl<P: Clone> Tracker<P> {
     #[must_use]
     pub fn known_count(&self, id: SubscriptionId) -> usize {
         self.watch(id).map_or(0, |watch| watch.known.len())
+    }
+
+    /// How many live events the subscriptions of a client hold, each for itself.
+    #[must_use]
+    pub fn members_of(&self, client: ClientId) -> usize {
+        let client = self.clients.get(client.0 as usize);
+        client.and_then(|client| client.members.as_ref()).map_or(0, |members| members.count())
+    }
+
+    /// The same over all clients.
+    #[must_use]
+    pub fn members_count(&self) -> usize {
+        self.members.load(Ordering::Relaxed)
     }
 
     /// Whether the object of a live event is inside of a subscription to transitions, or the event has come to a
@@ -278,9 +296,7 @@ impl<P: Clone> Tracker<P> {
                 watch.known.forget_hints();
             }
         }
-        let client = self.client(watch.client);
-        client.subscriptions.push(id);
-        watch.partition = client.partition;
+        self.enlist(id, &mut watch);
         if self.scene.events.places(watch.partition).is_some() {
             let silently = match &watch.interest {
                 Interest::Transitions(transitions) => is_new && !transitions.initial,
@@ -290,6 +306,15 @@ impl<P: Clone> Tracker<P> {
             self.catch_up(&mut watch, id, silently, dwell_before, &mut occasion);
         }
         self.put(id, watch);
+    }
+
+    /// Counts a subscription among those of its client.
+    pub(super) fn enlist(&mut self, id: SubscriptionId, watch: &mut Watch) {
+        let all = Arc::clone(&self.members);
+        let client = self.client(watch.client);
+        client.subscriptions.push(id);
+        watch.partition = client.partition;
+        watch.known.count_for(client.members.get_or_insert_with(|| Members::among(&all)));
     }
 
     /// Lets a subscription take part, one that its client knows of.

@@ -45,7 +45,10 @@ const CLIENT: ClientId = ClientId(0);
 
 /// A tracker with live events `0`, `1` and on at some places, and a subscription to what is so near to its client.
 fn tracker(world: World, places: &[Position], radius: Radius) -> Tracker<u64> {
-    let mut tracker = Tracker::new(world, Settings { members_max: usize::MAX, holds_inaccurate: true });
+    let mut tracker = Tracker::new(
+        world,
+        Settings { members_max: usize::MAX, members_per_client: usize::MAX, holds_inaccurate: true },
+    );
     for (sequence, place) in (0..).zip(places) {
         tracker.restore_live(Announcement {
             object: sequence.to_string().into(),

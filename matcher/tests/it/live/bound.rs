@@ -6,9 +6,10 @@ use matcher::geo::World;
 use matcher::live::Cause::{Changed, Moved, Published, Revoked};
 use matcher::live::Change::{self, Entered, Left, Refused};
 use matcher::live::{Settings, Transitions};
+use matcher::subscription::SubscriptionId;
 
 use super::random::{Run, SETTINGS, kind};
-use super::stage::{Stage, circle, dwelling, following, told};
+use super::stage::{CLIENT, Stage, circle, dwelling, following, told};
 
 #[test]
 fn a_move_brings_in_who_found_no_room_whatever_the_area() {
@@ -22,6 +23,33 @@ fn a_move_brings_in_who_found_no_room_whatever_the_area() {
         assert_eq!(stage.go(2.0, 0.0), [told(0, Entered, Moved, "b")]);
         assert_eq!(stage.go(1.0, 0.0), []);
     }
+}
+
+#[test]
+fn the_subscriptions_of_a_client_share_a_bound() {
+    let mut stage = Stage::with(10, 3);
+    stage.install(0, &[circle(0.0, 10.0)], dwelling(0));
+    stage.install(1, &[following(100.0)], dwelling(5));
+    // What waits to enter takes its place already.
+    assert_eq!(stage.publish("a", 0.0), [told(0, Entered, Published, "a")]);
+    let b = [told(0, Entered, Published, "b"), told(1, Refused, Published, "b")];
+    assert_eq!(stage.publish("b", 1.0), b);
+    assert_eq!(stage.publish("c", 50.0), [told(1, Refused, Published, "c")]);
+    assert_eq!((stage.known_count(0), stage.known_count(1), stage.tracker.members_count()), (2, 1, 3));
+    assert_eq!(stage.tracker.members_of(CLIENT), 3);
+    // A newer event of a member is no further one, and a replaced subscription keeps what it has.
+    assert_eq!(stage.publish("b", 2.0), [told(1, Refused, Published, "b")]);
+    assert_eq!(stage.install(0, &[circle(0.0, 11.0)], dwelling(0)), []);
+    assert_eq!(stage.tracker.members_of(CLIENT), 3);
+    // Room that one subscription leaves is for all.
+    assert!(stage.tracker.remove(SubscriptionId(0)));
+    assert_eq!(stage.tracker.members_of(CLIENT), 1);
+    stage.go(1.0, 0.0);
+    assert_eq!((stage.known_count(1), stage.tracker.members_of(CLIENT)), (3, 3));
+    for object in ["a", "b", "c"] {
+        stage.revoke(object);
+    }
+    assert_eq!((stage.tracker.members_of(CLIENT), stage.tracker.members_count()), (0, 0));
 }
 
 #[test]

@@ -25,7 +25,8 @@ pub(super) const CLIENTS: u32 = 5;
 pub(super) const SUBSCRIPTIONS: u32 = 14;
 const OBJECTS: u32 = 25;
 const STEPS: u32 = 400;
-pub(super) const SETTINGS: Settings = Settings { members_max: 10_000, holds_inaccurate: true };
+pub(super) const SETTINGS: Settings =
+    Settings { members_max: 10_000, members_per_client: usize::MAX, holds_inaccurate: true };
 
 pub(super) struct Run {
     pub(super) world: World,

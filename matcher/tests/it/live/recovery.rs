@@ -141,7 +141,8 @@ const OBJECTS: [&str; 4] = ["0", "1", "2", "3"];
 fn restored(interest: Interest, members_max: usize, knows: bool) -> Tracker<u64> {
     let world = World::Planar;
     let place = world.position(&[0.0, 0.0]).unwrap();
-    let mut tracker = Tracker::new(world, Settings { members_max, holds_inaccurate: true });
+    let mut tracker =
+        Tracker::new(world, Settings { members_max, members_per_client: usize::MAX, holds_inaccurate: true });
     for (sequence, object) in (10..).zip(OBJECTS) {
         tracker.restore_live(Announcement {
             object: object.into(),

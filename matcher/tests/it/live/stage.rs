@@ -60,8 +60,16 @@ pub(super) fn told(id: u32, change: Change, cause: Cause, object: &str) -> Told 
 impl Stage {
     /// The client is at 0, and nothing is live.
     pub(super) fn new(members_max: usize) -> Self {
+        Self::with(members_max, usize::MAX)
+    }
+
+    /// The same with a bound for all subscriptions of the client together.
+    pub(super) fn with(members_max: usize, members_per_client: usize) -> Self {
         let mut stage = Self {
-            tracker: Tracker::new(WORLD, Settings { members_max, holds_inaccurate: true }),
+            tracker: Tracker::new(
+                WORLD,
+                Settings { members_max, members_per_client, holds_inaccurate: true },
+            ),
             effects: Vec::new(),
             engine: Scan::new(WORLD),
             now: Duration::ZERO,
