@@ -65,9 +65,10 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Allotment;
 
     fn census(limit: u64, quota: u64) -> Arc<Census> {
-        Census::new(limit, Quota::new("clients of one tenant", "quotas.tenant_clients", quota))
+        Census::new(limit, Quota::new("clients of one tenant", "quotas.tenant_clients", Allotment::of(quota)))
     }
 
     #[test]

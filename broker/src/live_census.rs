@@ -104,14 +104,18 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+    use crate::config::Allotment;
 
     fn census(limit: u64) -> Arc<LiveCensus> {
-        LiveCensus::new(limit, Quota::new("live objects of one tenant", "quotas.tenant_live_events", 0))
+        LiveCensus::new(
+            limit,
+            Quota::new("live objects of one tenant", "quotas.tenant_live_events", Allotment::of(0)),
+        )
     }
 
     #[test]
     fn a_tenant_has_its_own_bound() {
-        let quota = Quota::new("live objects of one tenant", "quotas.tenant_live_events", 1);
+        let quota = Quota::new("live objects of one tenant", "quotas.tenant_live_events", Allotment::of(1));
         let census = LiveCensus::new(9, quota);
         let of = |tenant: &str, key: &str| tenant::inside(tenant, key).into_owned();
         let a = census.place(&of("a", "key:1")).unwrap();

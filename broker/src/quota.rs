@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
-use crate::config;
+use crate::config::{Allotment, Allotments, Config};
 use crate::refusal::Refusal;
 
 /// What each tenant has of something. Nobody but a [`Share`] changes a count.
 pub(crate) struct Quota {
     what: &'static str,
     setting: &'static str,
-    /// 0: any number, and nothing is counted.
-    limit: u64,
+    /// Where any number may be had, nothing is counted.
+    allotment: Allotment,
     /// Of those that have something. Held to look one up, or to put one in or out.
     tallies: RwLock<HashMap<Arc<str>, Weak<Tally>, foldhash::fast::RandomState>>,
 }
@@ -46,63 +46,55 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    pub(crate) fn new(settings: &config::Quotas) -> Self {
-        let config::Quotas {
-            tenant_clients,
-            tenant_subscriptions,
-            tenant_constraints,
-            tenant_live_events,
-            tenant_connections,
-            ..
-        } = *settings;
+    pub(crate) fn new(config: &Config) -> Self {
+        let Allotments { clients, subscriptions, constraints, live_events, connections, .. } =
+            config.allotments();
         Self {
-            clients: Quota::new("clients of one tenant", "quotas.tenant_clients", tenant_clients),
+            clients: Quota::new("clients of one tenant", "quotas.tenant_clients", clients),
             subscriptions: Quota::new(
                 "subscriptions of one tenant",
                 "quotas.tenant_subscriptions",
-                tenant_subscriptions,
+                subscriptions,
             ),
             constraints: Quota::new(
                 "constraints in the subscriptions of one tenant",
                 "quotas.tenant_constraints",
-                tenant_constraints,
+                constraints,
             ),
-            live_events: Quota::new(
-                "live objects of one tenant",
-                "quotas.tenant_live_events",
-                tenant_live_events,
-            ),
+            live_events: Quota::new("live objects of one tenant", "quotas.tenant_live_events", live_events),
             connections: Quota::new(
                 "connections that read for clients of one tenant",
                 "quotas.tenant_connections",
-                tenant_connections,
+                connections,
             ),
         }
     }
 }
 
 impl Quota {
-    pub(crate) fn new(what: &'static str, setting: &'static str, limit: u64) -> Arc<Self> {
-        Arc::new(Self { what, setting, limit, tallies: RwLock::default() })
+    pub(crate) fn new(what: &'static str, setting: &'static str, allotment: Allotment) -> Arc<Self> {
+        Arc::new(Self { what, setting, allotment, tallies: RwLock::default() })
     }
 
     /// Of any number.
     pub(crate) fn none() -> Arc<Self> {
-        Self::new("", "", 0)
+        Self::new("", "", Allotment::of(0))
     }
 
     /// So many more for a tenant, or none of them.
     pub(crate) fn share(self: &Arc<Self>, tenant: &str, count: u64) -> Result<Share, Refusal> {
-        let full = Refusal::Limit { what: self.what, limit: self.limit, setting: self.setting };
-        self.take(tenant, count, self.limit).ok_or(full)
+        let limit = self.allotment.limit(tenant);
+        let full = Refusal::Limit { what: self.what, limit, setting: self.setting };
+        self.take(tenant, count, limit).ok_or(full)
     }
 
     /// One for a tenant that may not need it, as long as it has plenty.
     ///
     /// Cost: as that of any other, a look into a table under a lock that is shared; none where there is no limit.
     pub(crate) fn share_in_advance(self: &Arc<Self>, tenant: &str) -> Option<Share> {
-        let ample = (self.limit / 2).clamp(*AMPLE.start(), *AMPLE.end());
-        self.take(tenant, 1, self.limit.saturating_sub(ample))
+        let limit = self.allotment.limit(tenant);
+        let ample = (limit / 2).clamp(*AMPLE.start(), *AMPLE.end());
+        self.take(tenant, 1, limit.saturating_sub(ample))
     }
 
     /// So many that a tenant had before the broker began; it has them whatever the limit is now.
@@ -111,7 +103,7 @@ impl Quota {
     }
 
     fn take(self: &Arc<Self>, tenant: &str, count: u64, limit: u64) -> Option<Share> {
-        if self.limit == 0 || count == 0 {
+        if self.allotment.limit(tenant) == 0 || count == 0 {
             return Some(Share::default());
         }
         let tally = self.tally(tenant);
@@ -189,7 +181,7 @@ mod tests {
 
     #[test]
     fn each_tenant_has_its_own_and_gives_it_back() {
-        let quota = Quota::new("things", "quotas.things", 2);
+        let quota = Quota::new("things", "quotas.things", Allotment::of(2));
         let (first, second) = (quota.share("a", 1).unwrap(), quota.share("a", 1).unwrap());
         let full = Refusal::Limit { what: "things", limit: 2, setting: "quotas.things" };
         assert_eq!(quota.share("a", 1).err(), Some(full));
@@ -205,7 +197,7 @@ mod tests {
 
     #[test]
     fn shares_of_many_grow_and_shrink() {
-        let quota = Quota::new("things", "quotas.things", 10);
+        let quota = Quota::new("things", "quotas.things", Allotment::of(10));
         let mut held = quota.share("a", 6).unwrap();
         assert!(quota.share("a", 5).is_err(), "all or none");
         assert!(quota.share("a", u64::MAX).is_err());
@@ -225,13 +217,13 @@ mod tests {
     #[test]
     fn in_advance_there_are_some_while_there_are_plenty() {
         for (limit, advance) in [(1, 0), (64, 0), (100, 36), (400, 200), (5_000, 4_000)] {
-            let quota = Quota::new("things", "quotas.things", limit);
+            let quota = Quota::new("things", "quotas.things", Allotment::of(limit));
             let held: Vec<_> = std::iter::from_fn(|| quota.share_in_advance("a")).collect();
             assert_eq!(held.len(), advance, "{limit}");
             let rest: Vec<_> = std::iter::from_fn(|| quota.share("a", 1).ok()).collect();
             assert_eq!((held.len() + rest.len()) as u64, limit);
         }
-        let none = Quota::new("things", "quotas.things", 0);
+        let none = Quota::new("things", "quotas.things", Allotment::of(0));
         assert!(none.share("a", 1).is_ok() && none.share_in_advance("a").is_some());
         assert!(none.read().is_empty());
     }
@@ -240,7 +232,7 @@ mod tests {
     fn threads_that_come_and_go_never_pass_the_limit_and_leave_nothing() {
         const LIMIT: u64 = 3;
         const ROUNDS: usize = 20_000;
-        let quota = Quota::new("things", "quotas.things", LIMIT);
+        let quota = Quota::new("things", "quotas.things", Allotment::of(LIMIT));
         let start = Barrier::new(4);
         std::thread::scope(|scope| {
             for thread in 0..4 {

@@ -87,6 +87,13 @@ impl Symbol {
     }
 }
 
+impl Symbol {
+    /// What its text takes outside of it: nothing where it is short.
+    fn heap_bytes(&self) -> usize {
+        if self.text.is_heap_allocated() { self.text.capacity() } else { 0 }
+    }
+}
+
 impl PartialEq for Symbol {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash && self.text == other.text
@@ -115,6 +122,22 @@ impl Event {
         self
     }
 
+    /// The memory that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let texts = self.attributes.iter().map(|attribute| {
+            attribute.name.heap_bytes()
+                + match &attribute.value {
+                    Value::Scalar(scalar) => scalar.heap_bytes(),
+                    Value::Array(elements) => {
+                        elements.capacity() * size_of::<Scalar>()
+                            + elements.iter().map(Scalar::heap_bytes).sum::<usize>()
+                    }
+                }
+        });
+        size_of::<Self>() + self.attributes.capacity() * size_of::<Attribute>() + texts.sum::<usize>()
+    }
+
     /// The value of an attribute, `None` where it is absent.
     #[must_use]
     pub fn value(&self, name: &Symbol) -> Option<&Value> {
@@ -137,6 +160,15 @@ impl From<&str> for Value {
 impl From<bool> for Value {
     fn from(truth: bool) -> Self {
         Self::Scalar(Scalar::Bool(truth))
+    }
+}
+
+impl Scalar {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.heap_bytes(),
+            Self::Number(_) | Self::Bool(_) => 0,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! One account, and what is held of it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,22 +66,24 @@ impl Account {
         std::iter::successors(Some(self), |account| account.parent.as_deref())
     }
 
-    fn bound(&self, kind: Kind) -> Option<&Bound> {
-        self.books.bounds.at(self.level, kind)
+    /// What it is bound by, and at how many bytes.
+    fn bound(&self, kind: Kind) -> Option<(&Bound, u64)> {
+        let bound = self.books.bounds.at(self.level, kind)?;
+        Some((bound, bound.bytes(&self.name)?))
     }
 
     /// All levels take more, or none does.
     fn take(&self, kind: Kind, more: u64) -> Result<(), Refusal> {
         for (depth, account) in self.lineage().enumerate() {
-            let Some(bound) = account.bound(kind) else {
+            let Some((bound, most)) = account.bound(kind) else {
                 account.add(kind, more);
                 continue;
             };
-            let grown = |bytes: u64| bytes.checked_add(more).filter(|bytes| *bytes <= bound.bytes);
+            let grown = |bytes: u64| bytes.checked_add(more).filter(|bytes| *bytes <= most);
             let count = &account.bytes[kind as usize];
             if count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_err() {
                 self.lineage().take(depth).for_each(|below| below.subtract(kind, more));
-                return Err(bound.refusal());
+                return Err(bound.refusal(most));
             }
         }
         Ok(())
@@ -159,6 +162,12 @@ impl Held {
         {
             account.lineage().for_each(|account| account.subtract(*kind, surplus));
         }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,7 @@
 //! How much each account may hold, by the settings.
 
 use super::Kind;
-use crate::config::Config;
+use crate::config::{Allotment, Config};
 use crate::refusal::Refusal;
 
 /// Whose account it is.
@@ -21,7 +21,7 @@ pub(super) struct Bounds([[Option<Bound>; Kind::COUNT]; 4]);
 /// The most that an account may hold of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
-    pub(super) bytes: u64,
+    pub(super) allotment: Allotment,
     pub(super) what: &'static str,
     pub(super) setting: &'static str,
 }
@@ -29,11 +29,24 @@ pub(super) struct Bound {
 impl Bounds {
     pub(super) fn of(config: &Config) -> Self {
         let documents = Bound {
-            bytes: config.limits.subscription_bytes_per_client as u64,
+            allotment: Allotment::of(config.limits.subscription_bytes_per_client as u64),
             what: "bytes of subscriptions for one client",
             setting: "limits.subscription_bytes_per_client",
         };
-        Self::default().with(Level::Client, Kind::Documents, documents)
+        let live = Bound {
+            allotment: Allotment::of(config.limits.live_bytes),
+            what: "bytes of live events",
+            setting: "limits.live_bytes",
+        };
+        let live_of_tenant = Bound {
+            allotment: config.allotments().live_bytes,
+            what: "bytes of live events of one tenant",
+            setting: "quotas.tenant_live_bytes",
+        };
+        Self::default()
+            .with(Level::Client, Kind::Documents, documents)
+            .with(Level::Broker, Kind::LiveEvents, live)
+            .with(Level::Tenant, Kind::LiveEvents, live_of_tenant)
     }
 
     pub(super) fn with(mut self, level: Level, kind: Kind, bound: Bound) -> Self {
@@ -47,7 +60,12 @@ impl Bounds {
 }
 
 impl Bound {
-    pub(super) fn refusal(&self) -> Refusal {
-        Refusal::Limit { what: self.what, limit: self.bytes, setting: self.setting }
+    /// How many bytes the account of a name may hold; `None` where any number.
+    pub(super) fn bytes(&self, name: &str) -> Option<u64> {
+        Some(self.allotment.limit(name)).filter(|limit| *limit > 0)
+    }
+
+    pub(super) fn refusal(&self, limit: u64) -> Refusal {
+        Refusal::Limit { what: self.what, limit, setting: self.setting }
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Barrier;
 
 use super::bounds::Bound;
 use super::*;
+use crate::config::Allotment;
 use crate::refusal::Refusal;
 
 fn budget(level: Level, bytes: u64) -> Budget {
-    let bound = Bound { bytes, what: "bytes", setting: "limits.some_bytes" };
+    let bound = Bound { allotment: Allotment::of(bytes), what: "bytes", setting: "limits.some_bytes" };
     Budget::within(Bounds::default().with(level, Kind::LiveEvents, bound))
 }
 

@@ -89,6 +89,7 @@ impl Config {
             ));
         }
         self.fault_unless_positive(&mut faults);
+        faults.extend(self.quotas.faults());
         if self.connection.silence_timeout_ms <= self.connection.ping_interval_ms {
             faults.push(
                 "connection.silence_timeout_ms must be more than connection.ping_interval_ms, or living \
@@ -143,6 +144,7 @@ impl Config {
             ("limits.members_per_client", limits.members_per_client as u64),
             ("limits.ttl_s", limits.ttl_s),
             ("limits.live_events", limits.live_events),
+            ("limits.live_bytes", limits.live_bytes),
             ("limits.connections", limits.connections as u64),
             ("limits.readers_per_client", limits.readers_per_client as u64),
             ("limits.problems_in_a_row", limits.problems_in_a_row.into()),

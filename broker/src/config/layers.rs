@@ -112,7 +112,9 @@ fn literal(value: &Value) -> Option<String> {
         Value::String(_, text) => serde_json::to_string(text).ok(),
         Value::Bool(_, truth) => Some(truth.to_string()),
         Value::Num(_, Num::F64(number)) => Some(format!("{number:?}")),
-        Value::Num(..) => natural(value).map(|number| number.to_string()),
+        Value::Num(..) => {
+            natural(value).map(|number| number.to_string()).or_else(|| Some(value.to_i128()?.to_string()))
+        }
         Value::Char(..) | Value::Empty(..) | Value::Dict(..) | Value::Array(..) => None,
     }
 }
@@ -143,6 +145,8 @@ fn compare(figment: &Figment, known: &Dict, given: &Dict, path: &str, faults: &m
                     Value::String(..) => matches!(value, Value::String(..)),
                     Value::Bool(..) => matches!(value, Value::Bool(..)),
                     Value::Num(_, Num::F64(_)) => matches!(value, Value::Num(..)),
+                    // One that has a default below 0 may be below 0.
+                    Value::Num(..) if natural(default).is_none() => value.to_i128().is_some(),
                     Value::Num(..) => natural(value).is_some(),
                     Value::Dict(..) => false,
                     Value::Char(..) | Value::Empty(..) | Value::Array(..) => true,
@@ -152,6 +156,7 @@ fn compare(figment: &Figment, known: &Dict, given: &Dict, path: &str, faults: &m
                         Value::String(..) => "a text",
                         Value::Bool(..) => "true or false",
                         Value::Num(_, Num::F64(_)) => "a number",
+                        Value::Num(..) if natural(default).is_none() => "a whole number",
                         Value::Num(..) => "a whole number, 0 or more",
                         Value::Dict(..) => "a section",
                         Value::Char(..) | Value::Empty(..) | Value::Array(..) => "something else",

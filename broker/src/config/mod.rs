@@ -3,6 +3,7 @@
 mod faults;
 pub(crate) mod interests;
 mod layers;
+mod quotas;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use matcher::geo::World;
 use serde::Deserialize;
 
 pub use layers::explain;
+pub(crate) use quotas::{Allotment, Allotments};
 
 /// The settings that are compiled in, with an explanation of each.
 pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
@@ -165,6 +167,7 @@ pub struct Limits {
     pub members_per_client: usize,
     pub ttl_s: u64,
     pub live_events: u64,
+    pub live_bytes: u64,
     pub clients: u64,
     pub connections: usize,
     pub unheard_per_address: usize,
@@ -181,11 +184,12 @@ pub struct Limits {
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Quotas {
-    pub tenant_clients: u64,
-    pub tenant_subscriptions: u64,
-    pub tenant_constraints: u64,
-    pub tenant_live_events: u64,
-    pub tenant_connections: u64,
+    pub tenant_clients: i64,
+    pub tenant_subscriptions: i64,
+    pub tenant_constraints: i64,
+    pub tenant_live_events: i64,
+    pub tenant_live_bytes: i64,
+    pub tenant_connections: i64,
     pub tenant_events_per_second: u32,
     pub tenant_moves_per_second: u32,
     pub tenant_engine_ms_per_second: u32,

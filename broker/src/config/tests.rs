@@ -178,3 +178,27 @@ fn what_is_shown_can_be_read_again() {
     assert_eq!((config.server.shards, config.server.engine), (7, EngineName::Scan));
     assert_eq!(explain(&Sources::default()).unwrap(), DEFAULT_TOML);
 }
+
+#[test]
+fn quotas_are_by_default_for_tenants_with_names_where_tokens_are_wanted() {
+    let with_tokens = "[auth]\nmode = \"jwt\"\njwks = \"keys.json\"\n";
+    let limits = |toml: &str, tenant: &str| {
+        let allotments = load(toml, Vec::new()).unwrap().allotments();
+        [allotments.clients, allotments.subscriptions, allotments.live_events, allotments.live_bytes]
+            .map(|allotment| allotment.limit(tenant))
+    };
+    assert_eq!(limits("", "acme"), [0; 4]);
+    assert_eq!(limits(with_tokens, ""), [0; 4]);
+    assert_eq!(limits(with_tokens, "acme"), [5_000_000, 1_000_000, 500_000, 1 << 30]);
+    let set = format!("{with_tokens}[quotas]\ntenant_clients = 0\ntenant_subscriptions = 7\n");
+    assert_eq!(limits(&set, "acme")[..2], [0, 7]);
+    assert_eq!(limits(&set, "")[..2], [0, 7]);
+    let faults = load("[quotas]\ntenant_clients = -2\ntenant_live_bytes = \"many\"\n", Vec::new());
+    let faults = faults.unwrap_err().faults;
+    assert!(
+        faults.len() == 1 && faults[0].contains("quotas.tenant_live_bytes must be a whole number"),
+        "{faults:?}"
+    );
+    let faults = load("[quotas]\ntenant_clients = -2\n", Vec::new()).unwrap_err().faults;
+    assert!(faults.len() == 1 && faults[0].contains("quotas.tenant_clients -2"), "{faults:?}");
+}

@@ -16,6 +16,7 @@ use super::json::{self, Members};
 use super::life::{Life, LifeReader};
 use super::position;
 use crate::auth::{Behalf, Confinement, Zones};
+use crate::budget::Budget;
 use crate::clock;
 use crate::config::Limits;
 use crate::quota::Quota;
@@ -168,9 +169,9 @@ impl FeatureReader {
         Self { zones: Arc::clone(zones), ..self }
     }
 
-    /// For a broker whose tenants may have so many live objects each. Before the first of them.
-    pub(crate) fn with_quota(self, quota: &Arc<Quota>) -> Self {
-        Self { lives: self.lives.with_quota(quota), ..self }
+    /// For a broker whose tenants may have so many live objects each, and that counts what these take in so many engines. Before the first of them.
+    pub(crate) fn within(self, quota: &Arc<Quota>, budget: &Budget, engines: usize) -> Self {
+        Self { lives: self.lives.within(quota, budget, engines), ..self }
     }
 
     /// The zones that events are in.
@@ -218,8 +219,9 @@ impl FeatureReader {
             _ => ObjectHash::new(None, id),
         };
         // Last of what can fail, so that nothing that is refused takes a place.
-        let live = life.map(|life| self.lives.begin(life, behalf, id)).transpose()?;
         let text = complete(text, made.as_deref(), has_time);
+        let bytes = text.len() + event.bytes();
+        let live = life.map(|life| self.lives.begin(life, behalf, id, bytes)).transpose()?;
         let body = Body { is_alarm, ..Body::new(text, clock::now(), object) };
         Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
     }
@@ -241,8 +243,15 @@ impl FeatureReader {
     }
 
     /// The life of an event that was published before this broker began.
-    pub(crate) fn resume_life(&self, object: &str, id: Arc<str>, sequence: u64, expires: Instant) -> Live {
-        self.lives.resume(object, id, sequence, expires)
+    pub(crate) fn resume_life(
+        &self,
+        object: &str,
+        id: Arc<str>,
+        sequence: u64,
+        expires: Instant,
+        bytes: usize,
+    ) -> Live {
+        self.lives.resume(object, id, sequence, expires, bytes)
     }
 
     fn read<'a>(&self, behalf: Behalf<'_>, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {

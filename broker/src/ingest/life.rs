@@ -9,6 +9,7 @@ use wire::Fault;
 
 use super::json::{self, Members};
 use crate::auth::Behalf;
+use crate::budget::{self, Budget, Kind};
 use crate::clock;
 use crate::config::Limits;
 use crate::live_census::{LiveCensus, LivePlace};
@@ -35,6 +36,8 @@ pub(crate) struct Live {
     pub(crate) is_written: AtomicBool,
     /// Keeps the object among those that are live, for as long as anybody keeps this.
     pub(crate) _place: Arc<LivePlace>,
+    /// What it takes, for as long as that.
+    pub(crate) _held: budget::Held,
 }
 
 /// What makes an event live: a time to live, a key, or both.
@@ -49,6 +52,18 @@ pub(crate) struct RehearsedLife {
     pub(crate) ttl: Duration,
     /// What it is about; not known where that would be an id that this broker makes.
     pub(crate) object: Option<String>,
+}
+
+/// What a live event takes besides its text and its attributes: its place among the live objects, its names, and itself.
+const LIVE_BYTES: usize = 768;
+
+/// What it takes in each engine: its entry, where it is found by place, by object and by id, and its end.
+const ENGINE_BYTES: usize = 256;
+
+/// What a live event takes in all engines, whose text and attributes take so many bytes. Blocks of memory are up to an eighth larger than what
+/// is put into them.
+fn live_bytes(bytes: usize, object: &str, engines: usize) -> u64 {
+    (bytes + bytes / 8 + 2 * object.len() + LIVE_BYTES + engines * ENGINE_BYTES) as u64
 }
 
 /// What an event is about. Who is confined replaces nothing that others published, and cannot tell whether there is something.
@@ -83,6 +98,8 @@ pub(super) struct LifeReader {
     ttl_max: Duration,
     name_bytes: usize,
     census: Arc<LiveCensus>,
+    /// Where it counts what live events take, and in how many engines they are; nowhere for those that are not going to be published.
+    budget: Option<(Budget, usize)>,
     next_sequence: AtomicU64,
 }
 
@@ -92,14 +109,15 @@ impl LifeReader {
             ttl_max: Duration::from_secs(limits.ttl_s),
             name_bytes: limits.name_bytes,
             census: LiveCensus::new(limits.live_events, Quota::none()),
+            budget: None,
             next_sequence: AtomicU64::new(1),
         }
     }
 
-    /// The same with a bound for each tenant.
-    pub(super) fn with_quota(self, quota: &Arc<Quota>) -> Self {
+    /// The same with bounds for each tenant, and for all bytes in so many engines.
+    pub(super) fn within(self, quota: &Arc<Quota>, budget: &Budget, engines: usize) -> Self {
         let census = LiveCensus::new(self.census.limit(), Arc::clone(quota));
-        Self { census, ..self }
+        Self { census, budget: Some((budget.clone(), engines)), ..self }
     }
 
     /// How many objects are live.
@@ -124,10 +142,24 @@ impl LifeReader {
         }
     }
 
-    /// Begins a life, for which the object needs a place.
-    pub(super) fn begin(&self, life: Life<'_>, behalf: Behalf<'_>, id: &str) -> Result<Live, Refusal> {
+    /// Begins the life of an event that takes so many bytes. There has to be room for these, and the object needs a place. An event that
+    /// replaces another one counts beside it for as long as both are there.
+    pub(super) fn begin(
+        &self,
+        life: Life<'_>,
+        behalf: Behalf<'_>,
+        id: &str,
+        bytes: usize,
+    ) -> Result<Live, Refusal> {
         let Life { ttl, key } = life;
         let object = object(behalf, key.as_deref(), id);
+        let held = match &self.budget {
+            Some((budget, engines)) => {
+                let account = budget.tenant(behalf.tenant_name());
+                account.hold(Kind::LiveEvents, live_bytes(bytes, &object, *engines))?
+            }
+            None => budget::Held::default(),
+        };
         let place = self.census.place(&object)?;
         Ok(Live {
             object: Arc::clone(place.object()),
@@ -137,16 +169,29 @@ impl LifeReader {
             record: OnceLock::new(),
             is_written: AtomicBool::new(false),
             _place: place,
+            _held: held,
         })
     }
 
-    /// Takes a life up again that was begun before. Its object has a place, even where fewer are to be had by now.
-    pub(super) fn resume(&self, object: &str, id: Arc<str>, sequence: u64, expires: Instant) -> Live {
+    /// Takes a life up again that was begun before. Its object has a place and its bytes have room, even where there is less by now.
+    pub(super) fn resume(
+        &self,
+        object: &str,
+        id: Arc<str>,
+        sequence: u64,
+        expires: Instant,
+        bytes: usize,
+    ) -> Live {
         self.next_sequence.fetch_max(sequence + 1, Ordering::Relaxed);
+        let hold = |(budget, engines): &(Budget, usize)| {
+            let account = budget.tenant(tenant::split(object).0);
+            account.hold_anyway(Kind::LiveEvents, live_bytes(bytes, object, *engines))
+        };
+        let held = self.budget.as_ref().map(hold).unwrap_or_default();
         let place = self.census.place_again(object);
         let object = Arc::clone(place.object());
         let (record, is_written) = (OnceLock::new(), AtomicBool::new(true));
-        Live { object, id, sequence, expires, record, is_written, _place: place }
+        Live { object, id, sequence, expires, record, is_written, _place: place, _held: held }
     }
 
     fn ttl(&self, text: &str) -> Result<Duration, Fault> {
@@ -178,7 +223,7 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::ingest::feature::FeatureReader;
+    use crate::ingest::feature::{FeatureReader, Published};
 
     /// Reads events with some members, and gives back their lives.
     struct Bench(FeatureReader);
@@ -258,5 +303,47 @@ mod tests {
         assert!(Arc::ptr_eq(&a._place, &newer._place));
         drop((a, b));
         assert!(bench.read(r#","key":"c""#).is_ok());
+    }
+
+    #[test]
+    fn what_live_events_take_is_bounded_for_all_and_for_each_tenant() {
+        let mut config = Config::default();
+        (config.limits.live_bytes, config.quotas.tenant_live_bytes) = (150_000, 60_000);
+        let budget = Budget::new(&config);
+        let reader =
+            FeatureReader::new(World::Geodetic, &config.limits, 7).within(&Quota::none(), &budget, 2);
+        let publish = |tenant: &str, key: &str, text_bytes: usize| -> Result<Published, Refusal> {
+            let text = format!(
+                r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[9.1,45.4]}},"key":"{key}","properties":{{"a":"{}"}}}}"#,
+                "x".repeat(text_bytes)
+            );
+            reader.parse(Behalf { tenant: Some(tenant), confinement: None }, &text)
+        };
+        let taken = || budget.broker().bytes(Kind::LiveEvents);
+        let setting = |refused: Result<Published, Refusal>| match refused {
+            Err(Refusal::Limit { setting, .. }) => setting,
+            other => panic!("{other:?}"),
+        };
+        let small = publish("a", "1", 10).unwrap();
+        assert!((1_000..2_500).contains(&taken()), "{}", taken());
+        // Its text and its attribute, each with room to spare.
+        let large = publish("a", "2", 15_000).unwrap();
+        assert!((30_000..40_000).contains(&taken()), "{}", taken());
+        assert_eq!(setting(publish("a", "3", 15_000)), "quotas.tenant_live_bytes");
+        assert_eq!(
+            setting(publish("a", "1", 15_000)),
+            "quotas.tenant_live_bytes",
+            "a larger one of the same object"
+        );
+        let newer = publish("a", "1", 11).unwrap();
+        assert_eq!(budget.tenant("a").bytes(Kind::LiveEvents), taken());
+        let others = ["b", "c", "d"].map(|tenant| publish(tenant, "1", 15_000).unwrap());
+        assert_eq!(setting(publish("e", "1", 15_000)), "limits.live_bytes");
+        assert!(publish("e", "1", 10).is_ok());
+        // What was live before the broker began has room.
+        let again = reader.resume_life(&tenant::inside("a", "key:9"), "9".into(), 1, clock::now(), 500_000);
+        assert!(taken() > 500_000);
+        drop((small, large, newer, others, again));
+        assert_eq!(taken(), 0);
     }
 }

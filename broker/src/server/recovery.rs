@@ -66,7 +66,7 @@ impl Recovery {
         let Found { engines, gate, base_map, .. } = found;
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
             .with_zones(gate.zones())
-            .with_quota(&shared.quotas.live_events);
+            .within(&shared.quotas.live_events, &shared.budget, engines.count());
         let (store, recovered) = if config.store.data.is_empty() {
             tracing::info!(
                 "nothing outlives the broker, durable sessions only their connections: store.data is empty"

@@ -151,6 +151,7 @@ impl Shared {
     pub(crate) fn new(config: &config::Config, shards_count: usize) -> Self {
         let quotas = Quotas::new(&config.quotas);
         let metrics = Arc::new(Metrics::new(shards_count));
+        let quotas = Quotas::new(config);
         Self {
             census: Census::new(config.limits.clients, Arc::clone(&quotas.clients)),
             quotas,

@@ -126,7 +126,8 @@ impl Restored {
             if let Some(tenant) = tenant_of(config, &one.live.object) {
                 tenant::mark(&mut rehearsed.event, tenant);
             }
-            let life = features.resume_life(&one.live.object, one.live.id, one.live.sequence, expires);
+            let bytes = body.text.len() + rehearsed.event.bytes();
+            let life = features.resume_life(&one.live.object, one.live.id, one.live.sequence, expires, bytes);
             let published = Published { event: Arc::new(rehearsed.event), body, live: Some(life) };
             let is_revoked = one.live.is_revoked;
             Ok(RestoredLive { published: Arc::new(published), is_revoked, is_overtaken, doubtful_ms })

@@ -36,7 +36,11 @@ impl Bench {
         let shared = Shared::new(&config, 1);
         Self {
             sessions: Sessions::new(engine, &config, &shared, disk, true),
-            features: FeatureReader::new(World::Planar, &limits, 1),
+            features: FeatureReader::new(World::Planar, &limits, 1).within(
+                &shared.quotas.live_events,
+                &shared.budget,
+                1,
+            ),
             subscriptions: SubscriptionReader::new(World::Planar, limits, config.outbox.overflow)
                 .with_store(true),
             bounds: Bounds::new(&config.outbox),
