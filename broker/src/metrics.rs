@@ -53,6 +53,7 @@ pub(crate) struct Metrics {
     pub(crate) websockets: Mark,
     pub(crate) event_streams: Mark,
     pub(crate) clients: Mark,
+    pub(crate) clients_idle: Tally,
     pub(crate) subscriptions: Mark,
     pub(crate) durable_sessions: Mark,
     pub(crate) readers_behind: Mark,
@@ -240,6 +241,11 @@ impl Metrics {
             connections: names.mark("nearcast_connections", "Open TCP connections."),
             websockets: names.mark("nearcast_websockets", "Open WebSockets."),
             event_streams: names.mark("nearcast_event_streams", "Open event streams."),
+            clients_idle: names.tally(
+                "nearcast_clients_forgotten_total",
+                "Clients that were forgotten because nothing was heard of them for sessions.idle_s.",
+                &[],
+            ),
             clients: names.mark("nearcast_clients", "Clients that are known."),
             subscriptions: names.mark("nearcast_subscriptions", "Subscriptions installed."),
             durable_sessions: names

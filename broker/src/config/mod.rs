@@ -201,6 +201,7 @@ pub struct Quotas {
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Sessions {
     pub inaccurate_fixes: InaccurateFixes,
+    pub idle_s: u64,
     pub recent_events: usize,
     pub recent_bytes: usize,
     pub kept_frames: usize,

@@ -246,8 +246,12 @@ impl Sessions {
 
     /// Forgets what a client has acknowledged: everything up to an offset, as far as it was handed out.
     pub(crate) fn acknowledge(&mut self, name: &str, offset: u64) -> Result<(), Refusal> {
+        let now = self.heard_now();
         let id = self.ids.get(name).copied();
-        let client = id.and_then(|id| self.clients.get_mut(id));
+        let mut client = id.and_then(|id| self.clients.get_mut(id));
+        if let Some(client) = &mut client {
+            client.heard(now);
+        }
         let last = client.as_ref().map_or(0, |client| client.released);
         if offset > last {
             return Err(Refusal::invalid(

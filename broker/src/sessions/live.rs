@@ -29,7 +29,11 @@ impl Sessions {
         let live = self.tracker.next_deadline().map(|moment| self.started + moment);
         let unfinished = (!self.unfinished.is_empty() || self.is_listing()).then_some(self.started);
         let doubt = self.timeline.doubt().map(|(_, ends)| ends);
-        [unfinished, live, self.ledger.next_deadline(), self.next_date(), doubt].into_iter().flatten().min()
+        let idle = self.idle.next_look(self.ids.len());
+        [unfinished, live, self.ledger.next_deadline(), self.next_date(), doubt, idle]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether there are live events, which a move may have to do with.
@@ -57,6 +61,7 @@ impl Sessions {
         }
         self.log.end_expired(self.now);
         self.let_go(now);
+        self.forget_idle(now);
         self.wake_readers();
     }
 

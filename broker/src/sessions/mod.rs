@@ -8,6 +8,7 @@ mod dealing;
 mod deliveries;
 mod durable;
 mod explain;
+mod idle;
 mod kept;
 mod ledger;
 mod listing;
@@ -51,6 +52,7 @@ use dealing::NameLists;
 use deliveries::Log;
 pub(crate) use deliveries::{Asked, Known, Remembered, Told};
 use durable::Durable;
+use idle::Idle;
 use kept::KeptBounds;
 pub(crate) use kept::KeptTotal;
 use ledger::Ledger;
@@ -99,6 +101,8 @@ pub(crate) struct Sessions {
     kept_total: Arc<KeptTotal>,
     /// When the oldest kept match of each session will have been kept for long enough; one for each durable session at most.
     dates: BTreeSet<(Instant, u32)>,
+    /// Who is forgotten because nothing is heard of it.
+    idle: Idle,
     /// Who gives way where all room is taken.
     heaviest: Heaviest,
     /// The same as `now`, in Unix milliseconds.
@@ -216,6 +220,8 @@ struct Client {
     confinement: Option<Arc<Confinement>>,
     /// The same as it is on disk.
     stored_confinement: Option<Arc<Confinement>>,
+    /// When something last came from it, or its last connection ended.
+    heard: Instant,
     /// When it last told a position, in Unix milliseconds.
     positioned_ms: Option<u64>,
     subscriptions: BTreeMap<Arc<str>, u32>,
@@ -330,6 +336,7 @@ impl Sessions {
             },
             kept_total: kept,
             dates: BTreeSet::new(),
+            idle: Idle::new(config.sessions.idle_s),
             heaviest: Heaviest::default(),
             unix_ms: clock::unix_ms(),
             timeline: Timeline::after(None),
@@ -356,8 +363,12 @@ impl Sessions {
     /// The number of a client, which is made known if need be. A new one needs a place: the one that it brings, or
     /// one that is still free.
     fn enter(&mut self, name: &Arc<str>, place: Option<Place>) -> Result<u32, Refusal> {
-        if let Some(id) = self.ids.get(name) {
-            return Ok(*id);
+        if let Some(id) = self.ids.get(name).copied() {
+            let now = self.heard_now();
+            if let Some(client) = self.clients.get_mut(id) {
+                client.heard(now);
+            }
+            return Ok(id);
         }
         let place = place.map_or_else(|| self.census.place(name), Ok)?;
         let client = Client {
@@ -370,6 +381,7 @@ impl Sessions {
             is_stored: false,
             confinement: None,
             stored_confinement: None,
+            heard: self.heard_now(),
             positioned_ms: None,
             subscriptions: BTreeMap::new(),
             constraints: 0,
@@ -390,6 +402,11 @@ impl Sessions {
         self.tracker.place(ClientId(id), self.partition(tenant::split(name).0));
         self.metrics.clients.raise();
         Ok(id)
+    }
+
+    /// When what is carried out now came.
+    fn heard_now(&self) -> Instant {
+        self.started + self.now
     }
 
     /// Forgets a client that nothing is known of any more.
@@ -578,8 +595,10 @@ impl Sessions {
 
     /// Ends a subscription; says whether there was one.
     pub(crate) fn remove(&mut self, name: &str, id: &str) -> bool {
+        let now = self.heard_now();
         let Some(&client_id) = self.ids.get(name) else { return false };
         let Some(client) = self.clients.get_mut(client_id) else { return false };
+        client.heard(now);
         let Some(number) = client.subscriptions.remove(id) else { return false };
         let was =
             self.subscriptions.get(number).map_or((false, false), |held| (held.durable, held.is_stored));
@@ -607,8 +626,10 @@ impl Sessions {
 
     /// Takes a connection away, and the subscriptions that end with it.
     pub(crate) fn detach(&mut self, name: &str, connection: u64) {
+        let now = self.heard_now();
         let Some(&client_id) = self.ids.get(name) else { return };
         let Some(client) = self.clients.get_mut(client_id) else { return };
+        client.heard(now);
         for mut gone in client.readers.extract_if(.., |reader| reader.outbox.connection == connection) {
             gone.catch_up(&self.metrics);
         }

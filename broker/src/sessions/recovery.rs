@@ -310,6 +310,8 @@ impl Sessions {
             self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
             if let Some(client) = self.clients.get_mut(id) {
                 client.positioned_ms = Some(received_ms);
+                let age = Duration::from_millis(self.unix_ms.saturating_sub(received_ms));
+                client.heard = self.idle.restored(clock::now(), age);
             }
         }
         let durable_count = subscriptions.iter().filter(|(prepared, _)| prepared.durable).count();

@@ -39,6 +39,11 @@ impl<T> Slots<T> {
         self.values.get_mut(id as usize)?.as_mut()
     }
 
+    /// One more than the greatest number that there ever was.
+    pub(super) fn slots_count(&self) -> u32 {
+        u32::try_from(self.values.len()).unwrap_or(u32::MAX)
+    }
+
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.values.iter().flatten()
     }

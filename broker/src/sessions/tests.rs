@@ -463,4 +463,47 @@ fn sessions_that_end_leave_no_dates() {
         bench.sessions.forget("a");
     }
 }
+
+#[test]
+fn clients_that_are_not_heard_of_are_forgotten_with_all_that_is_held_for_them() {
+    let mut bench = Bench::with(None, |config| {
+        config.sessions.idle_s = 80;
+        config.limits.clients = 9;
+    });
+    let start = clock::now();
+    let at = |bench: &mut Bench, seconds: u64| {
+        let now = start + Duration::from_secs(seconds);
+        bench.sessions.now = bench.sessions.moment(now);
+        bench.sessions.forget_idle(now);
+    };
+    at(&mut bench, 1);
+    let durable = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
+    for client in ["away", "moves", "reads", "leaves", "asks"] {
+        bench.install_document(client, "s", durable, None).unwrap();
+        bench.move_to(client, 0.0);
+    }
+    bench.attach("reads", 1, Resume::Ready);
+    bench.attach("leaves", 2, Resume::Ready);
+    bench.publish();
+    at(&mut bench, 60);
+    bench.move_to("moves", 1.0);
+    bench.sessions.detach("leaves", 2);
+    bench.sessions.acknowledge("asks", 0).unwrap();
+    at(&mut bench, 80);
+    assert_eq!(bench.sessions.metrics.clients.get(), 5, "not yet");
+    at(&mut bench, 95);
+    assert_eq!((bench.sessions.metrics.clients.get(), bench.sessions.metrics.clients_idle.get()), (4, 1));
+    assert!(bench.sessions.documents("away").is_empty() && !bench.sessions.documents("leaves").is_empty());
+    assert_eq!(bench.sessions.budget.client("away").bytes(Kind::Kept), 0);
+    at(&mut bench, 160);
+    // Who is connected stays, however silent.
+    assert_eq!(bench.sessions.metrics.clients.get(), 1);
+    assert!(bench.sessions.ids.contains_key("reads") && bench.sessions.dates.len() == 1);
+    bench.sessions.detach("reads", 1);
+    at(&mut bench, 175);
+    assert_eq!(bench.sessions.metrics.clients.get(), 1, "it has the time again");
+    at(&mut bench, 260);
+    assert_eq!(bench.sessions.metrics.clients.get(), 0);
+    assert_eq!(bench.sessions.next_deadline(), None);
+}
 }
