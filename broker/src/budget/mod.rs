@@ -32,7 +32,7 @@ pub(crate) enum Kind {
     LiveEvents,
     /// How live objects stand to subscriptions.
     Members,
-    /// To whom events went.
+    /// To whom events went, of all clients.
     DeliveryLog,
     /// The documents of subscriptions.
     Documents,

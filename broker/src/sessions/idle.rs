@@ -19,7 +19,7 @@ pub(super) struct Idle {
 }
 
 /// Clients that are looked at together: some microseconds.
-const LOOK_CLIENTS: usize = 1_024;
+const LOOK_CLIENTS: u32 = 1_024;
 
 /// The longest time between two looks.
 const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(60);
@@ -48,10 +48,10 @@ impl Idle {
     /// The slots to look at now, if it is time; `of` slots are there.
     fn due(&mut self, now: Instant, of: u32) -> Option<std::ops::Range<u32>> {
         let after = self.after.filter(|_| now >= self.next_look && of > 0)?;
-        let looks = u32::try_from(of as usize / LOOK_CLIENTS + 1).unwrap_or(u32::MAX);
+        let looks = of / LOOK_CLIENTS + 1;
         self.next_look = now + (after / 8 / looks).clamp(LOOK_INTERVAL_MIN, LOOK_INTERVAL_MAX);
         let start = if self.next_slot < of { self.next_slot } else { 0 };
-        let end = start.saturating_add(LOOK_CLIENTS as u32).min(of);
+        let end = start.saturating_add(LOOK_CLIENTS).min(of);
         self.next_slot = end;
         Some(start..end)
     }

@@ -180,7 +180,8 @@ impl Sessions {
                 let position = self.tracker.fix(ClientId(number)).and_then(|fix| self.shown(fix));
                 // By now it may be another one's number.
                 let client = self.clients.get(number).filter(|client| client.name == rank.name)?;
-                Some(client.figures(&rank.borrowed(), position))
+                let members = self.tracker.members_of(ClientId(number));
+                Some(client.figures(&rank.borrowed(), members, position))
             };
             // Whoever asked may be gone.
             let _ = listing.reply.send(ranked.filter_map(figures).collect());
@@ -208,13 +209,6 @@ impl Sessions {
         }
         listing.next = listing.next.saturating_add(u32::try_from(LOOKS).unwrap_or(u32::MAX));
         true
-        let ranked = first.into_sorted_vec().into_iter();
-        let figures = |(rank, number)| {
-            let position = self.tracker.fix(ClientId(number)).and_then(|fix| self.shown(fix));
-            let members = self.tracker.members_of(ClientId(number));
-            Some(self.clients.get(number)?.figures(&rank, members, position))
-        };
-        ranked.filter_map(figures).collect()
     }
 
     /// Ends the connections of a client, without what waits for them, and the subscriptions that end with them: whether a

@@ -153,7 +153,6 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(config: &config::Config, shards_count: usize) -> Self {
-        let quotas = Quotas::new(&config.quotas);
         let metrics = Arc::new(Metrics::new(shards_count));
         let quotas = Quotas::new(config);
         Self {

@@ -96,12 +96,17 @@ impl Bench {
     }
 
     fn publish_there(&mut self, x: f64, members: &str) {
+        self.try_publish(x, members).unwrap();
+    }
+
+    fn try_publish(&mut self, x: f64, members: &str) -> Result<(), Refusal> {
         let text =
             format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
-        let published = self.features.parse(Behalf::default(), &text).unwrap();
+        let published = self.features.parse(Behalf::default(), &text)?;
         self.sessions.match_batch(&[&published.event]).unwrap();
         self.sessions.deliver(0, &Arc::new(published));
         self.sessions.wake_readers();
+        Ok(())
     }
 }
 
@@ -506,4 +511,74 @@ fn clients_that_are_not_heard_of_are_forgotten_with_all_that_is_held_for_them() 
     assert_eq!(bench.sessions.metrics.clients.get(), 0);
     assert_eq!(bench.sessions.next_deadline(), None);
 }
+
+/// The table in docs/operations.md, row by row.
+#[test]
+fn each_kind_is_filled_to_its_bound_and_no_further() {
+    const BYTES: usize = 4_000;
+    let mut bench = Bench::with(None, |config| {
+        config.limits.clients = 9;
+        config.limits.subscriptions_per_client = 100;
+        config.limits.subscription_bytes_per_client = BYTES;
+        config.limits.members_per_client = 7;
+        config.limits.live_bytes = 5 * BYTES as u64;
+        config.sessions.kept_bytes = BYTES;
+        config.sessions.recent_bytes = BYTES;
+        config.outbox.bytes = BYTES;
+    });
+    let budget = bench.sessions.budget.clone();
+    let all = |kind| budget.broker().bytes(kind);
+    let setting = |refused: Refusal| match refused {
+        Refusal::Limit { setting, .. } => setting,
+        other => panic!("{other:?}"),
+    };
+    let durable = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
+    let zone = r#"{"filters":[{"area":{"radius_m":5}}],"on":["enter","exit"]}"#;
+    for client in ["away", "reads", "zones"] {
+        bench.move_to(client, 0.0);
+    }
+    bench.install_document("away", "s", durable, None).unwrap();
+    bench.install("reads", "s", None).unwrap();
+    let outbox = bench.attach("reads", 1, Resume::Ready);
+
+    let refused = (0..100).find_map(|n| bench.install_document("zones", &n.to_string(), zone, None).err());
+    assert_eq!(refused.map(setting), Some("limits.subscription_bytes_per_client"));
+    let documents = budget.client("zones").bytes(Kind::Documents);
+    assert!((BYTES as u64 / 2..=BYTES as u64).contains(&documents), "{documents}");
+    let subscriptions = bench.sessions.documents("zones").len();
+    assert!(subscriptions > 2, "{subscriptions}");
+
+    let live = |n: usize| format!(r#","key":"k{n}","properties":{{"note":"{}"}}"#, "x".repeat(300));
+    let refused = (0..100).find_map(|n| bench.try_publish(0.0, &live(n)).err());
+    assert_eq!(refused.map(setting), Some("limits.live_bytes"));
+    assert!((4 * BYTES as u64..=5 * BYTES as u64).contains(&all(Kind::LiveEvents)));
+    let number = bench.sessions.ids["zones"];
+    assert_eq!(bench.sessions.tracker.members_of(ClientId(number)), 7);
+    assert!(all(Kind::Members) >= 7 * listing::MEMBER_BYTES);
+
+    let passing = format!(r#","properties":{{"note":"{}"}}"#, "x".repeat(300));
+    for _ in 0..100 {
+        bench.publish_with(&passing);
+    }
+    let (_, waiting) = outbox.waiting();
+    let kept = budget.client("away").bytes(Kind::Kept);
+    for (what, bytes) in [("outbox", waiting as u64), ("kept", kept)] {
+        assert!((BYTES as u64 / 2..=BYTES as u64).contains(&bytes), "{what}: {bytes}");
+    }
+    // It counts in steps.
+    assert!((BYTES as u64 / 2..=16 * 1_024).contains(&all(Kind::DeliveryLog)));
+
+    for figures in listed(&mut bench, None, 9).1 {
+        let kinds: Vec<_> = figures.held.keys().map(String::as_str).collect();
+        let expected = match &*figures.client {
+            "away" => vec!["documents", "kept", "members"],
+            "reads" => vec!["documents", "members", "outbox"],
+            _ => vec!["documents", "members"],
+        };
+        assert_eq!((kinds, figures.held_bytes), (expected, figures.held.values().sum()), "{figures:?}");
+    }
+    drop((bench, outbox));
+    for kind in Kind::ALL {
+        assert_eq!(all(kind), 0, "{kind:?}");
+    }
 }
