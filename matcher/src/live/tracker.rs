@@ -140,7 +140,13 @@ impl<P: Clone> Tracker<P> {
             recalled: Recalled::new(),
             work_count: Cell::new(0),
         };
-        Self { scene, watches: Vec::new(), clients: Vec::new(), members: Arc::default(), scratch: Scratch::default() }
+        Self {
+            scene,
+            watches: Vec::new(),
+            clients: Vec::new(),
+            members: Arc::default(),
+            scratch: Scratch::default(),
+        }
     }
 
     pub(super) fn scene(&self) -> &Scene<P> {

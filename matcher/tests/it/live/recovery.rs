@@ -229,7 +229,8 @@ fn what_events_did_after_the_last_record_is_told_once() {
 /// first of them.
 fn overtaken(places: &[f64], standing: Standing) -> Tracker<u64> {
     let world = World::Planar;
-    let mut tracker = Tracker::new(world, Settings { members_max: 9, members_per_client: 9, holds_inaccurate: true });
+    let mut tracker =
+        Tracker::new(world, Settings { members_max: 9, members_per_client: 9, holds_inaccurate: true });
     // In whatever order they are found.
     let all: Vec<_> = (1..).zip(places).collect();
     for (sequence, place) in all.into_iter().rev() {
