@@ -528,9 +528,9 @@ fn each_kind_is_filled_to_its_bound_and_no_further() {
     });
     let budget = bench.sessions.budget.clone();
     let all = |kind| budget.broker().bytes(kind);
-    let setting = |refused: Refusal| match refused {
-        Refusal::Limit { setting, .. } => setting,
-        other => panic!("{other:?}"),
+    let setting = |refused: Refusal| {
+        let Refusal::Limit { setting, .. } = refused else { panic!("{refused:?}") };
+        setting
     };
     let durable = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
     let zone = r#"{"filters":[{"area":{"radius_m":5}}],"on":["enter","exit"]}"#;
