@@ -180,7 +180,8 @@ impl Shard {
     fn apply(&mut self, command: Command) -> ControlFlow<()> {
         let sessions = &mut self.sessions;
         sessions.begin();
-        let command = if sessions.refuses_changes() {
+        let is_refused = sessions.refuses_changes() || (sessions.refuses_more() && !removes(&command));
+        let command = if is_refused {
             match refuse_change(command) {
                 Some(command) => command,
                 None => return ControlFlow::Continue(()),
@@ -296,6 +297,11 @@ impl Shard {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Whether a command leaves less on disk than there was.
+fn removes(command: &Command) -> bool {
+    matches!(command, Command::Remove { .. } | Command::Forget { .. })
 }
 
 /// Refuses what would have to be on disk; gives everything else back. Events, and the ends of live ones, that were on their way
