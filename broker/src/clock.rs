@@ -22,6 +22,12 @@ pub(crate) fn unix_ms() -> u64 {
     millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
+/// How long the calling thread has worked: what it waited for a processor does not count. A system call.
+pub(crate) fn worked() -> Duration {
+    let worked = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(worked).unwrap_or_default()
+}
+
 /// A clock that goes ahead by more at once has been set, or was wrong before. What would be over by that is kept for the time
 /// being.
 pub(crate) const JUMP: Duration = Duration::from_secs(30 * 60);

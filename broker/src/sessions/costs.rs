@@ -96,6 +96,17 @@ impl Sessions {
         self.payer = Some(payer);
     }
 
+    /// A step begins.
+    pub(crate) fn begin_work(&mut self) {
+        self.worked_before = clock::worked();
+    }
+
+    /// What the thread can have worked at a part of the step that took so long. On a busy machine a thread waits for its turn, for which no
+    /// client pays. Only a part that took long is worth the system call.
+    pub(crate) fn worked(&self, took: Duration) -> Duration {
+        if took < LONG { took } else { took.min(clock::worked().saturating_sub(self.worked_before)) }
+    }
+
     /// The command at hand has been carried out, and took so long.
     pub(crate) fn charge(&mut self, took: Duration) {
         match self.payer.take() {

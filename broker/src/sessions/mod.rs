@@ -105,6 +105,8 @@ pub(crate) struct Sessions {
     idle: Idle,
     /// Who gives way where all room is taken.
     heaviest: Heaviest,
+    /// What the thread had worked when the step at hand began.
+    worked_before: Duration,
     /// The same as `now`, in Unix milliseconds.
     unix_ms: u64,
     timeline: Timeline,
@@ -325,6 +327,7 @@ impl Sessions {
             log: Log::new(config.sessions.recent_events, config.sessions.recent_bytes, log_held),
             partitions: config.wants_tokens().then(Default::default),
             evaluations: Evaluations::new(config.wants_tokens()),
+            worked_before: Duration::ZERO,
             effects: Vec::new(),
             pairs: Vec::new(),
             kept_bounds: KeptBounds {

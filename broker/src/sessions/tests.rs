@@ -314,6 +314,15 @@ async fn what_costs_too_much_by_the_events_of_others_is_suspended_until_it_is_ma
     assert!(!bench.sessions.document("a", "nearest").unwrap().contains("suspended"));
 }
 
+#[test]
+fn what_a_thread_waits_is_not_charged() {
+    let mut bench = Bench::new();
+    bench.sessions.begin_work();
+    let (short, long) = (Duration::from_micros(10), Duration::from_secs(3_600));
+    assert_eq!(bench.sessions.worked(short), short);
+    assert!(bench.sessions.worked(long) < long / 2, "the thread has hardly worked");
+}
+
 /// The clients of a listing, and how many slices it took.
 fn listed(bench: &mut Bench, after: Option<Rank<String>>, limit: usize) -> (usize, Vec<wire::ClientFigures>) {
     let (reply, mut answer) = tokio::sync::oneshot::channel();

@@ -85,6 +85,7 @@ impl Shard {
     pub(crate) fn step(&mut self, commands: &mut Vec<Command>) -> ControlFlow<()> {
         let started = clock::now();
         self.load.begin(commands.len(), oldest_of(commands).unwrap_or(started));
+        self.sessions.begin_work();
         self.sessions.advance();
         let mut events = std::mem::take(&mut self.events);
         // When the command before has ended, where nothing came in between: a run of moves needs a look at the clock for each.
@@ -116,7 +117,7 @@ impl Shard {
 
     /// A command that is no event has been carried out, and took so long.
     fn charge(&mut self, took: Duration, now: Instant) {
-        self.sessions.charge(took);
+        self.sessions.charge(self.sessions.worked(took));
         self.load.end_own(took, now);
         if let Some(turn) = self.turn.take() {
             turn.took(took);
