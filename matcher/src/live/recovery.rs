@@ -49,7 +49,7 @@ impl<P: Clone> Tracker<P> {
     ///   that is: an object stays what it is until it leaves. One that is not inside any more leaves when it is looked
     ///   at next, at an event of its own or a move.
     /// - Where an object has older events, and the subscription does not hold for the live one, its exit tells the newest of
-    ///   the others that the subscription holds for, whatever brings it; [`Change::Lost`] where there is none. What waits
+    ///   the others that the subscription holds for, whatever brings it; [`Change::Lost`](super::Change::Lost) where there is none. What waits
     ///   there does not enter.
     /// - What waits enters when it is due, at the first [`advance`](Self::advance) where that has passed.
     /// - All of it is known, even where [`members_max`](super::Settings::members_max) is less by now.
