@@ -496,18 +496,3 @@ async fn what_is_kept_for_too_long_goes() {
     let outbox = bench.attach("a", 1, Resume::Ready);
     assert_eq!(waiting(&outbox).await, ["{\"op\":\"ready\"", "gap 1-2 age"]);
 }
-
-#[test]
-fn where_room_is_short_removals_alone_are_taken() {
-    let (mut bench, _disk) = with_disk();
-    subscribed(&mut bench);
-    let shortage = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    bench.sessions.ledger.health().watch(Arc::clone(&shortage));
-    for is_short in [false, true, false] {
-        shortage.store(is_short, Ordering::Relaxed);
-        let health = bench.sessions.ledger.health();
-        let refused = (health.check().is_err(), health.check_removal().is_err(), health.failure().is_some());
-        assert_eq!(refused, (is_short, false, is_short));
-        assert_eq!((bench.sessions.refuses_more(), bench.sessions.refuses_changes()), (is_short, false));
-    }
-}

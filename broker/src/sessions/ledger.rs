@@ -1,7 +1,7 @@
 //! What of a shard's steps is on its way to the disk, and what waits until it is there.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -37,37 +37,16 @@ pub(crate) struct Health {
     failing: AtomicUsize,
     /// What the last failure said. A std mutex: held to copy a text.
     why: Mutex<String>,
-    /// Whether the store has room for removals only.
-    shortage: OnceLock<Arc<AtomicBool>>,
 }
 
 impl Health {
-    /// Looks from now on also at whether a store is short of room. Once.
-    pub(crate) fn watch(&self, shortage: Arc<AtomicBool>) {
-        // There is one store.
-        let _ = self.shortage.set(shortage);
-    }
-
-    /// Whether removals are taken and nothing else.
-    pub(crate) fn is_short(&self) -> bool {
-        self.shortage.get().is_some_and(|shortage| shortage.load(Ordering::Acquire))
-    }
-
     /// Why nothing can be changed now; `None` where all is well.
     pub(crate) fn failure(&self) -> Option<String> {
-        if self.is_short() {
-            return Some("the disk is full: only removals are taken until there is room".to_owned());
-        }
         (self.failing.load(Ordering::Relaxed) > 0).then(|| self.why().clone())
     }
 
-    /// Refuses what would have to be on disk while that takes nothing, or removals only.
+    /// Refuses what would have to be on disk while that takes nothing.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if self.is_short() { Err(Refusal::Storage) } else { self.check_removal() }
-    }
-
-    /// Refuses a removal while the disk takes nothing.
-    pub(crate) fn check_removal(&self) -> Result<(), Refusal> {
         if self.failing.load(Ordering::Relaxed) > 0 { Err(Refusal::Storage) } else { Ok(()) }
     }
 
@@ -218,11 +197,6 @@ impl Ledger {
     #[cfg(test)]
     pub(super) fn health(&self) -> &Health {
         &self.health
-    }
-
-    /// Whether the disk takes removals only.
-    pub(super) fn is_short(&self) -> bool {
-        self.disk.is_some() && self.health.is_short()
     }
 
     /// Whether so much waits that it should not become more.
@@ -466,11 +440,6 @@ impl Sessions {
     /// is not: one of them alone would come to differ from the others.
     pub(crate) fn refuses_changes(&self) -> bool {
         self.ledger.is_failing()
-    }
-
-    /// Whether all changes of one client but removals are refused.
-    pub(crate) fn refuses_more(&self) -> bool {
-        self.ledger.is_short()
     }
 
     /// Ends a step early where so much waits for its end that it should not become more; says whether it did.

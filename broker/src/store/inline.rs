@@ -49,7 +49,6 @@ impl InlineStore {
     pub(crate) fn idle(&self) -> bool {
         let writer = &mut self.inline().writer;
         writer.wipe();
-        writer.restore_reserve(std::time::Instant::now() + Duration::from_secs(3_600));
         let has_to_fold = writer.has_to_fold();
         if has_to_fold {
             // What fails here is told to whoever commits next.

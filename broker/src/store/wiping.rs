@@ -100,11 +100,6 @@ impl Wiping {
         }
     }
 
-    /// It is time now, whatever the settings say: room is needed.
-    pub(super) fn hurry(&mut self) {
-        self.due = Some(clock::now());
-    }
-
     fn when(&self) -> Option<Instant> {
         self.due.map(|due| due.max(self.rests_until))
     }
@@ -120,9 +115,7 @@ impl Wiping {
 
     /// When to look at it again.
     pub(super) fn next(&self) -> Option<Instant> {
-        if self.settings.after.is_none() && self.due.is_none() && self.copying.is_none() {
-            return None;
-        }
+        self.settings.after?;
         let now = clock::now();
         if self.copying.is_some() {
             return Some(now + LOOK_EVERY);
@@ -168,7 +161,7 @@ impl Wiping {
         let work = move || {
             let mut copy = outcome?;
             guarded(for_work.path(), || {
-                copy.log(&txn, for_work.path(), last, || for_work.has_room_to_copy())?;
+                copy.log(&txn, for_work.path(), last, || for_work.goes_on())?;
                 Ok(copy)
             })
         };
@@ -227,9 +220,6 @@ impl Wiping {
                 shared.medium.give_up();
                 self.rests_until = self.rests_until.max(now + RETRY);
                 self.changed();
-                if shared.is_short() {
-                    self.hurry();
-                }
                 if !matches!(error, StoreError::Closed) {
                     tracing::warn!(%error, "what was replaced or removed could not be wiped; it is tried again");
                     figures.into_iter().for_each(|figures| figures.wipe_failures.increment(1));
@@ -253,7 +243,6 @@ fn new_copy(shared: &Shared, txn: &ReadTransaction) -> Outcome {
     let Some(meta) = Meta::read(txn, path)? else {
         return Err(StoreError::damaged(path, "there is nothing in it"));
     };
-    shared.has_room_to_copy()?;
     let inner =
         shared.medium.begin_anew().map_err(|error| StoreError::io("make a new file for", path, &error))?;
     Copy::begin(Counted { inner, read: Arc::default(), fault: Arc::default() }, path, &meta)
@@ -261,11 +250,8 @@ fn new_copy(shared: &Shared, txn: &ReadTransaction) -> Outcome {
 
 fn copy_on(shared: &Shared, mut copy: Copy, txn: &ReadTransaction, last: u64, paces: bool) -> Outcome {
     let mut begun = Instant::now();
-    if shared.is_short() {
-        copy.in_small_parts();
-    }
     let mut between = || {
-        shared.has_room_to_copy()?;
+        shared.goes_on()?;
         if paces && !shared.is_in_a_hurry.load(Ordering::Relaxed) {
             thread::sleep((begun.elapsed() * REST).min(REST_MAX));
         }

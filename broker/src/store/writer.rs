@@ -49,10 +49,6 @@ pub(super) struct Writer {
     is_ending: bool,
     /// Whether the last failure was for want of room.
     is_full: bool,
-    /// Whether there was no room to fold, since it was looked last whether there is some.
-    is_fold_put_off: bool,
-    /// When it is tried again to set the reserve aside, while that is in use.
-    reserve_at: Option<Instant>,
 }
 
 /// What is acknowledged before it is synced.
@@ -141,57 +137,11 @@ impl Writer {
             lazy: None,
             is_ending: false,
             is_full: false,
-            is_fold_put_off: false,
-            reserve_at: None,
         }
     }
 
     pub(super) fn acknowledge_before_sync(&mut self, lazy: Lazy) {
         self.lazy = Some(lazy);
-    }
-
-    /// Sets the reserve aside at the start. Where there is no room for it, none can be given up later; where it was in use when
-    /// the last run ended, it still is.
-    pub(super) fn begin_reserve(&mut self) {
-        let is_spent = self.shared.medium.is_spent();
-        if let Err(error) = self.shared.medium.set_aside() {
-            let path = self.shared.path().display();
-            tracing::warn!(%path, %error, "no room can be set aside for removals: on a full disk they will fail as all else");
-            if is_spent {
-                self.run_short();
-            }
-        }
-    }
-
-    /// The reserve is in use: there is room for removals, and none for more.
-    fn run_short(&mut self) {
-        self.shared.say_short(true);
-        self.reserve_at = Some(Instant::now() + RETRY);
-        self.wiping.hurry();
-    }
-
-    /// Gives the reserve up, if there is one; then what failed for want of room may be tried once more.
-    fn spend_reserve(&mut self, error: &StoreError) -> bool {
-        if !matches!(error, StoreError::Full { .. }) || !self.shared.medium.spend() {
-            return false;
-        }
-        tracing::error!(%error, "the disk is full; from now on only removals are taken, in room set aside for them");
-        self.run_short();
-        true
-    }
-
-    /// Sets the reserve aside again, once there is room.
-    pub(super) fn restore_reserve(&mut self, now: Instant) {
-        if self.reserve_at.is_none_or(|at| at > now) {
-            return;
-        }
-        self.reserve_at = Some(now + RETRY);
-        self.is_fold_put_off = false;
-        if self.shared.medium.set_aside().is_ok() {
-            self.reserve_at = None;
-            self.shared.say_short(false);
-            tracing::info!("there is room on the disk again");
-        }
     }
 
     pub(super) fn run(mut self) {
@@ -217,7 +167,6 @@ impl Writer {
             self.wipe();
             let due = self.lazy.as_ref().and_then(|lazy| lazy.due);
             let now = Instant::now();
-            self.restore_reserve(now);
             // All that is acknowledged has to be in the log before a fold begins.
             if due.is_some_and(|due| due <= now) || (self.lazy.is_some() && self.wants_fold()) {
                 return Next::Sync;
@@ -228,7 +177,7 @@ impl Writer {
                     received => received.map_err(|_| RecvTimeoutError::Disconnected),
                 }
             } else {
-                match due.into_iter().chain(self.wiping.next()).chain(self.reserve_at).min() {
+                match due.into_iter().chain(self.wiping.next()).min() {
                     None => self.requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
                     Some(until) => self.requests.recv_timeout(until.saturating_duration_since(now)),
                 }
@@ -268,7 +217,7 @@ impl Writer {
     /// Whether a fold should begin. None does while the file is copied, for what it takes from the log would be in neither.
     fn wants_fold(&self) -> bool {
         let wants = self.is_long() || !self.awaiting_next.is_empty();
-        wants && !self.is_fold_put_off && self.folding.is_none() && !self.wiping.is_copying()
+        wants && self.folding.is_none() && !self.wiping.is_copying()
     }
 
     fn is_long(&self) -> bool {
@@ -389,10 +338,6 @@ impl Writer {
         if outcome.is_ok() {
             self.wiping.changed();
         }
-        if self.reserve_at.is_some() {
-            // What is removed gives no room back before that.
-            self.wiping.hurry();
-        }
         for commit in group {
             let _ = commit.done.send(outcome.clone());
         }
@@ -423,14 +368,7 @@ impl Writer {
             self.sync()?;
         }
         let Some(lazy) = &mut self.lazy else { return Ok(()) };
-        if let Err(error) = lazy.tail.append(number, &row) {
-            if !self.spend_reserve(&error) {
-                return Err(error);
-            }
-            let Some(lazy) = &mut self.lazy else { return Ok(()) };
-            lazy.tail.append(number, &row)?;
-        }
-        let Some(lazy) = &mut self.lazy else { return Ok(()) };
+        lazy.tail.append(number, &row)?;
         lazy.bytes += row.len();
         lazy.rows.push((number, row));
         lazy.due.get_or_insert_with(|| Instant::now() + lazy.every);
@@ -499,7 +437,6 @@ impl Writer {
     fn write(&mut self, rows: &[NumberedRow], slice: Duration) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
         self.open_again()?;
-        let was_folding = self.folding.is_some();
         shared.fault().take();
         let outcome = guarded(shared.path(), || self.transact(rows, slice));
         let outcome = outcome.map_err(|told| match shared.fault().take() {
@@ -510,16 +447,8 @@ impl Writer {
             *shared.database() = None;
             self.give_up_fold(error);
             self.is_full = matches!(error, StoreError::Full { .. });
-            if self.spend_reserve(error) || (self.is_full && was_folding && shared.is_short()) {
-                self.is_full = false;
-                return self.write(rows, slice);
-            }
         }
         outcome
-    }
-
-    fn may_fold(&self, folding: &Folding) -> bool {
-        folding.is_merging() || self.shared.has_room_to_fold(folding.bytes(&self.bodies))
     }
 
     fn transact(&mut self, rows: &[NumberedRow], slice: Duration) -> Result<(), StoreError> {
@@ -539,11 +468,6 @@ impl Writer {
         }
         if self.lazy.is_none() {
             self.begin_fold();
-        }
-        if self.shared.is_short() && self.folding.as_ref().is_some_and(|folding| !self.may_fold(folding)) {
-            let why = "what room there is is left to removals".to_owned();
-            self.give_up_fold(&StoreError::Full { path: path.to_owned(), why });
-            self.is_fold_put_off = true;
         }
         let mut is_folded = false;
         if let Some(folding) = &mut self.folding {
@@ -575,8 +499,7 @@ impl Writer {
             return Ok(());
         }
         let path = shared.path();
-        // Where the reserve is in use there may be room inside the file.
-        if self.is_full && self.reserve_at.is_none() {
+        if self.is_full {
             shared.medium.has_room().map_err(|error| StoreError::io("write", path, &error))?;
         }
         let database = shared.open(Arc::default())?;
