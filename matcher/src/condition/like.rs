@@ -114,7 +114,12 @@ impl Compiled {
         }
         pieces.push(piece.into());
         Ok(if has_any {
-            Self::Steps { automaton: Automaton::new(source)?, pieces: pieces.into() }
+            let automaton = Automaton::new(source)?;
+            if !automaton.goes_through() {
+                // It comes to an end within the length of the pattern, before a search of the whole text would.
+                pieces.clear();
+            }
+            Self::Steps { automaton, pieces: pieces.into() }
         } else {
             Self::Pieces(pieces.into())
         })
