@@ -422,6 +422,10 @@ async fn while_the_disk_fails_nothing_changes_and_then_it_goes_on() {
         (Err(Refusal::Storage), Ok(Err(Refusal::Storage)))
     );
     assert!(bench.sessions.refuses_changes() && bench.sessions.ledger.health().failure().is_some());
+    // A look for idle clients that falls due is put off: the thread waits for the disk asleep.
+    bench.sessions.idle = super::idle::Idle::new(80);
+    bench.sessions.forget_idle(crate::clock::now());
+    assert!(bench.sessions.idle.next_look(1).is_some_and(|due| due > crate::clock::now()));
     assert_eq!(waiting(&outbox).await, Vec::<String>::new());
     // It is tried again later, and not at once.
     disk.fails.store(false, Ordering::Relaxed);

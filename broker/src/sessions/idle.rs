@@ -67,9 +67,13 @@ impl Client {
 impl Sessions {
     /// Forgets clients that have no connection and were not heard of for `sessions.idle_s`.
     pub(super) fn forget_idle(&mut self, now: Instant) {
-        // What cannot be taken off the disk would be back at the next start.
-        let Some(after) = self.idle.after.filter(|_| !self.refuses_changes()) else { return };
+        let Some(after) = self.idle.after else { return };
         let Some(slots) = self.idle.due(now, self.clients.slots_count()) else { return };
+        if self.refuses_changes() {
+            // What cannot be taken off the disk would be back at the next start. The next look is due later all the same, so that the
+            // thread does not wait for the disk awake.
+            return;
+        }
         let is_over = |client: &&Client| {
             client.readers.is_empty() && now.saturating_duration_since(client.heard) >= after
         };

@@ -249,10 +249,11 @@ pub(super) fn stored_standing(known: StandingNow, now: Moment, unix_ms: u64) -> 
     StoredStanding { sequence: known.sequence, waits }
 }
 
-fn standing_of(stored: &StoredStanding, now: Moment, unix_ms: u64) -> StandingNow {
+/// What waits has no more left than the subscription's dwell, however far the time that counts is behind the one when it was written.
+fn standing_of(stored: &StoredStanding, dwell: Duration, now: Moment, unix_ms: u64) -> StandingNow {
     let standing = stored.waits.map_or(Standing::Inside, |(until_ms, cause)| {
-        let left_ms = until_ms.saturating_sub(unix_ms);
-        let until = if left_ms > 0 { now + Duration::from_millis(left_ms) } else { Moment::ZERO };
+        let left = Duration::from_millis(until_ms.saturating_sub(unix_ms)).min(dwell);
+        let until = if left > Duration::ZERO { now + left } else { Moment::ZERO };
         Standing::Waiting { until, cause }
     });
     StandingNow { sequence: stored.sequence, standing }
@@ -358,9 +359,14 @@ impl Sessions {
             return;
         }
         let takes_all = interest == matcher::live::Interest::Events && nearest.iter().all(Option::is_none);
+        let dwell = match &interest {
+            matcher::live::Interest::Transitions(transitions) => transitions.dwell,
+            matcher::live::Interest::Events => Duration::ZERO,
+        };
+        let ages_ms = self.timeline.ages_ms();
         let known: Vec<_> = standings
             .iter()
-            .map(|(object, stored)| (&**object, standing_of(stored, self.now, self.timeline.ages_ms())))
+            .map(|(object, stored)| (&**object, standing_of(stored, dwell, self.now, ages_ms)))
             .collect();
         let known = durable.then_some(&known[..]);
         self.tracker.restore(SubscriptionId(number), subscription, nearest, interest, durable, known);
@@ -437,5 +443,27 @@ impl Sessions {
         let numbers = client.subscriptions.values();
         let held = numbers.filter_map(|number| self.subscriptions.get(*number));
         held.filter(|held| names.contains(&held.name)).filter_map(|held| held.overflow).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matcher::live::Cause;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_has_no_more_left_than_its_dwell() {
+        const DWELL: Duration = Duration::from_secs(5);
+        let now = Duration::from_secs(60);
+        let stored = |until_ms| StoredStanding { sequence: 1, waits: Some((until_ms, Cause::Moved)) };
+        let until = |until_ms, unix_ms| match standing_of(&stored(until_ms), DWELL, now, unix_ms).standing {
+            Standing::Waiting { until, .. } => Some(until),
+            Standing::Inside => None,
+        };
+        assert_eq!(until(13_000, 10_000), Some(now + Duration::from_secs(3)));
+        assert_eq!(until(13_000, 14_000), Some(Moment::ZERO));
+        // The time that counts is 40 minutes behind the one when it was written.
+        assert_eq!(until(2_413_000, 10_000), Some(now + DWELL));
     }
 }
