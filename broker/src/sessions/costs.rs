@@ -33,9 +33,6 @@ const HALF_LIFE: Duration = Duration::from_secs(60);
 /// Seconds whose worth the subscriptions of a client may cost by the events of others, within a minute or so.
 const BY_EVENTS_S: f64 = 30.0;
 
-/// One of `k` in an area that counts the nearest is to look at so much.
-const COUNTED: u64 = 64;
-
 /// Subscriptions that are named.
 const NAMED: usize = 3;
 
@@ -166,18 +163,26 @@ impl Sessions {
         }
     }
 
-    /// A live event took so long to be held against the subscriptions that stand: where that is long, their owners pay for it, by how
-    /// much there is to look at for each.
-    pub(super) fn charge_event(&mut self, index: usize, object: &str, took: Duration) {
-        if took < LONG {
-            return;
+    /// A live event took so long to be held against the subscriptions that stand: where that is long, the owners of those that took much of
+    /// it pay for it, each for what the tracker did for it. What many took a little of, nobody pays for.
+    pub(super) fn charge_event(&mut self, took: Duration) {
+        if took >= LONG {
+            let (of, all) = self.tracker.demanding();
+            self.charge_shares(took, &of.to_vec(), all);
         }
-        let mut concerned = self.tracker.knowing(object);
-        concerned.extend_from_slice(self.rows.row(index));
-        concerned.sort_unstable();
-        concerned.dedup();
-        let mut shares: Vec<_> = concerned.iter().filter_map(|id| self.weigh_for_event(*id)).collect();
-        let all: f64 = shares.iter().map(|share| share.weight).sum();
+    }
+
+    /// Charges the owners of subscriptions, each with what it took of the work, of which there was so much.
+    pub(super) fn charge_shares(&mut self, took: Duration, of: &[(SubscriptionId, u64)], all: u64) {
+        let mut shares: Vec<_> = of.iter().filter_map(|(id, work)| self.share(*id, *work)).collect();
+        shares.sort_by_key(|share| share.number);
+        shares.dedup_by(|more, first| {
+            let is_same = more.number == first.number;
+            first.weight += if is_same { more.weight } else { 0.0 };
+            is_same
+        });
+        #[expect(clippy::cast_precision_loss, reason = "there are some billions at most")]
+        let all = all.max(1) as f64;
         shares.sort_by_key(|share| share.client);
         for of_client in shares.chunk_by(|a, b| a.client == b.client) {
             let id = of_client[0].client;
@@ -201,14 +206,11 @@ impl Sessions {
         }
     }
 
-    fn weigh_for_event(&self, id: SubscriptionId) -> Option<Share> {
-        let held = self.subscriptions.get(id.0)?;
-        let watch = self.tracker.watch(id)?;
-        let counted = (0..watch.filters().len()).filter_map(|filter| watch.nearest(filter));
-        let counted: u64 = counted.map(|count| u64::from(count.get()) * COUNTED).sum();
-        #[expect(clippy::cast_precision_loss, reason = "there are some millions at most")]
-        let weight = (1 + held.taken.constraints + counted) as f64;
-        Some(Share { client: held.client, number: id.0, weight })
+    fn share(&self, id: SubscriptionId, work: u64) -> Option<Share> {
+        let client = self.subscriptions.get(id.0)?.client;
+        #[expect(clippy::cast_precision_loss, reason = "there are some billions at most")]
+        let weight = work as f64;
+        Some(Share { client, number: id.0, weight })
     }
 
     /// Suspends, of the subscriptions of a client that an event was held against, those that cost as much as the costliest, or half.
@@ -237,9 +239,14 @@ impl Sessions {
     fn suspend(&mut self, number: u32) {
         self.engine.remove(SubscriptionId(number));
         self.tracker.remove(SubscriptionId(number));
-        if let Some(held) = self.subscriptions.get_mut(number) {
-            held.activity.suspend();
-            self.metrics.suspended.add(1);
+        let Some(held) = self.subscriptions.get_mut(number) else { return };
+        held.activity.suspend();
+        self.metrics.suspended.add(1);
+        // It begins anew, whether it is put again or the broker is started: what it had inside is not known then.
+        if let (true, Some(client)) = (held.is_stored, self.clients.get(held.client))
+            && let Some(batch) = self.ledger.record()
+        {
+            batch.remove_standings(&client.name, &held.id);
         }
     }
 

@@ -135,7 +135,7 @@ impl Sessions {
             self.ledger.concern(object);
         }
         self.deal();
-        self.charge_event(index, object, self.worked(took));
+        self.charge_event(self.worked(took));
         // Of the two one is live no more, or, where the newer one came first, never was.
         let now = self.moment(published.body.received);
         let current = self.current_body(object);

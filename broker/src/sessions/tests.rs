@@ -289,15 +289,17 @@ async fn what_costs_too_much_by_the_events_of_others_is_suspended_until_it_is_ma
     let event =
         |bench: &mut Bench, id: &str| bench.publish_with(&format!(r#","id":"{id}","key":"k","ttl_s":60"#));
     event(&mut bench, "e1");
-    let live: Vec<_> = bench.sessions.tracker.live("e1").map(|(_, live, _)| Arc::clone(live)).collect();
-    let object = &live[0].live.as_ref().unwrap().object;
-    let knowing: Vec<_> = bench.sessions.tracker.knowing(object).iter().map(|id| id.0).collect();
-    assert_eq!(knowing, [0, 1, 2]);
     let ms = Duration::from_millis;
-    // Within what it may use, and when it is a long time ago.
-    bench.sessions.charge_event(0, object, ms(200));
+    // Of what many take a little of, nobody's share is charged, and nobody is charged for another's.
+    assert!(bench.sessions.tracker.demanding().0.is_empty());
+    bench.sessions.charge_event(ms(10_000));
+    bench.sessions.charge_shares(ms(10_000), &[(SubscriptionId(0), 10)], 1_000);
     assert!(!bench.sessions.document("a", "nearest").unwrap().contains("suspended"));
-    bench.sessions.charge_event(0, object, ms(200));
+    // Within what it may use, and then beyond.
+    let demanding = [(SubscriptionId(0), 900), (SubscriptionId(2), 1), (SubscriptionId(0), 99)];
+    bench.sessions.charge_shares(ms(150), &demanding, 1_000);
+    assert!(!bench.sessions.document("a", "nearest").unwrap().contains("suspended"));
+    bench.sessions.charge_shares(ms(200), &demanding, 1_000);
     assert!(bench.sessions.document("a", "nearest").unwrap().contains("\"suspended\":true"));
     for (client, id) in [("a", "plain"), ("b", "plain")] {
         assert!(!bench.sessions.document(client, id).unwrap().contains("suspended"), "{client} {id}");

@@ -155,6 +155,11 @@ impl Batch {
     /// Removes a subscription and its standings.
     pub(crate) fn remove_subscription(&mut self, client: &str, id: &str) {
         self.remove(Table::Subscriptions, &keys::within(client, id.as_bytes()));
+        self.remove_standings(client, id);
+    }
+
+    /// Removes all standings of a subscription.
+    pub(crate) fn remove_standings(&mut self, client: &str, id: &str) {
         self.remove_all(Table::Standings, keys::standing(client, id, ""));
     }
 

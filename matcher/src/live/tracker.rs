@@ -18,6 +18,9 @@ use crate::event::Event;
 use crate::geo::World;
 use crate::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
+/// So much is much to do for one subscription when an event is published: most need one look, or some.
+const MUCH: u64 = 256;
+
 /// Keeps what each subscription has had of the live events, or has inside, and says what changes.
 ///
 /// One thread owns it; calls take effect in their order. Before a call that is given a time, [`advance`](Self::advance)
@@ -29,6 +32,9 @@ pub struct Tracker<P> {
     /// How many live events all subscriptions know.
     members: Arc<AtomicUsize>,
     pub(super) scratch: Scratch,
+    /// What was done when the last event was published: for subscriptions with much of it, and altogether.
+    demanding: Vec<(SubscriptionId, u64)>,
+    published_work: u64,
 }
 
 /// A subscription as a tracker holds it.
@@ -146,6 +152,8 @@ impl<P: Clone> Tracker<P> {
             clients: Vec::new(),
             members: Arc::default(),
             scratch: Scratch::default(),
+            demanding: Vec::new(),
+            published_work: 0,
         }
     }
 
@@ -186,10 +194,19 @@ impl<P: Clone> Tracker<P> {
             .map(|live| (live.sequence, &live.payload, live.expires))
     }
 
-    /// The subscriptions that know the live event of an object, ascending.
+    /// The subscriptions for which much was done when the last event was published, each with how much, a subscription perhaps more than
+    /// once; and how much was done altogether. In the unit of [`work_count`](Self::work_count).
     #[must_use]
-    pub fn knowing(&self, object: &str) -> Vec<SubscriptionId> {
-        self.scene.events.of_object(object).map_or_else(Vec::new, |number| self.known_before(number))
+    pub fn demanding(&self) -> (&[(SubscriptionId, u64)], u64) {
+        (&self.demanding, self.published_work)
+    }
+
+    /// Notes what was done for a subscription since `before`, should that be much.
+    fn note_work(&mut self, id: SubscriptionId, before: u64) {
+        let work = self.work_count() - before;
+        if work >= MUCH {
+            self.demanding.push((id, work));
+        }
     }
 
     /// The payload of an object's live event.
@@ -431,6 +448,19 @@ impl<P: Clone> Tracker<P> {
         now: Moment,
         effects: &mut Vec<Effect<P>>,
     ) {
+        let begun = self.work_count();
+        self.demanding.clear();
+        self.take_in(new, row, now, effects);
+        self.published_work = self.work_count() - begun;
+    }
+
+    fn take_in(
+        &mut self,
+        new: Announcement<P>,
+        row: &[SubscriptionId],
+        now: Moment,
+        effects: &mut Vec<Effect<P>>,
+    ) {
         let (sequence, expires, payload) = (new.sequence, new.expires, new.payload.clone());
         let event = Arc::clone(&new.event);
         let Announced::Live(number, outdated) = self.scene.events.announce(new) else {
@@ -445,6 +475,7 @@ impl<P: Clone> Tracker<P> {
         let mut occasion = Occasion { now, cause: Cause::Published, outdated, effects };
         let mut counting = Vec::new();
         for id in self.known_before(number) {
+            let before = self.work_count();
             let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
             let fix = self.clients[watch.client.0 as usize].fix;
             // What was true of the one before.
@@ -464,14 +495,17 @@ impl<P: Clone> Tracker<P> {
                     watch.leave(&mut self.scene, &mut occasion, id, number);
                 }
             }
+            self.note_work(id, before);
         }
         for id in row {
+            let before = self.work_count();
             let Some(watch) = watch_mut(&mut self.watches, *id) else { continue };
             let fix = self.clients[watch.client.0 as usize].fix;
             if watch.counts_nearest() {
                 if watch.is_concerned(&self.scene, fix.as_ref(), &event, sequence) {
                     counting.push(*id);
                 }
+                self.note_work(*id, before);
                 continue;
             }
             let is_certain = !watch.holds_some(&self.scene.settings, fix.as_ref());
@@ -480,11 +514,14 @@ impl<P: Clone> Tracker<P> {
             {
                 watch.meet(&mut self.scene, &mut occasion, *id, number, false);
             }
+            self.note_work(*id, before);
         }
         counting.sort_unstable();
         counting.dedup();
         for id in counting {
+            let before = self.work_count();
             self.recount(id, number, &mut occasion);
+            self.note_work(id, before);
         }
         self.clear_up();
     }
