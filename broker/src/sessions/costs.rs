@@ -168,7 +168,8 @@ impl Sessions {
     pub(super) fn charge_event(&mut self, took: Duration) {
         if took >= LONG {
             let (of, all) = self.tracker.demanding();
-            self.charge_shares(took, &of.to_vec(), all);
+            let of = of.to_vec();
+            self.charge_shares(took, &of, all);
         }
     }
 
