@@ -20,8 +20,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Re
 
 use super::crumbs::Crumbs;
 
-/// Bytes that are thrown away.
-const BYTES_MAX: usize = 1 << 20;
+/// Bytes that are thrown away: twice the largest document by default, since less is read of a connection at once than such a document has.
+const BYTES_MAX: usize = 1 << 21;
 /// How long they may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes of a connection that are read at a time.
