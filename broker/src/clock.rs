@@ -58,8 +58,11 @@ impl Timeline {
 
     /// Goes on to now; says whether a doubt has ended.
     pub(crate) fn advance(&mut self, now: Instant, wall_ms: u64) -> bool {
-        let expected_ms = self.unix_ms.saturating_add(millis(now.saturating_duration_since(self.at)));
-        (self.unix_ms, self.at) = (expected_ms.max(wall_ms), now);
+        let passed_ms = millis(now.saturating_duration_since(self.at));
+        let expected_ms = self.unix_ms.saturating_add(passed_ms);
+        self.unix_ms = expected_ms.max(wall_ms);
+        // What is left of a millisecond counts the next time: without it, time would stand still for who looks more often.
+        self.at += Duration::from_millis(passed_ms);
         let ahead_ms = wall_ms.saturating_sub(expected_ms);
         if ahead_ms > millis(JUMP) {
             self.doubted_ms = self.doubted_ms.saturating_add(ahead_ms);
@@ -83,6 +86,12 @@ impl Timeline {
     /// The time by which they age.
     pub(crate) fn ages_ms(&self) -> u64 {
         self.unix_ms.saturating_sub(self.doubted_ms)
+    }
+
+    /// The time that the next start may take for the end of this run. It is not ahead of the clock: where that was ahead and was put
+    /// back, the next start follows it again.
+    pub(crate) fn believed_ms(&self, wall_ms: u64) -> u64 {
+        self.ages_ms().min(wall_ms)
     }
 
     /// By how much the clock has jumped, while that is in doubt, and when it is settled.
@@ -161,6 +170,16 @@ mod tests {
     fn timeline(last_ms: u64, wall_ms: u64) -> Timeline {
         paused::pause(wall_ms);
         Timeline::after(Some(last_ms))
+    }
+
+    #[test]
+    fn time_goes_on_in_steps_below_a_millisecond() {
+        let mut timeline = timeline(START_MS, START_MS - DAY_MS);
+        let begun = timeline.at;
+        for step in 1..=5_000 {
+            timeline.advance(begun + step * Duration::from_micros(300), START_MS - DAY_MS);
+        }
+        assert_eq!(timeline.unix_ms(), START_MS + 1_500);
     }
 
     /// Some time later, by a clock that says this.

@@ -372,6 +372,10 @@ impl Broker {
         [FIRST, SECOND].map(|shard| self.live_count(shard))
     }
 
+    fn are_in_doubt(&self) -> [bool; 2] {
+        [FIRST, SECOND].map(|shard| self.running.shards[shard].timeline.doubt().is_some())
+    }
+
     fn kept_count(&self) -> u64 {
         self.running.shards[FIRST].kept_total.matches()
     }
@@ -429,6 +433,50 @@ fn a_clock_that_was_far_ahead_and_is_put_right_has_ended_nothing() {
     }
     broker.pass(3_600);
     assert_eq!((broker.live_counts(), broker.kept_count()), ([0, 0], 4));
+}
+
+/// A broker that was killed with a live event of so many seconds, when the clock says so much more at the start.
+fn started_ahead(ttl_s: u64, ahead_ms: u64) -> Broker {
+    clock::paused::pause(NOW_MS);
+    let mut broker = Broker::new(&[EVENTS]);
+    broker.publish(1.0, &format!(r#","id":"e","ttl_s":{ttl_s}"#), &[FIRST, SECOND]);
+    clock::paused::set(NOW_MS + ahead_ms);
+    broker.crash()
+}
+
+#[test]
+fn a_restart_after_a_quiet_time_is_no_jump_of_the_clock() {
+    let mut broker = started_ahead(7_200, 0);
+    for _ in 0..3 {
+        let due = broker.running.shards[FIRST].next_stamp().unwrap();
+        assert!(due <= clock::now() + clock::JUMP / 2);
+        broker.pass(clock::JUMP.as_secs() / 2);
+    }
+    clock::paused::pass(Duration::from_secs(60));
+    assert_eq!(broker.crash().are_in_doubt(), [false; 2]);
+    // Where nothing ages nobody wakes the disk, and a stop says the time all the same.
+    let mut broker = Broker::new(&[EVENTS]);
+    broker.pass(8 * 3_600);
+    assert_eq!(broker.running.shards[FIRST].next_stamp(), None);
+    broker.running.shards.iter_mut().for_each(Sessions::commit_rest);
+    let mut broker = broker.crash();
+    assert_eq!(broker.are_in_doubt(), [false; 2]);
+    // A long stop cannot be told from a clock that was set.
+    broker.running.shards.iter_mut().for_each(Sessions::commit_rest);
+    clock::paused::pass(clock::JUMP + Duration::from_secs(61));
+    assert_eq!(broker.crash().are_in_doubt(), [true; 2]);
+}
+
+#[test]
+fn a_clock_that_was_ahead_while_the_broker_ran_is_followed_back_by_the_next_start() {
+    clock::paused::pause(NOW_MS + 8 * DAY_MS);
+    let mut broker = Broker::new(&[EVENTS]);
+    broker.commit(&[FIRST, SECOND]);
+    clock::paused::set(NOW_MS);
+    broker.pass(60);
+    broker.running.shards.iter_mut().for_each(Sessions::commit_rest);
+    broker = broker.crash();
+    assert_eq!(broker.running.shards[FIRST].timeline.unix_ms(), clock::unix_ms());
 }
 
 #[test]

@@ -87,6 +87,8 @@ pub(super) struct Ledger {
     step: u64,
     /// When a failed commit is tried again.
     retry_at: Option<Instant>,
+    /// When the batch was last given the time.
+    dated_at: Instant,
     health: Arc<Health>,
 }
 
@@ -127,6 +129,10 @@ pub(crate) type DroppedLives = Mutex<Vec<(Arc<str>, u64)>>;
 
 /// How long after a failed commit the next one is tried.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// How long the time on disk may be behind while something there ages. A broker that is killed and comes back within as long again
+/// finds no jump of the clock.
+const STAMP_INTERVAL: Duration = Duration::from_secs(clock::JUMP.as_secs() / 2);
 
 /// What may wait before a step is committed although it has not come to its end: some megabytes.
 const WAITING_MAX: usize = 65_536;
@@ -180,6 +186,7 @@ impl Ledger {
             dropped_lives,
             step: 1,
             retry_at: None,
+            dated_at: clock::now(),
             health,
         }
     }
@@ -240,7 +247,7 @@ impl Ledger {
     }
 
     /// The record of a body, which is in the batch unless it is on disk. It is dated by a time that is not in doubt: a start
-    /// holds the clock against that.
+    /// holds the clock against that, and against what batches are dated by.
     pub(super) fn body(&mut self, body: &Arc<Body>, received_ms: u64) -> Option<BodyId> {
         let disk = self.disk.as_ref()?;
         let stored = body.stored.get_or_init(|| disk.new_body());
@@ -328,7 +335,11 @@ impl Sessions {
         if self.writes_live {
             self.ledger.take_dropped_lives();
         }
-        if self.ledger.is_ripe(clock::now()) {
+        let now = clock::now();
+        if self.next_stamp().is_some_and(|at| at <= now) {
+            self.stamp();
+        }
+        if self.ledger.is_ripe(now) {
             self.commit();
         } else if self.ledger.has_nothing() {
             self.ledger.ended.clear();
@@ -339,12 +350,35 @@ impl Sessions {
     pub(crate) fn commit_rest(&mut self) {
         if self.ledger.has_disk() {
             self.record_objects();
+            if self.writes_live {
+                self.stamp();
+            }
             self.commit();
         }
     }
 
+    /// When the time is to be put on disk although nothing else is. A disk on which nothing ages is left alone.
+    pub(super) fn next_stamp(&self) -> Option<Instant> {
+        let ages = self.tracker.live_count() > 0 || self.kept_total.matches() > 0;
+        (self.writes_live && ages && !self.ledger.is_failing()).then(|| self.ledger.dated_at + STAMP_INTERVAL)
+    }
+
+    fn stamp(&mut self) {
+        self.date_batch();
+        self.ledger.is_due = true;
+    }
+
+    /// Says in the batch what the time is by what is believed: the next start holds the clock against it.
+    fn date_batch(&mut self) {
+        self.ledger.batch.date(self.timeline.believed_ms(clock::unix_ms()));
+        self.ledger.dated_at = clock::now();
+    }
+
     fn commit(&mut self) {
         self.record_sessions();
+        if !self.ledger.batch.is_empty() {
+            self.date_batch();
+        }
         let ledger = &mut self.ledger;
         let Some(disk) = &ledger.disk else { return };
         if let Err(error) = if ledger.batch.is_empty() { Ok(()) } else { disk.commit(&ledger.batch) } {

@@ -30,7 +30,8 @@ impl Sessions {
         let unfinished = (!self.unfinished.is_empty() || self.is_listing()).then_some(self.started);
         let doubt = self.timeline.doubt().map(|(_, ends)| ends);
         let idle = self.idle.next_look(self.ids.len());
-        [unfinished, live, self.ledger.next_deadline(), self.next_date(), doubt, idle]
+        let stamp = self.next_stamp();
+        [unfinished, live, self.ledger.next_deadline(), self.next_date(), doubt, idle, stamp]
             .into_iter()
             .flatten()
             .min()

@@ -28,6 +28,8 @@ pub(crate) struct Batch {
     matched: Option<Matched>,
     /// A record on its way there.
     value: Vec<u8>,
+    /// What the time is, in Unix milliseconds.
+    pub(super) believed_ms: Option<u64>,
 }
 
 /// The text of an event, and where the change is that puts it.
@@ -103,18 +105,28 @@ impl<'de: 'a, 'a> Deserialize<'de> for Bytes<'a> {
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.ops.is_empty() && self.bodies.is_empty()
+        !self.has_changes() && self.believed_ms.is_none()
+    }
+
+    /// Whether it says more than what the time is.
+    pub(super) fn has_changes(&self) -> bool {
+        !self.ops.is_empty() || !self.bodies.is_empty()
+    }
+
+    /// Says what the time is, in Unix milliseconds. The last word counts, if it comes a minute after the one before.
+    pub(crate) fn date(&mut self, believed_ms: u64) {
+        self.believed_ms = Some(believed_ms);
     }
 
     /// Forgets everything, and keeps the memory for the next.
     pub(crate) fn clear(&mut self) {
-        let Self { ops, bodies, body_ops, matched, value: _ } = self;
+        let Self { ops, bodies, body_ops, matched, value: _, believed_ms } = self;
         for bytes in [ops, body_ops] {
             bytes.clear();
             bytes.shrink_to(IDLE_BYTES);
         }
         bodies.clear();
-        *matched = None;
+        (*matched, *believed_ms) = (None, None);
     }
 
     /// About what it adds to the log.

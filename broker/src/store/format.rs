@@ -22,10 +22,11 @@ const OLDEST: u32 = 2;
 /// Commit number -> [`LogRow`].
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
 /// `format`, `world`, `created_ms`; `folded`: the last commit that is in the tables, and the next body's number then; `copy`: in
-/// a copy, until a broker serves it.
+/// a copy, until a broker serves it; `believed_ms`: the time of some commit, which the log says of none.
 const META: TableDefinition<'static, &str, &str> = TableDefinition::new("meta");
 
 const COPY: &str = "copy";
+const BELIEVED_MS: &str = "believed_ms";
 
 /// Pages that are kept in memory. Reading is done at the start; folding touches what it comes by.
 const CACHE_BYTES: usize = 32 << 20;
@@ -39,6 +40,8 @@ pub(super) struct Meta {
     pub(super) folded: Folded,
     /// Whether it was copied from another and no broker has served it yet.
     pub(super) is_copy: bool,
+    /// The time of the last commit that said it, as far as its broker believed the clock.
+    pub(super) believed_ms: Option<u64>,
 }
 
 /// Up to where the log is in the tables.
@@ -74,6 +77,7 @@ impl Meta {
             created_ms: created.as_millis().to_string(),
             folded: Folded::default(),
             is_copy: false,
+            believed_ms: None,
         }
     }
 
@@ -99,8 +103,10 @@ impl Meta {
             StoreError::damaged(path, format!("{folded:?} is not up to where it is folded"))
         })?;
         let is_copy = table.get(COPY).map_err(|error| of(error.into()))?.is_some();
+        let believed_ms = table.get(BELIEVED_MS).map_err(|error| of(error.into()))?;
+        let believed_ms = believed_ms.and_then(|text| text.value().parse().ok());
         let (world, created_ms) = (text("world")?, text("created_ms")?);
-        Ok(Some(Self { format, world, created_ms, folded, is_copy }))
+        Ok(Some(Self { format, world, created_ms, folded, is_copy, believed_ms }))
     }
 
     pub(super) fn check_world(&self, path: &Path, world: WorldName) -> Result<(), StoreError> {
@@ -133,6 +139,9 @@ impl Meta {
         if self.is_copy {
             table.insert(COPY, "")?;
         }
+        if let Some(believed_ms) = self.believed_ms {
+            table.insert(BELIEVED_MS, &*believed_ms.to_string())?;
+        }
         drop(table);
         self.folded.write(txn)?;
         txn.open_table(LOG)?;
@@ -146,6 +155,12 @@ impl Meta {
 /// A copy is a store like others from here on.
 pub(super) fn unmark_copy(txn: &WriteTransaction) -> Result<(), redb::Error> {
     txn.open_table(META)?.remove(COPY)?;
+    Ok(())
+}
+
+/// Notes the time.
+pub(super) fn date(txn: &WriteTransaction, believed_ms: u64) -> Result<(), redb::Error> {
+    txn.open_table(META)?.insert(BELIEVED_MS, &*believed_ms.to_string())?;
     Ok(())
 }
 

@@ -310,7 +310,8 @@ fn prepare(
         let count = cleanup.dangling_count;
         tracing::warn!(path = %path.display(), count, "records refer to what is not there; they are removed");
     }
-    let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup.batch, pace);
+    let (cleanup, noted_ms) = (cleanup.batch, meta.believed_ms);
+    let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup, noted_ms, pace);
     if let Some(lazy) = lazy {
         writer.acknowledge_before_sync(lazy);
     }

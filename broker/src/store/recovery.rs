@@ -27,7 +27,8 @@ pub(crate) struct Recovered {
     pub(crate) live: Vec<RecoveredLive>,
     /// Older live events of some of these objects. A shard may not have come to the newer one, and then tells exits with these.
     pub(crate) overtaken: Vec<RecoveredLive>,
-    /// When the last event came of those whose texts are there, in Unix milliseconds, by a time that was not in doubt.
+    /// When the broker is known to have run last, in Unix milliseconds, by a time that was not in doubt: what a commit said, or when
+    /// the last event came of those whose texts are there.
     pub(crate) latest_ms: Option<u64>,
 }
 
@@ -135,7 +136,7 @@ pub(super) fn read(
     fault: &mut Fault<'_>,
 ) -> Result<Contents, StoreError> {
     let of = |error: redb::Error| StoreError::of("read", path, error);
-    let mut contents = Contents::default();
+    let mut contents = Contents { latest_ms: meta.believed_ms, ..Contents::default() };
     let mut counts = [0; Table::ALL.len()];
     for table in Table::ALL {
         let rows = txn.open_table(table.rows()).map_err(|error| of(error.into()))?;

@@ -49,6 +49,9 @@ pub(super) struct Writer {
     is_ending: bool,
     /// Whether the last failure was for want of room.
     is_full: bool,
+    /// The time as the last batch said it, and as it is on disk.
+    believed_ms: u64,
+    noted_ms: u64,
 }
 
 /// What is acknowledged before it is synced.
@@ -98,6 +101,8 @@ impl Default for Pace {
 const LAZY_BYTES: usize = 8 << 20;
 /// Bytes of a group of batches, after which the rest waits for the next.
 const GROUP_BYTES: usize = 16 << 20;
+/// The time on disk is changed by as much at once: it is a page of its own.
+const DATE_EVERY_MS: u64 = 60_000;
 /// How long after a failed sync the next one is tried without anybody's asking.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -120,8 +125,10 @@ impl Writer {
         log: LogState,
         bodies: Bodies,
         cleanup: Batch,
+        noted_ms: Option<u64>,
         pace: Pace,
     ) -> Self {
+        let noted_ms = noted_ms.unwrap_or_default();
         let wiping = Wiping::new(pace.wiping, log.last == 0);
         Self {
             shared,
@@ -137,6 +144,8 @@ impl Writer {
             lazy: None,
             is_ending: false,
             is_full: false,
+            believed_ms: noted_ms,
+            noted_ms,
         }
     }
 
@@ -310,6 +319,8 @@ impl Writer {
         }
         let (database, fault) = copy.into_parts();
         *shared.fault() = fault;
+        // What it was when the copy was begun.
+        self.noted_ms = 0;
         let old = shared.database().replace(database);
         old.into_iter().for_each(|old| self.wiping.retire(old));
         Ok(())
@@ -335,7 +346,7 @@ impl Writer {
         if let Some(figures) = self.shared.figures.get() {
             figures.committed(begun.elapsed(), group.len());
         }
-        if outcome.is_ok() {
+        if outcome.is_ok() && group.iter().any(|commit| commit.batch.has_changes()) {
             self.wiping.changed();
         }
         for commit in group {
@@ -352,6 +363,8 @@ impl Writer {
         let next_body = self.shared.next_body.load(Ordering::Acquire);
         let batches = std::iter::once(&self.cleanup).chain(group.iter().map(|commit| &commit.batch));
         let row = LogRow::seal(number, next_body, batches);
+        let believed_ms = group.iter().rev().find_map(|commit| commit.batch.believed_ms);
+        self.believed_ms = believed_ms.unwrap_or(self.believed_ms);
         self.put(number, row)?;
         self.log.next_body = next_body;
         self.cleanup = Batch::default();
@@ -469,6 +482,10 @@ impl Writer {
         if self.lazy.is_none() {
             self.begin_fold();
         }
+        let is_dated = self.believed_ms.abs_diff(self.noted_ms) >= DATE_EVERY_MS;
+        if is_dated {
+            format::date(&txn, self.believed_ms).map_err(of)?;
+        }
         let mut is_folded = false;
         if let Some(folding) = &mut self.folding {
             // The further behind, the longer the slices.
@@ -483,6 +500,9 @@ impl Writer {
         let begun = Instant::now();
         txn.commit().map_err(|error| of(error.into()))?;
         self.log = log;
+        if is_dated {
+            self.noted_ms = self.believed_ms;
+        }
         if let Some(figures) = shared.figures.get() {
             figures.synced(begun.elapsed(), &self.log);
         }
