@@ -28,6 +28,7 @@ struct State {
     is_off: bool,
     /// All files together do not become longer than this.
     room: Option<usize>,
+    opens: u64,
     syncs: u64,
     replacements: u64,
     /// Of so many syncs one does nothing.
@@ -98,6 +99,11 @@ impl Disk {
         self.state().now().now.clone()
     }
 
+    /// How often it was asked for its file, whether it gave it or not.
+    pub(crate) fn opens(&self) -> u64 {
+        self.state().opens
+    }
+
     pub(crate) fn syncs(&self) -> u64 {
         self.state().syncs
     }
@@ -157,6 +163,7 @@ impl Disk {
 impl Medium for Disk {
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
         let mut state = self.state();
+        state.opens += 1;
         state.check()?;
         state.now();
         Ok(Box::new(Opened { disk: self.clone(), file: state.named }))

@@ -104,7 +104,7 @@ const GROUP_BYTES: usize = 16 << 20;
 /// The time on disk is changed by as much at once: it is a page of its own.
 const DATE_EVERY_MS: u64 = 60_000;
 /// How long after a failed sync the next one is tried without anybody's asking.
-const RETRY: Duration = Duration::from_secs(1);
+pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 impl Awaiting {
     fn is_empty(&self) -> bool {
@@ -176,8 +176,9 @@ impl Writer {
             self.wipe();
             let due = self.lazy.as_ref().and_then(|lazy| lazy.due);
             let now = Instant::now();
-            // All that is acknowledged has to be in the log before a fold begins.
-            if due.is_some_and(|due| due <= now) || (self.lazy.is_some() && self.wants_fold()) {
+            // All that is acknowledged has to be in the log before a fold begins; where that fails, a fold waits for the next try.
+            let may_sync = self.lazy.as_ref().is_some_and(|lazy| !lazy.is_failing);
+            if due.is_some_and(|due| due <= now) || (may_sync && self.wants_fold()) {
                 return Next::Sync;
             }
             let received = if self.has_to_fold() {

@@ -1,13 +1,17 @@
 //! Full disks, many callers.
 
-use std::sync::Barrier;
+use std::sync::{Barrier, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rand::Rng as _;
+use tempfile::TempDir;
 
 use super::disk::Disk;
-use super::{Memory, Model, open, runs};
-use crate::store::{Batch, RecoveredClient, StoreError, StoredPosition};
+use super::{Memory, Model, Pace, THIN, open, open_at, runs};
+use crate::store::shared::{Commit, Request};
+use crate::store::writer::RETRY;
+use crate::store::{Batch, RecoveredClient, StoreError, StoredPosition, prepare};
 
 #[test]
 fn a_full_disk_is_told_and_nothing_is_lost() {
@@ -40,6 +44,38 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
         let (_store, recovered) = open(&disk).expect("it opens again");
         assert_eq!(Model::of(&recovered), memory.model, "seed {seed}");
     }
+}
+
+/// With `store.fsync = "interval"`, and a log that is long enough for a fold.
+#[test]
+fn a_sync_that_fails_is_tried_again_after_a_pause() {
+    let (disk, folder) = (Disk::default(), TempDir::new().expect("a folder"));
+    let (store, _) = open_at(&disk, Pace::default()).expect("a new store");
+    let put = |received_ms| {
+        let mut batch = Batch::default();
+        batch.put_position("a", &StoredPosition { coordinates: [0.0; 3], accuracy_m: 0.0, received_ms });
+        batch
+    };
+    (0..2 * THIN.rows).for_each(|number| store.commit(&put(number)).expect("it is committed"));
+    drop(store);
+    let lazily = Some((folder.path(), Some(Duration::from_millis(1))));
+    let (writer, requests, _) =
+        prepare(Box::new(disk.clone()), None, lazily, THIN, &|_| {}).expect("it opens again");
+    let (before, begun) = (disk.opens(), Instant::now());
+    disk.lose_power_after(0);
+    let (done, outcome) = mpsc::sync_channel(1);
+    requests.send(Request::Commit(Commit { batch: put(99), done })).expect("it is taken");
+    thread::scope(|scope| {
+        scope.spawn(|| writer.run());
+        outcome.recv().expect("an answer").expect("it is in the tail");
+        while disk.opens() < before + 2 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it is not tried again");
+            thread::sleep(Duration::from_millis(5));
+        }
+        // The first fails at once.
+        assert!(begun.elapsed() >= RETRY, "twice within {:?}", begun.elapsed());
+        requests.send(Request::End).expect("it still runs");
+    });
 }
 
 #[test]
