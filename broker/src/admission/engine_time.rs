@@ -1,29 +1,26 @@
 //! Engine time: what clients cost the threads of the engines, and how those wait that cost too much.
 //!
-//! An account fills up by so many milliseconds a second, and holds what it gets in [`BURST_S`]. A command is paid for after it was
+//! An account fills up by so many milliseconds a second, and holds what it gets in [`BURST`]. A command is paid for after it was
 //! carried out, since nothing else tells what it costs: an account may so be in debt. Whatever its owner asks for next that
 //! costs an engine something waits, before the queues of the engines, until the debt is paid.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::named::Named;
 use crate::config::Config;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
 use crate::tenant;
 
-/// Seconds whose worth may be used at once: a client that begins brings what is to stay.
-const BURST_S: u32 = 2;
+/// What an account that is empty takes to be full. So much time's worth may be used at once: a client that begins brings what is to stay.
+const BURST: Duration = Duration::from_secs(2);
 
 /// No debt takes longer to pay: a single accident does not lock a client out for a day.
 const DEBT_MAX: Duration = Duration::from_secs(600);
-
-/// Accounts that are kept whether they are full or not.
-const FEW: usize = 1_024;
 
 /// The accounts of all clients and tenants. They are made when something is charged, and let go of when they are full again.
 pub(crate) struct EngineTime {
@@ -33,6 +30,9 @@ pub(crate) struct EngineTime {
     tenants: Accounts,
     /// Until then somebody may be in debt; nanoseconds from `started`. Mostly nobody is, and that is all that is looked at.
     debts_until_ns: AtomicU64,
+    /// Shared by all that have waited for a debt and are not charged yet. As long as there are any, accounts are looked at: what comes
+    /// meanwhile goes on behind them.
+    passing: Arc<()>,
 }
 
 /// Of clients by their names inside, or of tenants.
@@ -41,15 +41,7 @@ struct Accounts {
     /// 0: any number, and nothing is charged.
     ms_per_second: u32,
     setting: &'static str,
-    /// A std mutex: held for a look, and now and then for one at all of them.
-    known: Mutex<Known>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    by_name: HashMap<Arc<str>, Arc<Account>, foldhash::fast::RandomState>,
-    /// How many there may be before those are let go of that are full.
-    many: usize,
+    known: Named<Account>,
 }
 
 /// The account of a client or a tenant.
@@ -79,7 +71,21 @@ pub(crate) struct Cost {
 /// The debts that a command had to wait for, until it has been carried out and charged itself.
 #[derive(Debug, Default)]
 pub(crate) struct Paid {
-    _passing: Vec<OwnedSemaphorePermit>,
+    debts: Vec<Passing>,
+}
+
+/// A debt that was waited for. What has to wait for it as well goes on when this one is gone.
+#[derive(Debug)]
+struct Passing {
+    _permit: OwnedSemaphorePermit,
+    _any: Arc<()>,
+}
+
+impl Paid {
+    /// Whether there were debts.
+    pub(super) fn had_debts(&self) -> bool {
+        !self.debts.is_empty()
+    }
 }
 
 impl EngineTime {
@@ -92,6 +98,7 @@ impl EngineTime {
             clients: Accounts::new(own, "admission.engine_ms_per_second"),
             tenants: Accounts::new(tenant, "quotas.tenant_engine_ms_per_second"),
             debts_until_ns: AtomicU64::new(0),
+            passing: Arc::default(),
         })
     }
 
@@ -110,7 +117,7 @@ impl EngineTime {
 
     /// Notes which subscriptions of a client in debt cost most.
     pub(crate) fn explain(&self, client: &str, costliest: Vec<Cost>) {
-        if let Some(account) = self.clients.find(client) {
+        if let Some(account) = self.clients.known.find(client) {
             account.balance().costliest = costliest.into();
         }
     }
@@ -123,8 +130,7 @@ impl EngineTime {
     /// What is told of subscriptions that cost a client more than that.
     pub(crate) fn refusal(&self, costliest: Vec<Cost>) -> Refusal {
         let Accounts { ms_per_second, setting, .. } = self.clients;
-        let debt = Duration::from_secs(BURST_S.into());
-        Refusal::TooCostly { limit: ms_per_second.into(), setting, debt, costliest: costliest.into() }
+        Refusal::TooCostly { limit: ms_per_second.into(), setting, debt: BURST, costliest: costliest.into() }
     }
 
     /// Lets a command of a client go on that is going to cost an engine something: at once, or when what the client and its
@@ -135,36 +141,49 @@ impl EngineTime {
         if !self.has_debts(begun) {
             return Ok(paid);
         }
-        for (accounts, name) in [(&self.tenants, tenant::split(client).0), (&self.clients, client)] {
-            let Some(account) = accounts.find(name) else { continue };
-            if account.debt(accounts.burst(), begun).is_none() {
+        for (accounts, name) in self.payers(client) {
+            let Some(account) = accounts.known.find(name) else { continue };
+            if account.lets_pass(begun) {
                 continue;
             }
             self.metrics.held_for_cost.add(1);
-            let passed = account.pass(accounts.burst(), begun + patience).await;
-            paid._passing.push(passed.map_err(|debt| {
-                let costliest = Arc::clone(&account.balance().costliest);
-                let limit = accounts.ms_per_second.into();
-                Refusal::TooCostly { limit, setting: accounts.setting, debt, costliest }
-            })?);
+            let passed = account.pass(begun + patience).await;
+            let permit = passed.map_err(|debt| accounts.refusal(&account, debt))?;
+            paid.debts.push(Passing { _permit: permit, _any: Arc::clone(&self.passing) });
         }
         Ok(paid)
     }
 
+    /// Refuses what would have to wait for a debt.
+    pub(super) fn check(&self, client: &str) -> Result<(), Refusal> {
+        let now = Instant::now();
+        if !self.has_debts(now) {
+            return Ok(());
+        }
+        for (accounts, name) in self.payers(client) {
+            let Some(account) = accounts.known.find(name) else { continue };
+            if let Some(debt) = account.debt(now) {
+                return Err(accounts.refusal(&account, debt));
+            }
+        }
+        Ok(())
+    }
+
+    /// Who pays for a client: first the client itself, since the tenant's others are not to wait for its own debt.
+    fn payers<'a>(&'a self, client: &'a str) -> [(&'a Accounts, &'a str); 2] {
+        [(&self.clients, client), (&self.tenants, tenant::split(client).0)]
+    }
+
+    /// Whether somebody may have to wait.
     fn has_debts(&self, now: Instant) -> bool {
         let now = now.saturating_duration_since(self.started).as_nanos();
-        now < u128::from(self.debts_until_ns.load(Ordering::Relaxed))
+        now < u128::from(self.debts_until_ns.load(Ordering::Relaxed)) || Arc::strong_count(&self.passing) > 1
     }
 }
 
 impl Accounts {
     fn new(ms_per_second: u32, setting: &'static str) -> Self {
-        Self { ms_per_second, setting, known: Mutex::default() }
-    }
-
-    /// How long an account that is empty takes to be full.
-    fn burst(&self) -> Duration {
-        Duration::from_secs(BURST_S.into())
+        Self { ms_per_second, setting, known: Named::default() }
     }
 
     /// Charges one, and says how long its debt takes to be paid, if it has any.
@@ -173,31 +192,14 @@ impl Accounts {
             return None;
         }
         let takes = took.saturating_mul(1_000) / self.ms_per_second;
-        self.of(name, now).charge(takes, self.burst(), now)
+        let account = self.known.of(name, |account| account.is_full(now), || Arc::new(Account::new(now)));
+        account.charge(takes, now)
     }
 
-    fn find(&self, name: &str) -> Option<Arc<Account>> {
-        self.known().by_name.get(name).map(Arc::clone)
-    }
-
-    fn of(&self, name: &str, now: Instant) -> Arc<Account> {
-        let mut known = self.known();
-        if let Some(account) = known.by_name.get(name) {
-            return Arc::clone(account);
-        }
-        if known.by_name.len() >= known.many.max(FEW) {
-            let is_needed = |account: &Arc<Account>| Arc::strong_count(account) > 1 || !account.is_full(now);
-            known.by_name.retain(|_, account| is_needed(account));
-            // So the look at all of them costs each new one as much as a few looks at one.
-            known.many = known.by_name.len() * 2;
-        }
-        let account = Arc::new(Account::new(now));
-        known.by_name.insert(name.into(), Arc::clone(&account));
-        account
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What the owner of an account is told that has to wait too long.
+    fn refusal(&self, account: &Account, debt: Duration) -> Refusal {
+        let costliest = Arc::clone(&account.balance().costliest);
+        Refusal::TooCostly { limit: self.ms_per_second.into(), setting: self.setting, debt, costliest }
     }
 }
 
@@ -208,16 +210,21 @@ impl Account {
     }
 
     /// Charges what takes so long to come in again, and says how long the debt takes to be paid, if there is one.
-    fn charge(&self, takes: Duration, burst: Duration, now: Instant) -> Option<Duration> {
+    fn charge(&self, takes: Duration, now: Instant) -> Option<Duration> {
         let mut balance = self.balance();
         let full_at = balance.full_at.max(now) + takes;
-        balance.full_at = full_at.min(now + burst + DEBT_MAX);
-        debt(balance.full_at, burst, now)
+        balance.full_at = full_at.min(now + BURST + DEBT_MAX);
+        debt(balance.full_at, now)
     }
 
     /// How long the debt takes to be paid, if there is one.
-    fn debt(&self, burst: Duration, now: Instant) -> Option<Duration> {
-        debt(self.balance().full_at, burst, now)
+    fn debt(&self, now: Instant) -> Option<Duration> {
+        debt(self.balance().full_at, now)
+    }
+
+    /// Whether it has no debt, and nobody has waited for one who is not charged yet.
+    fn lets_pass(&self, now: Instant) -> bool {
+        self.debt(now).is_none() && self.passing.available_permits() > 0
     }
 
     fn is_full(&self, now: Instant) -> bool {
@@ -225,17 +232,17 @@ impl Account {
     }
 
     /// Waits until the debt is paid, in the order in which it is asked. Says how long that takes where it takes too long.
-    async fn pass(&self, burst: Duration, deadline: Instant) -> Result<OwnedSemaphorePermit, Duration> {
+    async fn pass(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, Duration> {
         let left = |debt: &Duration| Instant::now() + *debt <= deadline;
-        let first = self.debt(burst, Instant::now()).unwrap_or_default();
+        let first = self.debt(Instant::now()).unwrap_or_default();
         if !left(&first) {
             return Err(first);
         }
         let turn = Arc::clone(&self.passing).acquire_owned();
         let Ok(Ok(permit)) = tokio::time::timeout_at(deadline.into(), turn).await else {
-            return Err(self.debt(burst, Instant::now()).unwrap_or_default());
+            return Err(self.debt(Instant::now()).unwrap_or_default());
         };
-        while let Some(debt) = self.debt(burst, Instant::now()) {
+        while let Some(debt) = self.debt(Instant::now()) {
             if !left(&debt) {
                 return Err(debt);
             }
@@ -249,8 +256,8 @@ impl Account {
     }
 }
 
-fn debt(full_at: Instant, burst: Duration, now: Instant) -> Option<Duration> {
-    let debt = full_at.saturating_duration_since(now).saturating_sub(burst);
+fn debt(full_at: Instant, now: Instant) -> Option<Duration> {
+    let debt = full_at.saturating_duration_since(now).saturating_sub(BURST);
     (!debt.is_zero()).then_some(debt)
 }
 
@@ -258,6 +265,7 @@ fn debt(full_at: Instant, burst: Duration, now: Instant) -> Option<Duration> {
 mod tests {
     use futures_util::FutureExt as _;
 
+    use super::super::named::FEW;
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
@@ -270,7 +278,7 @@ mod tests {
     }
 
     fn debt_of(time: &EngineTime, client: &str, now: Instant) -> Option<Duration> {
-        time.clients.find(client)?.debt(time.clients.burst(), now)
+        time.clients.known.find(client)?.debt(now)
     }
 
     #[test]
@@ -311,16 +319,16 @@ mod tests {
         for index in 0..FEW {
             time.charge(&format!("later-{index}"), MS, later);
         }
-        assert!(time.clients.known().by_name.len() <= 4 * FEW);
+        assert!(time.clients.known.len() <= 4 * FEW);
         assert!(debt_of(&time, "owes", later).is_some());
-        assert!(time.clients.find("0").is_none());
+        assert!(time.clients.known.find("0").is_none());
     }
 
     #[test]
     fn nothing_is_charged_where_any_number_may_be_used() {
         let time = engine_time(0, 0);
         assert!(!time.charge("car", Duration::from_secs(3_600), Instant::now()));
-        assert!(time.clients.find("car").is_none());
+        assert!(time.clients.known.find("car").is_none());
     }
 
     #[tokio::test]
@@ -350,15 +358,52 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_client_in_debt_does_not_keep_its_tenant_waiting() {
+        let time = engine_time(100, 1_000);
+        let [poor, other, rest] = ["poor", "other", "rest"].map(|name| tenant::inside("one", name).into_owned());
+        // The client owes eight seconds, the tenant 50 ms.
+        let now = Instant::now();
+        time.charge(&poor, Duration::from_secs(1), now);
+        time.charge(&rest, 1_050 * MS, now);
+        let mut waiting = Box::pin(time.pay(&poor, Duration::from_secs(60)));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        let paid = async {
+            tokio::select! {
+                _ = &mut waiting => panic!("it owes eight seconds"),
+                paid = time.pay(&other, Duration::from_secs(60)) => paid.unwrap(),
+            }
+        };
+        let paid = tokio::time::timeout(Duration::from_secs(5), paid).await.expect("it owes nothing itself");
+        assert!(paid.had_debts(), "the tenant's");
+    }
+
+    #[tokio::test]
+    async fn what_comes_while_a_debt_is_paid_goes_on_behind_it() {
+        let time = engine_time(100, 0);
+        time.charge("car", 201 * MS, Instant::now());
+        assert!(time.check("car").is_err());
+        let paid = time.pay("car", Duration::from_secs(60)).await.unwrap();
+        assert!(paid.had_debts());
+        // The debt is paid, and what it was paid for is not charged yet.
+        assert!(time.check("car").is_ok() && time.check("other").is_ok());
+        let mut next = Box::pin(time.pay("car", Duration::from_secs(60)));
+        assert!(next.as_mut().now_or_never().is_none());
+        assert!(time.pay("other", Duration::ZERO).now_or_never().unwrap().is_ok());
+        drop(paid);
+        assert!(next.await.unwrap().had_debts());
+        assert!(!time.pay("car", Duration::ZERO).now_or_never().unwrap().unwrap().had_debts());
+    }
+
+    #[tokio::test]
     async fn those_who_wait_go_on_one_after_the_other() {
         let time = engine_time(1_000, 0);
         let start = Instant::now();
         time.charge("car", Duration::from_secs(2), start);
-        let account = time.clients.find("car").unwrap();
-        let (burst, deadline) = (time.clients.burst(), start + 2 * DEBT_MAX);
-        let first = account.pass(burst, deadline).await.unwrap();
+        let account = time.clients.known.find("car").unwrap();
+        let deadline = start + 2 * DEBT_MAX;
+        let first = account.pass(deadline).await.unwrap();
         // It is carried out, and nobody knows yet what the next one will find.
-        let mut second = Box::pin(account.pass(burst, deadline));
+        let mut second = Box::pin(account.pass(deadline));
         assert!(second.as_mut().now_or_never().is_none());
         time.charge("car", Duration::from_secs(3_600), Instant::now());
         drop(first);

@@ -1,14 +1,14 @@
 //! Who publishes and moves: what of theirs is under way, and how fast they may.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::Semaphore;
 
 use super::bucket::Bucket;
 use super::changes::{OF_ALL, OF_ONE, OF_TENANT};
+use super::named::Named;
 use super::turns::Turns;
 
 /// The requests of one client, one connection or one tenant.
@@ -42,19 +42,8 @@ pub(super) struct Flows {
     rates: Rates,
     /// Whether the names are those of tenants.
     are_tenants: bool,
-    /// A std mutex: held for a look, and now and then for one at all of them.
-    known: Mutex<Known>,
+    known: Named<Flow>,
 }
-
-#[derive(Debug, Default)]
-struct Known {
-    by_name: HashMap<Arc<str>, Arc<Flow>, foldhash::fast::RandomState>,
-    /// How many there may be before those are let go of that a new one could stand for.
-    many: usize,
-}
-
-/// Flows that are kept whether they are needed or not.
-const FEW: usize = 1_024;
 
 /// Whose an event is that is being published.
 #[derive(Clone, Debug)]
@@ -97,7 +86,7 @@ impl Flow {
 
 impl Flows {
     pub(super) fn new(rates: Rates) -> Self {
-        Self { rates, are_tenants: false, known: Mutex::default() }
+        Self { rates, are_tenants: false, known: Named::default() }
     }
 
     /// Those of tenants, of which one may have no name.
@@ -107,25 +96,13 @@ impl Flows {
 
     /// The flow of a name.
     pub(super) fn of(&self, name: &str) -> Arc<Flow> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flow) = known.by_name.get(name) {
-            return Arc::clone(flow);
-        }
-        if known.by_name.len() >= known.many.max(FEW) {
-            let now = Instant::now();
-            let is_needed = |flow: &Arc<Flow>| Arc::strong_count(flow) > 1 || !flow.is_rested(now);
-            known.by_name.retain(|_, flow| is_needed(flow));
-            // So the look at all of them costs each new one as much as a few looks at one.
-            known.many = known.by_name.len() * 2;
-        }
+        let now = Instant::now();
         let changes = match (self.are_tenants, name) {
             (false, _) => OF_ONE,
             (true, "") => OF_ALL,
             (true, _) => OF_TENANT,
         };
-        let flow = Flow::with_changes(self.rates, changes);
-        known.by_name.insert(name.into(), Arc::clone(&flow));
-        flow
+        self.known.of(name, |flow| flow.is_rested(now), || Flow::with_changes(self.rates, changes))
     }
 }
 
@@ -154,6 +131,7 @@ impl Publisher {
 
 #[cfg(test)]
 mod tests {
+    use super::super::named::FEW;
     use super::*;
 
     #[test]
@@ -169,7 +147,7 @@ mod tests {
         assert!(Arc::ptr_eq(&held, &flows.of("held")));
         assert!(!flows.of("spent").events.take(now), "it would begin anew");
         assert!(spent.upgrade().is_some());
-        assert!(flows.known.lock().unwrap().by_name.len() <= 2 * FEW);
+        assert!(flows.known.len() <= 2 * FEW);
     }
 
     #[test]

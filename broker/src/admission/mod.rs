@@ -13,6 +13,7 @@ mod changes;
 mod engine_time;
 mod flows;
 mod lag;
+mod named;
 mod turns;
 
 use std::convert::Infallible;
@@ -156,24 +157,22 @@ impl Admission {
         has_track: bool,
     ) -> Result<Arc<Turn>, Refusal> {
         self.check_moves(client, Instant::now())?;
-        let _paid = self.pay(client).await?;
-        let turn = Turn::of_move(&publisher.own, has_track, self.patience, || self.shards.hurry()).await;
+        let paid = self.pay(client).await?;
+        let hurry = || self.shards.hurry();
+        let turn = Turn::of_move(&publisher.own, has_track, paid, self.patience, hurry).await;
         turn.map_err(|refusal| self.refused(refusal))
     }
 
     /// Lets a command go on for which a client pays, by its name inside: at once, or when its debts have been paid. What comes back
     /// goes with the command until it is carried out.
     pub(crate) async fn pay(&self, client: &str) -> Result<Paid, Refusal> {
-        self.pay_within(client, self.patience).await
+        self.engine_time.pay(client, self.patience).await.map_err(|refusal| self.refused(refusal))
     }
 
-    /// The same for one of a batch, in which others are not to wait for it.
+    /// Refuses one of a batch that would have to wait for a debt: the others of the batch are not to wait for it.
     pub(crate) async fn pay_at_once(&self, client: &str) -> Result<Paid, Refusal> {
-        self.pay_within(client, Duration::ZERO).await
-    }
-
-    async fn pay_within(&self, client: &str, patience: Duration) -> Result<Paid, Refusal> {
-        self.engine_time.pay(client, patience).await.map_err(|refusal| self.refused(refusal))
+        let checked = self.engine_time.check(client);
+        checked.map(|()| Paid::default()).map_err(|refusal| self.refused(refusal))
     }
 
     /// Reads a document with conditions, of so many bytes, for a client that pays for it. What comes back beside it goes with it until

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use super::engine_time::Paid;
 use super::flows::Flow;
 use crate::refusal::Refusal;
 
@@ -40,6 +41,8 @@ pub(super) struct Turns {
 pub(crate) struct Turn {
     flow: Arc<Flow>,
     permits: u32,
+    /// The debts that were waited for: who waits behind this one goes on when it has been charged.
+    _paid: Paid,
 }
 
 impl Default for Turns {
@@ -53,23 +56,25 @@ impl Default for Turns {
 }
 
 impl Turn {
-    /// The turn of a move. Waits while the flow has as many under way as it may, which are then hurried. A track has one of its own.
+    /// The turn of a move. Waits while the flow has as many under way as it may, which are then hurried. A track has one of its own,
+    /// and a move for which debts were waited for goes alone.
     pub(super) async fn of_move(
         flow: &Arc<Flow>,
         has_track: bool,
+        paid: Paid,
         patience: Duration,
         hurry: impl FnOnce(),
     ) -> Result<Arc<Self>, Refusal> {
         let turns = &flow.turns;
         let move_ns = turns.move_ns.load(Ordering::Relaxed).max(1);
-        let moves = if has_track { 1 } else { (TURN_NS / move_ns).clamp(1, MOVES) };
+        let moves = if has_track || paid.had_debts() { 1 } else { (TURN_NS / move_ns).clamp(1, MOVES) };
         if moves > 1
             && let Some(turn) = turns.shared()
         {
             return Ok(turn);
         }
         // One that takes longer than a turn goes alone.
-        let permits = if move_ns > TURN_NS { TURNS } else { 1 };
+        let permits = if move_ns > TURN_NS || paid.had_debts() { TURNS } else { 1 };
         let permit = match turns.permits.try_acquire_many(permits) {
             Ok(permit) => permit,
             Err(_) => {
@@ -82,7 +87,7 @@ impl Turn {
         };
         // Given back by the turn.
         permit.forget();
-        let turn = Arc::new(Self { flow: Arc::clone(flow), permits });
+        let turn = Arc::new(Self { flow: Arc::clone(flow), permits, _paid: paid });
         if moves > 1 {
             *turns.current.lock().unwrap_or_else(PoisonError::into_inner) =
                 (Arc::downgrade(&turn), moves - 1);
@@ -119,18 +124,25 @@ impl Drop for Turn {
 mod tests {
     use futures_util::FutureExt as _;
 
+    use std::time::Instant;
+
+    use futures_util::future::join_all;
+
+    use super::super::EngineTime;
     use super::super::flows::Rates;
     use super::*;
+    use crate::config::Config;
+    use crate::metrics::Metrics;
 
     const PATIENCE: Duration = Duration::from_millis(10);
 
     /// As many moves as may be under way, when each takes so long.
     fn under_way(flow: &Arc<Flow>, each: Duration) -> Vec<Arc<Turn>> {
         let turn =
-            Turn::of_move(flow, false, PATIENCE, || {}).now_or_never().expect("none is under way").unwrap();
+            Turn::of_move(flow, false, Paid::default(), PATIENCE, || {}).now_or_never().expect("none is under way").unwrap();
         (0..200).for_each(|_| turn.took(each));
         drop(turn);
-        std::iter::from_fn(|| Turn::of_move(flow, false, PATIENCE, || {}).now_or_never())
+        std::iter::from_fn(|| Turn::of_move(flow, false, Paid::default(), PATIENCE, || {}).now_or_never())
             .map(Result::unwrap)
             .collect()
     }
@@ -146,18 +158,43 @@ mod tests {
         ] {
             let mut turns = under_way(&flow, each);
             assert!(turns.len().abs_diff(expected) <= expected / 5, "{each:?}: {}", turns.len());
-            assert_eq!(Turn::of_move(&flow, false, PATIENCE, || {}).await.unwrap_err(), Refusal::Overloaded);
+            assert_eq!(Turn::of_move(&flow, false, Paid::default(), PATIENCE, || {}).await.unwrap_err(), Refusal::Overloaded);
             // One that is over makes room.
             turns.drain(..turns.len().min(32));
-            assert!(Turn::of_move(&flow, false, PATIENCE, || {}).now_or_never().is_some());
+            assert!(Turn::of_move(&flow, false, Paid::default(), PATIENCE, || {}).now_or_never().is_some());
         }
         assert_eq!(flow.turns.permits.available_permits(), TURNS as usize);
     }
 
     #[tokio::test]
+    async fn of_a_client_in_debt_one_move_is_under_way_over_all_connections() {
+        const CONNECTIONS: usize = 24;
+        const COST: Duration = Duration::from_millis(1);
+        let mut config = Config::default();
+        config.admission.engine_ms_per_second = 1_000;
+        let time = EngineTime::new(&config, &Arc::new(Metrics::new(1)));
+        time.charge("car", 2_001 * COST, Instant::now());
+        let under_way = AtomicU64::new(0);
+        let patience = Duration::from_secs(60);
+        let moves = (0..CONNECTIONS).map(|_| async {
+            let flow = Flow::new(Rates::default());
+            let paid = time.pay("car", patience).await.unwrap();
+            let turn = Turn::of_move(&flow, false, paid, patience, || {}).await.unwrap();
+            assert!(flow.turns.permits.available_permits() == 0, "it goes alone");
+            assert_eq!(under_way.fetch_add(1, Ordering::Relaxed), 0, "more than one is under way");
+            // The engine comes to it.
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            under_way.fetch_sub(1, Ordering::Relaxed);
+            time.charge("car", COST, Instant::now());
+            drop(turn);
+        });
+        join_all(moves).await;
+    }
+
+    #[tokio::test]
     async fn a_track_shares_its_turn_with_none() {
         let flow = Flow::new(Rates::default());
-        let next = |has_track| Turn::of_move(&flow, has_track, PATIENCE, || {}).now_or_never();
+        let next = |has_track| Turn::of_move(&flow, has_track, Paid::default(), PATIENCE, || {}).now_or_never();
         let first = next(false).expect("none is under way").unwrap();
         let tracks: Vec<_> = std::iter::from_fn(|| next(true)).collect();
         assert_eq!(tracks.len(), TURNS as usize - 1);
