@@ -16,6 +16,7 @@ mod figures;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod handshake;
+mod heard;
 mod linger;
 mod openapi;
 mod ops;
@@ -43,6 +44,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use connection::{Sockets, Stream, refuse_connection};
+pub(crate) use heard::Heard;
 pub(crate) use linger::{Came, Connection, Linger};
 
 use crate::admission::Admission;

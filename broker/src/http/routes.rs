@@ -10,7 +10,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
-use super::{App, clients, events, explain, figures, openapi, pages, positions, sse, subscriptions, ws};
+use super::{
+    App, Heard, clients, events, explain, figures, openapi, pages, positions, sse, subscriptions, ws,
+};
 use crate::auth::{Scope, Token, Whereabouts};
 
 /// What a request has to show.
@@ -131,6 +133,9 @@ async fn admit(
     });
     match permitted {
         Ok(permit) => {
+            if let Some(heard) = request.extensions().get::<Heard>() {
+                heard.tell();
+            }
             request.extensions_mut().insert(permit);
             next.run(request).await
         }

@@ -17,7 +17,7 @@ use super::Ending;
 use super::heads::{HeadTimer, Hearing, Unheard};
 use crate::admission;
 use crate::config::Config;
-use crate::http::{self, Came, Connection, Linger, Stream};
+use crate::http::{self, Came, Connection, Heard, Linger, Stream};
 use crate::metrics::Metrics;
 use crate::tls::Acceptor;
 
@@ -122,7 +122,8 @@ impl Front {
         tracing::debug!(error, "a connection did not come to speak TLS");
     }
 
-    /// Serves the requests of one connection, which is heard with the first of them.
+    /// Serves the requests of one connection. It is heard with the first of them, or where tokens are wanted, with the first that has one
+    /// that counts.
     pub(super) async fn serve<S>(self: Arc<Self>, stream: S, hearing: Option<Hearing>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -130,10 +131,17 @@ impl Front {
         let flow = admission::flow_of_connection(&self.config);
         let (linger, came) = (Linger::default(), Came::default());
         let heads = HeadTimer::new(&self.config.connection, came.clone());
-        // A std mutex: held to take it out, with the first request.
+        // A std mutex: held to take it out.
         let hearing = Mutex::new(hearing);
+        let heard = Heard::new(move || drop(hearing.lock().unwrap_or_else(PoisonError::into_inner).take()));
         let service = hyper::service::service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
-            drop(hearing.lock().unwrap_or_else(PoisonError::into_inner).take());
+            // As long as what is on disk is taken up, nobody's token is looked at.
+            let is_asked = self.config.wants_tokens() && self.router.get().is_some();
+            if is_asked {
+                request.extensions_mut().insert(heard.clone());
+            } else {
+                heard.tell();
+            }
             request.extensions_mut().insert(Arc::clone(&flow));
             request.extensions_mut().insert(linger.clone());
             let router = self.router.get().unwrap_or(&self.meanwhile).clone();
@@ -159,5 +167,51 @@ impl Front {
         if let Err(error) = served {
             tracing::debug!(%error, "a connection ended early");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Extension;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+    use crate::config::AuthMode;
+
+    /// Whether a connection still counts as one on which nobody was heard, after each of these requests.
+    async fn counted_after<const N: usize>(auth: AuthMode, requests: [&str; N]) -> [bool; N] {
+        let mut config = Config::default();
+        config.auth.mode = auth;
+        let ending = Ending::default();
+        let front = Front::new(&Arc::new(config), &Arc::new(Metrics::new(1)), &ending, None, Router::new());
+        let let_in = async |heard: Option<Extension<Heard>>| heard.iter().for_each(|heard| heard.tell());
+        front.open(Router::new().route("/let-in", get(let_in)));
+        let unheard = Unheard::new(1);
+        let address = "192.0.2.1".parse().unwrap();
+        let hearing = unheard.enter(address);
+        let (mut ours, theirs) = tokio::io::duplex(4_096);
+        let served = tokio::spawn(front.serve(theirs, hearing));
+        let mut counted = [false; N];
+        for (counted, path) in counted.iter_mut().zip(requests) {
+            let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n");
+            ours.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"\r\n\r\n") {
+                answer.push(ours.read_u8().await.unwrap());
+            }
+            *counted = unheard.enter(address).is_none();
+        }
+        drop(ours);
+        served.await.unwrap();
+        assert!(unheard.enter(address).is_some(), "it is over");
+        counted
+    }
+
+    #[tokio::test]
+    async fn where_tokens_are_wanted_a_request_without_one_is_nobodys() {
+        let requests = ["/refused", "/refused", "/let-in", "/refused"];
+        assert_eq!(counted_after(AuthMode::Jwt, requests).await, [true, true, false, false]);
+        assert_eq!(counted_after(AuthMode::None, requests).await, [false; 4]);
     }
 }
