@@ -54,6 +54,9 @@ const fn after_cause(transition: Option<Transition>) -> &'static str {
     }
 }
 
+/// What a `problem` that answers no request begins with.
+const BEFORE_PROBLEM: &str = r#"{"op":"problem","problem":"#;
+
 /// What stands between that and the event's body.
 const BEFORE_BODY: &str = r#""event":"#;
 
@@ -78,8 +81,8 @@ pub(crate) fn frame(entry: Entry) -> String {
 /// Appends an entry as a server-sent event.
 pub(crate) fn push_server_sent(text: &mut String, epoch: &str, entry: &Entry) {
     let (offset, kind) = match entry {
-        // Event streams ask nothing, so they are answered nothing.
-        Entry::Answer(_) => return,
+        // Event streams ask nothing, so that what they are answered is a problem that they did not ask for.
+        Entry::Answer(answer) => return push_problem(text, answer),
         Entry::Delivery(delivery) => (delivery.offset, "event"),
         Entry::Gap(gap) => (gap.to, "gap"),
     };
@@ -90,6 +93,13 @@ pub(crate) fn push_server_sent(text: &mut String, epoch: &str, entry: &Entry) {
         Entry::Gap(gap) => push_gap(text, gap),
     }
     text.push_str("\n\n");
+}
+
+fn push_problem(text: &mut String, frame: &str) {
+    let problem = frame.strip_prefix(BEFORE_PROBLEM).and_then(|rest| rest.strip_suffix('}'));
+    if let Some(problem) = problem {
+        write!(text, "event: problem\ndata: {problem}\n\n").expect("a text grows");
+    }
 }
 
 fn delivery_bytes(delivery: &Delivery) -> usize {
@@ -144,7 +154,7 @@ pub(crate) fn problem(reference: Option<&str>, refusal: &Refusal) -> String {
     let problem = serde_json::to_string(&refusal.problem()).unwrap_or_default();
     match reference {
         Some(reference) => format!(r#"{{"op":"problem","ref":{reference},"problem":{problem}}}"#),
-        None => format!(r#"{{"op":"problem","problem":{problem}}}"#),
+        None => format!("{BEFORE_PROBLEM}{problem}}}"),
     }
 }
 
@@ -285,5 +295,14 @@ mod tests {
         assert_eq!(event[..2], ["id: e1:17", "event: event"]);
         assert!(event[2].starts_with("data: {\"op\":\"event\",") && event.len() == 3);
         assert!(events.next().unwrap().starts_with("id: e1:40\nevent: gap\ndata: {\"op\":\"gap\""));
+    }
+
+    #[test]
+    fn an_event_stream_is_told_problems_that_nobody_asked_for() {
+        let mut text = String::new();
+        push_server_sent(&mut text, "e1", &Entry::Answer(problem(None, &Refusal::Overloaded).into()));
+        let data = text.strip_prefix("event: problem\ndata: ").and_then(|rest| rest.strip_suffix("\n\n"));
+        let problem: wire::Problem = serde_json::from_str(data.expect("one event")).unwrap();
+        assert_eq!(problem, Refusal::Overloaded.problem());
     }
 }

@@ -16,6 +16,7 @@ use super::Sessions;
 use crate::admission::Cost;
 use crate::clock;
 use crate::http::encode;
+use crate::outbox::Reason;
 use crate::tenant;
 
 /// So much is charged at once, or more.
@@ -234,6 +235,9 @@ impl Sessions {
         for reader in &client.readers {
             reader.outbox.push_answer(encode::problem(None, &refusal));
         }
+        // From here on something is missing, for who reads later as well.
+        self.tell_loss(id, Reason::Overflow);
+        self.wake_readers();
     }
 
     /// Has a subscription find nothing any more, until it is made anew.

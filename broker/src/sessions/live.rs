@@ -262,8 +262,8 @@ impl Sessions {
     }
 
     /// An object that would have entered did not, or one left without an event to tell of it, which takes an offset as the
-    /// enter or the exit would have.
-    fn tell_loss(&mut self, id: u32, reason: Reason) {
+    /// enter or the exit would have; or a subscription finds nothing from now on.
+    pub(super) fn tell_loss(&mut self, id: u32, reason: Reason) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.offset += 1;
         let offset = client.offset;
