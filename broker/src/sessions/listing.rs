@@ -67,7 +67,7 @@ impl Rank<&str> {
 /// Clients that one slice of a listing looks at: some tenths of a millisecond.
 const LOOKS: usize = 2_048;
 
-/// Listings that are under way at once.
+/// Listings that take turns. Others wait for one of these to end: they are one a connection at most.
 const LISTINGS: usize = 8;
 
 /// A listing that is under way.
@@ -145,7 +145,7 @@ impl Client {
 
 impl Sessions {
     /// Begins to list the first clients behind a place, `limit` at most, in order. Cost: a look at every client, and at each of its
-    /// connections, in slices between which other commands are carried out. Where too many are under way, the oldest is ended first.
+    /// connections, in slices between which other commands are carried out. Where many are under way, it waits.
     pub(crate) fn list_clients(
         &mut self,
         after: Option<Rank<String>>,
@@ -153,9 +153,6 @@ impl Sessions {
         payer: Arc<str>,
         reply: oneshot::Sender<Vec<ClientFigures>>,
     ) {
-        while self.listings.len() >= LISTINGS {
-            self.list_some();
-        }
         let first = BinaryHeap::new();
         self.listings.push_back(Listing { after, limit, payer, reply, first, next: 0 });
     }
@@ -186,7 +183,7 @@ impl Sessions {
             // Whoever asked may be gone.
             let _ = listing.reply.send(ranked.filter_map(figures).collect());
         } else {
-            self.listings.push_back(listing);
+            self.listings.insert(self.listings.len().min(LISTINGS - 1), listing);
         }
         self.charge(clock::now().saturating_duration_since(began));
     }

@@ -361,6 +361,28 @@ fn clients_are_listed_in_slices() {
     assert!(!bench.sessions.is_listing());
 }
 
+#[test]
+fn listings_take_turns_and_none_is_hurried() {
+    let mut bench = Bench::with(None, |config| config.limits.clients = 10_000);
+    (0..5_000).for_each(|index| bench.move_to(&index.to_string(), 0.0));
+    let mut answers = Vec::new();
+    for _ in 0..20 {
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        bench.sessions.list_clients(None, 3, "".into(), reply);
+        answers.push(answer);
+        assert!(answers.iter_mut().all(|answer| answer.try_recv().is_err()), "one was done at once");
+    }
+    let mut order = Vec::new();
+    while bench.sessions.is_listing() {
+        bench.sessions.list_some();
+        let done = |(index, answer): (usize, &mut tokio::sync::oneshot::Receiver<_>)| {
+            answer.try_recv().is_ok().then_some(index)
+        };
+        order.extend(answers.iter_mut().enumerate().filter_map(done));
+    }
+    assert_eq!(order, (0..20).collect::<Vec<_>>());
+}
+
 /// What became of the deliveries of an event, in order.
 fn states(bench: &Bench, id: &str) -> Option<Vec<wire::DeliveryState>> {
     let asked = Asked::among(vec![bench.sessions.remembered(id)], id, None);
