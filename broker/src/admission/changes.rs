@@ -125,8 +125,8 @@ mod tests {
         let changes = Changes::new(Duration::from_secs(60));
         let (clients, tenants) = (Flows::new(Rates::default()), Flows::of_tenants(Rates::default()));
         let reading = (0..OF_ALL).map(|client| {
-            let publisher =
-                Publisher { own: clients.of(&client.to_string()), tenant: Some(tenants.of(tenant)) };
+            let (own, tenant) = (clients.of(&client.to_string()), Some(tenants.of(tenant)));
+            let publisher = Publisher { own, tenant, confinement: None };
             changes.read(&publisher, 1, || Ok(())).now_or_never()
         });
         let under_way: Vec<_> = reading.map_while(|read| read.map(Result::unwrap)).collect();

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::named::Named;
-use crate::config::Config;
+use crate::auth::Confinement;
+use crate::config::{Allotment, Config};
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
 use crate::tenant;
@@ -38,8 +39,8 @@ pub(crate) struct EngineTime {
 /// Of clients by their names inside, or of tenants.
 #[derive(Debug)]
 struct Accounts {
-    /// 0: any number, and nothing is charged.
-    ms_per_second: u32,
+    /// Milliseconds per second. 0: any number, and nothing is charged.
+    allotment: Allotment,
     setting: &'static str,
     known: Named<Account>,
 }
@@ -59,6 +60,8 @@ struct Balance {
     full_at: Instant,
     /// The subscriptions that cost most when it was charged last.
     costliest: Arc<[Cost]>,
+    /// Under what confinement these were made.
+    confinement: Option<Arc<Confinement>>,
 }
 
 /// What a subscription has cost of late.
@@ -90,8 +93,8 @@ impl Paid {
 
 impl EngineTime {
     pub(crate) fn new(config: &Config, metrics: &Arc<Metrics>) -> Arc<Self> {
-        let (own, tenant) =
-            (config.admission.engine_ms_per_second, config.quotas.tenant_engine_ms_per_second);
+        let own = Allotment::of(config.admission.engine_ms_per_second.into());
+        let tenant = config.allotments().engine_ms_per_second;
         Arc::new(Self {
             metrics: Arc::clone(metrics),
             started: Instant::now(),
@@ -115,27 +118,40 @@ impl EngineTime {
         of_client.is_some()
     }
 
-    /// Notes which subscriptions of a client in debt cost most.
-    pub(crate) fn explain(&self, client: &str, costliest: Vec<Cost>) {
+    /// Notes which subscriptions of a client in debt cost most, and under what confinement they were made.
+    pub(crate) fn explain(&self, client: &str, costliest: Vec<Cost>, confinement: Option<Arc<Confinement>>) {
         if let Some(account) = self.clients.known.find(client) {
-            account.balance().costliest = costliest.into();
+            let mut balance = account.balance();
+            (balance.costliest, balance.confinement) = (costliest.into(), confinement);
         }
     }
 
     /// Whether so many milliseconds are more than a client may use in so many seconds.
     pub(crate) fn is_beyond(&self, ms: f64, seconds: f64) -> bool {
-        self.clients.ms_per_second > 0 && ms > f64::from(self.clients.ms_per_second) * seconds
+        #[expect(clippy::cast_precision_loss, reason = "a setting of 32 bits")]
+        let own = self.own() as f64;
+        own > 0.0 && ms > own * seconds
+    }
+
+    /// What each client may use, in milliseconds per second.
+    fn own(&self) -> u64 {
+        self.clients.allotment.limit("")
     }
 
     /// What is told of subscriptions that cost a client more than that.
     pub(crate) fn refusal(&self, costliest: Vec<Cost>) -> Refusal {
-        let Accounts { ms_per_second, setting, .. } = self.clients;
-        Refusal::TooCostly { limit: ms_per_second.into(), setting, debt: BURST, costliest: costliest.into() }
+        let setting = self.clients.setting;
+        Refusal::TooCostly { limit: self.own(), setting, debt: BURST, costliest: costliest.into() }
     }
 
     /// Lets a command of a client go on that is going to cost an engine something: at once, or when what the client and its
     /// tenant owe has been paid. Where that takes longer than a sender is held back, it is refused.
-    pub(super) async fn pay(&self, client: &str, patience: Duration) -> Result<Paid, Refusal> {
+    pub(super) async fn pay(
+        &self,
+        client: &str,
+        asker: Option<&Arc<Confinement>>,
+        patience: Duration,
+    ) -> Result<Paid, Refusal> {
         let begun = Instant::now();
         let mut paid = Paid::default();
         if !self.has_debts(begun) {
@@ -148,13 +164,13 @@ impl EngineTime {
             }
             self.metrics.held_for_cost.add(1);
             let passed = account.pass(begun + patience).await;
-            let permit = passed.map_err(|debt| accounts.refusal(&account, debt))?;
+            let permit = passed.map_err(|debt| accounts.refusal(name, debt, account.costliest_for(asker)))?;
             paid.debts.push(Passing { _permit: permit, _any: Arc::clone(&self.passing) });
         }
         Ok(paid)
     }
 
-    /// Refuses what would have to wait for a debt.
+    /// Refuses what would have to wait for a debt. Unlike where one waits, no subscriptions are named: it may be one of many.
     pub(super) fn check(&self, client: &str) -> Result<(), Refusal> {
         let now = Instant::now();
         if !self.has_debts(now) {
@@ -163,7 +179,7 @@ impl EngineTime {
         for (accounts, name) in self.payers(client) {
             let Some(account) = accounts.known.find(name) else { continue };
             if let Some(debt) = account.debt(now) {
-                return Err(accounts.refusal(&account, debt));
+                return Err(accounts.refusal(name, debt, Arc::default()));
             }
         }
         Ok(())
@@ -182,30 +198,30 @@ impl EngineTime {
 }
 
 impl Accounts {
-    fn new(ms_per_second: u32, setting: &'static str) -> Self {
-        Self { ms_per_second, setting, known: Named::default() }
+    fn new(allotment: Allotment, setting: &'static str) -> Self {
+        Self { allotment, setting, known: Named::default() }
     }
 
     /// Charges one, and says how long its debt takes to be paid, if it has any.
     fn charge(&self, name: &str, took: Duration, now: Instant) -> Option<Duration> {
-        if self.ms_per_second == 0 {
+        let ms_per_second = self.allotment.limit(name);
+        if ms_per_second == 0 {
             return None;
         }
-        let takes = took.saturating_mul(1_000) / self.ms_per_second;
+        let takes = took.saturating_mul(1_000) / u32::try_from(ms_per_second).unwrap_or(u32::MAX);
         let account = self.known.of(name, |account| account.is_full(now), || Arc::new(Account::new(now)));
         account.charge(takes, now)
     }
 
-    /// What the owner of an account is told that has to wait too long.
-    fn refusal(&self, account: &Account, debt: Duration) -> Refusal {
-        let costliest = Arc::clone(&account.balance().costliest);
-        Refusal::TooCostly { limit: self.ms_per_second.into(), setting: self.setting, debt, costliest }
+    /// What is told where it takes too long to pay.
+    fn refusal(&self, name: &str, debt: Duration, costliest: Arc<[Cost]>) -> Refusal {
+        Refusal::TooCostly { limit: self.allotment.limit(name), setting: self.setting, debt, costliest }
     }
 }
 
 impl Account {
     fn new(now: Instant) -> Self {
-        let balance = Balance { full_at: now, costliest: Arc::new([]) };
+        let balance = Balance { full_at: now, costliest: Arc::default(), confinement: None };
         Self { balance: Mutex::new(balance), passing: Arc::new(Semaphore::new(1)) }
     }
 
@@ -225,6 +241,13 @@ impl Account {
     /// Whether it has no debt, and nobody has waited for one who is not charged yet.
     fn lets_pass(&self, now: Instant) -> bool {
         self.debt(now).is_none() && self.passing.available_permits() > 0
+    }
+
+    /// The subscriptions that cost most, for who may know of them: none where who asks is confined otherwise than the client is.
+    fn costliest_for(&self, asker: Option<&Arc<Confinement>>) -> Arc<[Cost]> {
+        let balance = self.balance();
+        let may_know = asker.is_none() || balance.confinement.as_ref() == asker;
+        if may_know { Arc::clone(&balance.costliest) } else { Arc::default() }
     }
 
     fn is_full(&self, now: Instant) -> bool {
@@ -267,13 +290,15 @@ mod tests {
 
     use super::super::named::FEW;
     use super::*;
+    use crate::auth::Zones;
+    use crate::config::AuthMode;
 
     const MS: Duration = Duration::from_millis(1);
 
     fn engine_time(own: u32, tenant: u32) -> Arc<EngineTime> {
         let mut config = Config::default();
         config.admission.engine_ms_per_second = own;
-        config.quotas.tenant_engine_ms_per_second = tenant;
+        config.quotas.tenant_engine_ms_per_second = tenant.into();
         EngineTime::new(&config, &Arc::new(Metrics::new(1)))
     }
 
@@ -336,14 +361,48 @@ mod tests {
         let time = engine_time(100, 0);
         time.charge("car", Duration::from_secs(2), Instant::now());
         let costliest = vec![Cost { subscription: "wide".into(), ms: 1_900 }];
-        time.explain("car", costliest.clone());
-        let refusal = time.pay("car", 5_000 * MS).await.unwrap_err();
+        time.explain("car", costliest.clone(), None);
+        let refusal = time.pay("car", None, 5_000 * MS).await.unwrap_err();
         let Refusal::TooCostly { limit, setting, debt, costliest: told } = refusal else {
             panic!("{refusal:?}")
         };
         assert_eq!((limit, setting, &*told), (100, "admission.engine_ms_per_second", &*costliest));
         assert!(debt > 17_000 * MS && debt <= 18_000 * MS, "{debt:?}");
-        assert!(time.pay("other", Duration::ZERO).await.is_ok());
+        assert!(time.pay("other", None, Duration::ZERO).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_is_confined_otherwise_is_told_no_names() {
+        let time = engine_time(100, 0);
+        time.charge("car", Duration::from_secs(2), Instant::now());
+        let confined = |text: &str| Arc::new(Confinement::read_again(text, &Zones::default()).unwrap());
+        let (own, other) = (confined(r#"{"where":"a = 1"}"#), confined(r#"{"where":"a = 2"}"#));
+        let told = |asker: Option<&Arc<Confinement>>| {
+            let refused = time.pay("car", asker, Duration::ZERO).now_or_never().unwrap();
+            let Err(Refusal::TooCostly { costliest, .. }) = refused else { panic!("{refused:?}") };
+            costliest.len()
+        };
+        let costliest = vec![Cost { subscription: "secret".into(), ms: 1_900 }];
+        time.explain("car", costliest.clone(), None);
+        assert_eq!([None, Some(&own)].map(told), [1, 0]);
+        time.explain("car", costliest, Some(Arc::clone(&own)));
+        assert_eq!([None, Some(&own), Some(&other)].map(told), [1, 1, 0]);
+    }
+
+    #[test]
+    fn a_tenant_with_a_name_has_half_of_the_engines_where_tokens_are_wanted() {
+        let mut config = Config::default();
+        config.server.shards = 2;
+        config.admission.engine_ms_per_second = 0;
+        config.auth.mode = AuthMode::Jwt;
+        let time = EngineTime::new(&config, &Arc::new(Metrics::new(1)));
+        let [named, nameless] = ["acme", ""].map(|tenant| tenant::inside(tenant, "a").into_owned());
+        for client in [named.as_str(), nameless.as_str()] {
+            time.charge(client, 2_001 * MS, Instant::now());
+        }
+        let Err(Refusal::TooCostly { limit, .. }) = time.check(&named) else { panic!("it owes") };
+        assert_eq!(limit, 1_000);
+        assert!(time.check(&nameless).is_ok());
     }
 
     #[tokio::test]
@@ -352,25 +411,26 @@ mod tests {
         let [a, b, c] = [("one", "a"), ("one", "b"), ("two", "a")]
             .map(|(tenant, client)| tenant::inside(tenant, client).into_owned());
         time.charge(&a, Duration::from_secs(1), Instant::now());
-        let refusal = time.pay(&b, MS).await.unwrap_err();
+        let refusal = time.pay(&b, None, MS).await.unwrap_err();
         assert!(matches!(refusal, Refusal::TooCostly { setting: "quotas.tenant_engine_ms_per_second", .. }));
-        assert!(time.pay(&c, MS).await.is_ok());
+        assert!(time.pay(&c, None, MS).await.is_ok());
     }
 
     #[tokio::test]
     async fn a_client_in_debt_does_not_keep_its_tenant_waiting() {
         let time = engine_time(100, 1_000);
-        let [poor, other, rest] = ["poor", "other", "rest"].map(|name| tenant::inside("one", name).into_owned());
+        let [poor, other, rest] =
+            ["poor", "other", "rest"].map(|name| tenant::inside("one", name).into_owned());
         // The client owes eight seconds, the tenant 50 ms.
         let now = Instant::now();
         time.charge(&poor, Duration::from_secs(1), now);
         time.charge(&rest, 1_050 * MS, now);
-        let mut waiting = Box::pin(time.pay(&poor, Duration::from_secs(60)));
+        let mut waiting = Box::pin(time.pay(&poor, None, Duration::from_secs(60)));
         assert!(waiting.as_mut().now_or_never().is_none());
         let paid = async {
             tokio::select! {
                 _ = &mut waiting => panic!("it owes eight seconds"),
-                paid = time.pay(&other, Duration::from_secs(60)) => paid.unwrap(),
+                paid = time.pay(&other, None, Duration::from_secs(60)) => paid.unwrap(),
             }
         };
         let paid = tokio::time::timeout(Duration::from_secs(5), paid).await.expect("it owes nothing itself");
@@ -382,16 +442,16 @@ mod tests {
         let time = engine_time(100, 0);
         time.charge("car", 201 * MS, Instant::now());
         assert!(time.check("car").is_err());
-        let paid = time.pay("car", Duration::from_secs(60)).await.unwrap();
+        let paid = time.pay("car", None, Duration::from_secs(60)).await.unwrap();
         assert!(paid.had_debts());
         // The debt is paid, and what it was paid for is not charged yet.
         assert!(time.check("car").is_ok() && time.check("other").is_ok());
-        let mut next = Box::pin(time.pay("car", Duration::from_secs(60)));
+        let mut next = Box::pin(time.pay("car", None, Duration::from_secs(60)));
         assert!(next.as_mut().now_or_never().is_none());
-        assert!(time.pay("other", Duration::ZERO).now_or_never().unwrap().is_ok());
+        assert!(time.pay("other", None, Duration::ZERO).now_or_never().unwrap().is_ok());
         drop(paid);
         assert!(next.await.unwrap().had_debts());
-        assert!(!time.pay("car", Duration::ZERO).now_or_never().unwrap().unwrap().had_debts());
+        assert!(!time.pay("car", None, Duration::ZERO).now_or_never().unwrap().unwrap().had_debts());
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ use super::bucket::Bucket;
 use super::changes::{OF_ALL, OF_ONE, OF_TENANT};
 use super::named::Named;
 use super::turns::Turns;
+use crate::auth::Confinement;
 
 /// The requests of one client, one connection or one tenant.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub(crate) struct Publisher {
     /// The client where it has said who it is, else its connection.
     pub(super) own: Arc<Flow>,
     pub(super) tenant: Option<Arc<Flow>>,
+    /// To what its token is confined: it is told of nothing that was made under another one.
+    pub(super) confinement: Option<Arc<Confinement>>,
 }
 
 /// Counts an event as under way until the last shard has dealt it out.
@@ -153,7 +156,7 @@ mod tests {
     #[test]
     fn an_event_is_under_way_until_the_last_has_dealt_it_out() {
         let flows = Flows::new(Rates::default());
-        let publisher = Publisher { own: flows.of("a"), tenant: Some(flows.of("b")) };
+        let publisher = Publisher { own: flows.of("a"), tenant: Some(flows.of("b")), confinement: None };
         let pass = Pass::new(&publisher);
         let other = Arc::clone(&pass);
         let counts = || [publisher.own.under_way(), publisher.tenant.as_ref().unwrap().under_way()];

@@ -20,7 +20,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::auth::Permit;
+use crate::auth::{Confinement, Permit};
 use crate::config::Config;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
@@ -109,7 +109,8 @@ impl Admission {
         let nobody = || (self.tenant_rates.events > 0).then_some("");
         let tenant = permit.tenant.as_deref().or_else(nobody).map(|tenant| self.tenants.of(tenant));
         let own = permit.client.as_deref().map(|client| self.clients.of(&permit.inside(client)));
-        Publisher { own: own.unwrap_or_else(|| Arc::clone(connection)), tenant }
+        let own = own.unwrap_or_else(|| Arc::clone(connection));
+        Publisher { own, tenant, confinement: permit.confinement.clone() }
     }
 
     /// Takes an event, or refuses it. What comes back goes with the event until it is dealt out.
@@ -157,16 +158,23 @@ impl Admission {
         has_track: bool,
     ) -> Result<Arc<Turn>, Refusal> {
         self.check_moves(client, Instant::now())?;
-        let paid = self.pay(client).await?;
+        let paid = self.pay(client, publisher.confinement.as_ref()).await?;
         let hurry = || self.shards.hurry();
         let turn = Turn::of_move(&publisher.own, has_track, paid, self.patience, hurry).await;
         turn.map_err(|refusal| self.refused(refusal))
     }
 
     /// Lets a command go on for which a client pays, by its name inside: at once, or when its debts have been paid. What comes back
-    /// goes with the command until it is carried out.
-    pub(crate) async fn pay(&self, client: &str) -> Result<Paid, Refusal> {
-        self.engine_time.pay(client, self.patience).await.map_err(|refusal| self.refused(refusal))
+    /// goes with the command until it is carried out. Who asks is confined to something, or not.
+    pub(crate) async fn pay(
+        &self,
+        client: &str,
+        confinement: Option<&Arc<Confinement>>,
+    ) -> Result<Paid, Refusal> {
+        self.engine_time
+            .pay(client, confinement, self.patience)
+            .await
+            .map_err(|refusal| self.refused(refusal))
     }
 
     /// Refuses one of a batch that would have to wait for a debt: the others of the batch are not to wait for it.
@@ -185,7 +193,7 @@ impl Admission {
         read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<(T, Change), Refusal> {
         // Before anything is taken that others wait for.
-        let paid = self.pay(client).await?;
+        let paid = self.pay(client, publisher.confinement.as_ref()).await?;
         let (read, change) =
             self.changes.read(publisher, bytes, read).await.map_err(|refusal| self.refused(refusal))?;
         Ok((read, change.paid(paid)))
@@ -203,7 +211,7 @@ impl Admission {
     }
 
     fn check_rates(&self, publisher: &Publisher, now: Instant) -> Result<(), Refusal> {
-        let Publisher { own, tenant } = publisher;
+        let Publisher { own, tenant, .. } = publisher;
         let fast = if !own.events.take(now) {
             Some((self.own_rates.events, "limits.events_per_second"))
         } else if tenant.as_ref().is_some_and(|tenant| !tenant.events.take(now)) {
@@ -344,7 +352,7 @@ mod tests {
     #[test]
     fn who_asks_for_more_gets_no_more() {
         let flows = Flows::new(Rates::default());
-        let alone = |name: &str| Publisher { own: flows.of(name), tenant: None };
+        let alone = |name: &str| Publisher { own: flows.of(name), tenant: None, confinement: None };
         let [modest, greedy, greedier] = ["a", "b", "c"].map(alone);
         let (taken, longest) = offer(&[(&modest, 1), (&greedy, 3), (&greedier, 30)]);
         assert_alike(&taken);
@@ -358,8 +366,10 @@ mod tests {
     fn tenants_share_first_and_their_publishers_then() {
         let flows = Flows::new(Rates::default());
         let tenants = Flows::new(Rates::default());
-        let of =
-            |tenant: &str, name: &str| Publisher { own: flows.of(name), tenant: Some(tenants.of(tenant)) };
+        let of = |tenant: &str, name: &str| {
+            let tenant = Some(tenants.of(tenant));
+            Publisher { own: flows.of(name), tenant, confinement: None }
+        };
         let many: Vec<_> = (0..10).map(|index| of("many", &index.to_string())).collect();
         let few = of("few", "one");
         let offers: Vec<_> = many.iter().map(|publisher| (publisher, 2)).chain([(&few, 2)]).collect();

@@ -138,8 +138,10 @@ mod tests {
 
     /// As many moves as may be under way, when each takes so long.
     fn under_way(flow: &Arc<Flow>, each: Duration) -> Vec<Arc<Turn>> {
-        let turn =
-            Turn::of_move(flow, false, Paid::default(), PATIENCE, || {}).now_or_never().expect("none is under way").unwrap();
+        let turn = Turn::of_move(flow, false, Paid::default(), PATIENCE, || {})
+            .now_or_never()
+            .expect("none is under way")
+            .unwrap();
         (0..200).for_each(|_| turn.took(each));
         drop(turn);
         std::iter::from_fn(|| Turn::of_move(flow, false, Paid::default(), PATIENCE, || {}).now_or_never())
@@ -158,7 +160,10 @@ mod tests {
         ] {
             let mut turns = under_way(&flow, each);
             assert!(turns.len().abs_diff(expected) <= expected / 5, "{each:?}: {}", turns.len());
-            assert_eq!(Turn::of_move(&flow, false, Paid::default(), PATIENCE, || {}).await.unwrap_err(), Refusal::Overloaded);
+            assert_eq!(
+                Turn::of_move(&flow, false, Paid::default(), PATIENCE, || {}).await.unwrap_err(),
+                Refusal::Overloaded
+            );
             // One that is over makes room.
             turns.drain(..turns.len().min(32));
             assert!(Turn::of_move(&flow, false, Paid::default(), PATIENCE, || {}).now_or_never().is_some());
@@ -178,7 +183,7 @@ mod tests {
         let patience = Duration::from_secs(60);
         let moves = (0..CONNECTIONS).map(|_| async {
             let flow = Flow::new(Rates::default());
-            let paid = time.pay("car", patience).await.unwrap();
+            let paid = time.pay("car", None, patience).await.unwrap();
             let turn = Turn::of_move(&flow, false, paid, patience, || {}).await.unwrap();
             assert!(flow.turns.permits.available_permits() == 0, "it goes alone");
             assert_eq!(under_way.fetch_add(1, Ordering::Relaxed), 0, "more than one is under way");
@@ -194,7 +199,8 @@ mod tests {
     #[tokio::test]
     async fn a_track_shares_its_turn_with_none() {
         let flow = Flow::new(Rates::default());
-        let next = |has_track| Turn::of_move(&flow, has_track, Paid::default(), PATIENCE, || {}).now_or_never();
+        let next =
+            |has_track| Turn::of_move(&flow, has_track, Paid::default(), PATIENCE, || {}).now_or_never();
         let first = next(false).expect("none is under way").unwrap();
         let tracks: Vec<_> = std::iter::from_fn(|| next(true)).collect();
         assert_eq!(tracks.len(), TURNS as usize - 1);

@@ -192,7 +192,7 @@ pub struct Quotas {
     pub tenant_connections: i64,
     pub tenant_events_per_second: u32,
     pub tenant_moves_per_second: u32,
-    pub tenant_engine_ms_per_second: u32,
+    pub tenant_engine_ms_per_second: i64,
 }
 
 /// Section `sessions`.

@@ -11,6 +11,9 @@ const SUBSCRIPTIONS: u64 = 1_000_000;
 /// Constraints of a tenant, by default: one to three gigabytes.
 const CONSTRAINTS: u64 = 4_000_000;
 
+/// Milliseconds per second of each engine for a tenant, by default: half of it.
+const ENGINE_MS_PER_SECOND: u64 = 500;
+
 /// How much a tenant may have of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allotment {
@@ -29,6 +32,7 @@ pub(crate) struct Allotments {
     pub(crate) live_events: Allotment,
     pub(crate) live_bytes: Allotment,
     pub(crate) connections: Allotment,
+    pub(crate) engine_ms_per_second: Allotment,
 }
 
 impl Allotment {
@@ -52,6 +56,7 @@ impl Quotas {
             ("quotas.tenant_live_events", self.tenant_live_events),
             ("quotas.tenant_live_bytes", self.tenant_live_bytes),
             ("quotas.tenant_connections", self.tenant_connections),
+            ("quotas.tenant_engine_ms_per_second", self.tenant_engine_ms_per_second),
         ];
         let negative = quotas.into_iter().filter(|(_, quota)| *quota < BY_DEFAULT);
         negative.map(|(key, quota)| {
@@ -78,6 +83,10 @@ impl Config {
             live_events: of(quotas.tenant_live_events, limits.live_events.div_ceil(2)),
             live_bytes: of(quotas.tenant_live_bytes, limits.live_bytes.div_ceil(2)),
             connections: of(quotas.tenant_connections, (limits.connections as u64).div_ceil(2)),
+            engine_ms_per_second: of(
+                quotas.tenant_engine_ms_per_second,
+                ENGINE_MS_PER_SECOND * self.shards_count() as u64,
+            ),
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) async fn list(
 ) -> Result<Response, Refusal> {
     let (limit, after) = page(query.as_deref().unwrap_or_default())?;
     let payer = permit.payer();
-    let _paid = app.admission.pay(&payer).await?;
+    let _paid = app.admission.pay(&payer, permit.confinement.as_ref()).await?;
     let clients = app.shards.list_clients(after, limit, &payer).await?;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&clients).unwrap_or_default()))
 }

@@ -297,7 +297,7 @@ pub(crate) async fn deliveries(
         Arc::new(move |text: &str| app.features.is_within(&confinement, text)) as Known
     });
     let payer = permit.payer();
-    let _paid = app.admission.pay(&payer).await?;
+    let _paid = app.admission.pay(&payer, permit.confinement.as_ref()).await?;
     let Some(deliveries) = app.shards.deliveries(&id, known, &payer).await? else {
         let detail = match app.config.sessions.recent_events {
             0 => "nothing is remembered of deliveries (sessions.recent_events is 0)".to_owned(),

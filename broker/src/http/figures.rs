@@ -72,7 +72,7 @@ pub(crate) async fn stats(
     Permitted(permit): Permitted,
 ) -> Result<Response, Refusal> {
     let payer = permit.payer();
-    let _paid = app.admission.pay(&payer).await?;
+    let _paid = app.admission.pay(&payer, permit.confinement.as_ref()).await?;
     let footprint = app.shards.footprint(&payer).await?;
     let (metrics, report) = (&app.metrics, app.shards.report());
     let stats = Stats {

@@ -87,7 +87,7 @@ pub(crate) async fn list(
     Permitted(permit): Permitted,
     ClientPath(client): ClientPath,
 ) -> Result<Response, Refusal> {
-    let _paid = app.admission.pay(&client).await?;
+    let _paid = app.admission.pay(&client, permit.confinement.as_ref()).await?;
     let confinement = permit.confinement.clone();
     let list = |client, reply| Command::List { client, confinement, reply };
     let documents = app.shards.ask(&client, list).await??;

@@ -140,8 +140,8 @@ impl Sessions {
         }
         let open = std::mem::take(&mut client.costs.open);
         if self.engine_time.charge(&client.name, open, clock::now()) {
-            let name = Arc::clone(&client.name);
-            self.engine_time.explain(&name, self.costliest(id));
+            let (name, confinement) = (Arc::clone(&client.name), client.confinement.clone());
+            self.engine_time.explain(&name, self.costliest(id), confinement);
         }
     }
 
