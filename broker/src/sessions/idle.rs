@@ -21,6 +21,9 @@ pub(super) struct Idle {
 /// Clients that are looked at together: some microseconds.
 const LOOK_CLIENTS: u32 = 1_024;
 
+/// Clients that are forgotten together. Each takes as long as it has subscriptions and kept matches, and others wait for it.
+const FORGET_CLIENTS: usize = 32;
+
 /// The longest time between two looks.
 const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
@@ -55,6 +58,11 @@ impl Idle {
         self.next_slot = end;
         Some(start..end)
     }
+
+    /// There is more to forget, from a slot on: what waits for the thread comes in between.
+    fn go_on(&mut self, slot: u32, now: Instant) {
+        (self.next_slot, self.next_look) = (slot, now);
+    }
 }
 
 impl Client {
@@ -77,12 +85,14 @@ impl Sessions {
         let is_over = |client: &&Client| {
             client.readers.is_empty() && now.saturating_duration_since(client.heard) >= after
         };
-        let over: Vec<Arc<str>> = slots
-            .filter_map(|number| self.clients.get(number))
-            .filter(is_over)
-            .map(|client| Arc::clone(&client.name))
-            .collect();
-        for name in over {
+        let mut over = slots.filter(|slot| self.clients.get(*slot).as_ref().is_some_and(is_over));
+        let forgotten: Vec<_> = over.by_ref().take(FORGET_CLIENTS).collect();
+        if let Some(slot) = over.next() {
+            self.idle.go_on(slot, now);
+        }
+        let name = |slot: &u32| self.clients.get(*slot).map(|client| Arc::clone(&client.name));
+        let names: Vec<_> = forgotten.iter().filter_map(name).collect();
+        for name in names {
             let (tenant, client) = tenant::split(&name);
             tracing::debug!(
                 tenant,

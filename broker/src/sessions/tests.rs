@@ -545,6 +545,26 @@ fn clients_that_are_not_heard_of_are_forgotten_with_all_that_is_held_for_them() 
     assert_eq!(bench.sessions.next_deadline(), None);
 }
 
+/// Each takes its time: others that wait for the thread come in between.
+#[test]
+fn many_clients_are_forgotten_a_few_at_a_time() {
+    let mut bench = Bench::with(None, |config| {
+        config.sessions.idle_s = 80;
+        config.limits.clients = 1_000;
+    });
+    let start = clock::now();
+    (0..500).for_each(|number| bench.move_to(&format!("c{number}"), 0.0));
+    let now = start + Duration::from_secs(200);
+    bench.sessions.now = bench.sessions.moment(now);
+    let mut left = 500;
+    while left > 0 {
+        assert!(bench.sessions.next_deadline().is_some_and(|at| at <= now), "{left} are left for later");
+        bench.sessions.forget_idle(now);
+        let before = std::mem::replace(&mut left, bench.sessions.ids.len());
+        assert!((1..=50).contains(&(before - left)), "{before} and then {left}");
+    }
+}
+
 /// The table in docs/operations.md, row by row.
 #[test]
 fn each_kind_is_filled_to_its_bound_and_no_further() {
