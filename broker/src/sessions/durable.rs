@@ -77,7 +77,9 @@ impl Sessions {
             // Up to here: what its record says stays right, for it takes no more offsets as a durable one.
             let ended = client.durable.take();
             self.metrics.durable_sessions.lower();
-            if let Some(batch) = self.ledger.record_later() {
+            // The next offset is told to nobody before this is on disk: after a crash it would be given once more.
+            client.held_step = self.ledger.step();
+            if let Some(batch) = self.ledger.record_soon() {
                 batch.forget_kept(&client.name, 0..=client.offset);
             }
             if let Some(durable) = ended {

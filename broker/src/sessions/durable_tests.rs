@@ -401,6 +401,32 @@ async fn a_session_is_durable_as_long_as_there_is_a_reason() {
     assert_eq!(bench.sessions.metrics.clients.get(), 0);
 }
 
+/// What it says from then on has offsets that nobody writes: after a crash it is another session.
+#[tokio::test]
+async fn a_session_that_an_acknowledgement_ends_is_over_on_disk_at_once() {
+    let disk = FaultyDisk::new();
+    let mut bench = Bench::with(Some(Box::new(disk.clone())), |config| config.store.ack_delay_ms = 60_000);
+    subscribed(&mut bench);
+    bench.install_document("a", "s2", &DURABLE.replace("true", "false"), None).unwrap();
+    publish(&mut bench, 1);
+    let outbox = bench.attach("a", 1, Resume::Fresh);
+    assert_eq!(waiting(&outbox).await.len(), 1);
+    bench.sessions.detach("a", 1);
+    assert!(bench.sessions.remove("a", "s1"));
+    bench.sessions.commit_and_release();
+    bench.sessions.acknowledge("a", 1).unwrap();
+    assert_eq!(bench.sessions.metrics.durable_sessions.get(), 0);
+    let outbox = bench.attach("a", 2, Resume::Ready);
+    waiting(&outbox).await;
+    bench.publish();
+    assert_eq!(waiting(&outbox).await, [""; 0], "it is told before the end is on disk");
+    bench.sessions.commit_and_release();
+    assert_eq!(waiting(&outbox).await, ["2 \"s2\""]);
+    drop(bench);
+    let recovered = disk.recovered();
+    assert!(recovered.clients.iter().all(|client| client.kept.is_empty()));
+}
+
 #[tokio::test]
 async fn while_the_disk_fails_nothing_changes_and_then_it_goes_on() {
     let (mut bench, disk) = with_disk();

@@ -230,6 +230,15 @@ impl Ledger {
         Some(&mut self.batch)
     }
 
+    /// The batch, for what has to be on disk before what follows is told.
+    pub(super) fn record_soon(&mut self) -> Option<&mut Batch> {
+        self.disk.as_ref()?;
+        // A step that is over has no end at which it would be written.
+        self.put_off();
+        self.is_due = true;
+        Some(&mut self.batch)
+    }
+
     fn put_off(&mut self) {
         if self.due_at.is_none() {
             self.due_at = Some(clock::now() + self.delay);
