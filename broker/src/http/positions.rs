@@ -43,7 +43,7 @@ pub(crate) async fn move_one(
     app.refuse_when_stopping()?;
     let body = body::document(&app, &headers, body, Bound::of_position(&app)).await?;
     let told = app.positions.parse(body::text(&body)?)?;
-    let receipt = app.shards.receipt();
+    let receipt = app.shards.receipt_of_moves();
     let mover = app.admission.publisher(&permit, &flow);
     move_client(&app, &mover, permit.behalf(), &client, told, receipt.as_ref()).await?;
     if let Some(receipt) = receipt {
@@ -97,7 +97,7 @@ pub(crate) async fn move_many(
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
-    let receipt = app.shards.receipt();
+    let receipt = app.shards.receipt_of_moves();
     let mover = &app.admission.publisher(&permit, &flow);
     let mut work = MoveMany { app: &app, mover, permit: &permit, receipt: receipt.as_ref() };
     let moved = match Format::of(&headers)? {

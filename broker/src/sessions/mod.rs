@@ -17,6 +17,7 @@ mod recovery;
 mod resume;
 mod room;
 mod slots;
+mod surveys;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use matcher::engine::{Engine, Footprint, InstallError, MatchRows};
 use matcher::geo::{Position, World};
-use matcher::live::{Effect, Fix, Interest, Moment, Settings, Tracker};
+use matcher::live::{Effect, Fix, Interest, Moment, Settings, Survey, Tracker};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use crate::admission::EngineTime;
@@ -64,6 +65,8 @@ use recovery::Unfinished;
 use resume::Reader;
 use room::Heaviest;
 use slots::Slots;
+pub(crate) use surveys::Heavy;
+use surveys::{HeavyClient, weight};
 
 /// The clients of one shard and the engine that matches for them. Used by who has the turn in the shard.
 pub(crate) struct Sessions {
@@ -133,6 +136,10 @@ pub(crate) struct Sessions {
     payer: Option<Payer>,
     /// Listings under way.
     listings: VecDeque<Listing>,
+    /// Whose moves are surveyed, over all shards.
+    heavy: Arc<Heavy>,
+    /// What was found out ahead of the command at hand.
+    survey: Option<Survey>,
 }
 
 /// What the sessions of all shards share.
@@ -151,6 +158,7 @@ pub(crate) struct Shared {
     /// Where events are traced.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) engine_time: Arc<EngineTime>,
+    pub(crate) heavy: Arc<Heavy>,
 }
 
 impl Shared {
@@ -162,6 +170,7 @@ impl Shared {
             quotas,
             budget: Budget::new(config),
             engine_time: EngineTime::new(config, &metrics),
+            heavy: Arc::default(),
             metrics,
             kept: KeptTotal::new(config.sessions.kept_total_bytes as u64),
             health: Arc::default(),
@@ -228,6 +237,10 @@ struct Client {
     subscriptions: BTreeMap<Arc<str>, u32>,
     /// Of all of these.
     constraints: u64,
+    /// How much there is to test for them at each event.
+    weight: u64,
+    /// Where that is much.
+    heavy: Option<HeavyClient>,
     readers: Vec<Reader>,
     /// What its last deliveries were of.
     lists: NameLists,
@@ -271,6 +284,7 @@ struct Held {
     owner: Option<u64>,
     activity: Activity,
     taken: Taken,
+    weight: u64,
     cost: Recent,
 }
 
@@ -293,6 +307,7 @@ impl Sessions {
             dropped_lives,
             are_several,
             engine_time,
+            heavy,
             ..
         } = shared.clone();
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
@@ -354,6 +369,8 @@ impl Sessions {
             engine_time,
             payer: None,
             listings: VecDeque::new(),
+            heavy,
+            survey: None,
         }
     }
 
@@ -387,6 +404,8 @@ impl Sessions {
             positioned_ms: None,
             subscriptions: BTreeMap::new(),
             constraints: 0,
+            weight: 0,
+            heavy: None,
             readers: Vec::new(),
             lists: NameLists::default(),
             recipient: None,
@@ -461,6 +480,9 @@ impl Sessions {
             self.tracker.reach_along(ClientId(id), track, self.now, &mut self.effects);
         }
         self.engine.move_client(ClientId(id), Some(fix.position));
+        if let Some(survey) = self.survey.take() {
+            self.tracker.use_survey(survey);
+        }
         self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
         self.deal();
         self.wake_readers();
@@ -493,7 +515,8 @@ impl Sessions {
         let previous = client.subscriptions.get(&prepared.id).copied();
         let replaced = previous.and_then(|number| self.subscriptions.get(number)).map(|old| &old.taken);
         let bytes = prepared.document.len() + 2 * prepared.id.len();
-        let wanted = Wanted { constraints: prepared.constraints, bytes };
+        let prepared_constraints = prepared.constraints;
+        let wanted = Wanted { constraints: prepared_constraints, bytes };
         let taken = self.allowance.take(client, wanted, replaced)?;
         let Prepared { id, filters, nearest, interest, durable, overflow, document, source, .. } = prepared;
         let source = source.filter(|_| self.ledger.has_disk());
@@ -509,6 +532,7 @@ impl Sessions {
             owner: owner.filter(|_| !durable),
             activity: Activity::since(self.evaluations.of(&client.name)),
             taken,
+            weight: weight(filters.len(), prepared_constraints),
             cost: Recent::default(),
         };
         let document = held.shown(client.evaluations(&self.evaluations), self.now);
@@ -525,6 +549,9 @@ impl Sessions {
             }
             return Err(full);
         }
+        if let Some(survey) = self.survey.take() {
+            self.tracker.use_survey(survey);
+        }
         self.tracker.install(
             SubscriptionId(number),
             subscription,
@@ -534,12 +561,14 @@ impl Sessions {
             &mut self.effects,
         );
         let (mut was_durable, mut was_stored) = (false, false);
+        let (more, mut less) = (held.weight, 0);
         client.constraints += held.taken.constraints;
         if let Some(old) = self.subscriptions.get_mut(number) {
             (was_durable, was_stored) = (old.durable, old.is_stored);
             client.constraints -= old.taken.constraints;
             held.taken.replace(std::mem::take(&mut old.taken), wanted);
             held.cost = old.cost;
+            less = old.weight;
         }
         self.subscriptions.put(number, held);
         self.payer = Some(Payer::Client { id: client_id, subscription: Some(number) });
@@ -552,6 +581,7 @@ impl Sessions {
         self.metrics.changes.add(1);
         self.record_subscription(client_id, &name, &id, source.as_deref(), was_stored);
         self.count_durable(client_id, was_durable, durable);
+        self.weigh(client_id, more, less);
         if self.ledger.has_disk() {
             self.tracker.record_standings(SubscriptionId(number), durable);
         }
@@ -621,6 +651,7 @@ impl Sessions {
         {
             client.constraints -= held.taken.constraints;
             client.lists.clear();
+            self.weigh(held.client, 0, held.weight);
         }
         self.metrics.subscriptions.lower();
         self.metrics.changes.add(1);

@@ -11,7 +11,7 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 use super::allowance::Wanted;
 use super::durable::Durable;
 use super::kept::{Kept, KeptMatch};
-use super::{Activity, Client, Held, Recent, Sessions};
+use super::{Activity, Client, Held, Recent, Sessions, weight};
 use crate::auth::{Behalf, Confinement, Zones};
 use crate::budget::Kind;
 use crate::clock::{self, Timeline};
@@ -351,6 +351,7 @@ impl Sessions {
     ) {
         let Prepared { id, filters, nearest, interest, durable, overflow, document, constraints, .. } =
             prepared;
+        let weight = weight(filters.len(), constraints);
         let subscription = Subscription { client: ClientId(client_id), filters };
         let Some(number) = self.subscriptions.reserve() else { return };
         if self.engine.install(SubscriptionId(number), &subscription).is_err() {
@@ -387,6 +388,7 @@ impl Sessions {
             owner: None,
             activity: Activity::since(self.evaluations.of(&client.name)),
             taken: self.allowance.take_again(client, wanted),
+            weight,
             cost: Recent::default(),
         };
         self.subscriptions.put(number, held);
@@ -394,6 +396,7 @@ impl Sessions {
         client.lists.clear();
         client.subscriptions.insert(id, number);
         client.constraints += constraints;
+        self.weigh(client_id, weight, 0);
     }
 
     /// What is kept, and what the offsets between stand for: up to the last loss they are taken for lost.

@@ -130,7 +130,7 @@ impl Crew {
             if at_work.has_ended || !at_work.receiver.is_empty() {
                 return self.bell.call();
             }
-            self.bell.rest_for_thread(at_work.shard.sessions.next_deadline());
+            self.bell.rest_for_thread(at_work.shard.next_deadline());
             if at_work.receiver.is_empty() || !self.bell.take() {
                 return;
             }
@@ -145,7 +145,7 @@ impl Crew {
 impl Work {
     /// Does what is there or due.
     fn step(&mut self) -> Step {
-        let deadline = self.shard.sessions.next_deadline();
+        let deadline = self.shard.next_deadline();
         let Some(count) = self.receiver.take(&mut self.commands, self.shard.batch()) else {
             self.shard.end();
             return Step::Ended;

@@ -5,6 +5,7 @@
 
 mod bell;
 mod crew;
+mod deferred;
 mod load;
 mod queue;
 mod worker;
@@ -31,8 +32,8 @@ use crate::outbox::Outbox;
 use crate::receipt::{Receipt, Ticket};
 use crate::refusal::Refusal;
 use crate::sessions::{
-    Asked, Attached, Disk, Health, Installed, Known, Rank, Remembered, Restored, Resume, Sessions, Shared,
-    Told,
+    Asked, Attached, Disk, Health, Heavy, Installed, Known, Rank, Remembered, Restored, Resume, Sessions,
+    Shared, Told,
 };
 use crate::store::Store;
 use crew::{Crew, LITTLE, LITTLE_TIME};
@@ -169,6 +170,8 @@ pub(crate) struct Shards {
     wait: Duration,
     /// Whether what is answered has to be on disk.
     has_store: bool,
+    /// Whose moves are waited for.
+    heavy: Arc<Heavy>,
     /// Held while something goes into all queues on which they have to agree what came first: the birth of a live event, and
     /// its end. A std mutex: held for a few pushes, never over an await.
     order: Arc<Mutex<()>>,
@@ -260,7 +263,7 @@ impl Shards {
         let wait = Duration::from_millis(config.queue.wait_ms);
         let (senders, loads, reports) = (senders.into(), loads.into(), reports.into());
         let (census, health) = (Arc::clone(&shared.census), Arc::clone(&shared.health));
-        let order = Arc::default();
+        let (order, heavy) = (Arc::default(), Arc::clone(&shared.heavy));
         (
             Self {
                 senders,
@@ -268,6 +271,7 @@ impl Shards {
                 loads,
                 wait,
                 has_store,
+                heavy,
                 order,
                 census,
                 health,
@@ -287,6 +291,16 @@ impl Shards {
     /// the queues.
     pub(crate) fn receipt(&self) -> Option<Arc<Receipt>> {
         self.has_store.then(Receipt::new)
+    }
+
+    /// The same for moves, which also take long where their clients have much to look for.
+    pub(crate) fn receipt_of_moves(&self) -> Option<Arc<Receipt>> {
+        (self.has_store || self.heavy.any()).then(Receipt::new)
+    }
+
+    /// Whether the moves of a client, by its name inside, are waited for before its connection goes on.
+    pub(crate) fn is_heavy(&self, client: &str) -> bool {
+        self.heavy.has(client)
     }
 
     /// How many there are.
@@ -428,6 +442,7 @@ impl Shards {
         self.health.check()?;
         if let Some(place) = self.census.place_in_advance(client) {
             let mut room = self.of(client).room(1, self.wait).await?;
+            let receipt = receipt.filter(|_| self.has_store || self.is_heavy(client));
             let (client, ticket) = (Arc::clone(client), receipt.map(Receipt::ticket));
             let is_awaited = ticket.is_some();
             let command = Command::Move { client, fix, track, place, turn, ticket };

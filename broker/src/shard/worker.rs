@@ -1,12 +1,14 @@
 //! A shard at work: it takes what waits in its queue, step by step.
 
-use std::ops::ControlFlow;
+use std::ops::ControlFlow::{self, Continue};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use matcher::event::Event;
+use matcher::live::Survey;
 
 use super::Command;
+use super::deferred::{Deferrals, Deferred};
 use super::load::Load;
 use super::queue::Receiver;
 use crate::admission::{Pass, Turn};
@@ -34,6 +36,7 @@ pub(crate) struct Shard {
     events: Vec<Matching>,
     /// Of the move at hand.
     turn: Option<Arc<Turn>>,
+    deferrals: Deferrals,
 }
 
 /// An event to match. It is under way as long as its pass is there.
@@ -53,12 +56,19 @@ impl Shard {
         traced_as: Option<usize>,
     ) -> Self {
         let metrics = Arc::clone(metrics);
-        Self { sessions, metrics, report, queue, load, traced_as, events: Vec::new(), turn: None }
+        let deferrals = Deferrals::default();
+        Self { sessions, metrics, report, queue, load, traced_as, events: Vec::new(), turn: None, deferrals }
+    }
+
+    /// When there is something to do next, should nothing come.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        if self.deferrals.is_empty() { self.sessions.next_deadline() } else { Some(self.metrics.started) }
     }
 
     /// Nothing comes any more: what is due happens, and what waits for the disk is written.
     pub(super) fn end(&mut self) {
         self.sessions.advance();
+        self.carry_out_deferred();
         self.sessions.commit_rest();
     }
 
@@ -97,30 +107,117 @@ impl Shard {
                 continue;
             }
             self.match_run(&mut events);
-            let began = ended.take().unwrap_or_else(clock::now);
-            self.load.begin_own();
-            self.apply(command)?;
-            let now = clock::now();
-            self.charge(now.saturating_duration_since(began), now);
-            if !self.sessions.commit_when_full() {
-                ended = Some(now);
-            }
+            ended = self.take(command, ended.take())?;
         }
         self.match_run(&mut events);
         self.events = events;
         self.sessions.list_some();
+        self.survey_some();
         let worked = clock::now();
         self.sessions.commit_and_release();
         self.load.end(worked.duration_since(started), clock::now().duration_since(worked));
-        ControlFlow::Continue(())
+        Continue(())
     }
 
-    /// A command that is no event has been carried out, and took so long.
-    fn charge(&mut self, took: Duration, now: Instant) {
-        self.sessions.charge(self.sessions.worked(took));
+    /// Carries a command out that is no event, or defers it. `surveyed` is what was found out ahead of it, and how long that took. `ended`
+    /// is when the one before has ended, where nothing came in between; gives back the same of this one.
+    fn carry_out(
+        &mut self,
+        command: Command,
+        surveyed: Option<(Survey, Duration)>,
+        ended: Option<Instant>,
+    ) -> ControlFlow<(), Option<Instant>> {
+        let began = ended.unwrap_or_else(clock::now);
+        self.load.begin_own();
+        let (command, before) = match surveyed {
+            Some((survey, took)) => {
+                self.sessions.use_survey(Some(survey));
+                (Some(command), took)
+            }
+            None => (self.survey(command), Duration::ZERO),
+        };
+        if let Some(command) = command {
+            self.apply(command)?;
+            self.sessions.use_survey(None);
+        }
+        let now = clock::now();
+        self.charge(now.saturating_duration_since(began), before, now);
+        Continue(if self.sessions.commit_when_full() { None } else { Some(now) })
+    }
+
+    /// Begins a survey for a command that has much to look at. Gives back what is to be carried out now.
+    fn survey(&mut self, command: Command) -> Option<Command> {
+        let Some(mut survey) = self.sessions.survey(&command) else { return Some(command) };
+        if self.sessions.go_on(&mut survey, false) {
+            self.sessions.use_survey(Some(survey));
+            return Some(command);
+        }
+        self.deferrals.defer(command, survey);
+        None
+    }
+
+    /// Goes on with the deferred command whose turn it is, for a slice.
+    fn survey_some(&mut self) {
+        let Some(deferred) = self.deferrals.next() else { return };
+        let began = clock::now();
+        self.load.begin_own();
+        let survey = match &mut deferred.survey {
+            Some(survey) => Some(survey),
+            // Its client has moved.
+            none => {
+                *none = self.sessions.survey(&deferred.command);
+                none.as_mut()
+            }
+        };
+        let is_done = survey.is_none_or(|survey| self.sessions.go_on(survey, false));
+        let now = clock::now();
+        let took = now.saturating_duration_since(began);
+        deferred.took += self.sessions.worked(took);
+        self.load.end_own(took, now);
+        if is_done {
+            self.carry_out_next();
+        } else {
+            self.deferrals.pass();
+        }
+    }
+
+    /// Carries the deferred command out whose turn it is, and what waits behind it.
+    fn carry_out_next(&mut self) {
+        let Some(Deferred { command, survey, took, behind }) = self.deferrals.take() else { return };
+        // None of these is the last command.
+        let _ = self.carry_out(command, survey.map(|survey| (survey, took)), None);
+        for command in behind {
+            let _ = self.take(command, None);
+        }
+    }
+
+    /// Carries all of them out, however long that takes.
+    fn carry_out_deferred(&mut self) {
+        while let Some(deferred) = self.deferrals.next() {
+            if let Some(survey) = &mut deferred.survey {
+                self.sessions.go_on(survey, true);
+            }
+            self.carry_out_next();
+        }
+    }
+
+    /// Carries out a command that is no event, unless it has to wait.
+    fn take(&mut self, command: Command, ended: Option<Instant>) -> ControlFlow<(), Option<Instant>> {
+        let Some(command) = self.deferrals.keep(command) else { return Continue(None) };
+        let moved = self.deferrals.moved_by(&command);
+        let ended = self.carry_out(command, None, ended)?;
+        if let Some(client) = moved {
+            self.deferrals.begin_again(&client);
+        }
+        Continue(ended)
+    }
+
+    /// A command that is no event has been carried out, and took so long, and so long before that.
+    fn charge(&mut self, took: Duration, before: Duration, now: Instant) {
+        self.sessions.charge(self.sessions.worked(took) + before);
         self.load.end_own(took, now);
         if let Some(turn) = self.turn.take() {
-            turn.took(took);
+            turn.took(took + before);
         }
     }
 
@@ -184,7 +281,7 @@ impl Shard {
         let command = if sessions.refuses_changes() {
             match refuse_change(command) {
                 Some(command) => command,
-                None => return ControlFlow::Continue(()),
+                None => return Continue(()),
             }
         } else {
             command
@@ -194,6 +291,8 @@ impl Shard {
                 self.match_run(&mut vec![Matching { published: event, _pass: pass, ticket }]);
             }
             Command::Stop => {
+                self.carry_out_deferred();
+                let sessions = &mut self.sessions;
                 // What was queued behind is refused: its senders see the channel closed.
                 sessions.commit_rest();
                 sessions.say_goodbye();
@@ -295,7 +394,7 @@ impl Shard {
                 drop(reply.send(permitted.map(|()| sessions.disconnect(&client))));
             }
         }
-        ControlFlow::Continue(())
+        Continue(())
     }
 }
 

@@ -17,6 +17,7 @@ mod recording;
 mod recovery;
 mod search;
 mod standing;
+mod survey;
 mod tracker;
 
 use std::num::NonZeroU32;
@@ -27,6 +28,7 @@ pub use account::{Account, FilterAccount, LiveAccount, Membership, Prospect, Ran
 pub use points::Points;
 pub use recording::StandingNow;
 pub use standing::Standing;
+pub use survey::Survey;
 pub use tracker::{Tracker, Watch};
 
 use crate::event::Event;

@@ -1,10 +1,12 @@
 //! Filters that only so many of the nearest count for.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use super::Fix;
 use super::standing::{Occasion, Scene, Standing};
+use super::survey::Findings;
 use super::tracker::{Tracker, Watch, watch_mut};
 use crate::area::Area;
 use crate::evaluation;
@@ -51,6 +53,11 @@ impl Ranking {
 
     fn nearest(&self, most: usize) -> &[Candidate] {
         &self.candidates[..most.min(self.candidates.len())]
+    }
+
+    /// Whether it has all that its filter takes, however the client moves.
+    fn has_all_for_good(&self, filter: &Filter) -> bool {
+        self.extent == Extent::All && !matches!(filter.area, Area::Following(_))
     }
 
     fn holds(&self, candidate: &Candidate, most: usize) -> bool {
@@ -142,16 +149,17 @@ impl Watch {
         scene: &Scene<P>,
         fix: Option<&Fix>,
         news: Option<&[u32]>,
+        findings: Option<&Findings>,
     ) -> Vec<u32> {
         let mut rankings = std::mem::take(&mut self.rankings);
-        let inside = self.nearest_inside(scene, fix, news, &mut rankings);
+        let inside = self.nearest_inside(scene, fix, news, findings, &mut rankings);
         self.rankings = rankings;
         inside
     }
 
     /// The same for a client that is somewhere else.
     pub(super) fn nearest_at<P>(&self, scene: &Scene<P>, fix: Option<&Fix>) -> Vec<u32> {
-        self.nearest_inside(scene, fix, None, &mut vec![Ranking::default(); self.nearest.len()])
+        self.nearest_inside(scene, fix, None, None, &mut vec![Ranking::default(); self.nearest.len()])
     }
 
     fn nearest_inside<P>(
@@ -159,11 +167,12 @@ impl Watch {
         scene: &Scene<P>,
         fix: Option<&Fix>,
         news: Option<&[u32]>,
+        findings: Option<&Findings>,
         rankings: &mut [Ranking],
     ) -> Vec<u32> {
         let mut inside = Vec::new();
-        for ((filter, nearest), ranking) in self.filters.iter().zip(&self.nearest).zip(rankings) {
-            let Some(count) = nearest else { continue };
+        for (index, ranking) in rankings.iter_mut().enumerate() {
+            let (filter, Some(count)) = (&self.filters[index], self.nearest[index]) else { continue };
             let before = std::mem::take(ranking);
             let Some(anchor) = anchor(filter, fix) else { continue };
             if self.is_held(&scene.settings, &filter.area, fix) {
@@ -175,12 +184,10 @@ impl Watch {
                 continue;
             }
             let most = count.get() as usize;
-            let count = Count { scene, watch: self, filter, fix, anchor, most: with_spare(most) };
-            let follows = matches!(filter.area, Area::Following(_));
+            let surveyed = Surveyed { index, findings, missed: None };
+            let count = Count { scene, watch: self, filter, fix, anchor, most: with_spare(most), surveyed };
             let candidates = match news {
-                Some(news) if before.extent == Extent::All && !follows => {
-                    count.among(&before.candidates, news)
-                }
+                Some(news) if before.has_all_for_good(filter) => count.among(&before.candidates, news),
                 _ => count.search(),
             };
             ranking.set(candidates, most);
@@ -189,6 +196,39 @@ impl Watch {
         inside.sort_unstable();
         inside.dedup();
         inside
+    }
+
+    /// Searches for the nearest of a filter where a survey knows which events it takes, and appends those of which the survey does not, up
+    /// to `most`: they count as not taken.
+    pub(super) fn rehearse_nearest<P>(
+        &self,
+        scene: &Scene<P>,
+        fix: Option<&Fix>,
+        index: usize,
+        findings: &Findings,
+        missed: (&RefCell<Vec<u32>>, usize),
+    ) {
+        let (filter, Some(count)) = (&self.filters[index], self.nearest(index)) else { return };
+        let Some(anchor) = anchor(filter, fix) else { return };
+        if self.is_held(&scene.settings, &filter.area, fix) || self.rankings[index].has_all_for_good(filter) {
+            return;
+        }
+        let surveyed = Surveyed { index, findings: Some(findings), missed: Some(missed) };
+        let most = with_spare(count.get() as usize);
+        Count { scene, watch: self, filter, fix, anchor, most, surveyed }.search();
+    }
+
+    /// Whether a filter takes a live event as one of those of which it counts the nearest.
+    pub(super) fn takes_as_nearest<P>(
+        &self,
+        scene: &Scene<P>,
+        fix: Option<&Fix>,
+        index: usize,
+        number: u32,
+    ) -> bool {
+        let Some(live) = scene.events.get(number) else { return false };
+        // Chosen out of what the area itself holds: what was inside before has no advantage.
+        self.stays_held(scene, &self.filters[index], fix, &live.event, None)
     }
 
     /// Whether an event is inside of an area that counts the nearest and waits for a better fix.
@@ -212,11 +252,14 @@ impl Watch {
         let mut rankings = std::mem::take(&mut self.rankings);
         let mut touched = vec![changed];
         let mut is_known = true;
-        for ((filter, nearest), ranking) in self.filters.iter().zip(&self.nearest).zip(&mut rankings) {
-            let (Some(count), Some(anchor)) = (nearest, anchor(filter, fix)) else { continue };
+        for (index, ranking) in rankings.iter_mut().enumerate() {
+            let (filter, Some(count)) = (&self.filters[index], self.nearest[index]) else { continue };
+            let Some(anchor) = anchor(filter, fix) else { continue };
             if !self.is_held(&scene.settings, &filter.area, fix) {
                 let most = count.get() as usize;
-                let now = Count { scene, watch: self, filter, fix, anchor, most }.candidate(changed);
+                let surveyed = Surveyed { index, findings: None, missed: None };
+                let now =
+                    Count { scene, watch: self, filter, fix, anchor, most, surveyed }.candidate(changed);
                 is_known &= ranking.patch(scene, most, changed, now, &mut touched);
             }
         }
@@ -253,6 +296,17 @@ struct Count<'a, P> {
     anchor: &'a Position,
     /// How many are looked for.
     most: usize,
+    surveyed: Surveyed<'a>,
+}
+
+/// Which events a filter is known to take.
+#[derive(Clone, Copy)]
+struct Surveyed<'a> {
+    /// Of the filter.
+    index: usize,
+    findings: Option<&'a Findings>,
+    /// Where only these are asked: those of which they do not tell, and how many may be missed.
+    missed: Option<(&'a RefCell<Vec<u32>>, usize)>,
 }
 
 /// A live event that the filter takes.
@@ -283,11 +337,21 @@ impl<P> Count<'_, P> {
 
     fn candidate(&self, number: u32) -> Option<Candidate> {
         let live = self.scene.events.get(number)?;
-        // Chosen out of what the area itself holds: what was inside before has no advantage.
-        let is_taken = evaluation::reaches(self.scene.world, &live.event, self.position())
-            && self.watch.holds(self.scene, self.filter, self.fix, &live.event, None);
+        let Surveyed { index, findings, missed } = self.surveyed;
+        let is_taken = match (findings.and_then(|findings| findings.takes(index, number)), missed) {
+            (Some(is_taken), _) => is_taken,
+            (None, Some((missed, _))) => {
+                missed.borrow_mut().push(number);
+                false
+            }
+            (None, None) => self.watch.takes_as_nearest(self.scene, self.fix, index, number),
+        };
         let distance = squared_chord(self.anchor.point(), live.event.position.point());
         is_taken.then_some(Candidate { distance, sequence: live.sequence, number })
+    }
+
+    fn has_missed_enough(&self) -> bool {
+        self.surveyed.missed.is_some_and(|(missed, most)| missed.borrow().len() >= most)
     }
 
     /// All candidates, where there are none but these.
@@ -300,7 +364,8 @@ impl<P> Count<'_, P> {
     fn search(&self) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = Vec::new();
         let consider = |number: u32, distance: f64| {
-            if candidates.len() >= self.most && candidates[self.most - 1].distance < distance {
+            let is_enough = candidates.len() >= self.most && candidates[self.most - 1].distance < distance;
+            if is_enough || self.has_missed_enough() {
                 return ControlFlow::Break(());
             }
             candidates.extend(self.candidate(number));
@@ -395,9 +460,9 @@ impl Watch {
         fix: Option<&Fix>,
         changed: u32,
     ) -> Vec<u32> {
-        let mut nearest = self.count_nearest(scene, fix, Some(&[changed]));
+        let mut nearest = self.count_nearest(scene, fix, Some(&[changed]), None);
         if self.is_for_transitions() {
-            self.review(scene, occasion, id, fix, &nearest);
+            self.review(scene, occasion, id, fix, &nearest, None);
         }
         if let Some(live) = scene.events.get(changed)
             && self.is_inside(scene, fix, &live.event, None)

@@ -5,10 +5,10 @@
 
 use super::Fix;
 use super::standing::Scene;
+use super::survey::Findings;
 use super::tracker::Watch;
 use crate::area::Area;
 use crate::evaluation;
-use crate::geo::Position;
 use crate::subscription::Filter;
 
 /// What searches keep for their memory.
@@ -21,7 +21,7 @@ pub(super) struct Scratch {
 
 /// Which live events need no further look, in one search.
 #[derive(Debug, Default)]
-struct Marks {
+pub(super) struct Marks {
     /// By the numbers of live events: the round in which one was marked last.
     rounds: Vec<u32>,
     /// The first round of this search, in which it marks what it found.
@@ -31,7 +31,7 @@ struct Marks {
 
 impl Marks {
     /// Begins a search.
-    fn begin(&mut self, numbers_end: usize, rounds_count: usize) {
+    pub(super) fn begin(&mut self, numbers_end: usize, rounds_count: usize) {
         let rounds_count = u32::try_from(rounds_count).unwrap_or(u32::MAX - 1);
         if self.last.checked_add(rounds_count).is_none_or(|last| last == u32::MAX) {
             self.rounds.fill(0);
@@ -44,13 +44,13 @@ impl Marks {
         self.first = self.last;
     }
 
-    fn next_round(&mut self) {
+    pub(super) fn next_round(&mut self) {
         self.last += 1;
     }
 
+    /// What came after the search began is marked as well.
     fn is_marked(&self, number: u32) -> bool {
-        let round = self.rounds[number as usize];
-        round == self.first || round == self.last
+        self.rounds.get(number as usize).is_none_or(|round| *round == self.first || *round == self.last)
     }
 
     /// For this round.
@@ -81,75 +81,45 @@ pub(super) fn by_condition(filters: &[Filter], is_plain: impl Fn(usize) -> bool)
     alike.into()
 }
 
+/// What is looked for, by a client that is somewhere.
+#[derive(Clone, Copy)]
+pub(super) enum Range<'a> {
+    /// All that is inside.
+    Inside(Option<&'a Fix>),
+    /// What areas hold that follow the client, but for what they held before: that is known, had found no room, or is not wanted.
+    News { before: Option<&'a Fix>, after: &'a Fix },
+}
+
+impl<'a> Range<'a> {
+    fn fix(&self) -> Option<&'a Fix> {
+        match self {
+            Self::Inside(fix) => *fix,
+            Self::News { after, .. } => Some(after),
+        }
+    }
+}
+
 impl Watch {
     /// The filters that do not count the nearest, by their conditions.
     pub(super) fn alike(&self) -> impl Iterator<Item = &Alike> {
-        let alike: &Alike = if self.has_one_plain() { &[(0, 0)] } else { &self.by_condition };
-        alike.chunk_by(|a, b| a.0 == b.0)
+        self.plain().chunk_by(|a, b| a.0 == b.0)
     }
 
-    /// Appends what is inside by a filter that does not count and not known: each once, in any order.
+    /// The same in one.
+    pub(super) fn plain(&self) -> &Alike {
+        if self.has_one_plain() { &[(0, 0)] } else { &self.by_condition }
+    }
+
+    /// Appends what is inside by a filter that does not count and not known: each once, in any order. Only what is `among` some, where
+    /// these are given.
     ///
     /// Cost: for each filter what is near to its area, a look each; for each condition a test of each event that one of
     /// its areas holds.
-    pub(super) fn find_inside<P>(&self, scene: &Scene<P>, fix: Option<&Fix>, scratch: &mut Scratch) {
-        let position = fix.map(|fix| &fix.position);
-        let areas = |filter: &Filter, look: &mut dyn FnMut(u32)| {
-            if self.is_held(&scene.settings, &filter.area, fix) {
-                return false;
-            }
-            let places = scene.events.places(self.partition);
-            if let Some((places, ball)) = places.zip(filter.area.ball(scene.world, position)) {
-                places.within(&ball, look);
-            }
-            filter.area == Area::Everywhere
-        };
-        let is_there = |filter: &Filter, place: &Position| filter.area.holds(scene.world, position, place);
-        self.find(scene, fix, areas, is_there, scratch);
-    }
-
-    /// Appends what areas hold that follow the client, but for what they held before: that is known, had found no room,
-    /// or is not wanted.
-    pub(super) fn find_news<P>(
+    pub(super) fn find<P>(
         &self,
         scene: &Scene<P>,
-        before: Option<&Fix>,
-        after: &Fix,
-        scratch: &mut Scratch,
-    ) {
-        // Where the area held nothing while it waited for a better fix, all of it is new.
-        let held_at =
-            |area: &Area| before.filter(|before| !self.is_held(&scene.settings, area, Some(before)));
-        let areas = |filter: &Filter, look: &mut dyn FnMut(u32)| {
-            let Area::Following(radius) = &filter.area else { return false };
-            if self.is_held(&scene.settings, &filter.area, Some(after)) {
-                return false;
-            }
-            let Some(places) = scene.events.places(self.partition) else { return false };
-            match (held_at(&filter.area), filter.area.ball(scene.world, Some(&after.position))) {
-                (Some(before), _) => {
-                    places.come_within(scene.world, radius, &before.position, &after.position, look);
-                }
-                (None, Some(ball)) => places.within(&ball, look),
-                (None, None) => {}
-            }
-            false
-        };
-        let is_there = |filter: &Filter, place: &Position| {
-            filter.area.holds(scene.world, Some(&after.position), place)
-                && held_at(&filter.area)
-                    .is_none_or(|before| !filter.area.holds(scene.world, Some(&before.position), place))
-        };
-        self.find(scene, Some(after), areas, is_there, scratch);
-    }
-
-    /// `areas` looks at what is near to a filter's area and says whether that is all there is.
-    fn find<P>(
-        &self,
-        scene: &Scene<P>,
-        fix: Option<&Fix>,
-        areas: impl Fn(&Filter, &mut dyn FnMut(u32)) -> bool,
-        is_there: impl Fn(&Filter, &Position) -> bool,
+        range: &Range<'_>,
+        among: Option<&[u32]>,
         scratch: &mut Scratch,
     ) {
         let Scratch { found, marks } = scratch;
@@ -158,28 +128,107 @@ impl Watch {
             marks.next_round();
             for (_, index) in alike {
                 let filter = &self.filters[*index as usize];
-                let is_all = areas(filter, &mut |number| {
-                    if marks.is_marked(number) {
-                        return;
-                    }
-                    let Some(live) = scene.events.get(number) else { return };
-                    scene.work(1);
-                    if !is_there(filter, &live.event.position) {
-                        return;
-                    }
-                    marks.mark(number);
-                    if !self.known.contains(number)
-                        && evaluation::reaches(scene.world, &live.event, fix.map(|fix| &fix.position))
-                        && scene.condition_holds(filter, &live.event)
-                    {
-                        marks.mark_found(number);
-                        found.push(number);
+                let is_all = self.near(scene, range, filter, among, |number| {
+                    if !self.known.contains(number) {
+                        self.look(scene, range, filter, number, marks, found);
                     }
                 });
                 if is_all {
                     break;
                 }
             }
+        }
+    }
+
+    /// The same, where a survey may have found it.
+    pub(super) fn find_surveyed<P>(
+        &self,
+        scene: &Scene<P>,
+        range: &Range<'_>,
+        findings: Option<&Findings>,
+        scratch: &mut Scratch,
+    ) {
+        let looks_at_all = matches!(range, Range::Inside(_));
+        let Some(findings) = findings.filter(|findings| findings.looks_at_all == looks_at_all) else {
+            return self.find(scene, range, None, scratch);
+        };
+        let (found, fresh) = findings.found();
+        self.find(scene, range, Some(&fresh), scratch);
+        // What has ended takes no room.
+        scratch.found.extend(found.filter(|number| scene.events.get(*number).is_some()));
+    }
+
+    /// Calls `look` for what is near to a filter's area; says whether that is all there is.
+    pub(super) fn near<P>(
+        &self,
+        scene: &Scene<P>,
+        range: &Range<'_>,
+        filter: &Filter,
+        among: Option<&[u32]>,
+        look: impl FnMut(u32),
+    ) -> bool {
+        let fix = range.fix();
+        let radius = match (range, &filter.area) {
+            (Range::News { .. }, Area::Following(radius)) => Some(radius),
+            (Range::News { .. }, _) => return false,
+            (Range::Inside(_), _) => None,
+        };
+        if self.is_held(&scene.settings, &filter.area, fix) {
+            return false;
+        }
+        let is_all = filter.area == Area::Everywhere;
+        if let Some(among) = among {
+            among.iter().copied().for_each(look);
+            return is_all;
+        }
+        let Some(places) = scene.events.places(self.partition) else { return is_all };
+        let ball = filter.area.ball(scene.world, fix.map(|fix| &fix.position));
+        match (self.held_at(scene, range, filter), radius, fix, ball) {
+            (Some(before), Some(radius), Some(after), _) => {
+                places.come_within(scene.world, radius, &before.position, &after.position, look);
+            }
+            (.., Some(ball)) => places.within(&ball, look),
+            (.., None) => {}
+        }
+        is_all
+    }
+
+    /// From where a filter's area held something that is no news. Where it held nothing while it waited for a better fix, all of it is new.
+    fn held_at<'a, P>(&self, scene: &Scene<P>, range: &Range<'a>, filter: &Filter) -> Option<&'a Fix> {
+        let Range::News { before, .. } = range else { return None };
+        before.filter(|before| !self.is_held(&scene.settings, &filter.area, Some(before)))
+    }
+
+    /// Looks at one event for one filter, and appends it if it is what is looked for.
+    pub(super) fn look<P>(
+        &self,
+        scene: &Scene<P>,
+        range: &Range<'_>,
+        filter: &Filter,
+        number: u32,
+        marks: &mut Marks,
+        found: &mut Vec<u32>,
+    ) {
+        if marks.is_marked(number) {
+            return;
+        }
+        let Some(live) = scene.events.get(number) else { return };
+        scene.work(1);
+        let position = range.fix().map(|fix| &fix.position);
+        let place = &live.event.position;
+        let held_before = || {
+            let before = self.held_at(scene, range, filter);
+            before.is_some_and(|before| filter.area.holds(scene.world, Some(&before.position), place))
+        };
+        if !filter.area.holds(scene.world, position, place) || held_before() {
+            return;
+        }
+        marks.mark(number);
+        if evaluation::reaches(scene.world, &live.event, position)
+            && scene.condition_holds(filter, &live.event)
+        {
+            marks.mark_found(number);
+            found.push(number);
         }
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::deadlines::{Deadlines, Due};
-use super::events::{Events, Outdated};
+use super::events::{Events, Live, Outdated};
 use super::nearest::Ranking;
-use super::search::{Alike, Scratch};
+use super::search::{Alike, Range, Scratch};
+use super::survey::Findings;
 use super::tracker::{Watch, Way};
 use super::{Cause, Change, Effect, Fix, Interest, Moment, Settings, Transitions};
 use crate::area::Area;
@@ -406,6 +407,7 @@ impl Watch {
         id: SubscriptionId,
         fix: Option<&Fix>,
         nearest: &[u32],
+        findings: Option<&Findings>,
     ) {
         let mut left = Vec::new();
         let mut hints = Vec::new();
@@ -415,10 +417,9 @@ impl Watch {
             }
             let Some(live) = scene.events.get(number) else { continue };
             let hint = self.known.hint(number);
-            if hint.is_some_and(|hint| self.is_still_there(scene, hint, fix, &live.event)) {
-                continue;
-            }
-            match self.inside_by(scene, fix, &live.event, Some(standing)) {
+            let surveyed = findings.and_then(|findings| findings.inside_by(number, standing));
+            let look = || self.inside_by_hint(scene, fix, &live.event, Some(standing), hint);
+            match surveyed.unwrap_or_else(look) {
                 None => left.push((live.sequence, number)),
                 by if by != hint => hints.push((number, by)),
                 Some(_) => {}
@@ -428,6 +429,19 @@ impl Watch {
             self.known.set_hint(number, hint);
         }
         self.leave_all(scene, occasion, id, left);
+    }
+
+    /// A filter by which a known event is inside, the one before others that was so last.
+    pub(super) fn inside_by_hint<P>(
+        &self,
+        scene: &Scene<P>,
+        fix: Option<&Fix>,
+        event: &Event,
+        standing: Option<Standing>,
+        hint: Option<u32>,
+    ) -> Option<u32> {
+        let is_by_hint = |hint: &u32| self.is_still_there(scene, *hint, fix, event);
+        hint.filter(is_by_hint).or_else(|| self.inside_by(scene, fix, event, standing))
     }
 
     /// Whether a member's event is in the area of a filter whose condition is known to be true of it.
@@ -459,6 +473,7 @@ impl Watch {
         mut occasion: Occasion<'_, P>,
         id: SubscriptionId,
         way: &Way<'_>,
+        findings: Option<&Findings>,
         scratch: &mut Scratch,
     ) {
         let counts = self.counts_nearest();
@@ -469,9 +484,9 @@ impl Watch {
         }
         // An event's own area means nothing to a client that is nowhere.
         let news = way.after.map(|_| way.entered);
-        let nearest = self.count_nearest(scene, way.after, news);
+        let nearest = self.count_nearest(scene, way.after, news, findings);
         if looks_at_known && self.is_for_transitions() {
-            self.review(scene, &mut occasion, id, way.after, &nearest);
+            self.review(scene, &mut occasion, id, way.after, &nearest, findings);
         } else if self.is_for_transitions() {
             // Their own area holds the client no more, which none of the filters can make up for.
             let known = way.left.iter().filter(|number| self.known.contains(**number));
@@ -482,12 +497,14 @@ impl Watch {
         scratch.found.clear();
         let looks_at_all = misses_some && self.room(&scene.settings) > 0;
         if looks_at_all {
-            self.find_inside(scene, way.after, scratch);
+            self.find_surveyed(scene, &Range::Inside(way.after), findings, scratch);
         } else if let Some(after) = way.after {
-            self.find_news(scene, way.before, after, scratch);
+            self.find_surveyed(scene, &Range::News { before: way.before, after }, findings, scratch);
             let is_news = |number: &&u32| {
                 let live = scene.events.get(**number).filter(|_| !self.known.contains(**number));
-                live.is_some_and(|live| self.is_inside(scene, way.after, &live.event, None))
+                let surveyed = findings.and_then(|findings| findings.is_inside(**number));
+                let look = |live: &Live<P>| self.is_inside(scene, way.after, &live.event, None);
+                live.is_some_and(|live| surveyed.unwrap_or_else(|| look(live)))
             };
             scratch.found.extend(way.entered.iter().filter(is_news));
         }
@@ -499,8 +516,9 @@ impl Watch {
             self.leave_out(scene, found, |watch, number| {
                 let Some(live) = scene.events.get(number) else { return false };
                 let nearest_before = nearest_before.get_or_init(|| watch.nearest_at(scene, way.before));
-                nearest_before.binary_search(&number).is_err()
-                    && !watch.is_inside(scene, way.before, &live.event, None)
+                let surveyed = findings.and_then(|findings| findings.was_inside(number));
+                let look = || watch.is_inside(scene, way.before, &live.event, None);
+                nearest_before.binary_search(&number).is_err() && !surveyed.unwrap_or_else(look)
             });
         }
         self.meet_all(scene, &mut occasion, id, found, false);

@@ -10,8 +10,9 @@ use super::deadlines::{Deadlines, Due};
 use super::events::{Announced, Events};
 use super::known::{Known, Members};
 use super::nearest::Ranking;
-use super::search::{Alike, Scratch, by_condition};
+use super::search::{Alike, Range, Scratch, by_condition};
 use super::standing::{Occasion, Recalled, Scene, Standing};
+use super::survey::{self, Findings};
 use super::{Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Partition, Settings};
 use crate::area::Area;
 use crate::event::Event;
@@ -32,6 +33,9 @@ pub struct Tracker<P> {
     /// How many live events all subscriptions know.
     members: Arc<AtomicUsize>,
     pub(super) scratch: Scratch,
+    pub(super) announced: survey::Announced,
+    /// What was found out ahead of the next change.
+    pub(super) surveyed: HashMap<SubscriptionId, Findings, foldhash::fast::RandomState>,
     /// What was done when the last event was published: for subscriptions with much of it, and altogether.
     demanding: Vec<(SubscriptionId, u64)>,
     published_work: u64,
@@ -152,6 +156,8 @@ impl<P: Clone> Tracker<P> {
             clients: Vec::new(),
             members: Arc::default(),
             scratch: Scratch::default(),
+            announced: survey::Announced::default(),
+            surveyed: HashMap::default(),
             demanding: Vec::new(),
             published_work: 0,
         }
@@ -177,6 +183,12 @@ impl<P: Clone> Tracker<P> {
     #[must_use]
     pub fn live_count(&self) -> usize {
         self.scene.events.len()
+    }
+
+    /// How many of these there are in one part of the world.
+    #[must_use]
+    pub fn live_count_in(&self, partition: Partition) -> usize {
+        self.scene.events.places(partition).map_or(0, |places| places.points().len())
     }
 
     /// How much it has done so far: places and conditions that were tested, a condition for as many as it has constraints.
@@ -328,6 +340,7 @@ impl<P: Clone> Tracker<P> {
             let mut occasion = Occasion { now, cause: Cause::Changed, outdated: None, effects };
             self.catch_up(&mut watch, id, silently, dwell_before, &mut occasion);
         }
+        self.surveyed.clear();
         self.put(id, watch);
     }
 
@@ -362,16 +375,18 @@ impl<P: Clone> Tracker<P> {
         let fix = self.clients[watch.client.0 as usize].fix;
         let fix = fix.as_ref();
         let scene = &mut self.scene;
-        let nearest = watch.count_nearest(scene, fix, None);
+        let findings = self.surveyed.remove(&id).or_else(|| self.surveyed.remove(&survey::NEW));
+        let findings = findings.as_ref();
+        let nearest = watch.count_nearest(scene, fix, None, findings);
         if watch.is_for_transitions() {
-            watch.review(scene, occasion, id, fix, &nearest);
+            watch.review(scene, occasion, id, fix, &nearest, findings);
         }
         if let Some(before) = dwell_before {
             watch.change_dwell(scene, occasion, id, before);
         }
         let scratch = &mut self.scratch;
         scratch.found.clear();
-        watch.find_inside(scene, fix, scratch);
+        watch.find_surveyed(scene, &Range::Inside(fix), findings, scratch);
         let found = &mut scratch.found;
         found.extend(nearest);
         if watch.is_restored {
@@ -432,10 +447,12 @@ impl<P: Clone> Tracker<P> {
             for id in &subscriptions {
                 let Some(watch) = watch_mut(&mut self.watches, *id) else { continue };
                 let occasion = Occasion { now, cause: Cause::Moved, outdated: None, effects };
-                watch.follow(&mut self.scene, occasion, *id, &way, &mut self.scratch);
+                let findings = self.surveyed.remove(id);
+                watch.follow(&mut self.scene, occasion, *id, &way, findings.as_ref(), &mut self.scratch);
             }
             self.clear_up();
         }
+        self.surveyed.clear();
         self.clients[client.0 as usize].subscriptions = subscriptions;
     }
 
@@ -467,6 +484,7 @@ impl<P: Clone> Tracker<P> {
             self.publish_late(row, &event, sequence, &payload, effects);
             return;
         };
+        self.announced.note(number);
         self.scene.deadlines.push(expires, Due::Expired { event: number, sequence });
         if let Some(outdated) = &outdated {
             self.scene.release(&outdated.payload);

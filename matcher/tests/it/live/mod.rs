@@ -9,4 +9,5 @@ mod oracle;
 mod random;
 mod recovery;
 mod stage;
+mod survey;
 mod work;

@@ -13,7 +13,7 @@ use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
 use matcher::live::{
     Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Partition, Settings, Standing,
-    StandingNow, Tracker, Transitions,
+    StandingNow, Survey, Tracker, Transitions,
 };
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use rand::rngs::StdRng;
@@ -40,6 +40,8 @@ pub(super) struct Run {
     pub(super) records_all: bool,
     /// Whether there are only transitions, and none of them counts the nearest.
     pub(super) is_plain: bool,
+    /// Whether installations and moves are surveyed, while other things happen.
+    pub(super) surveys: bool,
     pub(super) now: Moment,
     sequence: u64,
 }
@@ -60,6 +62,7 @@ impl Run {
             recorded: BTreeMap::new(),
             records_all: false,
             is_plain: false,
+            surveys: false,
             now: Duration::ZERO,
             sequence: 0,
         }
@@ -150,7 +153,15 @@ impl Run {
             client: ClientId(client),
             filters: filters.iter().map(|(filter, _)| filter.clone()).collect(),
         };
-        let nearest = filters.iter().map(|(_, nearest)| *nearest).collect();
+        let nearest: Vec<_> = filters.iter().map(|(_, nearest)| *nearest).collect();
+        if self.surveys {
+            let previous = self.oracle.held.contains_key(&id).then_some(SubscriptionId(id));
+            let (subscription, nearest) = (subscription.clone(), nearest.clone());
+            let partition = Partition::default();
+            let survey =
+                self.tracker.survey_installation(previous, subscription, nearest, interest, partition);
+            self.survey(survey, client);
+        }
         self.engine.install(SubscriptionId(id), &subscription).unwrap();
         self.tracker.install(
             SubscriptionId(id),
@@ -250,9 +261,38 @@ impl Run {
     pub(super) fn move_client(&mut self, client: u32, position: Position) {
         let accuracy_m = [0.0, 0.0, 0.0, 120.0][self.pick(4) as usize];
         let fix = Fix { position, accuracy_m };
+        if self.surveys {
+            let survey = self.tracker.survey_move(ClientId(client), fix);
+            self.survey(survey, client);
+        }
         self.engine.move_client(ClientId(client), Some(fix.position));
         self.tracker.move_client(ClientId(client), Some(fix), self.now, &mut self.effects);
         self.oracle.move_client(client, fix, self.now);
+    }
+
+    /// Makes a survey a few looks at a time. What happens in between is not its client's.
+    fn survey(&mut self, mut survey: Survey, client: u32) {
+        self.surveys = false;
+        loop {
+            let mut left = self.pick(30);
+            let mut goes_on = || {
+                left = left.saturating_sub(1);
+                left > 0
+            };
+            let is_done = self.tracker.go_on(&mut survey, &mut goes_on);
+            match self.pick(6) {
+                0 => {
+                    let (other, position) = ((client + 1 + self.pick(CLIENTS - 1)) % CLIENTS, self.place());
+                    self.move_client(other, position);
+                }
+                1..3 => self.publish(),
+                3 => self.pass_time(),
+                _ if is_done => break,
+                _ => {}
+            }
+        }
+        self.tracker.use_survey(survey);
+        self.surveys = true;
     }
 
     pub(super) fn pass_time(&mut self) {

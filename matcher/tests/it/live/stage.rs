@@ -153,3 +153,15 @@ impl Stage {
         self.tracker.known_count(SubscriptionId(id))
     }
 }
+
+/// So many filters.
+pub(super) fn filters(
+    count: u32,
+    area: impl Fn(u32) -> Area,
+    condition: impl Fn(u32) -> String,
+) -> Vec<(Filter, Nearest)> {
+    let filter = |number| {
+        (Filter { area: area(number), condition: Condition::parse(&condition(number)).unwrap() }, None)
+    };
+    (0..count).map(filter).collect()
+}

@@ -8,10 +8,10 @@ use matcher::event::Event;
 use matcher::geo::Radius;
 use matcher::live::Cause::{Moved, Published};
 use matcher::live::Change::{Entered, Left};
-use matcher::live::{Nearest, Partition};
+use matcher::live::Partition;
 use matcher::subscription::Filter;
 
-use super::stage::{Stage, WORLD, at, circle, dwelling, told};
+use super::stage::{Stage, WORLD, at, circle, dwelling, filters, told};
 
 /// How much a step did.
 fn work_of(stage: &mut Stage, step: impl FnOnce(&mut Stage)) -> u64 {
@@ -24,17 +24,6 @@ fn reaching(x: f64, reach_m: f64) -> Event {
     let mut event = Event::at(at(x));
     event.reach = Some(Radius::new(WORLD, reach_m).unwrap());
     event
-}
-
-fn filters(
-    count: u32,
-    area: impl Fn(u32) -> Area,
-    condition: impl Fn(u32) -> String,
-) -> Vec<(Filter, Nearest)> {
-    let filter = |number| {
-        (Filter { area: area(number), condition: Condition::parse(&condition(number)).unwrap() }, None)
-    };
-    (0..count).map(filter).collect()
 }
 
 fn wide(number: u32) -> Area {

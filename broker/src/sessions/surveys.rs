@@ -1,0 +1,142 @@
+//! Surveys: what an installation or a move is going to find, looked up a slice at a time before it is carried out.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use matcher::live::Survey;
+use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+
+use super::Sessions;
+use crate::clock;
+use crate::ingest::subscription::Prepared;
+use crate::shard::Command;
+use crate::tenant;
+
+/// How long a slice takes, but for the last event that it tests.
+const SLICE: Duration = Duration::from_millis(1);
+
+/// Events that are tested between two looks at the clock.
+const LOOKS: u32 = 32;
+
+/// Filters and constraints times live events that are worth a survey: fewer are tested in some milliseconds.
+const MUCH: u64 = 50_000;
+
+/// The moves of clients whose filters and constraints are fewer are carried out at once, so that nobody has to wait for them.
+const HEAVY: u64 = 16;
+
+/// The clients whose moves are surveyed. Such a move is in force only when it has been carried out: it is waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Heavy {
+    /// How many there are: mostly nobody is, and that is all that is looked at.
+    count: AtomicUsize,
+    /// A std lock: held for a look.
+    names: RwLock<HashSet<Arc<str>, foldhash::fast::RandomState>>,
+}
+
+/// One of them, for as long as this is held.
+pub(super) struct HeavyClient {
+    name: Arc<str>,
+    heavy: Arc<Heavy>,
+}
+
+impl Heavy {
+    /// Whether there are any.
+    pub(crate) fn any(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether a client, by its name inside, is one.
+    pub(crate) fn has(&self, client: &str) -> bool {
+        self.any() && self.names.read().unwrap_or_else(PoisonError::into_inner).contains(client)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut HashSet<Arc<str>, foldhash::fast::RandomState>)) {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        change(&mut names);
+        self.count.store(names.len(), Ordering::Release);
+    }
+
+    fn enter(self: &Arc<Self>, name: &Arc<str>) -> HeavyClient {
+        self.change(|names| {
+            names.insert(Arc::clone(name));
+        });
+        HeavyClient { name: Arc::clone(name), heavy: Arc::clone(self) }
+    }
+}
+
+impl Drop for HeavyClient {
+    fn drop(&mut self) {
+        self.heavy.change(|names| {
+            names.remove(&self.name);
+        });
+    }
+}
+
+/// How much there is to test for a subscription at each event.
+pub(super) fn weight(filters_count: usize, constraints: u64) -> u64 {
+    constraints + filters_count as u64
+}
+
+impl Sessions {
+    /// The subscriptions of a client weigh more, and less.
+    pub(super) fn weigh(&mut self, client: u32, more: u64, less: u64) {
+        let Some(client) = self.clients.get_mut(client) else { return };
+        client.weight = (client.weight + more).saturating_sub(less);
+        match (client.weight >= HEAVY, client.heavy.is_some()) {
+            (true, false) => client.heavy = Some(self.heavy.enter(&client.name)),
+            (false, true) => client.heavy = None,
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    fn is_much(&self, client: &str, weight: u64) -> bool {
+        let partition = self.partition(tenant::split(client).0);
+        weight.saturating_mul(self.tracker.live_count_in(partition) as u64) >= MUCH
+    }
+
+    /// Begins a survey for a command that its sender waits for, where it has much to look at.
+    pub(crate) fn survey(&self, command: &Command) -> Option<Survey> {
+        if let Command::Install { client, subscription, .. } = command {
+            return self.survey_installation(client, subscription);
+        }
+        let (Command::Move { client, fix, ticket: Some(_), .. } | Command::MoveIfRoom { client, fix, .. }) =
+            command
+        else {
+            return None;
+        };
+        let id = *self.ids.get(client)?;
+        let held = self.clients.get(id).filter(|held| held.heavy.is_some())?;
+        self.is_much(client, held.weight).then(|| self.tracker.survey_move(ClientId(id), *fix))
+    }
+
+    fn survey_installation(&self, name: &str, prepared: &Prepared) -> Option<Survey> {
+        let Prepared { id, filters, nearest, interest, constraints, .. } = prepared;
+        if !self.is_much(name, weight(filters.len(), *constraints)) {
+            return None;
+        }
+        let known = self.ids.get(name).copied();
+        let previous = known.and_then(|known| self.clients.get(known)?.subscriptions.get(id).copied());
+        let client = ClientId(known.unwrap_or(u32::MAX));
+        let subscription = Subscription { client, filters: filters.clone() };
+        let (previous, partition) = (previous.map(SubscriptionId), self.partition(tenant::split(name).0));
+        Some(self.tracker.survey_installation(previous, subscription, nearest.clone(), *interest, partition))
+    }
+
+    /// Goes on with a survey for a slice, or to its end; says whether it has come to that.
+    pub(crate) fn go_on(&self, survey: &mut Survey, to_its_end: bool) -> bool {
+        let ends = clock::now() + SLICE;
+        let mut looks = 0_u32;
+        let mut goes_on = || {
+            looks = looks.wrapping_add(1);
+            to_its_end || !looks.is_multiple_of(LOOKS) || clock::now() < ends
+        };
+        self.tracker.go_on(survey, &mut goes_on)
+    }
+
+    /// Has the next change, should it be the one that it was made for, use a survey.
+    pub(crate) fn use_survey(&mut self, survey: Option<Survey>) {
+        self.survey = survey;
+    }
+}
