@@ -57,6 +57,11 @@ impl InlineStore {
         has_to_fold
     }
 
+    /// Whether a copy has been made that is not in its place yet.
+    pub(crate) fn is_copying(&self) -> bool {
+        self.inline().writer.is_copying()
+    }
+
     /// Asks for a snapshot, which comes after a fold.
     pub(super) fn ask_for_snapshot(&self) -> Receiver<Result<Snapshot, StoreError>> {
         let (sender, snapshot) = mpsc::sync_channel(1);

@@ -224,6 +224,10 @@ impl Writer {
         has_to && self.shared.database().is_some()
     }
 
+    pub(super) fn is_copying(&self) -> bool {
+        self.wiping.is_copying()
+    }
+
     /// Whether a fold should begin. None does while the file is copied, for what it takes from the log would be in neither.
     fn wants_fold(&self) -> bool {
         let wants = self.is_long() || !self.awaiting_next.is_empty();
@@ -289,7 +293,9 @@ impl Writer {
         if !dropped(&self.shared.dropped).is_empty() {
             self.wiping.changed();
         }
-        if !self.shared.has_readers() && self.wiping.begin() {
+        // One at a time: where the fold of a second failed, the copy of the first would be given up while it is made.
+        let is_awaited = self.awaiting.wipe || self.awaiting_next.wipe;
+        if !is_awaited && !self.shared.has_readers() && self.wiping.begin() {
             self.clean_up();
             self.awaiting_next.wipe = true;
         }

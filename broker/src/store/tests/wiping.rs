@@ -218,6 +218,32 @@ fn a_file_is_not_replaced_under_its_reader() {
     }
 }
 
+/// A change while one is being folded makes the next wipe due: that one failing is nothing to the copy of the first.
+#[test]
+fn a_copy_outlives_a_commit_that_fails() {
+    let disk = Disk::default();
+    let (store, _) = InlineStore::open(&disk, 1 << 20, false, Some(Duration::ZERO)).expect("a new store");
+    let put = |text: &str| {
+        let mut batch = Batch::default();
+        batch.put_subscription("stayer", "s", text);
+        sessions::Disk::commit(&store, &batch)
+    };
+    put("{}").expect("it is committed");
+    assert!(store.idle(), "nothing is folded");
+    put("{}").expect("it is committed");
+    let patience = Instant::now();
+    while !store.is_copying() {
+        assert!(patience.elapsed() < Duration::from_secs(60), "it is not copied");
+        store.idle();
+    }
+    disk.leave_room(Some(0));
+    assert!(matches!(put(&"x".repeat(1 << 20)), Err(StoreError::Full { .. })));
+    disk.leave_room(None);
+    put("{}").expect("there is room");
+    store.idle();
+    assert_eq!(disk.replacements(), 1);
+}
+
 /// A full disk does not keep a store from taking what there is room for, nor from wiping later.
 #[test]
 fn without_room_it_waits() {
