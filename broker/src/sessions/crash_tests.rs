@@ -445,6 +445,33 @@ fn started_ahead(ttl_s: u64, ahead_ms: u64) -> Broker {
 }
 
 #[test]
+fn a_clock_that_is_ahead_at_a_start_and_is_put_right_makes_no_life_shorter() {
+    let mut broker = started_ahead(1_840, 1_825_000);
+    broker.pass(20);
+    assert_eq!(broker.live_counts(), [1, 1]);
+    clock::paused::set(NOW_MS + 20_000);
+    broker.pass(clock::DOUBT.as_secs());
+    broker.pass(1_200);
+    assert_eq!(broker.live_counts(), [1, 1]);
+    broker.pass(20);
+    assert_eq!(broker.live_counts(), [0, 0]);
+}
+
+#[test]
+fn a_clock_that_is_ahead_at_a_start_and_stays_so_counts_after_the_doubt() {
+    let mut broker = started_ahead(1_840, 1_825_000);
+    broker.pass(clock::DOUBT.as_secs());
+    assert_eq!(broker.live_counts(), [0, 0]);
+    // What has something left even so has that, and no more.
+    let mut broker = started_ahead(7_200, 3_600_000);
+    broker.pass(clock::DOUBT.as_secs());
+    broker.pass(2_990);
+    assert_eq!(broker.live_counts(), [1, 1]);
+    broker.pass(10);
+    assert_eq!(broker.live_counts(), [0, 0]);
+}
+
+#[test]
 fn a_restart_after_a_quiet_time_is_no_jump_of_the_clock() {
     let mut broker = started_ahead(7_200, 0);
     for _ in 0..3 {

@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use matcher::live::{Announcement, Change, Effect, Moment, Partition};
 use matcher::subscription::SubscriptionId;
@@ -83,14 +83,15 @@ impl Sessions {
         is_settled
     }
 
-    /// A doubt is over: what has ended by the time that counts now ends.
+    /// A doubt is over: lives end by the time that counts now.
     fn end_doubtful(&mut self) {
         let ages_ms = self.timeline.ages_ms();
         for (object, sequence, expires_ms) in std::mem::take(&mut self.doubtful) {
-            if expires_ms <= ages_ms {
-                self.tracker.expire_object(&object, sequence, self.now, &mut self.effects);
-                self.deal();
-            }
+            let left = Duration::from_millis(expires_ms.saturating_sub(ages_ms));
+            self.tracker.expire_object(&object, sequence, self.now + left);
+        }
+        while self.tracker.advance(self.now, &mut self.effects) {
+            self.deal();
         }
         self.look_at_all_dates(clock::now());
     }

@@ -113,7 +113,7 @@ pub(crate) struct Sessions {
     /// The same as `now`, in Unix milliseconds.
     unix_ms: u64,
     timeline: Timeline,
-    /// Live events that are over by a clock that is in doubt: object, sequence number, and when.
+    /// Live events whose lives are shorter by a clock that is in doubt: object, sequence number, and when they are over by it.
     doubtful: Vec<(Arc<str>, u64, u64)>,
     /// What waits for the disk.
     ledger: Ledger,

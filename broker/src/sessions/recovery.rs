@@ -42,7 +42,7 @@ pub(crate) struct RestoredLive {
     is_revoked: bool,
     /// Whether there is a newer one of its object.
     is_overtaken: bool,
-    /// When it was over by a clock that is in doubt.
+    /// When it is over by the time of day, while the clock is in doubt.
     doubtful_ms: Option<u64>,
 }
 
@@ -110,10 +110,9 @@ impl Restored {
         let live = recovered.live.into_iter().map(|one| (one, false)).chain(overtaken);
         let live = live.map(|(one, is_overtaken)| {
             let body = body_of(&mut bodies, one.live.body, &one.body);
-            let [left_ms, left_at_last_ms] = [timeline.unix_ms(), timeline.ages_ms()]
-                .map(|now_ms| one.live.expires_ms.saturating_sub(now_ms));
-            let doubtful_ms = (left_ms == 0 && left_at_last_ms > 0).then_some(one.live.expires_ms);
-            let left = Duration::from_millis(if doubtful_ms.is_some() { left_at_last_ms } else { left_ms });
+            let left_ms = one.live.expires_ms.saturating_sub(timeline.ages_ms());
+            let doubtful_ms = (timeline.doubt().is_some() && left_ms > 0).then_some(one.live.expires_ms);
+            let left = Duration::from_millis(left_ms);
             let mut rehearsed =
                 lenient.rehearse(Behalf::default(), &body.text).map_err(|refusal| RestoreError {
                     what: format!("the live event {}", one.live.id),
@@ -174,7 +173,12 @@ impl RestoredClient {
     }
 }
 
-/// The time after what is on disk, which is dated up to `latest_ms`.
+/// The time after what is on disk. The broker is known to have run at `latest_ms`: its commits say that each minute at most, a stop
+/// says it, and while something on disk ages it is said at least each quarter of an hour ([`ledger`](super::ledger)).
+///
+/// A clock that is ahead of that by less than [`clock::JUMP`] has gone as it should while the broker was away. One that is further
+/// ahead is right after a long stop, and wrong otherwise. Nothing on this machine tells the two apart, so that either is doubted:
+/// after a long stop some things end ten minutes late, while a wrong clock that is believed at once erases them.
 fn begin_timeline(latest_ms: Option<u64>) -> Timeline {
     let (timeline, wall_ms) = (Timeline::after(latest_ms), clock::unix_ms());
     let behind_ms = timeline.unix_ms().saturating_sub(wall_ms);

@@ -589,20 +589,14 @@ impl<P: Clone> Tracker<P> {
         number.is_some()
     }
 
-    /// Ends an event before its time, as if that had come; says whether it was live.
-    pub fn expire_object(
-        &mut self,
-        object: &str,
-        sequence: u64,
-        now: Moment,
-        effects: &mut Vec<Effect<P>>,
-    ) -> bool {
-        let is_it = |number: &u32| self.scene.events.get(*number).is_some_and(|it| it.sequence == sequence);
-        let number = self.scene.events.of_object(object).filter(is_it);
-        if let Some(number) = number {
-            self.end(number, now, Cause::Expired, effects);
+    /// Lets a live event end at `expires`, where it would have ended later.
+    pub fn expire_object(&mut self, object: &str, sequence: u64, expires: Moment) {
+        let Some(event) = self.scene.events.of_object(object) else { return };
+        let Some(live) = self.scene.events.get_mut(event) else { return };
+        if live.sequence == sequence && expires < live.expires {
+            live.expires = expires;
+            self.scene.deadlines.push(expires, Due::Expired { event, sequence });
         }
-        number.is_some()
     }
 
     fn end(&mut self, number: u32, now: Moment, cause: Cause, effects: &mut Vec<Effect<P>>) {
