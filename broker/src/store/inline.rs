@@ -58,6 +58,7 @@ impl InlineStore {
     }
 
     /// Whether a copy has been made that is not in its place yet.
+    #[cfg(test)]
     pub(crate) fn is_copying(&self) -> bool {
         self.inline().writer.is_copying()
     }

@@ -224,6 +224,7 @@ impl Writer {
         has_to && self.shared.database().is_some()
     }
 
+    #[cfg(test)]
     pub(super) fn is_copying(&self) -> bool {
         self.wiping.is_copying()
     }
