@@ -178,9 +178,8 @@ impl Admission {
     }
 
     /// Refuses one of a batch that would have to wait for a debt: the others of the batch are not to wait for it.
-    pub(crate) async fn pay_at_once(&self, client: &str) -> Result<Paid, Refusal> {
-        let checked = self.engine_time.check(client);
-        checked.map(|()| Paid::default()).map_err(|refusal| self.refused(refusal))
+    pub(crate) fn check_debts(&self, client: &str) -> Result<(), Refusal> {
+        self.engine_time.check(client).map_err(|refusal| self.refused(refusal))
     }
 
     /// Reads a document with conditions, of so many bytes, for a client that pays for it. What comes back beside it goes with it until

@@ -151,7 +151,7 @@ impl Work for MoveMany<'_> {
         let (client, told) = self.app.positions.parse_named(text)?;
         auth::check_time(self.permit.expires, Instant::now())?;
         let client = path::client_name_in_document(self.app, self.permit, &client)?;
-        drop(self.app.admission.pay_at_once(&client).await?);
+        self.app.admission.check_debts(&client)?;
         move_client(self.app, self.mover, self.permit.behalf(), &client, told, self.receipt).await
     }
 
