@@ -106,6 +106,8 @@ impl Bound {
 /// The parts of a body as they come, bounded in size and in the pauses between them.
 pub(crate) struct Parts {
     stream: BodyDataStream,
+    /// How long the body is, where that is told.
+    announced: Option<u64>,
     left: u64,
     bound: Bound,
     pause: Duration,
@@ -161,13 +163,12 @@ impl Parts {
         let settings = &app.config.connection;
         let (pause, pace) = (Duration::from_millis(settings.body_timeout_ms), Pace::new(settings));
         let (stream, stopping) = (body.into_data_stream(), app.stopping.clone());
-        let parts = Self { stream, left: bound.bytes, bound, pause, pace, stopping };
         let announced =
             headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if announced.is_some_and(|length| length > bound.bytes) {
             return Err(bound.passed());
         }
-        Ok(parts)
+        Ok(Self { stream, announced, left: bound.bytes, bound, pause, pace, stopping })
     }
 
     /// The next part; `None` at the end. A stop does not wait for the rest: who sends it is told how far it came.
@@ -203,25 +204,24 @@ impl Parts {
         let mut first = Bytes::new();
         // What came in several parts. It grows in place: a body of very many small parts must not cost their square.
         let mut gathered = Vec::new();
-        while first.len().max(gathered.len()) <= enough {
+        let mut has_ended = false;
+        while !has_ended && first.len().max(gathered.len()) <= enough {
             match self.next().await? {
-                None => return Ok((joined(first, gathered), true)),
-                Some(part) if first.is_empty() => first = part,
+                None => has_ended = true,
+                Some(part) if first.len().max(gathered.len()) == 0 => first = part,
                 Some(part) => {
                     if gathered.is_empty() {
-                        gathered.extend_from_slice(&first);
+                        // Its room is taken up only as it fills, and what it grew out of would be held for a while.
+                        let announced = self.announced.and_then(|length| usize::try_from(length).ok());
+                        gathered.reserve_exact(announced.unwrap_or(0).min(enough));
+                        gathered.extend_from_slice(&std::mem::take(&mut first));
                     }
                     gathered.extend_from_slice(&part);
                 }
             }
         }
-        Ok((joined(first, gathered), false))
+        Ok((if gathered.is_empty() { first } else { gathered.into() }, has_ended))
     }
-}
-
-/// `gathered` begins with `first`, where there is more than that.
-fn joined(first: Bytes, gathered: Vec<u8>) -> Bytes {
-    if gathered.is_empty() { first } else { gathered.into() }
 }
 
 /// Reads a body that is one small document.
@@ -296,7 +296,15 @@ mod tests {
             let pause = Duration::from_secs(1_000_000);
             let pace = Pace { since, ..Pace::new(&settings) };
             let stopping = CancellationToken::new();
-            Parts { stream: body.into_data_stream(), left: bound.bytes, bound, pause, pace, stopping }
+            Parts {
+                stream: body.into_data_stream(),
+                announced: None,
+                left: bound.bytes,
+                bound,
+                pause,
+                pace,
+                stopping,
+            }
         };
         let Some(long_ago) = Instant::now().checked_sub(Duration::from_secs(31)) else { return };
         assert_eq!(parts(long_ago).gather(600_000).await.unwrap_err(), Refusal::BelowRate);

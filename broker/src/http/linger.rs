@@ -84,7 +84,7 @@ impl Drop for Lingering {
 pub(crate) struct Linger(Arc<AtomicBool>);
 
 impl Linger {
-    pub(super) fn ask(&self) {
+    pub(crate) fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -165,6 +165,11 @@ impl Front {
             }
         };
         if let Err(error) = served {
+            if error.is_parse() {
+                // What came was no request, or its head was too large. The rest of it is on its way: without that being read, the
+                // answer may not come, and the next connection would at once.
+                linger.ask();
+            }
             tracing::debug!(%error, "a connection ended early");
         }
     }
