@@ -476,13 +476,13 @@ impl Sessions {
             let (tenant, client) = tenant::split(name);
             tracing::trace!(tenant, client, x = position.x(), y = position.y(), "moved");
         }
+        if let Some(survey) = self.survey.take() {
+            self.tracker.use_survey(survey);
+        }
         if let Some(track) = track {
             self.tracker.reach_along(ClientId(id), track, self.now, &mut self.effects);
         }
         self.engine.move_client(ClientId(id), Some(fix.position));
-        if let Some(survey) = self.survey.take() {
-            self.tracker.use_survey(survey);
-        }
         self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
         self.deal();
         self.wake_readers();

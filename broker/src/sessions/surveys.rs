@@ -101,14 +101,15 @@ impl Sessions {
         if let Command::Install { client, subscription, .. } = command {
             return self.survey_installation(client, subscription);
         }
-        let (Command::Move { client, fix, ticket: Some(_), .. } | Command::MoveIfRoom { client, fix, .. }) =
-            command
+        let (Command::Move { client, fix, track, ticket: Some(_), .. }
+        | Command::MoveIfRoom { client, fix, track, .. }) = command
         else {
             return None;
         };
         let id = *self.ids.get(client)?;
         let held = self.clients.get(id).filter(|held| held.heavy.is_some())?;
-        self.is_much(client, held.weight).then(|| self.tracker.survey_move(ClientId(id), *fix))
+        self.is_much(client, held.weight)
+            .then(|| self.tracker.survey_move(ClientId(id), *fix, track.as_deref()))
     }
 
     fn survey_installation(&self, name: &str, prepared: &Prepared) -> Option<Survey> {

@@ -1,8 +1,12 @@
 //! What a client passed on its way between two fixes.
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
+
 use super::standing::Occasion;
 use super::tracker::{Tracker, Watch, watch_mut};
-use super::{Cause, Effect, Interest, Moment};
+use super::{Cause, Effect, Interest, Moment, Partition};
 use crate::area::{Area, Track};
 use crate::evaluation::condition_holds;
 use crate::geo::{Position, Radius};
@@ -12,8 +16,39 @@ use crate::subscription::{ClientId, Filter, SubscriptionId};
 struct Trail<'a> {
     id: SubscriptionId,
     watch: &'a Watch,
+    index: u32,
     filter: &'a Filter,
     radius: Radius,
+}
+
+/// What is found ahead of a move along its track, see [`Survey`](super::Survey).
+#[derive(Debug)]
+pub(super) struct Passage {
+    track: Track,
+    /// The filters that are going to follow, by radius.
+    trails: Vec<(SubscriptionId, u32)>,
+    /// The one at hand.
+    next: usize,
+    /// What is near the track by a radius, and how much of that has been tested for the filter at hand.
+    near: Option<(Radius, Vec<u32>)>,
+    tested: usize,
+    reached: Vec<(SubscriptionId, u32)>,
+    /// What has come since.
+    pub(super) fresh: HashSet<u32, RandomState>,
+}
+
+impl<'a> Trail<'a> {
+    fn all_of(id: SubscriptionId, watch: &'a Watch) -> impl Iterator<Item = Self> {
+        watch.plain().iter().filter_map(move |(_, index)| Self::of(id, watch, *index))
+    }
+
+    fn of(id: SubscriptionId, watch: &'a Watch, index: u32) -> Option<Self> {
+        let filter = watch.filters().get(index as usize)?;
+        match filter.area {
+            Area::Following(radius) => Some(Self { id, watch, index, filter, radius }),
+            Area::Everywhere | Area::Circle { .. } | Area::Polygon(_) | Area::Corridor(_) => None,
+        }
+    }
 }
 
 impl<P: Clone> Tracker<P> {
@@ -39,7 +74,10 @@ impl<P: Clone> Tracker<P> {
         now: Moment,
         effects: &mut Vec<Effect<P>>,
     ) {
-        let reached = self.reached_along(client, track);
+        let reached = match self.passage.take() {
+            Some(passage) => self.reached_on(client, passage),
+            None => self.reached_along(client, track),
+        };
         let mut found = std::mem::take(&mut self.scratch.found);
         for of_one in reached.chunk_by(|a, b| a.0 == b.0) {
             let id = of_one[0].0;
@@ -55,14 +93,12 @@ impl<P: Clone> Tracker<P> {
     /// What is new to whom, by subscription.
     fn reached_along(&self, client: ClientId, track: &[Position]) -> Vec<(SubscriptionId, u32)> {
         let mut reached = Vec::new();
-        let mut trails = self.trails(client);
-        let partition =
-            self.clients.get(client.0 as usize).map(|client| client.partition).unwrap_or_default();
+        let trails = self.trails(client);
+        let partition = self.partition_of(client);
         if trails.is_empty() || self.scene.events.places(partition).is_none() {
             return reached;
         }
         let Some(track) = Track::new(self.scene.world, track) else { return reached };
-        trails.sort_by(|a, b| a.radius.metres().total_cmp(&b.radius.metres()));
         let mut near = Vec::new();
         for alike in trails.chunk_by(|a, b| a.radius == b.radius) {
             near.clear();
@@ -76,6 +112,67 @@ impl<P: Clone> Tracker<P> {
         reached
     }
 
+    /// Begins to look for that ahead of the move.
+    pub(super) fn passage(&self, client: ClientId, track: &[Position]) -> Option<Passage> {
+        let track = Track::new(self.scene.world, track)?;
+        let trails = self.trails(client).iter().map(|trail| (trail.id, trail.index)).collect();
+        let (next, near, tested, reached, fresh) = (0, None, 0, Vec::new(), HashSet::default());
+        Some(Passage { track, trails, next, near, tested, reached, fresh })
+    }
+
+    /// Goes on with it; says whether nothing is left to do.
+    pub(super) fn go_along(
+        &self,
+        client: ClientId,
+        passage: &mut Passage,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> bool {
+        let Passage { track, trails, next, near, tested, reached, .. } = passage;
+        while let Some((id, index)) = trails.get(*next).copied() {
+            if let Some(trail) = self.watch(id).and_then(|watch| Trail::of(id, watch, index)) {
+                if near.as_ref().is_none_or(|(radius, _)| *radius != trail.radius) {
+                    let mut found = Vec::new();
+                    self.scene.events.along(self.partition_of(client), track, &trail.radius, &mut found);
+                    *near = Some((trail.radius, found));
+                }
+                let near = near.as_ref().map_or(&[][..], |(_, found)| found);
+                while let Some(number) = near.get(*tested).copied() {
+                    *tested += 1;
+                    if self.is_new_along(&trail, track, number) {
+                        reached.push((id, number));
+                    }
+                    if !goes_on() {
+                        return false;
+                    }
+                }
+            }
+            (*next, *tested) = (*next + 1, 0);
+        }
+        true
+    }
+
+    /// What was found ahead, as far as it is still true, and what has come since.
+    fn reached_on(&self, client: ClientId, passage: Passage) -> Vec<(SubscriptionId, u32)> {
+        let Passage { track, mut reached, fresh, .. } = passage;
+        reached.retain(|(_, number)| !fresh.contains(number) && self.scene.events.get(*number).is_some());
+        for trail in self.trails(client) {
+            let is_near = |number: &u32| {
+                let place = self.scene.events.get(*number).map(|live| &live.event.position);
+                place.is_some_and(|place| track.comes_within(&track.whole(), &trail.radius, place))
+            };
+            let new = fresh.iter().copied().filter(is_near);
+            let new = new.filter(|number| self.is_new_along(&trail, &track, *number));
+            reached.extend(new.map(|number| (trail.id, number)));
+        }
+        reached.sort_unstable();
+        reached
+    }
+
+    fn partition_of(&self, client: ClientId) -> Partition {
+        self.clients.get(client.0 as usize).map(|client| client.partition).unwrap_or_default()
+    }
+
+    /// By radius.
     fn trails(&self, client: ClientId) -> Vec<Trail<'_>> {
         let subscriptions = self.clients.get(client.0 as usize).map(|client| &client.subscriptions);
         let watches = subscriptions
@@ -83,13 +180,9 @@ impl<P: Clone> Tracker<P> {
             .flatten()
             .filter_map(|id| Some((*id, self.watch(*id)?)))
             .filter(|(_, watch)| *watch.interest() == Interest::Events);
-        let trails = watches.flat_map(|(id, watch)| {
-            watch.plain_filters().filter_map(move |filter| match filter.area {
-                Area::Following(radius) => Some(Trail { id, watch, filter, radius }),
-                Area::Everywhere | Area::Circle { .. } | Area::Polygon(_) | Area::Corridor(_) => None,
-            })
-        });
-        trails.collect()
+        let mut trails: Vec<_> = watches.flat_map(|(id, watch)| Trail::all_of(id, watch)).collect();
+        trails.sort_by(|a, b| a.radius.metres().total_cmp(&b.radius.metres()));
+        trails
     }
 
     /// Whether an event within the radius of the track has not been had and is for it otherwise.

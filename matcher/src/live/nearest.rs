@@ -188,7 +188,7 @@ impl Watch {
             let count = Count { scene, watch: self, filter, fix, anchor, most: with_spare(most), surveyed };
             let candidates = match news {
                 Some(news) if before.has_all_for_good(filter) => count.among(&before.candidates, news),
-                _ => count.search(),
+                _ => count.search_surveyed(),
             };
             ranking.set(candidates, most);
             inside.extend(ranking.nearest(most).iter().map(|candidate| candidate.number));
@@ -199,7 +199,7 @@ impl Watch {
     }
 
     /// Searches for the nearest of a filter where a survey knows which events it takes, and appends those of which the survey does not, up
-    /// to `most`: they count as not taken.
+    /// to `most`: they count as not taken. Says which are the nearest, and some more, should none be missed.
     pub(super) fn rehearse_nearest<P>(
         &self,
         scene: &Scene<P>,
@@ -207,15 +207,16 @@ impl Watch {
         index: usize,
         findings: &Findings,
         missed: (&RefCell<Vec<u32>>, usize),
-    ) {
-        let (filter, Some(count)) = (&self.filters[index], self.nearest(index)) else { return };
-        let Some(anchor) = anchor(filter, fix) else { return };
+    ) -> Option<Vec<Candidate>> {
+        let (filter, count) = (&self.filters[index], self.nearest(index)?);
+        let anchor = anchor(filter, fix)?;
         if self.is_held(&scene.settings, &filter.area, fix) || self.rankings[index].has_all_for_good(filter) {
-            return;
+            return None;
         }
         let surveyed = Surveyed { index, findings: Some(findings), missed: Some(missed) };
         let most = with_spare(count.get() as usize);
-        Count { scene, watch: self, filter, fix, anchor, most, surveyed }.search();
+        let candidates = Count { scene, watch: self, filter, fix, anchor, most, surveyed }.search();
+        missed.0.borrow().is_empty().then_some(candidates)
     }
 
     /// Whether a filter takes a live event as one of those of which it counts the nearest.
@@ -311,7 +312,7 @@ struct Surveyed<'a> {
 
 /// A live event that the filter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Candidate {
+pub(super) struct Candidate {
     /// Squared.
     distance: f64,
     sequence: u64,
@@ -338,13 +339,12 @@ impl<P> Count<'_, P> {
     fn candidate(&self, number: u32) -> Option<Candidate> {
         let live = self.scene.events.get(number)?;
         let Surveyed { index, findings, missed } = self.surveyed;
-        let is_taken = match (findings.and_then(|findings| findings.takes(index, number)), missed) {
-            (Some(is_taken), _) => is_taken,
-            (None, Some((missed, _))) => {
+        let is_taken = match missed {
+            None => self.watch.takes_as_nearest(self.scene, self.fix, index, number),
+            Some((missed, _)) => findings.and_then(|findings| findings.takes(number)).unwrap_or_else(|| {
                 missed.borrow_mut().push(number);
                 false
-            }
-            (None, None) => self.watch.takes_as_nearest(self.scene, self.fix, index, number),
+            }),
         };
         let distance = squared_chord(self.anchor.point(), live.event.position.point());
         is_taken.then_some(Candidate { distance, sequence: live.sequence, number })
@@ -360,7 +360,25 @@ impl<P> Count<'_, P> {
         numbers.filter_map(|number| self.candidate(number)).collect()
     }
 
-    /// The nearest candidates, in any order, and some more.
+    /// The nearest candidates, in any order, and some more: from a survey, but for what has come or gone since.
+    fn search_surveyed(&self) -> Vec<Candidate> {
+        let Surveyed { index, findings: Some(findings), .. } = self.surveyed else { return self.search() };
+        let Some((surveyed, stale)) = findings.nearest_of(index) else { return self.search() };
+        let mut candidates: Vec<_> = surveyed
+            .iter()
+            .filter(|it| it.is_live(self.scene) && !stale.contains(&it.number))
+            .copied()
+            .collect();
+        // Where some are missing, others that were too far away come to count.
+        let is_all = surveyed.len() < self.most;
+        if !is_all && candidates.len() < self.most {
+            return self.search();
+        }
+        candidates.extend(stale.iter().filter_map(|number| self.candidate(*number)));
+        candidates
+    }
+
+    /// The same by a search.
     fn search(&self) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = Vec::new();
         let consider = |number: u32, distance: f64| {

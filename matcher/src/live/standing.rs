@@ -104,11 +104,6 @@ impl Watch {
         self.transitions().is_some()
     }
 
-    /// The filters that do not count.
-    pub(super) fn plain_filters(&self) -> impl Iterator<Item = &Filter> {
-        self.alike().flatten().map(|(_, index)| &self.filters[*index as usize])
-    }
-
     /// Whether a filter's area waits for a better fix.
     pub(super) fn is_held(&self, settings: &Settings, area: &Area, fix: Option<&Fix>) -> bool {
         match (area, fix) {

@@ -10,11 +10,14 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
+use super::along::Passage;
 use super::known::Known;
+use super::nearest::Candidate;
 use super::search::{Marks, Range};
 use super::standing::{Scene, Standing};
 use super::tracker::{Tracker, Watch};
 use super::{Fix, Interest, Nearest, Partition};
+use crate::geo::Position;
 use crate::subscription::{ClientId, Subscription, SubscriptionId};
 
 /// So few events that have come in the meantime are left to the change itself.
@@ -33,6 +36,8 @@ pub struct Survey {
     /// Where the client is, and where it is going to be.
     before: Option<Fix>,
     after: Option<Fix>,
+    /// What the client is going to pass.
+    passage: Option<Passage>,
     /// The subscription that is going to be installed.
     new: Option<Box<Watch>>,
     parts: Vec<Part>,
@@ -98,10 +103,14 @@ pub(super) struct Findings {
     entered: HashMap<u32, bool, RandomState>,
     /// Of what was found: whether it was inside before.
     before: HashMap<u32, bool, RandomState>,
-    /// By filter that counts the nearest: whether it takes an event.
-    nearest: HashMap<(usize, u32), bool, RandomState>,
+    /// Of the filter at hand that counts the nearest: whether it takes an event.
+    nearest: HashMap<u32, bool, RandomState>,
+    /// By filter that counts the nearest: these, and some more.
+    searched: HashMap<usize, Vec<Candidate>, RandomState>,
     /// What has come since, of which nothing here is true.
     fresh: HashSet<u32, RandomState>,
+    /// The same since the nearest were searched.
+    stale: HashSet<u32, RandomState>,
 }
 
 /// The live events announced while surveys are open.
@@ -138,9 +147,14 @@ impl Findings {
         found.filter(|_| !self.fresh.contains(&number))
     }
 
-    /// Whether a filter that counts the nearest takes an event.
-    pub(super) fn takes(&self, filter: usize, number: u32) -> Option<bool> {
-        self.unless_fresh(number, self.nearest.get(&(filter, number)).copied())
+    /// Whether the filter at hand, one that counts the nearest, takes an event.
+    pub(super) fn takes(&self, number: u32) -> Option<bool> {
+        self.nearest.get(&number).copied()
+    }
+
+    /// The nearest that a filter takes, and some more; and of which events that may not be true any more.
+    pub(super) fn nearest_of(&self, filter: usize) -> Option<(&[Candidate], &HashSet<u32, RandomState>)> {
+        Some((self.searched.get(&filter)?, &self.stale))
     }
 
     /// By which filter an event is inside that is known and stands so, if by any.
@@ -170,7 +184,7 @@ impl Findings {
         self.known.retain(|number, _| !fresh.contains(number));
         self.entered.retain(|number, _| !fresh.contains(number));
         self.before.retain(|number, _| !fresh.contains(number));
-        self.nearest.retain(|(_, number), _| !fresh.contains(number));
+        self.stale.extend(fresh);
     }
 }
 
@@ -205,13 +219,15 @@ impl<P: Clone> Tracker<P> {
         survey
     }
 
-    /// Begins a survey for [`move_client`](Self::move_client) to a place, in the same way.
+    /// Begins a survey for [`move_client`](Self::move_client) to a place, in the same way; and for [`reach_along`](Self::reach_along) before
+    /// that, where there is a track.
     #[must_use]
-    pub fn survey_move(&self, client: ClientId, fix: Fix) -> Survey {
+    pub fn survey_move(&self, client: ClientId, fix: Fix, track: Option<&[Position]>) -> Survey {
         let held = self.clients.get(client.0 as usize);
         let before = held.and_then(|held| held.fix);
         let mut survey = self.survey(client, before, Some(fix));
         let Some(held) = held else { return survey };
+        survey.passage = track.and_then(|track| self.passage(client, track));
         let crosses = |before: &Fix| {
             self.scene.events.crossed(held.partition, &before.position, &fix.position)[0].clone()
         };
@@ -232,6 +248,7 @@ impl<P: Clone> Tracker<P> {
             client,
             before,
             after,
+            passage: None,
             new: None,
             parts: Vec::new(),
             next: 0,
@@ -244,6 +261,11 @@ impl<P: Clone> Tracker<P> {
     /// Goes on with a survey for as long as `goes_on` says so, which is asked at each event that is tested; says whether nothing is left to
     /// do.
     pub fn go_on(&self, survey: &mut Survey, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        if let Some(passage) = &mut survey.passage
+            && !self.go_along(survey.client, passage, goes_on)
+        {
+            return false;
+        }
         loop {
             let Some(part) = survey.parts.get_mut(survey.next) else {
                 if self.has_all(survey) {
@@ -288,6 +310,9 @@ impl<P: Clone> Tracker<P> {
         survey.since = self.announced.end();
         survey.rounds += 1;
         survey.next = 0;
+        if let Some(passage) = &mut survey.passage {
+            passage.fresh.extend(&fresh);
+        }
         for part in &mut survey.parts {
             part.findings.forget(&fresh);
             let looking = Looking { among: Some(fresh.iter().copied().collect()), ..Looking::default() };
@@ -304,9 +329,14 @@ impl<P: Clone> Tracker<P> {
             return;
         }
         let fresh = self.announced.since(survey.since);
+        self.passage = survey.passage.map(|mut passage| {
+            passage.fresh.extend(&fresh);
+            passage
+        });
         self.surveyed = survey.parts.into_iter().map(|part| (part.id, part.findings)).collect();
         for findings in self.surveyed.values_mut() {
             findings.fresh.clone_from(&fresh);
+            findings.stale.extend(&fresh);
         }
     }
 }
@@ -355,7 +385,7 @@ impl<P> View<'_, P> {
         while *filter < self.watch.filters.len() {
             while let Some(number) = untested.pop() {
                 let takes = self.watch.takes_as_nearest(self.scene, self.after, *filter, number);
-                findings.nearest.insert((*filter, number), takes);
+                findings.nearest.insert(number, takes);
                 if !goes_on() {
                     return None;
                 }
@@ -363,10 +393,16 @@ impl<P> View<'_, P> {
             // What is not tested counts as not taken, so that the search goes too far rather than not far enough. Twice as many each time.
             let most = findings.nearest.len().max(FEW_FRESH);
             let missed = RefCell::new(Vec::new());
-            self.watch.rehearse_nearest(self.scene, self.after, *filter, findings, (&missed, most));
+            let searched =
+                self.watch.rehearse_nearest(self.scene, self.after, *filter, findings, (&missed, most));
             *untested = missed.into_inner();
             if untested.is_empty() {
+                findings.nearest = HashMap::default();
+                findings.searched.extend(searched.map(|searched| (*filter, searched)));
                 *filter += 1;
+                if !goes_on() {
+                    return None;
+                }
             }
         }
         Some(Stage::Inside(Looking::default()))

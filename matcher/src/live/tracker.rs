@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::along::Passage;
 use super::deadlines::{Deadlines, Due};
 use super::events::{Announced, Events};
 use super::known::{Known, Members};
@@ -36,6 +37,7 @@ pub struct Tracker<P> {
     pub(super) announced: survey::Announced,
     /// What was found out ahead of the next change.
     pub(super) surveyed: HashMap<SubscriptionId, Findings, foldhash::fast::RandomState>,
+    pub(super) passage: Option<Passage>,
     /// What was done when the last event was published: for subscriptions with much of it, and altogether.
     demanding: Vec<(SubscriptionId, u64)>,
     published_work: u64,
@@ -158,6 +160,7 @@ impl<P: Clone> Tracker<P> {
             scratch: Scratch::default(),
             announced: survey::Announced::default(),
             surveyed: HashMap::default(),
+            passage: None,
             demanding: Vec::new(),
             published_work: 0,
         }
@@ -453,6 +456,7 @@ impl<P: Clone> Tracker<P> {
             self.clear_up();
         }
         self.surveyed.clear();
+        self.passage = None;
         self.clients[client.0 as usize].subscriptions = subscriptions;
     }
 

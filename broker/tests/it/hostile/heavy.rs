@@ -19,7 +19,7 @@ const CONNECTIONS_COUNT: usize = 128;
 
 const ALARMS_COUNT: usize = 15;
 
-/// How many times as long as one of the requests takes alone most alarms may take among all of them. One or two are before each; the rest
+/// How many times as long as one of the requests takes alone most alarms may take among all of them. A slice of one is before each; the rest
 /// is for processors that are busy with other tests. Behind one of each connection it would take more than a hundred times as long.
 const MOST: u32 = 20;
 
@@ -129,8 +129,7 @@ async fn flood(subscriptions: &[Value], request: fn(usize) -> (String, Value)) {
         late.extend((took > alone * MOST).then_some(took));
         assert!(late.len() <= ALARMS_COUNT / 2, "{late:?} among requests of which one takes {alone:?}");
     }
-    let meanwhile_count = done_count() - before_count;
-    assert!(meanwhile_count >= ALARMS_COUNT / 2, "only {meanwhile_count} requests were done meanwhile");
+    eventually("the flood goes on", async || (done_count() > before_count).then_some(())).await;
     assert!(connections.try_join_next().is_none(), "the flood was cut off");
     connections.shutdown().await;
     program.finish().await;

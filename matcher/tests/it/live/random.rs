@@ -262,8 +262,14 @@ impl Run {
         let accuracy_m = [0.0, 0.0, 0.0, 120.0][self.pick(4) as usize];
         let fix = Fix { position, accuracy_m };
         if self.surveys {
-            let survey = self.tracker.survey_move(ClientId(client), fix);
+            let track: Option<Vec<_>> =
+                (self.pick(3) == 0).then(|| (0..=self.pick(4)).map(|_| self.place()).collect());
+            let survey = self.tracker.survey_move(ClientId(client), fix, track.as_deref());
             self.survey(survey, client);
+            if let Some(track) = track {
+                self.tracker.reach_along(ClientId(client), &track, self.now, &mut self.effects);
+                self.oracle.reach_along(client, &track);
+            }
         }
         self.engine.move_client(ClientId(client), Some(fix.position));
         self.tracker.move_client(ClientId(client), Some(fix), self.now, &mut self.effects);

@@ -82,7 +82,7 @@ fn a_surveyed_move_tests_no_condition_again() {
     let areas = |_| Area::Following(Radius::new(WORLD, 2_000.0).unwrap());
     stage.install(0, &filters(count, areas, |number| format!("level = {number}")), dwelling(0));
     let fix = Fix { position: at(10_500.0), accuracy_m: 0.0 };
-    let mut survey = stage.tracker.survey_move(CLIENT, fix);
+    let mut survey = stage.tracker.survey_move(CLIENT, fix, None);
     assert!(slices(&stage, &mut survey, 100) >= lives * count / 100);
     let before = stage.tracker.work_count();
     stage.tracker.use_survey(survey);
