@@ -9,6 +9,7 @@
 pub mod area;
 pub mod compiled;
 pub mod condition;
+pub mod effort;
 pub mod engine;
 pub mod evaluation;
 pub mod event;

@@ -4,7 +4,8 @@
 //! time, so that ordinary commands cost no more for being measured.
 //!
 //! What an event costs is its publisher's affair, but for what a few subscriptions make of it: where it takes long to hold a live
-//! event against those that stand, that is ascribed to these. One that goes on costing much of what others publish is suspended.
+//! event against those that stand, or any event against long conditions (`matching.rs`), that is ascribed to these. One that goes on
+//! costing much of what others publish is suspended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +26,8 @@ const CHARGED: Duration = Duration::from_millis(1);
 /// What a command without a client of its own costs is charged from here on.
 const LEAST: Duration = Duration::from_micros(50);
 
-/// A move, or a live event, that takes longer is ascribed to subscriptions.
-const LONG: Duration = Duration::from_millis(1);
+/// A move, or an event, that takes longer is ascribed to subscriptions.
+pub(super) const LONG: Duration = Duration::from_millis(1);
 
 /// After so long half of what a subscription has cost counts no more.
 const HALF_LIFE: Duration = Duration::from_secs(60);
@@ -244,6 +245,7 @@ impl Sessions {
     fn suspend(&mut self, number: u32) {
         self.engine.remove(SubscriptionId(number));
         self.tracker.remove(SubscriptionId(number));
+        self.matching.ended(number);
         let Some(held) = self.subscriptions.get_mut(number) else { return };
         held.activity.suspend();
         self.metrics.suspended.add(1);

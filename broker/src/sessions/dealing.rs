@@ -12,6 +12,7 @@ use super::ledger::Waiting;
 use super::listing::MEMBER_BYTES;
 use super::slots::Slots;
 use super::{Held, Sessions};
+use crate::clock;
 use crate::config::OverflowName;
 use crate::ingest::feature::{Body, Published};
 use crate::outbox::{Delivery, Entry, Names, Transition};
@@ -36,7 +37,9 @@ impl Sessions {
     /// Matches events; [`deliver`](Self::deliver) then deals them out one by one.
     pub(crate) fn match_batch(&mut self, events: &[&Event]) -> Result<(), MatchError> {
         self.rows.clear();
+        let began = clock::now();
         self.engine.match_batch(events, &mut self.rows)?;
+        self.matched(events.len(), clock::now().saturating_duration_since(began));
         self.evaluations.note(events, self.now);
         self.metrics.matches.add(self.rows.pairs_count() as u64);
         Ok(())

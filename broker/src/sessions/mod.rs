@@ -13,6 +13,7 @@ mod kept;
 mod ledger;
 mod listing;
 mod live;
+mod matching;
 mod recovery;
 mod resume;
 mod room;
@@ -60,6 +61,7 @@ use ledger::Ledger;
 pub(crate) use ledger::{Answer, Disk, DroppedLives, Health, LiveRecord};
 use listing::Listing;
 pub(crate) use listing::Rank;
+use matching::Matching;
 pub(crate) use recovery::Restored;
 use recovery::Unfinished;
 use resume::Reader;
@@ -134,6 +136,7 @@ pub(crate) struct Sessions {
     engine_time: Arc<EngineTime>,
     /// The payer of the command at hand.
     payer: Option<Payer>,
+    matching: Matching,
     /// Listings under way.
     listings: VecDeque<Listing>,
     /// Whose moves are surveyed, over all shards.
@@ -368,6 +371,7 @@ impl Sessions {
             is_pressed: false,
             engine_time,
             payer: None,
+            matching: Matching::new(World::from(config.server.world)),
             listings: VecDeque::new(),
             heavy,
             survey: None,
@@ -570,6 +574,7 @@ impl Sessions {
             held.cost = old.cost;
             less = old.weight;
         }
+        self.matching.installed(number, held.taken.constraints);
         self.subscriptions.put(number, held);
         self.payer = Some(Payer::Client { id: client_id, subscription: Some(number) });
         let name = Arc::clone(&client.name);
@@ -644,6 +649,7 @@ impl Sessions {
     fn end(&mut self, number: u32) {
         self.engine.remove(SubscriptionId(number));
         self.tracker.remove(SubscriptionId(number));
+        self.matching.ended(number);
         let held = self.subscriptions.remove(number);
         // One that is forgotten is gone before its subscriptions.
         if let Some(held) = held

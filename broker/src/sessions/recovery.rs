@@ -395,6 +395,7 @@ impl Sessions {
             weight,
             cost: Recent::default(),
         };
+        self.matching.installed(number, constraints);
         self.subscriptions.put(number, held);
         self.metrics.subscriptions.raise();
         client.lists.clear();

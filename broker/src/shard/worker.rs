@@ -263,6 +263,7 @@ impl Shard {
         };
         self.metrics.match_batch.record(clock::now().duration_since(started));
         self.sessions.wake_readers();
+        self.sessions.charge_matching(&batch);
         #[expect(clippy::cast_precision_loss, reason = "a batch has 65,536 events at most")]
         self.metrics.batch_events.record(events.len() as f64);
         for ticket in events.drain(..).filter_map(|matching| matching.ticket) {

@@ -393,7 +393,8 @@ fn mix(word: u64) -> u64 {
     folded
 }
 
-fn hash_constraint(constraint: &Constraint) -> u64 {
+/// The same for equal constraints.
+pub(crate) fn hash_constraint(constraint: &Constraint) -> u64 {
     let start = constraint.name.hash() ^ u64::from(constraint.casei);
     match &constraint.test {
         Test::Compare(comparison, value) => mix(mix(start ^ *comparison as u64) ^ hash_comparand(value)),

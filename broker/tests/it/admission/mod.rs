@@ -2,5 +2,6 @@
 
 mod alarms;
 mod costs;
+mod matching;
 mod overload;
 mod rates;

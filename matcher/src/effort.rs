@@ -1,0 +1,221 @@
+//! What it takes to hold an event against long conditions, and whose they are.
+//!
+//! Engines do not count: that would slow down every event for the few that take long. Where one did, this goes once more through what
+//! an engine has to test for it, and counts.
+
+use std::collections::HashMap;
+
+use crate::compiled::constraints::hash_constraint;
+use crate::condition::expression::{Comparand, Constraint, Test, Truth, fold_value};
+use crate::condition::normal::Literal;
+use crate::event::{Event, Scalar, Value};
+use crate::geo::{Position, World};
+use crate::subscription::{Filter, SubscriptionId};
+
+/// What the long conditions of some subscriptions take of the matching of one event, in nanoseconds, about.
+///
+/// As in an engine, a condition is tested only where the event is near to the filter's area and what is tested by codes holds, and
+/// equal constraints are tested once: those that have them share what that takes. What does not depend on the condition is left out.
+#[derive(Debug)]
+pub struct Effort<'a> {
+    world: World,
+    event: &'a Event,
+    /// Values of attributes that were folded, by the hashes of their names; `None` where that changed nothing.
+    folded: HashMap<u64, Option<Value>>,
+    /// Constraints that were tested, by their hashes.
+    tested: HashMap<u64, Tested>,
+    /// Who had what tested, by the same hashes.
+    uses: Vec<(SubscriptionId, u64)>,
+}
+
+/// What came out, what it took, and for how many filters.
+#[derive(Debug)]
+struct Tested {
+    truth: Truth,
+    ns: u64,
+    uses: u64,
+}
+
+/// A test of a value that is no text, or of one that need not be read whole.
+const TEST_NS: u64 = 4;
+/// A byte that is folded for `CASEI`.
+const FOLDED_BYTE_NS: u64 = 16;
+
+impl<'a> Effort<'a> {
+    /// Nothing is held against the event yet.
+    #[must_use]
+    pub fn new(world: World, event: &'a Event) -> Self {
+        Self { world, event, folded: HashMap::new(), tested: HashMap::new(), uses: Vec::new() }
+    }
+
+    /// Holds the event against the filters of a subscription, whose client is there.
+    pub fn hold(&mut self, id: SubscriptionId, filters: &[Filter], client: Option<&Position>) {
+        for filter in filters {
+            let ball = filter.area.ball(self.world, client);
+            if !ball.is_some_and(|ball| ball.holds(self.event.position.point())) {
+                continue;
+            }
+            for conjunction in filter.condition.normal().conjunctions() {
+                self.hold_conjunction(id, conjunction);
+            }
+        }
+    }
+
+    fn hold_conjunction(&mut self, id: SubscriptionId, conjunction: &[Literal]) {
+        let event = self.event;
+        let mut rest = Vec::new();
+        for literal in conjunction {
+            match event.value(&literal.constraint.name) {
+                Some(value) if !is_quick(&literal.constraint, value) => rest.push((literal, value)),
+                value if literal.satisfied(value) => {}
+                _ => return,
+            }
+        }
+        for (literal, value) in rest {
+            let expected = if literal.negated { Truth::False } else { Truth::True };
+            if self.test(id, &literal.constraint, value) != expected {
+                return;
+            }
+        }
+    }
+
+    fn test(&mut self, id: SubscriptionId, constraint: &Constraint, value: &'a Value) -> Truth {
+        let hash = hash_constraint(constraint);
+        self.uses.push((id, hash));
+        if let Some(tested) = self.tested.get_mut(&hash) {
+            tested.uses += 1;
+            return tested.truth;
+        }
+        let mut ns = ns_of(constraint, value);
+        let mut folded = None;
+        if constraint.casei {
+            let once = self.folded.entry(constraint.name.hash()).or_insert_with(|| {
+                // Whoever comes first pays for all: mostly the one that has many.
+                ns += text_bytes(value) * FOLDED_BYTE_NS;
+                fold_value(value)
+            });
+            folded = once.as_ref();
+        }
+        let truth = constraint.truth_of_folded(folded.unwrap_or(value));
+        self.tested.insert(hash, Tested { truth, ns, uses: 1 });
+        truth
+    }
+
+    /// The subscriptions that took something, in the order in which they were held, each with how many nanoseconds.
+    pub fn shares(&self) -> impl Iterator<Item = (SubscriptionId, u64)> {
+        let share = |(_, hash): &(SubscriptionId, u64)| {
+            self.tested.get(hash).map_or(0, |Tested { ns, uses, .. }| ns / uses)
+        };
+        let of_one = self.uses.chunk_by(|a, b| a.0 == b.0);
+        of_one.map(move |uses| (uses[0].0, uses.iter().map(share).sum()))
+    }
+}
+
+/// Whether engines test it for many filters at once, or by one comparison.
+fn is_quick(constraint: &Constraint, value: &Value) -> bool {
+    let is_plain = |other: &Comparand| matches!(other, Comparand::Scalar(_));
+    let is_one = match &constraint.test {
+        Test::Compare(_, other) => is_plain(other),
+        Test::Between(low, high) => is_plain(low) && is_plain(high),
+        Test::IsNull => true,
+        Test::In(_) | Test::Like(_) => false,
+    };
+    is_one && !constraint.casei && matches!(value, Value::Scalar(_))
+}
+
+/// What a test takes, without the folding.
+fn ns_of(constraint: &Constraint, value: &Value) -> u64 {
+    let ns = |scalar: &Scalar| match (&constraint.test, scalar) {
+        (Test::Like(pattern), Scalar::Text(text)) => TEST_NS + pattern.ns(text.as_str().len() as u64),
+        (Test::In(values), _) => TEST_NS * values.len() as u64,
+        (Test::Compare(..) | Test::Between(..) | Test::Like(_) | Test::IsNull, _) => TEST_NS,
+    };
+    value.elements().iter().map(ns).sum()
+}
+
+fn text_bytes(value: &Value) -> u64 {
+    let bytes = |scalar: &Scalar| match scalar {
+        Scalar::Text(text) => text.as_str().len() as u64,
+        Scalar::Number(_) | Scalar::Bool(_) => 0,
+    };
+    value.elements().iter().map(bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::area::Area;
+    use crate::condition::Condition;
+    use crate::geo::Radius;
+
+    const WORLD: World = World::Planar;
+
+    fn filter(condition: &str) -> Filter {
+        Filter { area: Area::Everywhere, condition: Condition::parse(condition).unwrap() }
+    }
+
+    /// What each of these takes, one subscription each.
+    fn shares(event: &Event, subscriptions: &[Vec<Filter>]) -> Vec<u64> {
+        let mut effort = Effort::new(WORLD, event);
+        for (id, filters) in (0..).zip(subscriptions) {
+            effort.hold(SubscriptionId(id), filters, None);
+        }
+        let mut sums = vec![0; subscriptions.len()];
+        effort.shares().for_each(|(id, ns)| sums[id.0 as usize] += ns);
+        sums
+    }
+
+    fn event() -> Event {
+        let position = WORLD.position(&[0.0, 0.0]).unwrap();
+        Event::at(position).with("kind", "x").with("text", &*"Lorem ipsum ".repeat(1_000))
+    }
+
+    #[test]
+    fn who_has_texts_read_takes_it_and_nobody_else() {
+        let heavy = (0..10).map(|idx| filter(&format!("text LIKE '%_{idx}%'"))).collect();
+        let subscriptions = [
+            heavy,
+            vec![filter("kind = 'x'")],
+            vec![filter("kind = 'y' AND text LIKE '%a%'")],
+            vec![filter("absent = 1 AND text LIKE '%a%'")],
+            vec![filter("text LIKE '%a%'")],
+        ];
+        let taken = shares(&event(), &subscriptions);
+        assert!(taken[0] > 10 * 12_000 && taken[4] > 10_000, "{taken:?}");
+        assert_eq!(taken[1..4], [0, 0, 0]);
+        assert!(taken[0] > 10 * taken[4], "{taken:?}");
+    }
+
+    #[test]
+    fn what_several_have_they_share() {
+        let one = shares(&event(), &[vec![filter("text LIKE '%a%'")]]);
+        let two = shares(&event(), &[vec![filter("text LIKE '%a%'")], vec![filter("text LIKE '%a%'")]]);
+        assert_eq!(two, [one[0] / 2, one[0] / 2]);
+    }
+
+    #[test]
+    fn an_area_elsewhere_takes_nothing() {
+        let area = |x: f64| Area::Circle {
+            centre: WORLD.position(&[x, 0.0]).unwrap(),
+            radius: Radius::new(WORLD, 10.0).unwrap(),
+        };
+        let there = |x| vec![Filter { area: area(x), ..filter("text LIKE '%a%'") }];
+        let taken = shares(&event(), &[there(0.0), there(1_000.0)]);
+        assert!(taken[0] > 0 && taken[1] == 0, "{taken:?}");
+    }
+
+    #[test]
+    fn arrays_are_tested_element_by_element_and_texts_are_folded_once() {
+        let texts = (0..256).map(|idx| Scalar::Text(format!("Text {idx}").as_str().into()));
+        let event = event().with("texts", Value::Array(texts.collect()));
+        let subscriptions = [
+            vec![filter("texts = 'a'")],
+            vec![filter("texts LIKE '%zz%'")],
+            vec![filter("CASEI(text) = 'a'"), filter("CASEI(text) = 'b'")],
+        ];
+        let taken = shares(&event, &subscriptions);
+        assert_eq!(taken[0], 256 * TEST_NS);
+        assert!(taken[1] > 2 * taken[0], "{taken:?}");
+        assert_eq!(taken[2], 12_000 * FOLDED_BYTE_NS + 2 * TEST_NS);
+    }
+}
