@@ -279,7 +279,8 @@ impl Shard {
     fn apply(&mut self, command: Command) -> ControlFlow<()> {
         let sessions = &mut self.sessions;
         sessions.begin();
-        let command = if sessions.refuses_changes() {
+        let is_refused = sessions.refuses_changes() || (sessions.refuses_more() && !removes(&command));
+        let command = if is_refused {
             match refuse_change(command) {
                 Some(command) => command,
                 None => return Continue(()),
@@ -397,6 +398,11 @@ impl Shard {
         }
         Continue(())
     }
+}
+
+/// Whether a command leaves less on disk than there was.
+fn removes(command: &Command) -> bool {
+    matches!(command, Command::Remove { .. } | Command::Forget { .. })
 }
 
 /// Refuses what would have to be on disk; gives everything else back. Events, and the ends of live ones, that were on their way
