@@ -2,13 +2,14 @@
 
 use matcher::engine::scan::Scan;
 use matcher::geo::World;
+use matcher::subscription::SubscriptionId;
 
 use super::*;
 use crate::auth::Behalf;
 use crate::budget::Kind;
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
-use crate::ingest::subscription::SubscriptionReader;
+use crate::ingest::subscription::{Prepared, SubscriptionReader};
 use crate::outbox::{Bounds, Delivery, Entry, Names};
 
 /// Sessions with what it takes to talk to them.

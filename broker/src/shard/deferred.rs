@@ -92,34 +92,6 @@ impl Deferred {
     }
 }
 
-impl Command {
-    /// The client whose commands take effect in their order.
-    pub(super) fn client(&self) -> Option<&Arc<str>> {
-        match self {
-            Self::Move { client, .. }
-            | Self::MoveIfRoom { client, .. }
-            | Self::Install { client, .. }
-            | Self::Remove { client, .. }
-            | Self::Get { client, .. }
-            | Self::List { client, .. }
-            | Self::Attach { client, .. }
-            | Self::Ack { client, .. }
-            | Self::Refill { client, .. }
-            | Self::Detach { client, .. }
-            | Self::Forget { client, .. }
-            | Self::Explain { client, .. }
-            | Self::Disconnect { client, .. } => Some(client),
-            Self::Match { .. }
-            | Self::Revoke { .. }
-            | Self::Remembered { .. }
-            | Self::Deliveries { .. }
-            | Self::Footprint { .. }
-            | Self::ListClients { .. }
-            | Self::Stop => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::future::Future;

@@ -4,6 +4,7 @@
 //! was acknowledged after it was queued is seen by every event that is published afterwards.
 
 mod bell;
+mod command;
 mod crew;
 mod deferred;
 mod load;
@@ -15,138 +16,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use matcher::engine::Footprint;
-use matcher::live::Fix;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::admission::{Change, Pass, Turn};
+use crate::admission::{Pass, Turn};
 use crate::auth::Confinement;
-use crate::census::{Census, Place};
+use crate::census::Census;
 use crate::config;
 use crate::engines::{Engines, Made, Report};
-use crate::ingest::explain::Question;
 use crate::ingest::feature::Published;
-use crate::ingest::position::{Move, Track};
-use crate::ingest::subscription::Prepared;
+use crate::ingest::position::Move;
 use crate::outbox::Outbox;
-use crate::receipt::{Receipt, Ticket};
+use crate::receipt::Receipt;
 use crate::refusal::Refusal;
-use crate::sessions::{
-    Asked, Attached, Disk, Health, Heavy, Installed, Known, Rank, Remembered, Restored, Resume, Sessions,
-    Shared, Told,
-};
+use crate::sessions::{Asked, Disk, Health, Heavy, Known, Rank, Restored, Sessions, Shared, Told};
 use crate::store::Store;
+pub(crate) use command::Command;
 use crew::{Crew, LITTLE, LITTLE_TIME};
 use load::Load;
 pub(crate) use queue::Receiver;
 use queue::{Room, Sender, queue};
 pub(crate) use worker::Shard;
-
-/// What a shard can be told.
-pub(crate) enum Command {
-    /// Match an event and deal it out. The ticket is settled when it is safe; there is none where nobody waits.
-    Match { event: Arc<Published>, pass: Option<Arc<Pass>>, ticket: Option<Ticket> },
-    /// A client is there now, and came by its track. Should it be new, it has a place already.
-    Move {
-        client: Arc<str>,
-        fix: Fix,
-        track: Option<Track>,
-        place: Place,
-        turn: Option<Arc<Turn>>,
-        ticket: Option<Ticket>,
-    },
-    /// The same for a client that needs a place should it be new.
-    MoveIfRoom {
-        client: Arc<str>,
-        fix: Fix,
-        track: Option<Track>,
-        reply: oneshot::Sender<Result<(), Refusal>>,
-    },
-    /// Make or replace a subscription.
-    Install {
-        client: Arc<str>,
-        subscription: Box<Prepared>,
-        /// It is under way until then.
-        change: Option<Change>,
-        /// The connection that it ends with; none for one that stays.
-        owner: Option<Arc<Outbox>>,
-        /// Put into the owner's outbox once it is in force, before any delivery that it brings.
-        answer: Option<Box<str>>,
-        reply: oneshot::Sender<Result<Installed, Refusal>>,
-    },
-    /// End a subscription, on behalf of who is confined so.
-    Remove {
-        client: Arc<str>,
-        id: Arc<str>,
-        confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<bool, Refusal>>,
-    },
-    /// The document of one subscription, for who is confined so.
-    Get {
-        client: Arc<str>,
-        id: Arc<str>,
-        confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<Option<String>, Refusal>>,
-    },
-    /// The documents of all subscriptions of a client, by id, for who is confined so.
-    List {
-        client: Arc<str>,
-        confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<Vec<String>, Refusal>>,
-    },
-    /// A connection reads for a client from now on.
-    Attach {
-        client: Arc<str>,
-        outbox: Arc<Outbox>,
-        resume: Resume,
-        confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<Attached, Refusal>>,
-    },
-    /// A client needs nothing up to an offset any more.
-    Ack { client: Arc<str>, offset: u64, reply: oneshot::Sender<Result<(), Refusal>> },
-    /// A reader that is behind has room for more of what is kept for it.
-    Refill { client: Arc<str>, connection: u64 },
-    /// A connection reads no more; its subscriptions end.
-    Detach { client: Arc<str>, connection: u64 },
-    /// Everything of a client is gone.
-    Forget { client: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
-    /// End the live events of an id, of these those that a confinement holds for.
-    Revoke {
-        id: Arc<str>,
-        confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<bool, Refusal>>,
-    },
-    /// Hand out the events that may be of an id.
-    Remembered { id: Arc<str>, payer: Arc<str>, reply: oneshot::Sender<Remembered> },
-    /// Say to whom events of an id went.
-    Deliveries { id: Arc<str>, asked: Arc<Asked>, payer: Arc<str>, reply: oneshot::Sender<Told> },
-    /// Say why an event comes to a client, or does not.
-    Explain {
-        client: Arc<str>,
-        question: Box<Question>,
-        /// Whether the client itself asks.
-        to_itself: bool,
-        payer: Arc<str>,
-        reply: oneshot::Sender<Result<wire::Explanation, Refusal>>,
-    },
-    /// What the engine holds.
-    Footprint { payer: Arc<str>, reply: oneshot::Sender<Footprint> },
-    /// The clients behind a place in the order of their listing, so many at most.
-    ListClients {
-        after: Option<Rank<String>>,
-        limit: usize,
-        payer: Arc<str>,
-        reply: oneshot::Sender<Vec<wire::ClientFigures>>,
-    },
-    /// End the connections of a client, on behalf of who is confined so.
-    Disconnect {
-        client: Arc<str>,
-        confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<(), Refusal>>,
-    },
-    /// Nothing comes after this.
-    Stop,
-}
 
 /// An event that was taken and comes before the engines.
 pub(crate) struct Coming {

@@ -13,6 +13,7 @@ mod known;
 mod nearest;
 mod places;
 mod points;
+mod publishing;
 mod recording;
 mod recovery;
 mod search;
