@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help web demo load test full-disk-test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
+.PHONY: help web demo load test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-17s %s\n", $$1, $$2 }'
@@ -49,9 +49,6 @@ python-test: ## Run the Python client's tests against the broker; needs python3,
 
 python-check: ## Formatting, lints and types of the Python client
 	clients/python/test check
-
-full-disk-test: web ## Run the broker on a disk that is full; needs root, for it mounts one of 40 MB
-	$(CARGO) test --locked --package broker --test it durable_faults::full -- --ignored
 
 # A run under a sanitizer is small. racecheck, which watches what a block shares, would take minutes for the random worlds.
 SANITIZERS := memcheck racecheck initcheck synccheck

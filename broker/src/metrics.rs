@@ -290,11 +290,6 @@ impl Metrics {
                     "Times that it could not be written anew.",
                     NO_LABELS,
                 ),
-                short: names.gauge(
-                    "nearcast_store_short",
-                    "1 while the disk is full and only removals are taken.",
-                    NO_LABELS,
-                ),
                 log_rows: names.gauge(
                     "nearcast_store_log_rows",
                     "Commits that are not in tables yet.",

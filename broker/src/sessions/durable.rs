@@ -264,7 +264,6 @@ impl Sessions {
         if let (Some(id), Some(durable)) = (id, client.and_then(|client| client.durable.as_mut())) {
             durable.kept.acknowledge(offset.min(durable.handed));
             self.session_changed(id, false);
-            self.ledger.ask();
             self.settle(id);
         }
         Ok(())

@@ -526,38 +526,3 @@ async fn what_is_kept_for_too_long_goes() {
     let outbox = bench.attach("a", 1, Resume::Ready);
     assert_eq!(waiting(&outbox).await, ["{\"op\":\"ready\"", "gap 1-2 age"]);
 }
-
-#[tokio::test]
-async fn where_room_is_short_what_nobody_asked_for_is_put_off() {
-    let (mut bench, disk) = with_disk();
-    subscribed(&mut bench);
-    bench.sessions.ledger.health().watch(Arc::new(AtomicBool::new(true)));
-    disk.fails.store(true, Ordering::Relaxed);
-    publish(&mut bench, 1);
-    assert!(!bench.sessions.refuses_changes(), "removals are refused as well");
-    disk.fails.store(false, Ordering::Relaxed);
-    publish(&mut bench, 1);
-    let had = disk.commits.load(Ordering::Relaxed);
-    let (reply, outcome) = oneshot::channel();
-    bench.sessions.begin();
-    let done = bench.sessions.remove("a", "s1");
-    bench.sessions.answer(ledger::Answer::Done(reply, done));
-    bench.sessions.commit_and_release();
-    assert!(matches!(outcome.await, Ok(Ok(true))));
-    assert_eq!(disk.commits.load(Ordering::Relaxed), had + 1);
-}
-
-#[test]
-fn where_room_is_short_removals_alone_are_taken() {
-    let (mut bench, _disk) = with_disk();
-    subscribed(&mut bench);
-    let shortage = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    bench.sessions.ledger.health().watch(Arc::clone(&shortage));
-    for is_short in [false, true, false] {
-        shortage.store(is_short, Ordering::Relaxed);
-        let health = bench.sessions.ledger.health();
-        let refused = (health.check().is_err(), health.check_removal().is_err(), health.failure().is_some());
-        assert_eq!(refused, (is_short, false, is_short));
-        assert_eq!((bench.sessions.refuses_more(), bench.sessions.refuses_changes()), (is_short, false));
-    }
-}

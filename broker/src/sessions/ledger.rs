@@ -1,7 +1,7 @@
 //! What of a shard's steps is on its way to the disk, and what waits until it is there.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -37,37 +37,16 @@ pub(crate) struct Health {
     failing: AtomicUsize,
     /// What the last failure said. A std mutex: held to copy a text.
     why: Mutex<String>,
-    /// Whether the store has room for removals only.
-    shortage: OnceLock<Arc<AtomicBool>>,
 }
 
 impl Health {
-    /// Looks from now on also at whether a store is short of room. Once.
-    pub(crate) fn watch(&self, shortage: Arc<AtomicBool>) {
-        // There is one store.
-        let _ = self.shortage.set(shortage);
-    }
-
-    /// Whether removals are taken and nothing else.
-    pub(crate) fn is_short(&self) -> bool {
-        self.shortage.get().is_some_and(|shortage| shortage.load(Ordering::Acquire))
-    }
-
     /// Why nothing can be changed now; `None` where all is well.
     pub(crate) fn failure(&self) -> Option<String> {
-        if self.is_short() {
-            return Some("the disk is full: only removals are taken until there is room".to_owned());
-        }
         (self.failing.load(Ordering::Relaxed) > 0).then(|| self.why().clone())
     }
 
-    /// Refuses what would have to be on disk while that takes nothing, or removals only.
+    /// Refuses what would have to be on disk while that takes nothing.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if self.is_short() { Err(Refusal::Storage) } else { self.check_removal() }
-    }
-
-    /// Refuses a removal while the disk takes nothing.
-    pub(crate) fn check_removal(&self) -> Result<(), Refusal> {
         if self.failing.load(Ordering::Relaxed) > 0 { Err(Refusal::Storage) } else { Ok(()) }
     }
 
@@ -108,8 +87,6 @@ pub(super) struct Ledger {
     step: u64,
     /// When a failed commit is tried again.
     retry_at: Option<Instant>,
-    /// Whether the disk took nothing when it was asked last. Where it took what nobody had asked for not, that is put off.
-    is_failing: bool,
     /// When the batch was last given the time.
     dated_at: Instant,
     health: Arc<Health>,
@@ -129,7 +106,6 @@ pub(super) enum Waiting {
 pub(crate) enum Answer {
     Ticket(Ticket),
     Moved(oneshot::Sender<Result<(), Refusal>>),
-    /// Of a removal.
     Done(oneshot::Sender<Result<bool, Refusal>>, bool),
     Installed {
         /// Gets its answer before any delivery that the subscription brings.
@@ -210,7 +186,6 @@ impl Ledger {
             dropped_lives,
             step: 1,
             retry_at: None,
-            is_failing: false,
             dated_at: clock::now(),
             health,
         }
@@ -223,26 +198,12 @@ impl Ledger {
 
     /// Whether the disk took nothing when it was asked last.
     pub(super) fn is_failing(&self) -> bool {
-        self.is_failing
-    }
-
-    fn set_failing(&mut self, is_failing: bool) {
-        match (self.is_failing, is_failing) {
-            (false, true) => drop(self.health.failing.fetch_add(1, Ordering::Relaxed)),
-            (true, false) => drop(self.health.failing.fetch_sub(1, Ordering::Relaxed)),
-            (true, true) | (false, false) => {}
-        }
-        self.is_failing = is_failing;
+        self.retry_at.is_some()
     }
 
     #[cfg(test)]
     pub(super) fn health(&self) -> &Health {
         &self.health
-    }
-
-    /// Whether the disk takes removals only.
-    pub(super) fn is_short(&self) -> bool {
-        self.disk.is_some() && self.health.is_short()
     }
 
     /// Whether so much waits that it should not become more.
@@ -281,13 +242,6 @@ impl Ledger {
     fn put_off(&mut self) {
         if self.due_at.is_none() {
             self.due_at = Some(clock::now() + self.delay);
-        }
-    }
-
-    /// Somebody asked for less to be kept.
-    pub(super) fn ask(&mut self) {
-        if self.disk.is_some() {
-            self.batch.ask();
         }
     }
 
@@ -349,9 +303,6 @@ impl Ledger {
         } else if self.is_failing() {
             answer.give(Err(Refusal::Storage));
         } else {
-            if matches!(answer, Answer::Done(..)) {
-                self.batch.ask();
-            }
             self.wait(Waiting::Answer(answer));
         }
     }
@@ -376,7 +327,7 @@ impl Ledger {
     }
 
     fn is_ripe(&self, now: Instant) -> bool {
-        match self.retry_at.filter(|_| self.is_failing || !self.batch.is_asked()) {
+        match self.retry_at {
             Some(at) => at <= now,
             None => self.is_due || self.due_at.is_some_and(|at| at <= now),
         }
@@ -440,16 +391,12 @@ impl Sessions {
         let ledger = &mut self.ledger;
         let Some(disk) = &ledger.disk else { return };
         if let Err(error) = if ledger.batch.is_empty() { Ok(()) } else { disk.commit(&ledger.batch) } {
-            // What room is left is for what was asked for, which goes on.
-            let is_failing = ledger.batch.is_asked() || !ledger.health.is_short();
-            if is_failing {
-                self.metrics.store_failures.add(1);
-                *ledger.health.why() = error.to_string();
-            }
-            if is_failing && !ledger.is_failing {
+            self.metrics.store_failures.add(1);
+            *ledger.health.why() = error.to_string();
+            if ledger.retry_at.is_none() {
+                ledger.health.failing.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(%error, "not on disk; nothing is changed until it is, and each second it is tried again");
             }
-            ledger.set_failing(is_failing);
             ledger.retry_at = Some(clock::now() + RETRY);
             // Who waits is told. What was changed stays, and what it brought is delivered when it is on disk.
             let answers = ledger.waiting.extract_if(.., |waiting| matches!(waiting, Waiting::Answer(_)));
@@ -460,9 +407,8 @@ impl Sessions {
             }
             return;
         }
-        ledger.retry_at = None;
-        if ledger.is_failing {
-            ledger.set_failing(false);
+        if ledger.retry_at.take().is_some() {
+            ledger.health.failing.fetch_sub(1, Ordering::Relaxed);
             tracing::info!("the disk takes what it is given again");
         }
         for published in ledger.lives.drain(..) {
@@ -537,11 +483,6 @@ impl Sessions {
     /// is not: one of them alone would come to differ from the others.
     pub(crate) fn refuses_changes(&self) -> bool {
         self.ledger.is_failing()
-    }
-
-    /// Whether all changes of one client but removals are refused.
-    pub(crate) fn refuses_more(&self) -> bool {
-        self.ledger.is_short()
     }
 
     /// Ends a step early where so much waits for its end that it should not become more; says whether it did.

@@ -279,8 +279,7 @@ impl Shard {
     fn apply(&mut self, command: Command) -> ControlFlow<()> {
         let sessions = &mut self.sessions;
         sessions.begin();
-        let is_refused = sessions.refuses_changes() || (sessions.refuses_more() && !removes(&command));
-        let command = if is_refused {
+        let command = if sessions.refuses_changes() {
             match refuse_change(command) {
                 Some(command) => command,
                 None => return Continue(()),
@@ -398,11 +397,6 @@ impl Shard {
         }
         Continue(())
     }
-}
-
-/// Whether a command leaves less on disk than there was.
-fn removes(command: &Command) -> bool {
-    matches!(command, Command::Remove { .. } | Command::Forget { .. })
 }
 
 /// Refuses what would have to be on disk; gives everything else back. Events, and the ends of live ones, that were on their way

@@ -30,8 +30,6 @@ pub(crate) struct Batch {
     value: Vec<u8>,
     /// What the time is, in Unix milliseconds.
     pub(super) believed_ms: Option<u64>,
-    /// Whether somebody asked for a removal that is in it.
-    is_asked: bool,
 }
 
 /// The text of an event, and where the change is that puts it.
@@ -110,15 +108,6 @@ impl Batch {
         !self.has_changes() && self.believed_ms.is_none()
     }
 
-    /// Somebody asked for a removal that is in it, for which room is set aside.
-    pub(crate) fn ask(&mut self) {
-        self.is_asked = true;
-    }
-
-    pub(crate) fn is_asked(&self) -> bool {
-        self.is_asked
-    }
-
     /// Whether it says more than what the time is.
     pub(super) fn has_changes(&self) -> bool {
         !self.ops.is_empty() || !self.bodies.is_empty()
@@ -131,13 +120,13 @@ impl Batch {
 
     /// Forgets everything, and keeps the memory for the next.
     pub(crate) fn clear(&mut self) {
-        let Self { ops, bodies, body_ops, matched, value: _, believed_ms, is_asked } = self;
+        let Self { ops, bodies, body_ops, matched, value: _, believed_ms } = self;
         for bytes in [ops, body_ops] {
             bytes.clear();
             bytes.shrink_to(IDLE_BYTES);
         }
         bodies.clear();
-        (*matched, *believed_ms, *is_asked) = (None, None, false);
+        (*matched, *believed_ms) = (None, None);
     }
 
     /// About what it adds to the log.

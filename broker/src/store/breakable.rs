@@ -1,6 +1,5 @@
 //! A disk in memory that knows what was synced, and fails when it is told to.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -27,11 +26,9 @@ struct State {
     /// Writes until power is lost.
     power: Option<u64>,
     is_off: bool,
-    /// All files together do not take more than this.
+    /// All files together do not become longer than this.
     room: Option<usize>,
     opens: u64,
-    /// How much is set aside, where something may be, and whether it is.
-    reserve: Option<(usize, bool)>,
     syncs: u64,
     replacements: u64,
     /// Of so many syncs one does nothing.
@@ -46,8 +43,6 @@ struct File {
     unsynced: Vec<(usize, Vec<u8>)>,
     /// The length was set since then.
     lengths: Vec<usize>,
-    /// Those that take room: what a length brings takes none until it is written.
-    blocks: BTreeSet<usize>,
 }
 
 /// A file on a disk, opened.
@@ -58,7 +53,6 @@ struct Opened {
 }
 
 const SECTOR_BYTES: usize = 512;
-const BLOCK_BYTES: usize = 4_096;
 
 impl State {
     /// A step that changes the disk; the one at which power is lost may be half done.
@@ -72,15 +66,15 @@ impl State {
         if self.is_off { Err(io::Error::other("the power is off")) } else { Ok(()) }
     }
 
-    fn fit(&self, more: usize) -> io::Result<()> {
-        let is_full = self.room.is_some_and(|room| more > 0 && self.used() + more > room);
+    /// Whether a file may have this length.
+    fn fit(&self, file: usize, len: usize) -> io::Result<()> {
+        let there = self.files[file].now.len();
+        let is_full = self.room.is_some_and(|room| len > there && self.len() - there + len > room);
         if is_full { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
-    /// Bytes that files and the reserve take.
-    fn used(&self) -> usize {
-        let reserve = self.reserve.map_or(0, |(bytes, is_there)| if is_there { bytes } else { 0 });
-        self.files.iter().map(|file| file.blocks.len() * BLOCK_BYTES).sum::<usize>() + reserve
+    fn len(&self) -> usize {
+        self.files.iter().map(|file| file.now.len()).sum()
     }
 
     fn now(&mut self) -> &mut File {
@@ -93,12 +87,7 @@ impl State {
 
 impl Disk {
     pub(crate) fn of(bytes: Vec<u8>) -> Self {
-        let file = File {
-            synced: bytes.clone(),
-            blocks: (0..bytes.len().div_ceil(BLOCK_BYTES)).collect(),
-            now: bytes,
-            ..File::default()
-        };
+        let file = File { synced: bytes.clone(), now: bytes, ..File::default() };
         Self(Arc::new(Mutex::new(State { files: vec![file], ..State::default() })))
     }
 
@@ -136,16 +125,10 @@ impl Disk {
         self.state().lies = Some(syncs);
     }
 
-    /// So many bytes of it can be set aside.
-    pub(crate) fn with_reserve(self, bytes: usize) -> Self {
-        self.state().reserve = Some((bytes, false));
-        self
-    }
-
-    /// There is room for so many bytes more; `None`: without bound.
+    /// It may become so many bytes longer; `None`: without bound.
     pub(crate) fn leave_room(&self, bytes: Option<usize>) {
         let mut state = self.state();
-        state.room = bytes.map(|bytes| state.used() + bytes);
+        state.room = bytes.map(|bytes| state.len() + bytes);
     }
 
     /// What may be there after power was lost: what was synced, and of all sectors written since then any.
@@ -191,7 +174,9 @@ impl Medium for Disk {
     }
 
     fn has_room(&self) -> io::Result<()> {
-        self.state().fit(BLOCK_BYTES)
+        let mut state = self.state();
+        let (file, more) = (state.named, state.now().now.len() + 1);
+        state.fit(file, more)
     }
 
     fn begin_anew(&self) -> io::Result<Box<dyn StorageBackend>> {
@@ -215,30 +200,6 @@ impl Medium for Disk {
         state.files[old] = File::default();
         state.replacements += 1;
         Ok(())
-    }
-
-    fn free_bytes(&self) -> Option<u64> {
-        let state = self.state();
-        state.room.map(|room| room.saturating_sub(state.used()) as u64)
-    }
-
-    fn set_aside(&self) -> io::Result<()> {
-        let mut state = self.state();
-        let Some((bytes, false)) = state.reserve else { return Ok(()) };
-        state.fit(2 * bytes)?;
-        state.reserve = Some((bytes, true));
-        Ok(())
-    }
-
-    fn spend(&self) -> bool {
-        let mut state = self.state();
-        let Some((bytes, true)) = state.reserve else { return false };
-        state.reserve = Some((bytes, false));
-        true
-    }
-
-    fn is_spent(&self) -> bool {
-        matches!(self.state().reserve, Some((_, false)))
     }
 
     fn give_up(&self) {
@@ -267,8 +228,8 @@ impl StorageBackend for Opened {
         let len = usize::try_from(len).map_err(io::Error::other)?;
         let mut state = self.disk.state();
         state.step()?;
+        state.fit(self.file, len)?;
         let file = &mut state.files[self.file];
-        file.blocks.split_off(&len.div_ceil(BLOCK_BYTES));
         file.now.resize(len, 0);
         file.lengths.push(len);
         Ok(())
@@ -281,7 +242,7 @@ impl StorageBackend for Opened {
         if state.lies.is_some_and(|lies| state.syncs.is_multiple_of(lies)) {
             return Ok(());
         }
-        let File { synced, unsynced, lengths, now, .. } = &mut state.files[self.file];
+        let File { synced, unsynced, lengths, now } = &mut state.files[self.file];
         // What was cut off in between is zeros, even where the file is as long again.
         synced.truncate(lengths.iter().copied().min().unwrap_or(usize::MAX));
         synced.resize(now.len(), 0);
@@ -300,11 +261,8 @@ impl StorageBackend for Opened {
         let mut state = self.disk.state();
         let step = state.step();
         let end = offset + data.len();
-        let blocks = offset / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES);
-        let there = state.files[self.file].blocks.range(blocks.clone()).count();
-        state.fit((blocks.len() - there) * BLOCK_BYTES)?;
+        state.fit(self.file, end)?;
         let file = &mut state.files[self.file];
-        file.blocks.extend(blocks);
         file.unsynced.push((offset, data.to_vec()));
         step?;
         let len = file.now.len().max(end);

@@ -22,27 +22,19 @@ pub(super) struct Copy {
     pub(super) records: u64,
     /// Up to which commit it has the log.
     last: u64,
-    /// Bytes that are copied in one transaction.
-    part_bytes: usize,
 }
 
+/// Bytes that are copied in one transaction.
 const PART_BYTES: usize = 4 << 20;
-/// And where room is short.
-const SMALL_PART_BYTES: usize = 512 << 10;
 
 impl Copy {
     /// Makes all tables in an empty file.
     pub(super) fn begin(backend: Counted, path: &Path, meta: &Meta) -> Result<Self, StoreError> {
         let (fault, last) = (Arc::clone(&backend.fault), meta.folded.number);
         let database = open_database(backend, path)?;
-        let mut copy =
-            Self { database, fault, path: path.to_owned(), records: 0, last, part_bytes: PART_BYTES };
+        let mut copy = Self { database, fault, path: path.to_owned(), records: 0, last };
         copy.in_one(|txn| meta.write(txn))?;
         Ok(copy)
-    }
-
-    pub(super) fn in_small_parts(&mut self) {
-        self.part_bytes = SMALL_PART_BYTES;
     }
 
     /// Copies the rows of all tables. `between` is called after each part, and may end it.
@@ -70,7 +62,7 @@ impl Copy {
         let mut rows = rows.iter().map_err(|error| of(error.into()))?;
         loop {
             let (mut part, mut bytes) = (Vec::new(), 0);
-            while bytes < self.part_bytes
+            while bytes < PART_BYTES
                 && let Some(row) = rows.next()
             {
                 let (key, value) = row.map_err(|error| of(error.into()))?;
@@ -109,7 +101,7 @@ impl Copy {
         let mut rows = log.range(self.last + 1..=last).map_err(|error| of(error.into()))?;
         loop {
             let (mut part, mut bytes) = (Vec::<NumberedRow>::new(), 0);
-            while bytes < self.part_bytes
+            while bytes < PART_BYTES
                 && let Some(row) = rows.next()
             {
                 let (number, row) = row.map_err(|error| of(error.into()))?;

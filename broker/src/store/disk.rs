@@ -30,25 +30,6 @@ pub(super) trait Medium: Debug + Send + Sync {
     fn put_in_place(&self) -> io::Result<()>;
     /// Removes that one, if there is one.
     fn give_up(&self);
-    /// Bytes that the disk has room for; `None` where that is not known.
-    fn free_bytes(&self) -> Option<u64> {
-        None
-    }
-    /// Sets the reserve aside, where it is not and the disk has twice as much room.
-    ///
-    /// # Errors
-    /// There is not.
-    fn set_aside(&self) -> io::Result<()> {
-        Ok(())
-    }
-    /// Gives the reserve up. Says whether there was one.
-    fn spend(&self) -> bool {
-        false
-    }
-    /// Whether the reserve was given up, by this process or an earlier one, and not set aside again.
-    fn is_spent(&self) -> bool {
-        false
-    }
 }
 
 /// A file that only its owner can read.
@@ -105,8 +86,6 @@ struct Written {
 const BLOCK_BYTES: usize = 4_096;
 /// Less room than this is none.
 const ROOM_BYTES: usize = 1 << 20;
-/// The reserve: room for the batches that were under way, for removals, and for a copy of what is left.
-const RESERVE_BYTES: usize = 8 << 20;
 
 /// Options for a file of the store.
 pub(super) fn owners_file() -> OpenOptions {
@@ -142,10 +121,6 @@ impl FileMedium {
 
     fn identity(&self) -> MutexGuard<'_, Option<Identity>> {
         self.identity.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn reserve_path(&self) -> PathBuf {
-        self.path.with_file_name("reserve")
     }
 
     /// Where a file is until it gets the name.
@@ -209,46 +184,6 @@ impl Medium for FileMedium {
             )),
             Err(error) => Err(error),
         }
-    }
-
-    #[cfg(unix)]
-    fn free_bytes(&self) -> Option<u64> {
-        let found = rustix::fs::statvfs(self.path.parent()?).ok()?;
-        Some(found.f_bavail.saturating_mul(found.f_frsize))
-    }
-
-    fn set_aside(&self) -> io::Result<()> {
-        let path = self.reserve_path();
-        let was_there = match fs::metadata(&path) {
-            Ok(file) if file.len() >= RESERVE_BYTES as u64 => return Ok(()),
-            found => found.is_ok(),
-        };
-        if self.free_bytes().is_some_and(|free| free < 2 * RESERVE_BYTES as u64) {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        let mut file = owners_file().create(true).truncate(false).open(&path)?;
-        let tried = file.write_all(&vec![0; RESERVE_BYTES]).and_then(|()| file.sync_all());
-        if tried.is_err() {
-            // An empty one says that it was given up.
-            if was_there { file.set_len(0)? } else { fs::remove_file(&path)? }
-        }
-        tried
-    }
-
-    fn spend(&self) -> bool {
-        let file = owners_file().open(self.reserve_path());
-        let give_up = |file: File| {
-            let is_there = file.metadata()?.len() > 0;
-            file.set_len(0)?;
-            file.sync_all()?;
-            Ok::<_, io::Error>(is_there)
-        };
-        file.and_then(give_up).unwrap_or(false)
-    }
-
-    fn is_spent(&self) -> bool {
-        // A crash may leave a part of it.
-        fs::metadata(self.reserve_path()).is_ok_and(|file| file.len() < RESERVE_BYTES as u64)
     }
 
     fn begin_anew(&self) -> io::Result<Box<dyn StorageBackend>> {

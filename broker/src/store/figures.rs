@@ -22,8 +22,6 @@ pub(crate) struct Figures {
     /// From the beginning of a copy without what was replaced or removed to its being in place.
     pub(crate) wipe: Histogram,
     pub(crate) wipe_failures: Counter,
-    /// Whether the reserve is in use, and removals alone are taken.
-    pub(crate) short: Gauge,
     /// What of the log is not in the tables.
     pub(crate) log_rows: Gauge,
     pub(crate) log_bytes: Gauge,
@@ -43,10 +41,6 @@ impl Figures {
 
     pub(super) fn wiped(&self, took: Duration) {
         self.wipe.record(took);
-    }
-
-    pub(super) fn short(&self, is_short: bool) {
-        self.short.set(f64::from(u8::from(is_short)));
     }
 
     pub(super) fn synced(&self, took: Duration, log: &LogState) {

@@ -52,9 +52,6 @@ struct Body {
     is_stored: bool,
 }
 
-/// What a kept match takes besides the names of subscriptions.
-const MATCH_BYTES: usize = 64;
-
 impl Bodies {
     pub(super) fn refer(&mut self, body: u64) {
         self.known.entry(body).or_default().references += 1;
@@ -82,11 +79,6 @@ impl Bodies {
     fn over(&self) -> Vec<u64> {
         let is_over = |body: &u64| self.known.get(body).is_some_and(|known| known.references == 0);
         self.let_go.iter().copied().filter(is_over).collect()
-    }
-
-    /// Whether a body that is on its way into the table was let go of before it came there.
-    fn skips(&self, key: &[u8]) -> bool {
-        keys::number(key).is_some_and(|body| self.let_go.contains(&body) && !self.known.contains_key(&body))
     }
 
     /// Ends a fold: who was let go of and is there still waits for the next.
@@ -122,9 +114,9 @@ impl Folding {
             |what: &str| StoreError::damaged(path, format!("a record on its way to its table {what}"));
         if self.stage == Stage::Merging {
             let rows = txn.open_table(LOG).map_err(|error| of(error.into()))?;
-            // Before anything is put it is looked whether there is room for it.
-            self.merge(&rows, path, until)?;
-            return Ok(false);
+            if !self.merge(&rows, path, until)? {
+                return Ok(false);
+            }
         }
         if self.stage == Stage::Tables {
             for table in Table::ALL {
@@ -170,22 +162,6 @@ impl Folding {
         }
         log.folded = self.last;
         Ok(true)
-    }
-
-    /// Roughly the bytes that it is still going to put into tables.
-    pub(super) fn bytes(&self, bodies: &Bodies) -> usize {
-        let of_point = |table: Table, key: &[u8], point: &Point| match point {
-            Point::Put(_) if table == Table::Bodies && bodies.skips(key) => 0,
-            Point::Put(value) => key.len() + value.len(),
-            Point::Remove => 0,
-        };
-        let of_table = |table: Table| {
-            let points = &self.window.of(table).points;
-            points.iter().map(|(key, point)| of_point(table, key, point)).sum::<usize>()
-        };
-        let kept = self.window.kept.new_matches();
-        let kept = kept.map(|(_, one)| MATCH_BYTES + one.subscriptions.len()).sum::<usize>();
-        Table::ALL.into_iter().map(of_table).sum::<usize>() + kept
     }
 
     /// Whether it only reads for now.
@@ -299,7 +275,7 @@ fn insert(
         && let Some(body) = keys::number(key)
     {
         // Kept matches and live events are in their tables by now.
-        if bodies.skips(key) {
+        if bodies.let_go.contains(&body) && !bodies.known.contains_key(&body) {
             return Ok(());
         }
         bodies.stored(body);

@@ -49,7 +49,6 @@ impl InlineStore {
     pub(crate) fn idle(&self) -> bool {
         let writer = &mut self.inline().writer;
         writer.wipe();
-        writer.restore_reserve();
         let has_to_fold = writer.has_to_fold();
         if has_to_fold {
             // What fails here is told to whoever commits next.
@@ -62,12 +61,6 @@ impl InlineStore {
     #[cfg(test)]
     pub(crate) fn is_copying(&self) -> bool {
         self.inline().writer.is_copying()
-    }
-
-    /// Whether removals alone are taken.
-    #[cfg(test)]
-    pub(crate) fn is_short(&self) -> bool {
-        self.inline().writer.shared.is_short()
     }
 
     /// Asks for a snapshot, which comes after a fold.
@@ -96,17 +89,7 @@ impl InlineStore {
 impl sessions::Disk for InlineStore {
     fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
         let (done, outcome) = mpsc::sync_channel(1);
-        let writer = &mut self.inline().writer;
-        while writer.shared.is_short() {
-            writer.wipe();
-            writer.restore_reserve();
-            if !writer.folds_first() {
-                break;
-            }
-            // What fails here is told to whoever commits next.
-            drop(writer.fold());
-        }
-        writer.commit_group(Commit { batch: batch.clone(), done });
+        self.inline().writer.commit_group(Commit { batch: batch.clone(), done });
         outcome.recv().unwrap_or(Err(StoreError::Closed))
     }
 

@@ -5,7 +5,6 @@
 //! - `store.redb`: all of it, in the format of the library `redb` 4, which checks pages when the file is opened;
 //! - `store.new`: what takes its place soon ([`wiping`]);
 //! - `tail`, with `store.fsync = "interval"`: what was acknowledged since the last sync ([`tail`]);
-//! - `reserve`: room set aside for removals, shorter than 8 MiB where it is in use ([`disk::Medium::spend`]);
 //! - `lock`: held by the one broker there may be, with its process id once there is a `store.redb`;
 //! - `control`: a socket that a running broker takes orders on ([`control`]).
 //!
@@ -62,7 +61,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -237,17 +236,10 @@ impl Store {
         StoredBody::new(id, false, &shared.dropped)
     }
 
-    /// Whether the disk was full and there is room for removals only: what was set aside for them is in use.
-    pub(crate) fn shortage(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.inner.shared.is_short)
-    }
-
     /// Counts from now on. Once.
     pub(crate) fn count_in(&self, figures: Figures) {
         // Whoever comes later counts what the first counts.
-        let shared = &self.inner.shared;
-        let _ = shared.figures.set(figures);
-        shared.say_short(shared.is_short());
+        let _ = self.inner.shared.figures.set(figures);
     }
 
     /// Copies all that is committed now into a new directory, while commits go on. See [`Backup`].
@@ -322,9 +314,6 @@ fn prepare(
     let mut writer = Writer::new(Arc::clone(&shared), waiting, log, references, cleanup, noted_ms, pace);
     if let Some(lazy) = lazy {
         writer.acknowledge_before_sync(lazy);
-    }
-    if world.is_some() {
-        writer.begin_reserve();
     }
     Ok((writer, requests, recovered))
 }

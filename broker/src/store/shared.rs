@@ -28,8 +28,6 @@ pub(super) struct Shared {
     /// Whoever copies does not rest.
     pub(super) is_in_a_hurry: AtomicBool,
     pub(super) figures: OnceLock<Figures>,
-    /// Whether the reserve is in use: then there is room for removals only.
-    pub(super) is_short: Arc<AtomicBool>,
     /// Of the file that is open. A std mutex: held to clone a handle.
     fault: Mutex<Arc<Fault>>,
     /// Cloned by whoever reads for long from the file that is open.
@@ -62,11 +60,6 @@ pub(super) struct Snapshot {
     _reader: Arc<()>,
 }
 
-/// What a copy, and what nobody asked for, leave to removals where room is short.
-const LEFT_BYTES: u64 = 4 << 20;
-/// What a fold may put into tables all the same.
-const LITTLE_BYTES: u64 = 256 << 10;
-
 impl Shared {
     pub(super) fn new(medium: Box<dyn Medium>) -> Self {
         Self {
@@ -77,7 +70,6 @@ impl Shared {
             is_closing: AtomicBool::new(false),
             is_in_a_hurry: AtomicBool::new(false),
             figures: OnceLock::new(),
-            is_short: Arc::default(),
             fault: Mutex::default(),
             readers: Arc::default(),
         }
@@ -89,44 +81,6 @@ impl Shared {
     /// The store is closing.
     pub(super) fn goes_on(&self) -> Result<(), StoreError> {
         if self.is_closing.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(()) }
-    }
-
-    /// Whoever copies for the store itself goes on.
-    ///
-    /// # Errors
-    /// The store is closing, or the rest of the room is for removals.
-    pub(super) fn has_room_to_copy(&self) -> Result<(), StoreError> {
-        self.goes_on()?;
-        if self.is_left_to_removals() { Err(self.left_to_removals()) } else { Ok(()) }
-    }
-
-    /// Whether what nobody asked for, an expiry for instance, has to wait: it may have taken its part of the reserve.
-    pub(super) fn is_left_to_removals(&self) -> bool {
-        self.is_short() && self.medium.free_bytes().is_some_and(|free| free < LEFT_BYTES)
-    }
-
-    pub(super) fn left_to_removals(&self) -> StoreError {
-        let why = "what room there is is left to removals".to_owned();
-        StoreError::Full { path: self.path().to_owned(), why }
-    }
-
-    /// Whether so many bytes can be put into tables. Where room is short, only if removals keep theirs; a little always can, for
-    /// removals free more.
-    pub(super) fn has_room_to_fold(&self, bytes: usize) -> bool {
-        let left = self.medium.free_bytes().filter(|_| self.is_short());
-        let needed = 2 * bytes as u64;
-        needed <= LITTLE_BYTES || left.is_none_or(|left| needed + LEFT_BYTES / 2 <= left)
-    }
-
-    pub(super) fn say_short(&self, is_short: bool) {
-        self.is_short.store(is_short, Ordering::Release);
-        if let Some(figures) = self.figures.get() {
-            figures.short(is_short);
-        }
-    }
-
-    pub(super) fn is_short(&self) -> bool {
-        self.is_short.load(Ordering::Acquire)
     }
 
     pub(super) fn fault(&self) -> MutexGuard<'_, Arc<Fault>> {

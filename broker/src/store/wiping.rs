@@ -100,16 +100,6 @@ impl Wiping {
         }
     }
 
-    /// It is time now, whatever the settings say: room is needed.
-    pub(super) fn hurry(&mut self) {
-        self.due = Some(clock::now());
-    }
-
-    /// And it does not wait for its turn.
-    pub(super) fn rest_no_more(&mut self) {
-        self.rests_until = clock::now();
-    }
-
     fn when(&self) -> Option<Instant> {
         self.due.map(|due| due.max(self.rests_until))
     }
@@ -125,9 +115,7 @@ impl Wiping {
 
     /// When to look at it again.
     pub(super) fn next(&self) -> Option<Instant> {
-        if self.settings.after.is_none() && self.due.is_none() && self.copying.is_none() {
-            return None;
-        }
+        self.settings.after?;
         let now = clock::now();
         if self.copying.is_some() {
             return Some(now + LOOK_EVERY);
@@ -143,14 +131,14 @@ impl Wiping {
     /// Begins a copy from a snapshot that has the log up to commit `last`, after a fold.
     pub(super) fn copy(&mut self, shared: &Arc<Shared>, txn: ReadTransaction, last: u64, log_bytes: u64) {
         let (for_work, begun) = (Arc::clone(shared), clock::now());
-        let paces = self.settings.on_thread && !shared.is_short();
+        let paces = self.settings.on_thread;
         let work = move || {
             guarded(for_work.path(), || {
                 let copy = new_copy(&for_work, &txn)?;
                 copy_on(&for_work, copy, &txn, last, paces)
             })
         };
-        let work = self.start(shared, work);
+        let work = self.start(work);
         self.copying = Some(Copying { begun, round: 1, log_bytes, work });
     }
 
@@ -173,18 +161,16 @@ impl Wiping {
         let work = move || {
             let mut copy = outcome?;
             guarded(for_work.path(), || {
-                copy.log(&txn, for_work.path(), last, || for_work.has_room_to_copy())?;
+                copy.log(&txn, for_work.path(), last, || for_work.goes_on())?;
                 Ok(copy)
             })
         };
-        let work = self.start(shared, work);
+        let work = self.start(work);
         self.copying = Some(Copying { begun, round: round + 1, log_bytes, work });
     }
 
-    fn start(&self, shared: &Shared, work: impl FnOnce() -> Outcome + Send + 'static) -> Work {
-        // Where room is short, commits wait: those that came without a pause would take what it needs. It is not long, for no more
-        // is copied than there is room for.
-        if !self.settings.on_thread || shared.is_short() {
+    fn start(&self, work: impl FnOnce() -> Outcome + Send + 'static) -> Work {
+        if !self.settings.on_thread {
             return Work::Done(work());
         }
         match thread::Builder::new().name("wipe".to_owned()).spawn(work) {
@@ -211,9 +197,9 @@ impl Wiping {
     }
 
     /// Lets a file go that another has taken the place of.
-    pub(super) fn retire(&mut self, shared: &Shared, old: Database) {
+    pub(super) fn retire(&mut self, old: Database) {
         let _ = self.retiring.take().map(JoinHandle::join);
-        if self.settings.on_thread && !shared.is_short() {
+        if self.settings.on_thread {
             // Where there can be no thread it is closed here.
             self.retiring = thread::Builder::new().name("retire".to_owned()).spawn(move || drop(old)).ok();
         }
@@ -234,9 +220,6 @@ impl Wiping {
                 shared.medium.give_up();
                 self.rests_until = self.rests_until.max(now + RETRY);
                 self.changed();
-                if shared.is_short() {
-                    self.hurry();
-                }
                 if !matches!(error, StoreError::Closed) {
                     tracing::warn!(%error, "what was replaced or removed could not be wiped; it is tried again");
                     figures.into_iter().for_each(|figures| figures.wipe_failures.increment(1));
@@ -260,7 +243,6 @@ fn new_copy(shared: &Shared, txn: &ReadTransaction) -> Outcome {
     let Some(meta) = Meta::read(txn, path)? else {
         return Err(StoreError::damaged(path, "there is nothing in it"));
     };
-    shared.has_room_to_copy()?;
     let inner =
         shared.medium.begin_anew().map_err(|error| StoreError::io("make a new file for", path, &error))?;
     Copy::begin(Counted { inner, read: Arc::default(), fault: Arc::default() }, path, &meta)
@@ -268,11 +250,8 @@ fn new_copy(shared: &Shared, txn: &ReadTransaction) -> Outcome {
 
 fn copy_on(shared: &Shared, mut copy: Copy, txn: &ReadTransaction, last: u64, paces: bool) -> Outcome {
     let mut begun = Instant::now();
-    if shared.is_short() {
-        copy.in_small_parts();
-    }
     let mut between = || {
-        shared.has_room_to_copy()?;
+        shared.goes_on()?;
         if paces && !shared.is_in_a_hurry.load(Ordering::Relaxed) {
             thread::sleep((begun.elapsed() * REST).min(REST_MAX));
         }

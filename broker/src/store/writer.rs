@@ -52,12 +52,6 @@ pub(super) struct Writer {
     /// The time as the last batch said it, and as it is on disk.
     believed_ms: u64,
     noted_ms: u64,
-    /// Whether there was no room to fold when that was tried last.
-    is_fold_put_off: bool,
-    /// When it is tried again to set the reserve aside, while that is in use.
-    reserve_at: Option<Instant>,
-    /// What was free when it was last tried to make room.
-    free_before: u64,
 }
 
 /// What is acknowledged before it is synced.
@@ -109,8 +103,6 @@ const LAZY_BYTES: usize = 8 << 20;
 const GROUP_BYTES: usize = 16 << 20;
 /// The time on disk is changed by as much at once: it is a page of its own.
 const DATE_EVERY_MS: u64 = 60_000;
-/// Of what is left to removals they take as much before it is tried again, out of turn, to make room.
-const TRY_BYTES: u64 = 1 << 20;
 /// How long after a failed sync the next one is tried without anybody's asking.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
@@ -154,73 +146,11 @@ impl Writer {
             is_full: false,
             believed_ms: noted_ms,
             noted_ms,
-            is_fold_put_off: false,
-            reserve_at: None,
-            free_before: 0,
         }
     }
 
     pub(super) fn acknowledge_before_sync(&mut self, lazy: Lazy) {
         self.lazy = Some(lazy);
-    }
-
-    /// Sets the reserve aside at the start. Where there is no room for it, none can be given up later; where it was in use when
-    /// the last run ended, it still is.
-    pub(super) fn begin_reserve(&mut self) {
-        let is_spent = self.shared.medium.is_spent();
-        if let Err(error) = self.shared.medium.set_aside() {
-            let path = self.shared.path().display();
-            tracing::warn!(%path, %error, "no room can be set aside for removals: on a full disk they will fail as all else");
-            if is_spent {
-                self.run_short();
-            }
-        }
-    }
-
-    /// The reserve is in use: there is room for removals, and none for more.
-    fn run_short(&mut self) {
-        self.shared.say_short(true);
-        self.reserve_at = Some(clock::now() + RETRY);
-        self.wiping.hurry();
-    }
-
-    /// Sees to it that what was removed makes room: soon, and at once where commits have taken much of what is left to them.
-    fn hurry(&mut self) {
-        self.wiping.hurry();
-        if self.shared.medium.free_bytes().is_some_and(|free| free + TRY_BYTES <= self.free_before) {
-            self.is_fold_put_off = false;
-            self.wiping.rest_no_more();
-        }
-    }
-
-    /// Whether a fold goes before commits that wait: where room is short, it is what makes some for them.
-    pub(super) fn folds_first(&self) -> bool {
-        self.shared.is_short() && self.has_to_fold()
-    }
-
-    /// Gives the reserve up, if there is one; then what failed for want of room may be tried once more.
-    fn spend_reserve(&mut self, error: &StoreError) -> bool {
-        if !matches!(error, StoreError::Full { .. }) || !self.shared.medium.spend() {
-            return false;
-        }
-        tracing::error!(%error, "the disk is full; from now on only removals are taken, in room set aside for them");
-        self.run_short();
-        true
-    }
-
-    /// Sets the reserve aside again, once there is room.
-    pub(super) fn restore_reserve(&mut self) {
-        let now = clock::now();
-        if self.reserve_at.is_none_or(|at| at > now) {
-            return;
-        }
-        self.reserve_at = Some(now + RETRY);
-        self.is_fold_put_off = false;
-        if self.shared.medium.set_aside().is_ok() {
-            self.reserve_at = None;
-            self.shared.say_short(false);
-            tracing::info!("there is room on the disk again");
-        }
     }
 
     pub(super) fn run(mut self) {
@@ -244,7 +174,6 @@ impl Writer {
                 return Next::End;
             }
             self.wipe();
-            self.restore_reserve();
             let due = self.lazy.as_ref().and_then(|lazy| lazy.due);
             let now = Instant::now();
             // All that is acknowledged has to be in the log before a fold begins; where that fails, a fold waits for the next try.
@@ -252,16 +181,13 @@ impl Writer {
             if due.is_some_and(|due| due <= now) || (may_sync && self.wants_fold()) {
                 return Next::Sync;
             }
-            if self.folds_first() {
-                return Next::Fold;
-            }
             let received = if self.has_to_fold() {
                 match self.requests.try_recv() {
                     Err(TryRecvError::Empty) => return Next::Fold,
                     received => received.map_err(|_| RecvTimeoutError::Disconnected),
                 }
             } else {
-                match due.into_iter().chain(self.wiping.next()).chain(self.reserve_at).min() {
+                match due.into_iter().chain(self.wiping.next()).min() {
                     None => self.requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
                     Some(until) => self.requests.recv_timeout(until.saturating_duration_since(now)),
                 }
@@ -306,7 +232,7 @@ impl Writer {
     /// Whether a fold should begin. None does while the file is copied, for what it takes from the log would be in neither.
     fn wants_fold(&self) -> bool {
         let wants = self.is_long() || !self.awaiting_next.is_empty();
-        wants && !self.is_fold_put_off && self.folding.is_none() && !self.wiping.is_copying()
+        wants && self.folding.is_none() && !self.wiping.is_copying()
     }
 
     fn is_long(&self) -> bool {
@@ -341,7 +267,7 @@ impl Writer {
         } else if wipe {
             match self.shared.snapshot() {
                 Ok(txn) => self.wiping.copy(&self.shared, txn, self.log.last, self.log.bytes),
-                Err(error) => self.wiped(None, Err(error)),
+                Err(error) => self.wiping.ended(&self.shared, None, Err(error)),
             }
         }
     }
@@ -356,20 +282,14 @@ impl Writer {
                 let _ = sender.send(Err(error.clone()));
             }
             if wipe {
-                self.wiped(None, Err(error.clone()));
+                self.wiping.ended(&self.shared, None, Err(error.clone()));
             }
         }
     }
 
-    /// Wiping came to its end, or could not be done now.
-    fn wiped(&mut self, begun: Option<Instant>, outcome: Result<(), StoreError>) {
-        self.wiping.ended(&self.shared, begun, outcome);
-        self.free_before = self.shared.medium.free_bytes().unwrap_or_default();
-    }
-
     /// Goes on with wiping, where it is time.
     pub(super) fn wipe(&mut self) {
-        let is_hurried = self.is_long() || !self.awaiting_next.snapshots.is_empty() || self.shared.is_short();
+        let is_hurried = self.is_long() || !self.awaiting_next.snapshots.is_empty();
         self.shared.is_in_a_hurry.store(is_hurried, Ordering::Relaxed);
         if !dropped(&self.shared.dropped).is_empty() {
             self.wiping.changed();
@@ -386,12 +306,12 @@ impl Writer {
                 Ok(txn) => {
                     self.wiping.copy_more(&self.shared, copied, txn, self.log.last, self.log.bytes);
                 }
-                Err(error) => self.wiped(Some(copied.begun), Err(error)),
+                Err(error) => self.wiping.ended(&self.shared, Some(copied.begun), Err(error)),
             }
             return;
         }
         let outcome = copied.outcome.and_then(|copy| self.put_in_place(copy));
-        self.wiped(Some(copied.begun), outcome);
+        self.wiping.ended(&self.shared, Some(copied.begun), outcome);
     }
 
     /// Puts a copy in the place of the file, with the last rows of the log.
@@ -410,9 +330,7 @@ impl Writer {
         // What it was when the copy was begun.
         self.noted_ms = 0;
         let old = shared.database().replace(database);
-        old.into_iter().for_each(|old| self.wiping.retire(&shared, old));
-        // There may be room now.
-        self.reserve_at = self.reserve_at.map(|_| clock::now());
+        old.into_iter().for_each(|old| self.wiping.retire(old));
         Ok(())
     }
 
@@ -431,14 +349,6 @@ impl Writer {
                 Request::End => self.is_ending = true,
             }
         }
-        if self.shared.is_left_to_removals() {
-            for commit in group.extract_if(.., |commit| !commit.batch.is_asked()) {
-                let _ = commit.done.send(Err(self.shared.left_to_removals()));
-            }
-            if group.is_empty() {
-                return;
-            }
-        }
         let begun = Instant::now();
         let outcome = self.commit(&group);
         if let Some(figures) = self.shared.figures.get() {
@@ -446,9 +356,6 @@ impl Writer {
         }
         if outcome.is_ok() && group.iter().any(|commit| commit.batch.has_changes()) {
             self.wiping.changed();
-        }
-        if self.shared.is_short() {
-            self.hurry();
         }
         for commit in group {
             let _ = commit.done.send(outcome.clone());
@@ -482,14 +389,7 @@ impl Writer {
             self.sync()?;
         }
         let Some(lazy) = &mut self.lazy else { return Ok(()) };
-        if let Err(error) = lazy.tail.append(number, &row) {
-            if !self.spend_reserve(&error) {
-                return Err(error);
-            }
-            let Some(lazy) = &mut self.lazy else { return Ok(()) };
-            lazy.tail.append(number, &row)?;
-        }
-        let Some(lazy) = &mut self.lazy else { return Ok(()) };
+        lazy.tail.append(number, &row)?;
         lazy.bytes += row.len();
         lazy.rows.push((number, row));
         lazy.due.get_or_insert_with(|| Instant::now() + lazy.every);
@@ -558,7 +458,6 @@ impl Writer {
     fn write(&mut self, rows: &[NumberedRow], slice: Duration) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
         self.open_again()?;
-        let was_folding = self.folding.is_some();
         shared.fault().take();
         let outcome = guarded(shared.path(), || self.transact(rows, slice));
         let outcome = outcome.map_err(|told| match shared.fault().take() {
@@ -569,16 +468,8 @@ impl Writer {
             *shared.database() = None;
             self.give_up_fold(error);
             self.is_full = matches!(error, StoreError::Full { .. });
-            if self.spend_reserve(error) || (self.is_full && was_folding && shared.is_short()) {
-                (self.is_full, self.is_fold_put_off) = (false, was_folding);
-                return self.write(rows, slice);
-            }
         }
         outcome
-    }
-
-    fn may_fold(&self, folding: &Folding) -> bool {
-        folding.is_merging() || self.shared.has_room_to_fold(folding.bytes(&self.bodies))
     }
 
     fn transact(&mut self, rows: &[NumberedRow], slice: Duration) -> Result<(), StoreError> {
@@ -603,16 +494,11 @@ impl Writer {
         if is_dated {
             format::date(&txn, self.believed_ms).map_err(of)?;
         }
-        if self.shared.is_short() && self.folding.as_ref().is_some_and(|folding| !self.may_fold(folding)) {
-            self.give_up_fold(&shared.left_to_removals());
-            self.is_fold_put_off = true;
-        }
         let mut is_folded = false;
         if let Some(folding) = &mut self.folding {
             // The further behind, the longer the slices.
-            let times = u32::try_from(self.log.bytes / self.pace.bytes).unwrap_or(u32::MAX).clamp(1, 50);
-            // Pages that a slice writes anew are free after the next.
-            let slice = if shared.is_short() { slice } else { slice * times };
+            let slice =
+                slice * u32::try_from(self.log.bytes / self.pace.bytes).unwrap_or(u32::MAX).clamp(1, 50);
             let begun = clock::now();
             is_folded = folding.advance(&txn, path, &mut self.bodies, &mut log, begun + slice)?;
             if let Some(figures) = shared.figures.get() {
@@ -641,8 +527,7 @@ impl Writer {
             return Ok(());
         }
         let path = shared.path();
-        // Where the reserve is in use there may be room inside the file.
-        if self.is_full && self.reserve_at.is_none() {
+        if self.is_full {
             shared.medium.has_room().map_err(|error| StoreError::io("write", path, &error))?;
         }
         let database = shared.open(Arc::default())?;

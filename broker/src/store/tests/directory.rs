@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
 use redb::{ReadableDatabase as _, ReadableTable as _};
 use tempfile::TempDir;
@@ -11,7 +10,7 @@ use tempfile::TempDir;
 use super::disk::Disk;
 use super::{Memory, Model};
 use crate::config::{self, Fsync, WorldName};
-use crate::store::disk::{FileMedium, Medium as _};
+use crate::store::disk::Medium as _;
 use crate::store::{Batch, Recovered, Store, StoreError, StoredSession, StoredStanding, check, format, keys};
 
 pub(super) fn settings(dir: &Path, fsync: Fsync) -> config::Store {
@@ -200,23 +199,6 @@ fn a_check_sees_what_was_altered() {
     assert!(!report.is_whole(), "{report}");
     let told = open_in(folder.path(), Fsync::Always).map(drop).expect_err("it is damaged");
     assert!(matches!(told, StoreError::Damaged { .. }), "{told}");
-}
-
-/// Where the broker ended while it was written, there may be a part of it.
-#[test]
-fn a_reserve_that_is_not_whole_is_set_aside_anew() {
-    let folder = TempDir::new().expect("a folder");
-    let reserve = folder.path().join("reserve");
-    let length = || fs::metadata(&reserve).map(|file| file.len()).ok();
-    drop(open_in(folder.path(), Fsync::Always).expect("a new store"));
-    let whole = length().expect("it is there");
-    for part in [0, 1 << 20, whole - 1] {
-        fs::File::options().write(true).open(&reserve).and_then(|file| file.set_len(part)).expect("a part");
-        assert!(FileMedium::new(folder.path().join("store.redb")).is_spent(), "{part}");
-        let (store, _) = open_in(folder.path(), Fsync::Always).expect("it opens");
-        assert!(!store.shortage().load(Ordering::Relaxed), "{part}");
-        assert_eq!(length(), Some(whole), "{part}");
-    }
 }
 
 #[test]

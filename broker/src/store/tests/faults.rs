@@ -9,10 +9,6 @@ use tempfile::TempDir;
 
 use super::disk::Disk;
 use super::{Memory, Model, Pace, THIN, open, open_at, runs};
-use crate::clock;
-use crate::sessions;
-use crate::store::disk::Medium as _;
-use crate::store::inline::InlineStore;
 use crate::store::shared::{Commit, Request};
 use crate::store::writer::RETRY;
 use crate::store::{Batch, RecoveredClient, StoreError, StoredPosition, prepare};
@@ -80,96 +76,6 @@ fn a_sync_that_fails_is_tried_again_after_a_pause() {
         assert!(begun.elapsed() >= RETRY, "twice within {:?}", begun.elapsed());
         requests.send(Request::End).expect("it still runs");
     });
-}
-
-/// A store without a thread on a disk that has room for so many bytes beside the reserve. The clock stands still.
-fn short_of_room(rows: u64, bytes: usize) -> (Disk, InlineStore) {
-    clock::paused::pause(1_780_000_000_000);
-    let disk = Disk::default().with_reserve(8 << 20);
-    let (store, _) = InlineStore::open(&disk, rows, true, None).expect("a new store");
-    disk.leave_room(Some(bytes));
-    (disk, store)
-}
-
-fn text_of(number: u64) -> Batch {
-    let mut batch = Batch::default();
-    let (client, id) = (format!("c{}", number % 500), format!("s{}", number / 500));
-    batch.put_subscription(&client, &id, &"x".repeat(20_000));
-    batch
-}
-
-fn removal_of(number: u64) -> Batch {
-    let mut batch = Batch::default();
-    batch.forget_client(&format!("c{}", number % 500));
-    batch.ask();
-    batch
-}
-
-/// Folds rarely, or all the time; and time passes, or no time at all while the commits come.
-#[test]
-fn on_a_full_disk_there_is_room_for_removals_and_they_make_more() {
-    const MS: Duration = Duration::from_millis(1);
-    for (rows, passes) in [(8, MS), (16_384, MS), (16_384, Duration::ZERO)] {
-        let (disk, store) = short_of_room(rows, 0);
-        let commit = |batch: Batch| {
-            clock::paused::pass(passes);
-            sessions::Disk::commit(&store, &batch).expect("there is room, or some was set aside");
-        };
-        for round in 0..3 {
-            // As much as has to be free before the reserve is set aside again, and a little.
-            disk.leave_room(Some(17 << 20));
-            let fitted = (0..10_000).find(|number| {
-                commit(text_of(*number));
-                store.is_short()
-            });
-            assert!(fitted.is_some(), "round {round}: it never becomes full");
-            (0..500).for_each(|number| commit(removal_of(number)));
-            // There is nothing left to remove, and the room that was left for that is not used up by the trying.
-            let made_room = (0..200_000).find(|number| {
-                commit(removal_of(*number));
-                !store.is_short()
-            });
-            assert!(made_room.is_some(), "round {round}: there is no room again");
-        }
-        drop(store);
-        let (_store, recovered) = InlineStore::open(&disk, rows, true, None).expect("it opens again");
-        assert!(recovered.clients.is_empty());
-    }
-}
-
-/// Where most of what there is is still needed, a copy does not fit, and a fold alone gives the room of removals back.
-#[test]
-fn removals_without_a_pause_do_not_use_up_what_is_left_to_them() {
-    let (disk, store) = short_of_room(8, 20 << 20);
-    let commit = |batch: Batch| {
-        clock::paused::pass(Duration::from_millis(1));
-        sessions::Disk::commit(&store, &batch).expect("there is room, or some was set aside");
-    };
-    let filled = (0..10_000).find(|number| {
-        commit(text_of(*number));
-        store.is_short()
-    });
-    assert!(filled.is_some(), "it never becomes full");
-    let free = || disk.free_bytes().expect("it is full");
-    (0..10).for_each(|number| commit(removal_of(number)));
-    let before = free();
-    let least = (0..5_000).map(|_| {
-        commit(removal_of(7));
-        free()
-    });
-    let least = least.min().expect("some");
-    println!("{least} of {before} bytes were left");
-    assert!(store.is_short() && least + (5 << 20) > before, "{least} of {before} bytes were left");
-}
-
-#[test]
-fn what_nobody_asked_for_leaves_room_to_removals() {
-    let (_disk, store) = short_of_room(16_384, 1 << 20);
-    let commit = |batch: &Batch| sessions::Disk::commit(&store, batch);
-    let refused = (0..10_000).find_map(|number| commit(&text_of(number)).err());
-    assert!(matches!(refused, Some(StoreError::Full { .. })), "{refused:?}");
-    assert!(store.is_short());
-    (0..1_000).for_each(|number| commit(&removal_of(number)).expect("it was left room"));
 }
 
 #[test]
