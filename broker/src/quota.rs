@@ -147,7 +147,7 @@ impl Share {
         }
     }
 
-    /// Gives back all but so many.
+    /// Gives back all but `count`.
     pub(crate) fn shrink(&mut self, count: u64) {
         let surplus = self.count.saturating_sub(count);
         self.count -= surplus;

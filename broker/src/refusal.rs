@@ -82,7 +82,7 @@ const POINTER_BYTES_MAX: usize = 512;
 /// Bytes of a name or an address that are quoted.
 const QUOTED_BYTES_MAX: usize = 64;
 
-/// The beginning of a text, whole characters of at most so many bytes, and an ellipsis where that is not all of it.
+/// The beginning of a text, in whole characters and at most `bytes_max` bytes, with an ellipsis where something is cut off.
 pub(crate) fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
         return Cow::Borrowed(text);

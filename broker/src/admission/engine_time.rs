@@ -1,6 +1,6 @@
 //! Engine time: what clients cost the threads of the engines, and how those wait that cost too much.
 //!
-//! An account fills up by so many milliseconds a second, and holds what it gets in [`BURST`]. A command is paid for after it was
+//! An account fills at a set number of milliseconds a second, and holds what it gets in [`BURST`]. A command is paid for after it was
 //! carried out, since nothing else tells what it costs: an account may so be in debt. Whatever its owner asks for next that
 //! costs an engine something waits, before the queues of the engines, until the debt is paid.
 
@@ -126,7 +126,7 @@ impl EngineTime {
         }
     }
 
-    /// Whether so many milliseconds are more than a client may use in so many seconds.
+    /// Whether a client may use less than `ms` in `seconds`.
     pub(crate) fn is_beyond(&self, ms: f64, seconds: f64) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "a setting of 32 bits")]
         let own = self.own() as f64;
@@ -225,7 +225,7 @@ impl Account {
         Self { balance: Mutex::new(balance), passing: Arc::new(Semaphore::new(1)) }
     }
 
-    /// Charges what takes so long to come in again, and says how long the debt takes to be paid, if there is one.
+    /// Charges what comes in again during `takes`, and says how long the debt takes to be paid, if there is one.
     fn charge(&self, takes: Duration, now: Instant) -> Option<Duration> {
         let mut balance = self.balance();
         let full_at = balance.full_at.max(now) + takes;

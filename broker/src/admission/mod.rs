@@ -182,7 +182,7 @@ impl Admission {
         self.engine_time.check(client).map_err(|refusal| self.refused(refusal))
     }
 
-    /// Reads a document with conditions, of so many bytes, for a client that pays for it. What comes back beside it goes with it until
+    /// Reads a document with conditions for a client that pays for it. What comes back beside it goes with it until
     /// it is carried out.
     pub(crate) async fn read<T: Weighed + Send + 'static>(
         &self,

@@ -110,7 +110,7 @@ impl Held {
         self.bytes
     }
 
-    /// Holds so many bytes instead. Fewer than before are never refused.
+    /// Holds `bytes` instead. Fewer than before are never refused.
     ///
     /// # Errors
     /// A limit that is reached; as much is held then as before.
@@ -126,7 +126,7 @@ impl Held {
         Ok(())
     }
 
-    /// Holds so many bytes instead, whatever the bounds are.
+    /// Holds `bytes` instead, whatever the bounds are.
     pub(crate) fn set(&mut self, bytes: u64) {
         if bytes <= self.bytes {
             return self.shrink(bytes);
@@ -137,7 +137,7 @@ impl Held {
         self.bytes = bytes;
     }
 
-    /// Holds so many bytes or a few more, whatever the bounds are: the accounts are asked only after [`STEP_BYTES`] more or less.
+    /// Holds `bytes` or a few more, whatever the bounds are: the accounts are asked only after [`STEP_BYTES`] more or less.
     pub(crate) fn cover(&mut self, bytes: u64) {
         let steps = bytes.next_multiple_of(STEP_BYTES);
         if steps > self.bytes || steps + STEP_BYTES < self.bytes {
@@ -153,7 +153,7 @@ impl Held {
         }
     }
 
-    /// Gives back all but so many bytes.
+    /// Gives back all but `bytes`.
     pub(crate) fn shrink(&mut self, bytes: u64) {
         let surplus = self.bytes.saturating_sub(bytes);
         self.bytes -= surplus;

@@ -38,7 +38,7 @@ impl Crumbs {
         Poll::Ready(())
     }
 
-    /// So many bytes were written.
+    /// Notes that `bytes` were written.
     pub(super) fn went(&mut self, bytes: usize) {
         self.answered_bytes = (self.answered_bytes + bytes).min(ENOUGH_BYTES);
     }

@@ -169,7 +169,7 @@ impl FeatureReader {
         Self { zones: Arc::clone(zones), ..self }
     }
 
-    /// For a broker whose tenants may have so many live objects each, and that counts what these take in so many engines. Before the first of them.
+    /// Bounds the live objects of each tenant by a quota, and counts what they take in all engines. To be called before the first of them.
     pub(crate) fn within(self, quota: &Arc<Quota>, budget: &Budget, engines: usize) -> Self {
         Self { lives: self.lives.within(quota, budget, engines), ..self }
     }

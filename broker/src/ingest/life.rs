@@ -142,7 +142,7 @@ impl LifeReader {
         }
     }
 
-    /// Begins the life of an event that takes so many bytes. There has to be room for these, and the object needs a place. An event that
+    /// Begins the life of an event. There has to be room for its bytes, and the object needs a place. An event that
     /// replaces another one counts beside it for as long as both are there.
     pub(super) fn begin(
         &self,

@@ -106,14 +106,14 @@ impl Sessions {
         if took < LONG { took } else { took.min(clock::worked().saturating_sub(self.worked_before)) }
     }
 
-    /// The command at hand has been carried out, and took so long.
-    pub(crate) fn charge(&mut self, took: Duration) {
+    /// Charges the payer of the command at hand for the time that it took. That of its survey has been charged, but is ascribed with it.
+    pub(crate) fn charge(&mut self, took: Duration, surveyed: Duration) {
         match self.payer.take() {
             None => {}
-            Some(Payer::Client { id, subscription }) => self.charge_client(id, subscription, took),
+            Some(Payer::Client { id, subscription }) => self.charge_client(id, subscription, took, surveyed),
             Some(Payer::Name(_)) if took < LEAST => {}
             Some(Payer::Name(name)) => match self.ids.get(&name) {
-                Some(id) => self.charge_client(*id, None, took),
+                Some(id) => self.charge_client(*id, None, took, surveyed),
                 None => {
                     self.engine_time.charge(&name, took, clock::now());
                 }
@@ -121,10 +121,24 @@ impl Sessions {
         }
     }
 
-    fn charge_client(&mut self, id: u32, subscription: Option<u32>, took: Duration) {
+    /// Charges a client, by its name inside, for a slice of a survey.
+    pub(crate) fn charge_slice(&mut self, client: &str, took: Duration) {
+        let Some(id) = self.ids.get(client).copied() else {
+            self.engine_time.charge(client, took, clock::now());
+            return;
+        };
+        if let Some(client) = self.clients.get_mut(id) {
+            client.costs.total += took;
+            client.costs.open += took;
+        }
+        self.charge_open(id, CHARGED);
+    }
+
+    fn charge_client(&mut self, id: u32, subscription: Option<u32>, took: Duration, surveyed: Duration) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.costs.total += took;
         client.costs.open += took;
+        let took = took + surveyed;
         if let Some(held) = subscription.and_then(|number| self.subscriptions.get_mut(number)) {
             held.cost.add(took.as_secs_f64() * 1e3, self.now);
         } else if took >= LONG {

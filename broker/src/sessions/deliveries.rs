@@ -146,7 +146,7 @@ impl Log {
         self.bounds.recent > 0
     }
 
-    /// Begins the entry of an event that is not live, with room for deliveries to so many clients.
+    /// Begins the entry of an event that is not live, with room for deliveries to this number of clients.
     pub(super) fn begin_passing(
         &mut self,
         body: &Arc<Body>,

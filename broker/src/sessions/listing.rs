@@ -185,7 +185,7 @@ impl Sessions {
         } else {
             self.listings.insert(self.listings.len().min(LISTINGS - 1), listing);
         }
-        self.charge(clock::now().saturating_duration_since(began));
+        self.charge(clock::now().saturating_duration_since(began), Duration::ZERO);
     }
 
     /// Looks at some more clients; says whether there were any.

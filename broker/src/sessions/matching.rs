@@ -61,7 +61,7 @@ impl Matching {
         }
     }
 
-    /// A subscription is installed, with so many constraints.
+    /// Notes that a subscription was installed, and how many constraints it has.
     pub(super) fn installed(&mut self, number: u32, constraints: u64) {
         if constraints >= HEAVY {
             self.heavy.insert(number);
@@ -70,14 +70,14 @@ impl Matching {
         }
     }
 
-    /// It is installed no more.
+    /// Notes that a subscription has ended.
     pub(super) fn ended(&mut self, number: u32) {
         self.heavy.remove(&number);
     }
 }
 
 impl Sessions {
-    /// The run of events at hand was matched, and that took so long.
+    /// Notes how long it took to match the run of events at hand.
     pub(super) fn matched(&mut self, events_count: usize, took: Duration) {
         let long = LONG.max(LONG_EVENT * u32::try_from(events_count).unwrap_or(u32::MAX));
         let is_long = took >= long && !self.matching.heavy.is_empty();

@@ -67,8 +67,8 @@ use recovery::Unfinished;
 use resume::Reader;
 use room::Heaviest;
 use slots::Slots;
-pub(crate) use surveys::Heavy;
-use surveys::{HeavyClient, weight};
+use surveys::weight;
+pub(crate) use surveys::{Heavy, HeavyClient};
 
 /// The clients of one shard and the engine that matches for them. Used by who has the turn in the shard.
 pub(crate) struct Sessions {

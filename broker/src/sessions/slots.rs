@@ -48,7 +48,7 @@ impl<T> Slots<T> {
         self.values.iter().flatten()
     }
 
-    /// The values with their numbers, of so many numbers from one on; `None` where there are no numbers any more.
+    /// The values with their numbers, of `count` numbers from `from` on; `None` where there are no numbers any more.
     pub(super) fn numbered(&self, from: u32, count: usize) -> Option<impl Iterator<Item = (u32, &T)>> {
         let rest = self.values.get(from as usize..).filter(|rest| !rest.is_empty())?;
         Some(

@@ -1,6 +1,6 @@
 //! Surveys: what an installation or a move is going to find, looked up a slice at a time before it is carried out.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -14,11 +14,8 @@ use crate::ingest::subscription::Prepared;
 use crate::shard::Command;
 use crate::tenant;
 
-/// How long a slice takes, but for the last event that it tests.
+/// How long a slice takes at least, but for the last event that it tests.
 const SLICE: Duration = Duration::from_millis(1);
-
-/// Events that are tested between two looks at the clock.
-const LOOKS: u32 = 32;
 
 /// Filters and constraints times live events that are worth a survey: fewer are tested in some milliseconds.
 const MUCH: u64 = 50_000;
@@ -32,11 +29,14 @@ pub(crate) struct Heavy {
     /// How many there are: mostly nobody is, and that is all that is looked at.
     count: AtomicUsize,
     /// A std lock: held for a look.
-    names: RwLock<HashSet<Arc<str>, foldhash::fast::RandomState>>,
+    names: RwLock<Names>,
 }
 
+/// How often each client is one: for its subscriptions, and for one that is being surveyed.
+type Names = HashMap<Arc<str>, usize, foldhash::fast::RandomState>;
+
 /// One of them, for as long as this is held.
-pub(super) struct HeavyClient {
+pub(crate) struct HeavyClient {
     name: Arc<str>,
     heavy: Arc<Heavy>,
 }
@@ -49,19 +49,17 @@ impl Heavy {
 
     /// Whether a client, by its name inside, is one.
     pub(crate) fn has(&self, client: &str) -> bool {
-        self.any() && self.names.read().unwrap_or_else(PoisonError::into_inner).contains(client)
+        self.any() && self.names.read().unwrap_or_else(PoisonError::into_inner).contains_key(client)
     }
 
-    fn change(&self, change: impl FnOnce(&mut HashSet<Arc<str>, foldhash::fast::RandomState>)) {
+    fn change(&self, change: impl FnOnce(&mut Names)) {
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         change(&mut names);
         self.count.store(names.len(), Ordering::Release);
     }
 
     fn enter(self: &Arc<Self>, name: &Arc<str>) -> HeavyClient {
-        self.change(|names| {
-            names.insert(Arc::clone(name));
-        });
+        self.change(|names| *names.entry(Arc::clone(name)).or_default() += 1);
         HeavyClient { name: Arc::clone(name), heavy: Arc::clone(self) }
     }
 }
@@ -69,7 +67,13 @@ impl Heavy {
 impl Drop for HeavyClient {
     fn drop(&mut self) {
         self.heavy.change(|names| {
-            names.remove(&self.name);
+            let left = names.get_mut(&self.name).map_or(0, |count| {
+                *count -= 1;
+                *count
+            });
+            if left == 0 {
+                names.remove(&self.name);
+            }
         });
     }
 }
@@ -125,15 +129,16 @@ impl Sessions {
         Some(self.tracker.survey_installation(previous, subscription, nearest.clone(), *interest, partition))
     }
 
-    /// Goes on with a survey for a slice, or to its end; says whether it has come to that.
-    pub(crate) fn go_on(&self, survey: &mut Survey, to_its_end: bool) -> bool {
-        let ends = clock::now() + SLICE;
-        let mut looks = 0_u32;
-        let mut goes_on = || {
-            looks = looks.wrapping_add(1);
-            to_its_end || !looks.is_multiple_of(LOOKS) || clock::now() < ends
-        };
-        self.tracker.go_on(survey, &mut goes_on)
+    /// Goes on with a survey for a slice, which may take a part of the time that the step at hand has taken so far; says whether it has come
+    /// to its end.
+    pub(crate) fn go_on(&self, survey: &mut Survey, part: Duration) -> bool {
+        let ends = clock::now() + SLICE.max(part);
+        self.tracker.go_on(survey, &mut || clock::now() < ends)
+    }
+
+    /// Has all moves of a client wait that come while one of its commands is surveyed.
+    pub(crate) fn make_heavy(&self, client: &Arc<str>) -> HeavyClient {
+        self.heavy.enter(client)
     }
 
     /// Has the next change, should it be the one that it was made for, use a survey.

@@ -107,7 +107,7 @@ pub(crate) enum Command {
     },
     /// What the engine holds.
     Footprint { payer: Arc<str>, reply: oneshot::Sender<Footprint> },
-    /// The clients behind a place in the order of their listing, so many at most.
+    /// The clients behind a place in the order of their listing, `limit` at most.
     ListClients {
         after: Option<Rank<String>>,
         limit: usize,
@@ -149,5 +149,45 @@ impl Command {
             | Self::ListClients { .. }
             | Self::Stop => None,
         }
+    }
+
+    /// Lets go of what others wait for until a command has been carried out, since that may take a while. It waits behind its own client's.
+    pub(super) fn let_others_pass(&mut self) {
+        if let Self::Install { change, .. } = self {
+            *change = None;
+        } else if let Self::Move { turn, .. } = self {
+            *turn = None;
+        }
+    }
+
+    /// Refuses it to its sender, if that waits for an answer; gives it back where nobody does.
+    pub(super) fn refuse(self, refusal: &Refusal) -> Option<Self> {
+        let refusal = refusal.clone();
+        match self {
+            Self::Match { ticket: Some(ticket), .. } | Self::Move { ticket: Some(ticket), .. } => {
+                ticket.settle(Err(refusal));
+            }
+            Self::MoveIfRoom { reply, .. } | Self::Ack { reply, .. } | Self::Disconnect { reply, .. } => {
+                drop(reply.send(Err(refusal)));
+            }
+            Self::Install { reply, .. } => drop(reply.send(Err(refusal))),
+            Self::Remove { reply, .. } | Self::Forget { reply, .. } | Self::Revoke { reply, .. } => {
+                drop(reply.send(Err(refusal)));
+            }
+            Self::Get { reply, .. } => drop(reply.send(Err(refusal))),
+            Self::List { reply, .. } => drop(reply.send(Err(refusal))),
+            Self::Attach { reply, .. } => drop(reply.send(Err(refusal))),
+            Self::Explain { reply, .. } => drop(reply.send(Err(refusal))),
+            other @ (Self::Match { .. }
+            | Self::Move { .. }
+            | Self::Refill { .. }
+            | Self::Detach { .. }
+            | Self::Remembered { .. }
+            | Self::Deliveries { .. }
+            | Self::Footprint { .. }
+            | Self::ListClients { .. }
+            | Self::Stop) => return Some(other),
+        }
+        None
     }
 }

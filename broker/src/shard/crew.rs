@@ -174,7 +174,10 @@ impl Drop for Guard<'_> {
             && let Some(Work { mut shard, receiver, .. }) = self.inside.take()
         {
             // Whatever state they are in, their readers are told. A fault in that is no worse than the one that is there.
-            let told = std::panic::AssertUnwindSafe(|| shard.sessions.say_goodbye());
+            let told = std::panic::AssertUnwindSafe(|| {
+                shard.abandon();
+                shard.sessions.say_goodbye();
+            });
             drop(std::panic::catch_unwind(told));
             *self.crew.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(shard);
             drop(receiver);

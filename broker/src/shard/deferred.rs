@@ -10,8 +10,20 @@ use std::time::Duration;
 use matcher::live::Survey;
 
 use super::Command;
+use crate::refusal::Refusal;
+use crate::sessions::HeavyClient;
 
-/// The deferred commands of a shard, in turns.
+/// The surveys that are under way at once, by turns; the others wait for one to end. What a survey finds takes memory until it is used: for a
+/// client with 200 subscriptions over 100,000 live events some megabytes.
+const SURVEYS: usize = 16;
+
+/// The commands that may wait behind a deferred one.
+const BEHIND: usize = 256;
+
+/// The deferred commands that a shard may have. They hold nothing that others wait for, so that nothing else bounds them.
+const DEFERRED: usize = 1_024;
+
+/// The deferred commands of a shard, those first that are surveyed.
 #[derive(Default)]
 pub(super) struct Deferrals {
     under_way: VecDeque<Deferred>,
@@ -20,12 +32,14 @@ pub(super) struct Deferrals {
 /// A deferred command.
 pub(super) struct Deferred {
     pub(super) command: Command,
-    /// `None` where it has to begin again.
+    /// `None` where it has to begin, for the first time or again.
     pub(super) survey: Option<Survey>,
     /// How long that has taken.
     pub(super) took: Duration,
     /// What came for its client since.
     pub(super) behind: Vec<Command>,
+    /// Its moves are waited for meanwhile, so that they can wait.
+    _heavy: HeavyClient,
 }
 
 impl Deferrals {
@@ -41,20 +55,29 @@ impl Deferrals {
         self.under_way.iter_mut().find(|deferred| deferred.command.client() == Some(client))
     }
 
-    /// Keeps a command that has to wait for another of its client; gives any other back.
-    pub(super) fn keep(&mut self, command: Command) -> Option<Command> {
-        match self.of(&command) {
-            Some(before) if !before.gives_way_to(&command) => {
-                before.behind.push(command);
-                None
-            }
-            _ => Some(command),
+    /// Keeps a command that has to wait for another of its client, or refuses it where too much waits; gives any other back.
+    pub(super) fn keep(&mut self, mut command: Command) -> Option<Command> {
+        let Some(before) = self.of(&command) else { return Some(command) };
+        if before.gives_way_to(&command) {
+            return Some(command);
         }
+        let is_install = |command: &Command| matches!(command, Command::Install { .. });
+        let is_full =
+            before.behind.len() >= BEHIND || is_install(&command) && before.behind.iter().any(is_install);
+        if is_full {
+            let refused = command.refuse(&Refusal::Overloaded);
+            before.behind.extend(refused);
+            return None;
+        }
+        command.let_others_pass();
+        before.behind.push(command);
+        None
     }
 
     /// Whose deferred command looks from another place once this one has been carried out.
     pub(super) fn moved_by(&mut self, command: &Command) -> Option<Arc<str>> {
-        self.of(command).and(command.client()).map(Arc::clone)
+        let is_move = matches!(command, Command::Move { .. });
+        self.of(command).filter(|_| is_move).and(command.client()).map(Arc::clone)
     }
 
     /// Its survey begins again.
@@ -64,9 +87,16 @@ impl Deferrals {
         of_client.for_each(|deferred| deferred.survey = None);
     }
 
-    pub(super) fn defer(&mut self, command: Command, survey: Survey) {
-        let survey = Some(survey);
-        self.under_way.push_back(Deferred { command, survey, took: Duration::ZERO, behind: Vec::new() });
+    /// Defers a command, whose survey has taken some time, or refuses it where there are too many.
+    pub(super) fn defer(&mut self, mut command: Command, survey: Survey, took: Duration, heavy: HeavyClient) {
+        if self.under_way.len() >= DEFERRED {
+            // It has somebody who waits for it.
+            drop(command.refuse(&Refusal::Overloaded));
+            return;
+        }
+        command.let_others_pass();
+        let survey = (self.under_way.len() < SURVEYS).then_some(survey);
+        self.under_way.push_back(Deferred { command, survey, took, behind: Vec::new(), _heavy: heavy });
     }
 
     /// The one whose turn it is.
@@ -76,7 +106,8 @@ impl Deferrals {
 
     /// It has had its turn and goes on later.
     pub(super) fn pass(&mut self) {
-        self.under_way.rotate_left(1);
+        let surveyed = self.under_way.len().min(SURVEYS);
+        self.under_way.make_contiguous()[..surveyed].rotate_left(1);
     }
 
     /// It is to be carried out.
@@ -89,6 +120,7 @@ impl Deferred {
     /// A move that was answered already is in force for every event that comes behind it. What is not installed yet can be so after it.
     fn gives_way_to(&self, command: &Command) -> bool {
         matches!((&self.command, command), (Command::Install { .. }, Command::Move { ticket: None, .. }))
+            || matches!(command, Command::Ack { .. } | Command::Refill { .. } | Command::Disconnect { .. })
     }
 }
 
@@ -109,7 +141,6 @@ mod tests {
     use crate::ingest::subscription::SubscriptionReader;
     use crate::outbox::{Bounds, Entry, Outbox};
     use crate::receipt::Receipt;
-    use crate::refusal::Refusal;
     use crate::sessions::{Restored, Resume, Shared};
     use crate::shard::{Coming, Dealing, Receiver, Shard, Shards};
 
@@ -298,14 +329,37 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_leaves_nothing_undone() {
+    fn at_a_stop_what_is_not_done_is_refused() {
         let mut bench = Bench::new();
         let own = bench.attach("slow");
         let installed = bench.install("slow", &slow(r#"{"center":[9,45],"radius_m":1000}"#));
         bench.step();
         bench.commands.push(Command::Stop);
         assert!(bench.shard.step(&mut bench.commands).is_break());
-        assert!(installed.now_or_never().unwrap().unwrap().is_ok());
-        assert_eq!(deliveries(&own), LIVES);
+        assert_eq!(installed.now_or_never().unwrap().unwrap_err(), Refusal::Stopping);
+        assert_eq!(deliveries(&own), 0);
+    }
+
+    #[test]
+    fn of_one_client_few_commands_wait_and_its_moves_are_waited_for() {
+        let mut bench = Bench::new();
+        let circle = r#"{"center":[9,45],"radius_m":1000}"#;
+        assert!(bench.shards.receipt_of_moves().is_none());
+        let mut installed: Vec<_> = (0..3).map(|_| bench.install("slow", &slow(circle))).collect();
+        bench.step();
+        assert!(bench.shards.is_heavy("slow") && !bench.shards.is_heavy("other"));
+        let refused = installed.pop().unwrap().now_or_never().unwrap().unwrap();
+        assert!(matches!(refused, Err(Refusal::Overloaded)));
+        let receipts: Vec<_> =
+            (0..2 * BEHIND).map(|_| bench.shards.receipt_of_moves().expect("it is waited for")).collect();
+        for receipt in &receipts {
+            bench.go("slow", 9.0, Some(receipt));
+        }
+        bench.receiver.take(&mut bench.commands, usize::MAX);
+        assert!(bench.shard.step(&mut bench.commands).is_continue());
+        let refused = receipts
+            .iter()
+            .filter(|receipt| receipt.settled().now_or_never() == Some(Err(Refusal::Overloaded)));
+        assert!(refused.count() >= BEHIND);
     }
 }

@@ -80,7 +80,7 @@ impl Load {
         self.is_own.store(true, Ordering::Relaxed);
     }
 
-    /// It has been, and took so long.
+    /// Notes that it has been carried out, and how long that took.
     pub(super) fn end_own(&self, took: Duration, now: Instant) {
         if took >= LONG {
             let ended = now.saturating_duration_since(self.started);

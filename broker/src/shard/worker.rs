@@ -22,6 +22,9 @@ use crate::refusal::Refusal;
 use crate::sessions::{Answer, Payer, Sessions};
 use crate::telemetry;
 
+/// One part in so many of a step may go into surveys, and a slice at least.
+const SURVEYED_PART: u32 = 4;
+
 /// A shard, for who has the turn.
 pub(crate) struct Shard {
     pub(crate) sessions: Sessions,
@@ -37,6 +40,9 @@ pub(crate) struct Shard {
     /// Of the move at hand.
     turn: Option<Arc<Turn>>,
     deferrals: Deferrals,
+    /// When the step at hand began, and whether a command of it has had a slice.
+    began: Instant,
+    has_sliced: bool,
 }
 
 /// An event to match. It is under way as long as its pass is there.
@@ -57,7 +63,20 @@ impl Shard {
     ) -> Self {
         let metrics = Arc::clone(metrics);
         let deferrals = Deferrals::default();
-        Self { sessions, metrics, report, queue, load, traced_as, events: Vec::new(), turn: None, deferrals }
+        let began = metrics.started;
+        Self {
+            sessions,
+            metrics,
+            report,
+            queue,
+            load,
+            traced_as,
+            events: Vec::new(),
+            turn: None,
+            deferrals,
+            began,
+            has_sliced: false,
+        }
     }
 
     /// When there is something to do next, should nothing come.
@@ -67,9 +86,14 @@ impl Shard {
 
     /// Nothing comes any more: what is due happens, and what waits for the disk is written.
     pub(super) fn end(&mut self) {
+        self.abandon();
         self.sessions.advance();
-        self.carry_out_deferred();
         self.sessions.commit_rest();
+    }
+
+    /// Forgets what is deferred: nobody was answered yet.
+    pub(super) fn abandon(&mut self) {
+        self.deferrals = Deferrals::default();
     }
 
     /// How many commands are taken at once.
@@ -94,6 +118,7 @@ impl Shard {
     /// the last command was among them.
     pub(crate) fn step(&mut self, commands: &mut Vec<Command>) -> ControlFlow<()> {
         let started = clock::now();
+        (self.began, self.has_sliced) = (started, false);
         self.load.begin(commands.len(), oldest_of(commands).unwrap_or(started));
         self.sessions.begin_work();
         self.sessions.advance();
@@ -147,12 +172,19 @@ impl Shard {
 
     /// Begins a survey for a command that has much to look at. Gives back what is to be carried out now.
     fn survey(&mut self, command: Command) -> Option<Command> {
+        let began = clock::now();
         let Some(mut survey) = self.sessions.survey(&command) else { return Some(command) };
-        if self.sessions.go_on(&mut survey, false) {
+        // One in a step, so that not each of a whole run has a slice.
+        if !std::mem::replace(&mut self.has_sliced, true) && self.sessions.go_on(&mut survey, Duration::ZERO)
+        {
             self.sessions.use_survey(Some(survey));
             return Some(command);
         }
-        self.deferrals.defer(command, survey);
+        let client = command.client().map(Arc::clone)?;
+        let took = self.sessions.worked(clock::now().saturating_duration_since(began));
+        self.sessions.charge_slice(&client, took);
+        let heavy = self.sessions.make_heavy(&client);
+        self.deferrals.defer(command, survey, took, heavy);
         None
     }
 
@@ -161,19 +193,18 @@ impl Shard {
         let Some(deferred) = self.deferrals.next() else { return };
         let began = clock::now();
         self.load.begin_own();
-        let survey = match &mut deferred.survey {
-            Some(survey) => Some(survey),
-            // Its client has moved.
-            none => {
-                *none = self.sessions.survey(&deferred.command);
-                none.as_mut()
-            }
-        };
-        let is_done = survey.is_none_or(|survey| self.sessions.go_on(survey, false));
+        if deferred.survey.is_none() {
+            deferred.survey = self.sessions.survey(&deferred.command);
+        }
+        let part = began.saturating_duration_since(self.began) / SURVEYED_PART;
+        let is_done = deferred.survey.as_mut().is_none_or(|survey| self.sessions.go_on(survey, part));
         let now = clock::now();
-        let took = now.saturating_duration_since(began);
-        deferred.took += self.sessions.worked(took);
-        self.load.end_own(took, now);
+        let took = self.sessions.worked(now.saturating_duration_since(began));
+        deferred.took += took;
+        if let Some(client) = deferred.command.client() {
+            self.sessions.charge_slice(client, took);
+        }
+        self.load.end_own(now.saturating_duration_since(began), now);
         if is_done {
             self.carry_out_next();
         } else {
@@ -183,21 +214,11 @@ impl Shard {
 
     /// Carries the deferred command out whose turn it is, and what waits behind it.
     fn carry_out_next(&mut self) {
-        let Some(Deferred { command, survey, took, behind }) = self.deferrals.take() else { return };
+        let Some(Deferred { command, survey, took, behind, .. }) = self.deferrals.take() else { return };
         // None of these is the last command.
         let _ = self.carry_out(command, survey.map(|survey| (survey, took)), None);
         for command in behind {
             let _ = self.take(command, None);
-        }
-    }
-
-    /// Carries all of them out, however long that takes.
-    fn carry_out_deferred(&mut self) {
-        while let Some(deferred) = self.deferrals.next() {
-            if let Some(survey) = &mut deferred.survey {
-                self.sessions.go_on(survey, true);
-            }
-            self.carry_out_next();
         }
     }
 
@@ -212,12 +233,12 @@ impl Shard {
         Continue(ended)
     }
 
-    /// A command that is no event has been carried out, and took so long, and so long before that.
+    /// Charges a command that is no event for the time that it took, and for that of its survey before.
     fn charge(&mut self, took: Duration, before: Duration, now: Instant) {
-        self.sessions.charge(self.sessions.worked(took) + before);
+        self.sessions.charge(self.sessions.worked(took), before);
         self.load.end_own(took, now);
         if let Some(turn) = self.turn.take() {
-            turn.took(took + before);
+            turn.took(took);
         }
     }
 
@@ -292,8 +313,7 @@ impl Shard {
                 self.match_run(&mut vec![Matching { published: event, _pass: pass, ticket }]);
             }
             Command::Stop => {
-                self.carry_out_deferred();
-                let sessions = &mut self.sessions;
+                self.deferrals = Deferrals::default();
                 // What was queued behind is refused: its senders see the channel closed.
                 sessions.commit_rest();
                 sessions.say_goodbye();
@@ -402,33 +422,19 @@ impl Shard {
 /// Refuses what would have to be on disk; gives everything else back. Events, and the ends of live ones, that were on their way
 /// are taken by all shards or by none: by now it is all, and who waits for them is told that they are not on disk.
 fn refuse_change(command: Command) -> Option<Command> {
-    match command {
-        Command::Move { ticket, .. } => {
-            if let Some(ticket) = ticket {
-                ticket.settle(Err(Refusal::Storage));
-            }
-        }
-        Command::MoveIfRoom { reply, .. } => drop(reply.send(Err(Refusal::Storage))),
-        Command::Install { reply, .. } => drop(reply.send(Err(Refusal::Storage))),
-        Command::Remove { reply, .. } | Command::Forget { reply, .. } => {
-            drop(reply.send(Err(Refusal::Storage)))
-        }
-        other @ (Command::Match { .. }
-        | Command::Revoke { .. }
-        | Command::Get { .. }
-        | Command::List { .. }
-        | Command::Attach { .. }
-        | Command::Ack { .. }
-        | Command::Refill { .. }
-        | Command::Detach { .. }
-        | Command::Remembered { .. }
-        | Command::Deliveries { .. }
-        | Command::Explain { .. }
-        | Command::Footprint { .. }
-        | Command::ListClients { .. }
-        | Command::Disconnect { .. }
-        | Command::Stop) => return Some(other),
+    let changes = matches!(
+        command,
+        Command::Move { .. }
+            | Command::MoveIfRoom { .. }
+            | Command::Install { .. }
+            | Command::Remove { .. }
+            | Command::Forget { .. }
+    );
+    if !changes {
+        return Some(command);
     }
+    // A move for which nobody waits is lost, as it would be were the broker killed.
+    drop(command.refuse(&Refusal::Storage));
     None
 }
 

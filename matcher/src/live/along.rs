@@ -81,7 +81,9 @@ impl<P: Clone> Tracker<P> {
         let mut found = std::mem::take(&mut self.scratch.found);
         for of_one in reached.chunk_by(|a, b| a.0 == b.0) {
             let id = of_one[0].0;
-            let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
+            let Some(watch) = watch_mut(&mut self.watches, id).filter(|watch| watch.client == client) else {
+                continue;
+            };
             let mut occasion = Occasion { now, cause: Cause::Moved, outdated: None, effects };
             found.clear();
             found.extend(of_one.iter().map(|(_, number)| *number));

@@ -199,7 +199,7 @@ impl Watch {
     }
 
     /// Searches for the nearest of a filter where a survey knows which events it takes, and appends those of which the survey does not, up
-    /// to `most`: they count as not taken. Says which are the nearest, and some more, should none be missed.
+    /// to `most`: they count as not taken. Says which are the nearest of the others, and some more.
     pub(super) fn rehearse_nearest<P>(
         &self,
         scene: &Scene<P>,
@@ -214,9 +214,9 @@ impl Watch {
             return None;
         }
         let surveyed = Surveyed { index, findings: Some(findings), missed: Some(missed) };
-        let most = with_spare(count.get() as usize);
-        let candidates = Count { scene, watch: self, filter, fix, anchor, most, surveyed }.search();
-        missed.0.borrow().is_empty().then_some(candidates)
+        // More to spare: what changes in the meantime counts no more.
+        let most = with_spare(count.get() as usize).saturating_mul(2);
+        Some(Count { scene, watch: self, filter, fix, anchor, most, surveyed }.search())
     }
 
     /// Whether a filter takes a live event as one of those of which it counts the nearest.
@@ -369,9 +369,9 @@ impl<P> Count<'_, P> {
             .filter(|it| it.is_live(self.scene) && !stale.contains(&it.number))
             .copied()
             .collect();
-        // Where some are missing, others that were too far away come to count.
-        let is_all = surveyed.len() < self.most;
-        if !is_all && candidates.len() < self.most {
+        // Where too many are missing, others that were too far away come to count.
+        let has_all = surveyed.len() < self.most * 2;
+        if !has_all && candidates.len() < self.most {
             return self.search();
         }
         candidates.extend(stale.iter().filter_map(|number| self.candidate(*number)));

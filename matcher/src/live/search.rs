@@ -129,8 +129,8 @@ impl Watch {
             for (_, index) in alike {
                 let filter = &self.filters[*index as usize];
                 let is_all = self.near(scene, range, filter, among, |number| {
-                    if !self.known.contains(number) {
-                        self.look(scene, range, filter, number, marks, found);
+                    if !self.known.contains(number) && self.look(scene, range, filter, number, marks) {
+                        found.push(number);
                     }
                 });
                 if is_all {
@@ -199,7 +199,7 @@ impl Watch {
         before.filter(|before| !self.is_held(&scene.settings, &filter.area, Some(before)))
     }
 
-    /// Looks at one event for one filter, and appends it if it is what is looked for.
+    /// Looks at one event for one filter; says whether it is what is looked for, and was not found before.
     pub(super) fn look<P>(
         &self,
         scene: &Scene<P>,
@@ -207,12 +207,11 @@ impl Watch {
         filter: &Filter,
         number: u32,
         marks: &mut Marks,
-        found: &mut Vec<u32>,
-    ) {
+    ) -> bool {
         if marks.is_marked(number) {
-            return;
+            return false;
         }
-        let Some(live) = scene.events.get(number) else { return };
+        let Some(live) = scene.events.get(number) else { return false };
         scene.work(1);
         let position = range.fix().map(|fix| &fix.position);
         let place = &live.event.position;
@@ -221,14 +220,14 @@ impl Watch {
             before.is_some_and(|before| filter.area.holds(scene.world, Some(&before.position), place))
         };
         if !filter.area.holds(scene.world, position, place) || held_before() {
-            return;
+            return false;
         }
         marks.mark(number);
-        if evaluation::reaches(scene.world, &live.event, position)
-            && scene.condition_holds(filter, &live.event)
-        {
+        let is_it = evaluation::reaches(scene.world, &live.event, position)
+            && scene.condition_holds(filter, &live.event);
+        if is_it {
             marks.mark_found(number);
-            found.push(number);
         }
+        is_it
     }
 }

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
 use foldhash::fast::RandomState;
 
 use super::along::Passage;
@@ -20,11 +21,14 @@ use super::{Fix, Interest, Nearest, Partition};
 use crate::geo::Position;
 use crate::subscription::{ClientId, Subscription, SubscriptionId};
 
-/// So few events that have come in the meantime are left to the change itself.
+/// Events that came in the meantime are left to the change itself where they are no more than this.
 const FEW_FRESH: usize = 64;
 
-/// After so many rounds through what has come in the meantime, the change has to do with what there is.
+/// After this many rounds through what has come in the meantime, the change has to do with what there is.
 const ROUNDS_MAX: u32 = 8;
+
+/// Searches for the nearest of one filter, each with what the one before has missed.
+const SEARCHES_MAX: u32 = 20;
 
 /// The number of a subscription that has none yet.
 pub(super) const NEW: SubscriptionId = SubscriptionId(u32::MAX);
@@ -46,7 +50,8 @@ pub struct Survey {
     /// Events announced before that are not news to it.
     since: u64,
     rounds: u32,
-    _open: Arc<()>,
+    /// Of the part at hand.
+    marks: Marks,
 }
 
 /// The part of a survey that is about one subscription.
@@ -63,16 +68,17 @@ enum Stage {
     /// At the nearest of a filter, and the events to be tested for it.
     Nearest {
         filter: usize,
+        searches: u32,
         untested: Vec<u32>,
     },
     /// At what is inside and may not be known: all there is, or some.
     Inside(Looking),
-    /// At the events whose own area the client enters.
-    Entered(Vec<u32>),
+    /// At one of the events whose own area the client enters.
+    Entered(usize),
     /// At what is known.
     Known(Vec<(u32, Standing)>),
-    /// At what found no room before.
-    Before(usize),
+    /// At what was found, where some found no room before.
+    Before(Vec<u32>),
     Done,
 }
 
@@ -81,7 +87,6 @@ enum Stage {
 struct Looking {
     /// Only among these, where there are any.
     among: Option<Vec<u32>>,
-    marks: Marks,
     /// The condition and the filter at hand.
     class: Option<u32>,
     filter: usize,
@@ -91,62 +96,58 @@ struct Looking {
     near: Vec<u32>,
 }
 
-/// What has been found about one subscription.
+/// What has been found about one subscription. A client may have many of these, each over all live events: of most of those it has a bit.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Whether all that is inside was looked for, and not only what the last step brings.
     pub(super) looks_at_all: bool,
-    found: Vec<u32>,
+    found: FixedBitSet,
     /// By which filter what is known is inside, and whether it was so as a member.
     known: HashMap<u32, (bool, Option<u32>), RandomState>,
-    /// Of the events whose own area the client enters: whether they are inside.
-    entered: HashMap<u32, bool, RandomState>,
-    /// Of what was found: whether it was inside before.
-    before: HashMap<u32, bool, RandomState>,
+    /// The events whose own area the client enters, in the order of their numbers, and which of them are inside.
+    entered: Arc<[u32]>,
+    entered_inside: FixedBitSet,
+    /// What was inside before of what was found, where that was looked at.
+    before: Option<FixedBitSet>,
     /// Of the filter at hand that counts the nearest: whether it takes an event.
     nearest: HashMap<u32, bool, RandomState>,
     /// By filter that counts the nearest: these, and some more.
     searched: HashMap<usize, Vec<Candidate>, RandomState>,
-    /// What has come since, of which nothing here is true.
+    /// What has come since the last round, and was not looked for.
     fresh: HashSet<u32, RandomState>,
-    /// The same since the nearest were searched.
+    /// What has come since the survey began.
     stale: HashSet<u32, RandomState>,
 }
 
-/// The live events announced while surveys are open.
+/// When each live event was announced: how many had been before it.
 #[derive(Debug, Default)]
 pub(super) struct Announced {
-    open: Arc<()>,
-    numbers: Vec<u32>,
-    /// How many were announced before the first of these.
-    first: u64,
+    count: u64,
+    /// By the numbers of the events.
+    counts: Vec<u64>,
 }
 
 impl Announced {
     pub(super) fn note(&mut self, number: u32) {
-        if Arc::strong_count(&self.open) > 1 {
-            self.numbers.push(number);
-        } else if !self.numbers.is_empty() {
-            self.first = self.end();
-            self.numbers = Vec::new();
+        let number = number as usize;
+        if self.counts.len() <= number {
+            self.counts.resize(number + 1, 0);
         }
+        self.count += 1;
+        self.counts[number] = self.count;
     }
 
-    fn end(&self) -> u64 {
-        self.first + self.numbers.len() as u64
-    }
-
-    fn since(&self, since: u64) -> HashSet<u32, RandomState> {
-        let skipped = usize::try_from(since.saturating_sub(self.first)).unwrap_or(usize::MAX);
-        self.numbers.iter().skip(skipped).copied().collect()
+    /// The numbers of those that were announced after as many.
+    fn since(&self, count: u64) -> HashSet<u32, RandomState> {
+        if self.count == count {
+            return HashSet::default();
+        }
+        let numbered = (0..).zip(&self.counts);
+        numbered.filter(|(_, announced)| **announced > count).map(|(number, _)| number).collect()
     }
 }
 
 impl Findings {
-    fn unless_fresh<T>(&self, number: u32, found: Option<T>) -> Option<T> {
-        found.filter(|_| !self.fresh.contains(&number))
-    }
-
     /// Whether the filter at hand, one that counts the nearest, takes an event.
     pub(super) fn takes(&self, number: u32) -> Option<bool> {
         self.nearest.get(&number).copied()
@@ -159,33 +160,42 @@ impl Findings {
 
     /// By which filter an event is inside that is known and stands so, if by any.
     pub(super) fn inside_by(&self, number: u32, standing: Standing) -> Option<Option<u32>> {
-        let (was_inside, by) = self.unless_fresh(number, self.known.get(&number).copied())?;
-        (was_inside == (standing == Standing::Inside)).then_some(by)
+        let (was_inside, by) = self.known.get(&number).filter(|_| !self.fresh.contains(&number))?;
+        (*was_inside == (standing == Standing::Inside)).then_some(*by)
     }
 
     /// Whether an event is inside whose own area the client enters.
     pub(super) fn is_inside(&self, number: u32) -> Option<bool> {
-        self.unless_fresh(number, self.entered.get(&number).copied())
+        let is_known = self.entered.binary_search(&number).is_ok() && !self.stale.contains(&number);
+        is_known.then(|| self.entered_inside.contains(number as usize))
     }
 
     /// Whether an event was inside before.
     pub(super) fn was_inside(&self, number: u32) -> Option<bool> {
-        self.unless_fresh(number, self.before.get(&number).copied())
+        let before = self.before.as_ref()?;
+        let is_known = self.found.contains(number as usize) && !self.stale.contains(&number);
+        is_known.then(|| before.contains(number as usize))
     }
 
-    /// What was found and is still there, and what has come since.
+    /// What was found and has not come since, and what has.
     pub(super) fn found(&self) -> (impl Iterator<Item = u32>, Vec<u32>) {
-        let found = self.found.iter().copied().filter(|number| !self.fresh.contains(number));
+        let found = numbers(&self.found).filter(|number| !self.fresh.contains(number));
         (found, self.fresh.iter().copied().collect())
     }
 
     fn forget(&mut self, fresh: &HashSet<u32, RandomState>) {
-        self.found.retain(|number| !fresh.contains(number));
+        for number in fresh.iter().map(|number| *number as usize) {
+            if self.found.contains(number) {
+                self.found.remove(number);
+            }
+        }
         self.known.retain(|number, _| !fresh.contains(number));
-        self.entered.retain(|number, _| !fresh.contains(number));
-        self.before.retain(|number, _| !fresh.contains(number));
         self.stale.extend(fresh);
     }
+}
+
+fn numbers(set: &FixedBitSet) -> impl Iterator<Item = u32> {
+    set.ones().map(|number| u32::try_from(number).expect("it was put in as a number"))
 }
 
 /// What a part looks at.
@@ -214,7 +224,7 @@ impl<P: Clone> Tracker<P> {
         let after = self.fix(subscription.client).copied();
         let watch = Watch::new(subscription, nearest, interest).within(partition);
         let mut survey = self.survey(watch.client, None, after);
-        survey.parts.push(Part::of(&watch, previous.unwrap_or(NEW), true, Vec::new()));
+        survey.parts.push(Part::of(&watch, previous.unwrap_or(NEW), true, Arc::default()));
         survey.new = Some(Box::new(watch));
         survey
     }
@@ -229,16 +239,18 @@ impl<P: Clone> Tracker<P> {
         let Some(held) = held else { return survey };
         survey.passage = track.and_then(|track| self.passage(client, track));
         let crosses = |before: &Fix| {
-            self.scene.events.crossed(held.partition, &before.position, &fix.position)[0].clone()
+            let [entered, _] = self.scene.events.crossed(held.partition, &before.position, &fix.position);
+            entered
         };
         let has_reaches =
             self.scene.events.places(held.partition).is_some_and(|places| places.have_reaches());
-        let entered = before.as_ref().filter(|_| has_reaches).map_or_else(Vec::new, crosses);
+        let entered: Arc<[u32]> =
+            before.as_ref().filter(|_| has_reaches).map_or_else(Vec::new, crosses).into();
         for id in &held.subscriptions {
             let Some(watch) = self.watch(*id) else { continue };
             let looks_at_all =
                 watch.has_overflowed && watch.is_for_transitions() && watch.room(&self.scene.settings) > 0;
-            survey.parts.push(Part::of(watch, *id, looks_at_all, entered.clone()));
+            survey.parts.push(Part::of(watch, *id, looks_at_all, Arc::clone(&entered)));
         }
         survey
     }
@@ -252,9 +264,9 @@ impl<P: Clone> Tracker<P> {
             new: None,
             parts: Vec::new(),
             next: 0,
-            since: self.announced.end(),
+            since: self.announced.count,
             rounds: 0,
-            _open: Arc::clone(&self.announced.open),
+            marks: Marks::default(),
         }
     }
 
@@ -294,7 +306,7 @@ impl<P: Clone> Tracker<P> {
                 after: survey.after.as_ref(),
                 is_move: survey.new.is_none(),
             };
-            if !part.go_on(&view, goes_on) {
+            if !part.go_on(&view, &mut survey.marks, goes_on) {
                 return false;
             }
             survey.next += 1;
@@ -307,7 +319,7 @@ impl<P: Clone> Tracker<P> {
         if fresh.len() <= FEW_FRESH || survey.rounds == ROUNDS_MAX {
             return true;
         }
-        survey.since = self.announced.end();
+        survey.since = self.announced.count;
         survey.rounds += 1;
         survey.next = 0;
         if let Some(passage) = &mut survey.passage {
@@ -342,27 +354,27 @@ impl<P: Clone> Tracker<P> {
 }
 
 impl Part {
-    fn of(watch: &Watch, id: SubscriptionId, looks_at_all: bool, entered: Vec<u32>) -> Self {
+    fn of(watch: &Watch, id: SubscriptionId, looks_at_all: bool, entered: Arc<[u32]>) -> Self {
         let stage = if watch.counts_nearest() {
-            Stage::Nearest { filter: 0, untested: Vec::new() }
+            Stage::Nearest { filter: 0, searches: 0, untested: Vec::new() }
         } else {
             Stage::Inside(Looking::default())
         };
-        let mut part = Self { id, stage, findings: Findings { looks_at_all, ..Findings::default() } };
-        part.findings.entered = entered.into_iter().map(|number| (number, false)).collect();
-        part
+        Self { id, stage, findings: Findings { looks_at_all, entered, ..Findings::default() } }
     }
 
     /// Says whether it is done.
-    fn go_on<P>(&mut self, view: &View<'_, P>, goes_on: &mut dyn FnMut() -> bool) -> bool {
+    fn go_on<P>(&mut self, view: &View<'_, P>, marks: &mut Marks, goes_on: &mut dyn FnMut() -> bool) -> bool {
         let Self { stage, findings, .. } = self;
         loop {
             let next = match stage {
-                Stage::Nearest { filter, untested } => view.nearest(filter, untested, findings, goes_on),
-                Stage::Inside(looking) => view.inside(looking, findings, goes_on),
-                Stage::Entered(numbers) => view.entered(numbers, findings, goes_on),
+                Stage::Nearest { filter, searches, untested } => {
+                    view.nearest((filter, searches), untested, findings, goes_on)
+                }
+                Stage::Inside(looking) => view.inside(looking, marks, findings, goes_on),
+                Stage::Entered(next) => view.entered(next, findings, goes_on),
                 Stage::Known(known) => view.known(known, findings, goes_on),
-                Stage::Before(next) => view.before(next, findings, goes_on),
+                Stage::Before(found) => view.before(found, findings, goes_on),
                 Stage::Done => return true,
             };
             match next {
@@ -377,7 +389,7 @@ impl Part {
 impl<P> View<'_, P> {
     fn nearest(
         &self,
-        filter: &mut usize,
+        (filter, searches): (&mut usize, &mut u32),
         untested: &mut Vec<u32>,
         findings: &mut Findings,
         goes_on: &mut dyn FnMut() -> bool,
@@ -396,13 +408,19 @@ impl<P> View<'_, P> {
             let searched =
                 self.watch.rehearse_nearest(self.scene, self.after, *filter, findings, (&missed, most));
             *untested = missed.into_inner();
-            if untested.is_empty() {
-                findings.nearest = HashMap::default();
+            *searches += 1;
+            let is_complete = untested.is_empty();
+            if is_complete {
                 findings.searched.extend(searched.map(|searched| (*filter, searched)));
-                *filter += 1;
-                if !goes_on() {
-                    return None;
-                }
+            }
+            // Where new ones come faster than they are tested, the search is left to the change.
+            if is_complete || *searches == SEARCHES_MAX {
+                findings.nearest = HashMap::default();
+                untested.clear();
+                (*filter, *searches) = (*filter + 1, 0);
+            }
+            if !goes_on() {
+                return None;
             }
         }
         Some(Stage::Inside(Looking::default()))
@@ -418,32 +436,32 @@ impl<P> View<'_, P> {
     fn inside(
         &self,
         looking: &mut Looking,
+        marks: &mut Marks,
         findings: &mut Findings,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Option<Stage> {
         let Some(range) = self.range(findings.looks_at_all) else { return Some(Stage::Done) };
         let plain = self.watch.plain();
         if looking.class.is_none() {
-            looking.marks.begin(self.scene.events.numbers_end(), self.watch.filters.len() + 1);
+            marks.begin(self.scene.events.numbers_end(), self.watch.filters.len() + 1);
         }
         loop {
             while let Some(number) = looking.near.pop() {
                 let filter = &self.watch.filters[looking.filter];
-                let found = &mut findings.found;
-                self.watch.look(self.scene, &range, filter, number, &mut looking.marks, found);
+                if self.watch.look(self.scene, &range, filter, number, marks) {
+                    findings.found.grow_and_insert(number as usize);
+                }
                 if !goes_on() {
                     return None;
                 }
             }
             let Some((class, index)) = plain.get(looking.place).copied() else {
                 // What has come in the meantime and is entered or known is tested by the change.
-                let is_first = looking.among.is_none();
-                let entered = || Stage::Entered(findings.entered.keys().copied().collect());
-                return Some(if is_first { entered() } else { Stage::Done });
+                return Some(if looking.among.is_none() { Stage::Entered(0) } else { Stage::Done });
             };
             if looking.class != Some(class) {
                 looking.class = Some(class);
-                looking.marks.next_round();
+                marks.next_round();
             }
             looking.filter = index as usize;
             let (near, filter) = (&mut looking.near, &self.watch.filters[looking.filter]);
@@ -451,20 +469,24 @@ impl<P> View<'_, P> {
             let is_all = self.watch.near(self.scene, &range, filter, among, |number| near.push(number));
             let of_class = plain[looking.place..].iter().take_while(|(other, _)| *other == class).count();
             looking.place += if is_all { of_class } else { 1 };
+            if !goes_on() {
+                return None;
+            }
         }
     }
 
     fn entered(
         &self,
-        numbers: &mut Vec<u32>,
+        next: &mut usize,
         findings: &mut Findings,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Option<Stage> {
-        while let Some(number) = numbers.pop() {
+        while let Some(number) = findings.entered.get(*next).copied() {
+            *next += 1;
             let live = self.scene.events.get(number);
-            let is_inside =
-                live.is_some_and(|live| self.watch.is_inside(self.scene, self.after, &live.event, None));
-            findings.entered.insert(number, is_inside);
+            if live.is_some_and(|live| self.watch.is_inside(self.scene, self.after, &live.event, None)) {
+                findings.entered_inside.grow_and_insert(number as usize);
+            }
             if !goes_on() {
                 return None;
             }
@@ -490,24 +512,24 @@ impl<P> View<'_, P> {
                 return None;
             }
         }
-        Some(Stage::Before(0))
+        let looks_before = self.is_move && self.watch.has_overflowed && self.watch.is_for_transitions();
+        findings.before = looks_before.then(FixedBitSet::new);
+        Some(if looks_before { Stage::Before(numbers(&findings.found).collect()) } else { Stage::Done })
     }
 
     fn before(
         &self,
-        next: &mut usize,
+        found: &mut Vec<u32>,
         findings: &mut Findings,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Option<Stage> {
-        if !(self.is_move && self.watch.has_overflowed && self.watch.is_for_transitions()) {
-            return Some(Stage::Done);
-        }
-        while let Some(number) = findings.found.get(*next) {
-            let live = self.scene.events.get(*number);
-            let was_inside =
-                live.is_some_and(|live| self.watch.is_inside(self.scene, self.before, &live.event, None));
-            findings.before.insert(*number, was_inside);
-            *next += 1;
+        while let Some(number) = found.pop() {
+            let live = self.scene.events.get(number);
+            if live.is_some_and(|live| self.watch.is_inside(self.scene, self.before, &live.event, None))
+                && let Some(before) = &mut findings.before
+            {
+                before.grow_and_insert(number as usize);
+            }
             if !goes_on() {
                 return None;
             }

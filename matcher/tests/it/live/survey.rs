@@ -1,13 +1,16 @@
 //! What was looked up ahead of a change makes no difference to it.
 
 use matcher::area::Area;
+use matcher::condition::Condition;
 use matcher::event::Event;
 use matcher::geo::{Radius, World};
+use matcher::live::Cause::Moved;
+use matcher::live::Change::Entered;
 use matcher::live::{Fix, Interest, Settings, Survey};
-use matcher::subscription::Subscription;
+use matcher::subscription::{Filter, Subscription};
 
 use super::random::{Run, SETTINGS, kind};
-use super::stage::{CLIENT, Stage, WORLD, at, dwelling, filters};
+use super::stage::{CLIENT, Stage, WORLD, at, dwelling, filters, told};
 
 #[test]
 fn a_survey_changes_nothing_of_what_is_told() {
@@ -88,4 +91,34 @@ fn a_surveyed_move_tests_no_condition_again() {
     stage.tracker.use_survey(survey);
     assert_eq!(stage.go(10_500.0, 0.0).len(), lives as usize);
     assert_eq!(stage.tracker.work_count(), before);
+}
+
+#[test]
+fn what_was_replaced_before_the_last_round_is_tested_again() {
+    let mut stage = Stage::new(usize::MAX);
+    let reaching = |level: f64| {
+        let mut event = Event::at(at(1_000.0)).with("level", level);
+        event.reach = Some(Radius::new(WORLD, 100.0).unwrap());
+        event
+    };
+    let condition = Condition::parse("level = 1").unwrap();
+    stage.install(0, &[(Filter { area: Area::Everywhere, condition }, None)], dwelling(0));
+    for (object, level) in [("ends", 1.0), ("begins", 2.0)] {
+        assert_eq!(stage.publish_for(object, reaching(level), 1_000_000), []);
+    }
+    let fix = Fix { position: at(1_000.0), accuracy_m: 0.0 };
+    let mut survey = stage.tracker.survey_move(CLIENT, fix, None);
+    let mut looks = 0;
+    while !stage.tracker.go_on(&mut survey, &mut || false) {
+        looks += 1;
+    }
+    assert!(looks > 2, "{looks}");
+    // More than are left to the change, so that there is another round.
+    for (object, level) in [("ends", 2.0), ("begins", 1.0)] {
+        stage.publish_for(object, reaching(level), 1_000_000);
+    }
+    (0..100).for_each(|number| drop(stage.publish(&number.to_string(), 0.0)));
+    while !stage.tracker.go_on(&mut survey, &mut || false) {}
+    stage.tracker.use_survey(survey);
+    assert_eq!(stage.go(1_000.0, 0.0), [told(0, Entered, Moved, "begins")]);
 }
