@@ -135,21 +135,49 @@ impl Expression {
     /// never different.
     #[must_use]
     pub fn truth(&self, event: &Event) -> Truth {
+        self.truth_by(event, &mut Folded::default())
+    }
+
+    fn truth_by<'a>(&self, event: &'a Event, folded: &mut Folded<'a>) -> Truth {
         match self {
             Self::Constant(truth) => (*truth).into(),
-            Self::Constraint(constraint) => constraint.truth(event.value(&constraint.name)),
-            Self::Not(inner) => !inner.truth(event),
-            Self::And(inner) => decide(inner, event, Truth::False, Truth::True),
-            Self::Or(inner) => decide(inner, event, Truth::True, Truth::False),
+            Self::Constraint(constraint) => match event.value(&constraint.name) {
+                Some(value) if constraint.casei => constraint.truth_of_folded(folded.of(value)),
+                value => constraint.truth(value),
+            },
+            Self::Not(inner) => !inner.truth_by(event, folded),
+            Self::And(inner) => decide(inner, event, folded, Truth::False, Truth::True),
+            Self::Or(inner) => decide(inner, event, folded, Truth::True, Truth::False),
         }
     }
 }
 
+/// Values of an event that were folded, each once, however many constraints of a condition have `CASEI`: a text may be long.
+#[derive(Default)]
+struct Folded<'a>(Vec<(&'a Value, Option<Value>)>);
+
+impl<'a> Folded<'a> {
+    fn of(&mut self, value: &'a Value) -> &Value {
+        let known = self.0.iter().position(|(of, _)| std::ptr::eq(*of, value));
+        let index = known.unwrap_or_else(|| {
+            self.0.push((value, fold_value(value)));
+            self.0.len() - 1
+        });
+        self.0[index].1.as_ref().unwrap_or(value)
+    }
+}
+
 /// `AND` and `OR` alike: one operand may decide, an unknown one spoils the rest.
-fn decide(operands: &[Expression], event: &Event, decisive: Truth, otherwise: Truth) -> Truth {
+fn decide<'a>(
+    operands: &[Expression],
+    event: &'a Event,
+    folded: &mut Folded<'a>,
+    decisive: Truth,
+    otherwise: Truth,
+) -> Truth {
     let mut result = otherwise;
     for operand in operands {
-        let truth = operand.truth(event);
+        let truth = operand.truth_by(event, folded);
         if truth == decisive {
             return decisive;
         }
