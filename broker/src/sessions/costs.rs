@@ -144,7 +144,8 @@ impl Sessions {
         } else if took >= LONG {
             self.ascribe(id, took);
         }
-        self.charge_open(id, CHARGED);
+        // Only now it is known what the slices were for.
+        self.charge_open(id, if surveyed.is_zero() { CHARGED } else { Duration::ZERO });
     }
 
     /// Charges what a client has not paid yet, should it be as much.
