@@ -42,7 +42,7 @@ const TEST_NS: u64 = 4;
 const FOLDED_BYTE_NS: u64 = 16;
 
 impl<'a> Effort<'a> {
-    /// Nothing is held against the event yet.
+    /// Begins with no subscription counted.
     #[must_use]
     pub fn new(world: World, event: &'a Event) -> Self {
         Self { world, event, folded: HashMap::new(), tested: HashMap::new(), uses: Vec::new() }
@@ -90,7 +90,7 @@ impl<'a> Effort<'a> {
         let mut folded = None;
         if constraint.casei {
             let once = self.folded.entry(constraint.name.hash()).or_insert_with(|| {
-                // Whoever comes first pays for all: mostly the one that has many.
+                // The first constraint pays for all: mostly its subscription has many.
                 ns += text_bytes(value) * FOLDED_BYTE_NS;
                 fold_value(value)
             });

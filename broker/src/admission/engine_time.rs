@@ -213,7 +213,7 @@ impl Accounts {
         account.charge(takes, now)
     }
 
-    /// What is told where it takes too long to pay.
+    /// The refusal where paying takes too long.
     fn refusal(&self, name: &str, debt: Duration, costliest: Arc<[Cost]>) -> Refusal {
         Refusal::TooCostly { limit: self.allotment.limit(name), setting: self.setting, debt, costliest }
     }

@@ -106,7 +106,7 @@ impl Bound {
 /// The parts of a body as they come, bounded in size and in the pauses between them.
 pub(crate) struct Parts {
     stream: BodyDataStream,
-    /// How long the body is, where that is told.
+    /// The length that the request announced.
     announced: Option<u64>,
     left: u64,
     bound: Bound,

@@ -198,7 +198,7 @@ impl Asker {
         positions::move_client(&self.app, &self.publisher, behalf, &self.client, told, receipt.as_ref())
             .await?;
         if let Some(receipt) = receipt.as_ref().filter(|_| self.app.shards.is_heavy(&self.client)) {
-            // What the connection sends next comes behind it. What became of it is told by its answer.
+            // What the connection sends next comes behind it. Its answer says what became of it.
             let _ = receipt.settled().await;
         }
         Ok(match receipt {

@@ -30,7 +30,7 @@ const EVENTS: usize = 16;
 /// No more subscriptions are looked at once that has taken so long: others wait meanwhile.
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// One part in so many of what matching takes may go into finding out for whom.
+/// Finding out for whom matching takes long may take one part in `PART` of its time.
 const PART: u32 = 8;
 
 /// What is known of the matching of a shard.

@@ -22,7 +22,7 @@ use crate::refusal::Refusal;
 use crate::sessions::{Answer, Payer, Sessions};
 use crate::telemetry;
 
-/// One part in so many of a step may go into surveys, and a slice at least.
+/// Surveys may take one part in `SURVEYED_PART` of a step, and a slice at least.
 const SURVEYED_PART: u32 = 4;
 
 /// A shard, for who has the turn.

@@ -89,7 +89,7 @@ impl Pattern {
         }
     }
 
-    /// Nanoseconds that a test of a text of so many bytes takes at most, about.
+    /// About how many nanoseconds a test of a text of `bytes` takes at most.
     pub(crate) fn ns(&self, bytes: u64) -> u64 {
         match self.cost() {
             AUTOMATON_COST => bytes * AUTOMATON_BYTE_NS,

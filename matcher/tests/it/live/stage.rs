@@ -154,7 +154,7 @@ impl Stage {
     }
 }
 
-/// So many filters.
+/// `count` filters with these areas and conditions.
 pub(super) fn filters(
     count: u32,
     area: impl Fn(u32) -> Area,

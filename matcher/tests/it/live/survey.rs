@@ -31,7 +31,7 @@ fn a_survey_changes_nothing_of_what_is_told() {
     assert!(told.iter().all(|count| *count > 1_000), "{told:?}");
 }
 
-/// How often a survey is interrupted, with so many looks at a time.
+/// Counts the slices of a survey with `looks` in each.
 fn slices(stage: &Stage, survey: &mut Survey, looks: u32) -> u32 {
     let mut slices = 1;
     loop {
