@@ -7,10 +7,15 @@ use matcher::live::{Account, FilterAccount, Membership};
 
 use crate::tenant;
 
-/// The most characters of a text that are shown.
+/// The most characters of a value's texts that are shown.
 const CHARACTERS_MAX: usize = 200;
 /// The most elements of an array that are shown.
 const ELEMENTS_MAX: usize = 20;
+/// The most characters that an answer shows of all values, but for [`CHARACTERS_MIN`] of each. Every constraint shows the value that it saw,
+/// so that an answer would otherwise be many times as long as the question.
+const CHARACTERS_IN_ALL: usize = 10_000;
+/// The characters of a value that are shown in any case.
+const CHARACTERS_MIN: usize = 20;
 
 /// What the broker knows beside what matching looks at.
 pub(crate) struct Circumstances {
@@ -52,6 +57,7 @@ pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire
         constraints.truncate(constraints.len().saturating_sub(hidden_count));
     }
     let filters = account.parts.filters.iter().zip(&account.filters);
+    let mut values = Values { left: CHARACTERS_IN_ALL };
     wire::Explanation {
         matched: account.matched,
         client,
@@ -60,7 +66,7 @@ pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire
         position_withheld,
         event,
         reach: account.parts.reach.as_ref().map(reach),
-        filters: filters.map(|(part, beside)| filter(part, beside)).collect(),
+        filters: filters.map(|(part, beside)| filter(part, beside, &mut values)).collect(),
         inside: transitions && account.membership == Membership::Inside,
         why: if is_outside { OUTSIDE.to_owned() } else { account.why() },
     }
@@ -75,13 +81,14 @@ fn reach(part: &ReachPart) -> wire::ExplainedReach {
     }
 }
 
-fn filter(part: &FilterPart, beside: &FilterAccount) -> wire::ExplainedFilter {
+fn filter(part: &FilterPart, beside: &FilterAccount, values: &mut Values) -> wire::ExplainedFilter {
+    let constraints = part.condition.constraints.iter().map(|part| constraint(part, values));
     wire::ExplainedFilter {
         matched: beside.matched,
         area: area(&part.area, beside),
         condition: wire::ExplainedCondition {
             truth: truth(part.condition.truth),
-            constraints: part.condition.constraints.iter().map(constraint).collect(),
+            constraints: constraints.collect(),
         },
     }
 }
@@ -108,11 +115,11 @@ fn area(part: &AreaPart, beside: &FilterAccount) -> wire::ExplainedArea {
     }
 }
 
-fn constraint(part: &ConstraintPart) -> wire::ExplainedConstraint {
+fn constraint(part: &ConstraintPart, values: &mut Values) -> wire::ExplainedConstraint {
     wire::ExplainedConstraint {
         constraint: part.constraint.clone(),
         attribute: part.attribute.clone(),
-        value: part.value.as_ref().map_or(serde_json::Value::Null, value),
+        value: part.value.as_ref().map_or(serde_json::Value::Null, |value| values.show(value)),
         truth: truth(part.truth),
         reason: part.reason.clone(),
     }
@@ -126,20 +133,38 @@ fn truth(truth: Truth) -> wire::Truth {
     }
 }
 
-fn value(value: &Value) -> serde_json::Value {
-    match value {
-        Value::Scalar(one) => scalar(one),
-        Value::Array(elements) => {
-            let mut shown: Vec<_> = elements.iter().take(ELEMENTS_MAX).map(scalar).collect();
-            if elements.len() > ELEMENTS_MAX {
-                shown.push("…".into());
+/// Shows values, and counts how many characters may still be.
+struct Values {
+    left: usize,
+}
+
+impl Values {
+    fn show(&mut self, value: &Value) -> serde_json::Value {
+        let most = CHARACTERS_MAX.min(self.left.max(CHARACTERS_MIN));
+        let mut left = most;
+        let shown = match value {
+            Value::Scalar(one) => scalar(one, &mut left),
+            Value::Array(elements) => {
+                let mut shown = Vec::new();
+                for element in elements.iter().take(ELEMENTS_MAX) {
+                    if left == 0 {
+                        break;
+                    }
+                    shown.push(scalar(element, &mut left));
+                }
+                if elements.len() > shown.len() {
+                    shown.push("…".into());
+                }
+                shown.into()
             }
-            shown.into()
-        }
+        };
+        self.left = self.left.saturating_sub(most - left);
+        shown
     }
 }
 
-fn scalar(scalar: &Scalar) -> serde_json::Value {
+/// Shows a scalar, of a text as many characters as are left.
+fn scalar(scalar: &Scalar, left: &mut usize) -> serde_json::Value {
     match scalar {
         // Whole numbers as people write them.
         #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is the same in both")]
@@ -149,9 +174,15 @@ fn scalar(scalar: &Scalar) -> serde_json::Value {
         Scalar::Number(number) => (*number).into(),
         Scalar::Text(text) => {
             let text = text.as_str();
-            match text.char_indices().nth(CHARACTERS_MAX) {
-                Some((end, _)) => format!("{}…", &text[..end]).into(),
-                None => text.into(),
+            match text.char_indices().nth(*left) {
+                Some((end, _)) => {
+                    *left = 0;
+                    format!("{}…", &text[..end]).into()
+                }
+                None => {
+                    *left -= text.chars().count();
+                    text.into()
+                }
             }
         }
         Scalar::Bool(truth) => (*truth).into(),
@@ -245,10 +276,20 @@ mod tests {
 
     #[test]
     fn long_values_are_cut() {
-        let long = Value::Scalar(Scalar::Text("ä".repeat(300).as_str().into()));
-        assert_eq!(value(&long), json!(format!("{}…", "ä".repeat(200))));
-        let many = Value::Array(vec![Scalar::Bool(true); 30]);
-        assert_eq!(value(&many).as_array().map(Vec::len), Some(21));
-        assert_eq!(value(&Value::Scalar(Scalar::Number(1e300))), json!(1e300));
+        let text = |count: usize| Scalar::Text("ä".repeat(count).as_str().into());
+        let show = |value: Value| Values { left: CHARACTERS_IN_ALL }.show(&value);
+        assert_eq!(show(Value::Scalar(text(300))), json!(format!("{}…", "ä".repeat(200))));
+        assert_eq!(show(Value::Array(vec![Scalar::Bool(true); 30])).as_array().map(Vec::len), Some(21));
+        let texts = show(Value::Array(vec![text(150), text(150), text(150)]));
+        assert_eq!(texts, json!(["ä".repeat(150), format!("{}…", "ä".repeat(50)), "…"]));
+        assert_eq!(show(Value::Scalar(Scalar::Number(1e300))), json!(1e300));
+    }
+
+    #[test]
+    fn an_answer_with_many_constraints_does_not_repeat_a_long_value_in_each() {
+        let mut values = Values { left: CHARACTERS_IN_ALL };
+        let long = Value::Scalar(Scalar::Text("x".repeat(16_000).as_str().into()));
+        let shown: usize = (0..2_000).map(|_| values.show(&long).as_str().map_or(0, str::len)).sum();
+        assert!(shown <= CHARACTERS_IN_ALL + 2_000 * (CHARACTERS_MIN + "…".len()), "{shown}");
     }
 }

@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     DeliveryLog,
     /// The documents of subscriptions.
     Documents,
+    /// What was looked up ahead of changes that are put off.
+    Surveys,
 }
 
 /// All accounts. A clone is another handle to the same.
@@ -61,7 +63,7 @@ impl Kind {
     const COUNT: usize = Self::ALL.len();
 
     /// All of them.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Answers,
         Self::Outbox,
         Self::Kept,
@@ -69,6 +71,7 @@ impl Kind {
         Self::Members,
         Self::DeliveryLog,
         Self::Documents,
+        Self::Surveys,
     ];
 
     /// Its name in figures.
@@ -81,6 +84,7 @@ impl Kind {
             Self::Members => "members",
             Self::DeliveryLog => "delivery_log",
             Self::Documents => "documents",
+            Self::Surveys => "surveys",
         }
     }
 }

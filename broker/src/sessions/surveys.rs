@@ -9,6 +9,7 @@ use matcher::live::Survey;
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use super::Sessions;
+use crate::budget::{Held, Kind};
 use crate::clock;
 use crate::ingest::subscription::Prepared;
 use crate::shard::Command;
@@ -134,6 +135,11 @@ impl Sessions {
     pub(crate) fn go_on(&self, survey: &mut Survey, part: Duration) -> bool {
         let ends = clock::now() + SLICE.max(part);
         self.tracker.go_on(survey, &mut || clock::now() < ends)
+    }
+
+    /// Where the memory of a survey for a client is accounted for.
+    pub(crate) fn hold_survey(&self, client: &str) -> Held {
+        self.budget.client(client).hold_anyway(Kind::Surveys, 0)
     }
 
     /// Has all moves of a client wait that come while one of its commands is surveyed.

@@ -10,12 +10,16 @@ use std::time::Duration;
 use matcher::live::Survey;
 
 use super::Command;
+use crate::budget::Held;
 use crate::refusal::Refusal;
 use crate::sessions::HeavyClient;
 
-/// The surveys that are under way at once, by turns; the others wait for one to end. What a survey finds takes memory until it is used: for a
-/// client with 200 subscriptions over 100,000 live events some megabytes.
+/// The surveys that are under way at once, by turns; the others wait for one to end.
 const SURVEYS: usize = 16;
+
+/// What surveys may hold while they take turns: for a client with 200 subscriptions over 100,000 live events it is some megabytes. Beyond
+/// that one comes to its end before another goes on.
+const SURVEYED_BYTES: u64 = 64 << 20;
 
 /// The commands that may wait behind a deferred one.
 const BEHIND: usize = 256;
@@ -34,6 +38,8 @@ pub(super) struct Deferred {
     pub(super) command: Command,
     /// `None` where it has to begin, for the first time or again.
     pub(super) survey: Option<Survey>,
+    /// The memory that it takes.
+    pub(super) held: Held,
     /// How long that has taken.
     pub(super) took: Duration,
     /// What came for its client since.
@@ -88,7 +94,14 @@ impl Deferrals {
     }
 
     /// Defers a command, whose survey has taken some time, or refuses it where there are too many.
-    pub(super) fn defer(&mut self, mut command: Command, survey: Survey, took: Duration, heavy: HeavyClient) {
+    pub(super) fn defer(
+        &mut self,
+        mut command: Command,
+        survey: Survey,
+        held: Held,
+        took: Duration,
+        heavy: HeavyClient,
+    ) {
         if self.under_way.len() >= DEFERRED {
             // It has somebody who waits for it.
             drop(command.refuse(&Refusal::Overloaded));
@@ -96,7 +109,7 @@ impl Deferrals {
         }
         command.let_others_pass();
         let survey = (self.under_way.len() < SURVEYS).then_some(survey);
-        self.under_way.push_back(Deferred { command, survey, took, behind: Vec::new(), _heavy: heavy });
+        self.under_way.push_back(Deferred { command, survey, held, took, behind: Vec::new(), _heavy: heavy });
     }
 
     /// The one whose turn it is.
@@ -107,6 +120,10 @@ impl Deferrals {
     /// It has had its turn and goes on later.
     pub(super) fn pass(&mut self) {
         let surveyed = self.under_way.len().min(SURVEYS);
+        let held: u64 = self.under_way.iter().take(surveyed).map(|deferred| deferred.held.bytes()).sum();
+        if held > SURVEYED_BYTES {
+            return;
+        }
         self.under_way.make_contiguous()[..surveyed].rotate_left(1);
     }
 
@@ -134,6 +151,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use crate::auth::Behalf;
+    use crate::budget::{Budget, Kind};
     use crate::config::Config;
     use crate::engines::Engines;
     use crate::ingest::feature::FeatureReader;
@@ -151,6 +169,7 @@ mod tests {
     /// A shard that does what it is told to, when it is told to.
     struct Bench {
         config: Config,
+        budget: Budget,
         features: FeatureReader,
         shards: Shards,
         shard: Shard,
@@ -172,7 +191,8 @@ mod tests {
             let (shards, mut made) = Shards::make(&config, engines, &shared, |_| None, restored, hash);
             let (shard, receiver) = made.remove(0);
             let features = FeatureReader::new(World::Geodetic, &config.limits, 7);
-            let mut bench = Self { config, features, shards, shard, receiver, commands: Vec::new() };
+            let budget = shared.budget.clone();
+            let mut bench = Self { config, budget, features, shards, shard, receiver, commands: Vec::new() };
             for number in 0..LIVES {
                 bench.publish(&format!(
                     r#""id":{number},"ttl_s":600,"properties":{{"level":{}}}"#,
@@ -275,13 +295,14 @@ mod tests {
         let id = "s".into();
         let got = |client, reply| Command::Get { client, id, confinement: None, reply };
         let mut got = bench.ask("slow", got);
-        let (mut answer, mut steps) = (None, 0);
+        let (mut answer, mut steps, mut looked_up) = (None, 0, 0);
         while answer.is_none() {
             assert!(bench.shard.next_deadline().is_some_and(|at| at < std::time::Instant::now()));
             assert!(got.as_mut().now_or_never().is_none(), "it comes before what it asks for");
             bench.publish(r#""properties":{"kind":"other"}"#);
             steps += 1;
             assert_eq!(deliveries(&others), 1, "step {steps}");
+            looked_up = looked_up.max(bench.budget.client("slow").bytes(Kind::Surveys));
             if steps == 1 {
                 bench.publish(r#""id":"news","ttl_s":600,"properties":{"level":60}"#);
                 // It is in force at once: nobody waits for it.
@@ -292,6 +313,7 @@ mod tests {
         }
         assert!(answer.unwrap().unwrap().is_ok());
         assert!(steps > 2, "{steps}");
+        assert!(looked_up > 0 && bench.budget.broker().bytes(Kind::Surveys) == 0, "{looked_up}");
         assert!(got.now_or_never().unwrap().unwrap().unwrap().is_some());
         // Everything once, with what came in the meantime.
         assert_eq!(deliveries(&own), LIVES + 2);

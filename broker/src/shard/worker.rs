@@ -184,7 +184,8 @@ impl Shard {
         let took = self.sessions.worked(clock::now().saturating_duration_since(began));
         self.sessions.charge_slice(&client, took);
         let heavy = self.sessions.make_heavy(&client);
-        self.deferrals.defer(command, survey, took, heavy);
+        let held = self.sessions.hold_survey(&client);
+        self.deferrals.defer(command, survey, held, took, heavy);
         None
     }
 
@@ -198,6 +199,7 @@ impl Shard {
         }
         let part = began.saturating_duration_since(self.began) / SURVEYED_PART;
         let is_done = deferred.survey.as_mut().is_none_or(|survey| self.sessions.go_on(survey, part));
+        deferred.held.cover(deferred.survey.as_ref().map_or(0, Survey::bytes) as u64);
         let now = clock::now();
         let took = self.sessions.worked(now.saturating_duration_since(began));
         deferred.took += took;

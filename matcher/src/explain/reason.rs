@@ -97,7 +97,10 @@ fn kind_of_comparand(value: &Comparand) -> &'static str {
 fn seen(constraint: &Constraint, scalar: &Scalar) -> String {
     match scalar {
         Scalar::Text(text) if constraint.casei => {
-            let folded = Scalar::Text(Symbol::new(fold_case(text.as_str())));
+            // No more is shown than this, and one more tells that something is cut.
+            let text = text.as_str();
+            let end = text.char_indices().nth(CHARACTERS_MAX + 1).map_or(text.len(), |(end, _)| end);
+            let folded = Scalar::Text(Symbol::new(fold_case(&text[..end])));
             format!("{} without case", shown(&folded))
         }
         Scalar::Text(_) | Scalar::Number(_) | Scalar::Bool(_) => shown(scalar),

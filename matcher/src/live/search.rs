@@ -44,6 +44,10 @@ impl Marks {
         self.first = self.last;
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.rounds.capacity() * size_of::<u32>()
+    }
+
     pub(super) fn next_round(&mut self) {
         self.last += 1;
     }

@@ -183,6 +183,18 @@ impl Findings {
         (found, self.fresh.iter().copied().collect())
     }
 
+    fn bytes(&self) -> usize {
+        let sets = [&self.found, &self.entered_inside].into_iter().chain(&self.before);
+        let maps = [
+            entries_bytes::<(u32, (bool, Option<u32>))>(self.known.capacity()),
+            entries_bytes::<(u32, bool)>(self.nearest.capacity()),
+            entries_bytes::<u32>(self.fresh.capacity()),
+            entries_bytes::<u32>(self.stale.capacity()),
+        ];
+        let searched = self.searched.values().map(|found| found.capacity() * size_of::<Candidate>());
+        sets.map(|set| set.len() / 8).chain(maps).chain(searched).sum()
+    }
+
     fn forget(&mut self, fresh: &HashSet<u32, RandomState>) {
         for number in fresh.iter().map(|number| *number as usize) {
             if self.found.contains(number) {
@@ -192,6 +204,11 @@ impl Findings {
         self.known.retain(|number, _| !fresh.contains(number));
         self.stale.extend(fresh);
     }
+}
+
+/// What a hash table for so many entries takes.
+fn entries_bytes<T>(capacity: usize) -> usize {
+    capacity * (size_of::<T>() + 1) * 8 / 7
 }
 
 fn numbers(set: &FixedBitSet) -> impl Iterator<Item = u32> {
@@ -207,6 +224,15 @@ struct View<'a, P> {
     before: Option<&'a Fix>,
     after: Option<&'a Fix>,
     is_move: bool,
+}
+
+impl Survey {
+    /// The memory that it takes: for each subscription some bits of each live event, and more for what it finds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let of_part = |part: &Part| size_of::<Part>() + part.findings.bytes();
+        self.parts.iter().map(of_part).sum::<usize>() + self.marks.bytes()
+    }
 }
 
 impl<P: Clone> Tracker<P> {
