@@ -2,14 +2,14 @@
 
 use std::fmt;
 
+#[cfg(feature = "gpu")]
+use device::{Device, DriverError};
 use matcher::engine::Engine;
 use matcher::engine::cells::Cells;
 use matcher::engine::scan::Scan;
 use matcher::geo::World;
 #[cfg(feature = "gpu")]
 use matcher_gpu::Auto;
-#[cfg(feature = "gpu")]
-use matcher_gpu::driver::{Device, DriverError};
 
 use crate::config::{Config, EngineName};
 

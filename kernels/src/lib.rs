@@ -4,7 +4,7 @@
 //! belong to its source. With the feature `host` they are also compiled as plain C++, so that tests run them on the
 //! processor; code with block-wide barriers is out of that's reach.
 //!
-//! A kernel is started by its typed launcher in `matcher-gpu`, which knows its parameters.
+//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `matcher-gpu` for the others), which knows its parameters.
 
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 
 use matcher::engine::MatchError;
 
-use crate::driver::DriverError;
+use device::DriverError;
 
 /// Out of memory, or gone: nothing else can happen to work that was put together rightly.
 pub(crate) fn match_error(error: DriverError) -> MatchError {

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use crate::driver::{Buffer, DriverError, Stream};
+use device::{Buffer, DriverError, Stream};
 
 /// Lengths are multiples of this, so that kernels may read several items at a time.
 const ROUNDED_TO: usize = 1024;

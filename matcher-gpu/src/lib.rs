@@ -2,15 +2,14 @@
 //!
 //! It builds and starts without CUDA; a device is found at run time or a sentence says why not.
 
-#[expect(unsafe_code, reason = "the one room that talks to the driver; every use has its proof")]
-pub mod driver;
-
 mod auto;
 mod clcb;
 mod failure;
 mod filters;
 mod gpu;
 mod growth;
+#[expect(unsafe_code, reason = "to start a kernel is unsafe; each launcher has its proof")]
+mod launchers;
 mod numbering;
 mod rounding;
 mod staging;

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use crate::driver::{Buffer, Device, DriverError, Pinned, Stream};
+use device::{Buffer, Device, DriverError, Pinned, Stream};
 
 /// Bytes of a piece: large enough that copies run at full speed, small enough to be page-locked.
 const PIECE_BYTES: usize = 1 << 18;

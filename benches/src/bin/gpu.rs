@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Parser;
+use device::Device;
 use matcher::event::Event;
 use matcher::fixtures::workload::Config;
-use matcher_gpu::driver::Device;
 
 use benches::engines::process;
 use benches::engines::report::{Report, thousands};

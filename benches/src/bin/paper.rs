@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Context;
 use clap::Parser;
-use matcher_gpu::driver::Device;
+use device::Device;
 
 use benches::engines::process;
 use benches::paper::plan::{Plan, Section, Who};

@@ -1,6 +1,7 @@
 //! Engines with the same subscriptions, which grow from size to size so that each is drawn once.
 
 use anyhow::{Context, ensure};
+use device::Device;
 use matcher::area::Area;
 use matcher::condition::Condition;
 use matcher::engine::cells::Cells;
@@ -9,7 +10,6 @@ use matcher::event::Event;
 use matcher::fixtures::workload::{Config, Workload};
 use matcher::geo::{Position, Radius};
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
-use matcher_gpu::driver::Device;
 use matcher_gpu::{Clcb, Gpu};
 
 use crate::engines::oracle::{Oracle, Tally};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 
 use anyhow::Context;
+use device::Device;
 use matcher::area::Area;
 use matcher::condition::Condition;
 use matcher::engine::Engine;
@@ -11,7 +12,6 @@ use matcher::engine::cells::Cells;
 use matcher::fixtures::workload::{Config, Workload};
 use matcher::geo::{Position, Radius};
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
-use matcher_gpu::driver::Device;
 use matcher_gpu::{Clcb, Gpu};
 
 use super::plan::{Plan, Who};

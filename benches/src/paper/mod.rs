@@ -20,8 +20,8 @@ pub mod report;
 pub mod scene;
 pub mod table2;
 
+use ::device::Device;
 use anyhow::Context;
-use matcher_gpu::driver::Device;
 
 use crate::engines::report::thousands;
 use field::Field;

@@ -1,7 +1,7 @@
 //! The workloads that a run goes through, and about how long each takes.
 
+use device::Device;
 use matcher::fixtures::workload::{Config, Spread};
-use matcher_gpu::driver::Device;
 
 use super::plan::{Plan, Section, Who};
 

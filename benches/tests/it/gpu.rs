@@ -3,9 +3,9 @@
 use benches::gpu::field::Field;
 use benches::gpu::figures::Figures;
 use benches::gpu::sections;
+use device::Device;
 use matcher::event::Event;
 use matcher::fixtures::workload::Config;
-use matcher_gpu::driver::Device;
 
 #[test]
 fn every_section_has_its_figures_and_answers_are_right() {

@@ -7,7 +7,7 @@ use benches::paper::plan::{Plan, Section, Who};
 use benches::paper::progress::Progress;
 use benches::paper::report::{Provenance, report};
 use benches::paper::{absences, aims, plots, run};
-use matcher_gpu::driver::Device;
+use device::Device;
 
 fn tiny() -> Plan {
     Plan {

@@ -19,10 +19,10 @@ use matcher::event::Event;
 use matcher::geo::{Position, World};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
-use crate::driver::{Device, DriverError};
 use crate::failure::match_error;
 use crate::{Clcb, Gpu};
 use crossover::{Crossover, Side};
+use device::{Device, DriverError};
 use report::Choice;
 pub use report::Report;
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use matcher::fixtures::random;
 
 use super::*;
-use crate::driver::Fault;
+use device::Fault;
 
 const HOST_BYTES: u64 = 1 << 30;
 

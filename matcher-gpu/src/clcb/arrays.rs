@@ -2,8 +2,8 @@
 
 use kernels::clcb::{Constraint, SUBS};
 
-use crate::driver::{Buffer, Device, DriverError, Stream};
 use crate::growth::{grow, grown};
+use device::{Buffer, Device, DriverError, Stream};
 
 /// Arrays grow by one part in so many: memory is scarcer on a device than copies are slow.
 const GROWTH_PART: usize = 32;

@@ -16,15 +16,15 @@ use matcher::event::Event;
 use matcher::geo::{Position, World};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
-use crate::driver::launchers::clcb::ClcbKernels;
-pub use crate::driver::launchers::clcb::Form;
-use crate::driver::{Device, DriverError, Pinned, Priority, SharedWords, Stream};
 use crate::failure::match_error;
 use crate::filters::{Filters, Seen, constraints_count};
+use crate::launchers::clcb::ClcbKernels;
+pub use crate::launchers::clcb::Form;
 use crate::numbering::Numbering;
 use crate::rounding::{rounded, slack, to_f32};
 use crate::staging::Staging;
 use arrays::Arrays;
+use device::{Device, DriverError, Pinned, Priority, SharedWords, Stream};
 use groups::{Group, Slots};
 use run::Runner;
 pub use run::{Step, StepTimes};

@@ -9,10 +9,10 @@ use matcher::geo::World;
 use super::arrays::Arrays;
 use super::groups::Group;
 use super::slack_sq;
-use crate::driver::launchers::clcb::{ClcbKernels, FastWay, Form, INPUT_TASKS};
-use crate::driver::{Buffer, Device, DriverError, Event, Pinned, SharedWords, Stream};
 use crate::filters::Filters;
+use crate::launchers::clcb::{ClcbKernels, FastWay, Form, INPUT_TASKS};
 use crate::rounding::rounded;
+use device::{Buffer, Device, DriverError, Event, Pinned, SharedWords, Stream};
 
 /// Subscriptions that come back with the first copy; more need a second one.
 const PREFIX: usize = 252;

@@ -4,9 +4,9 @@ use bytemuck::Pod;
 use kernels::gpu::{CHUNK, Levels, Place};
 
 use super::table::{GROWTH_PART, Table};
-use crate::driver::launchers::gpu::GpuKernels;
-use crate::driver::{Buffer, Device, DriverError, Stream};
 use crate::growth::grown;
+use crate::launchers::gpu::GpuKernels;
+use device::{Buffer, Device, DriverError, Stream};
 
 /// Buckets at least, a whole number of chunks.
 const BUCKETS_MIN: usize = CHUNK;

@@ -2,7 +2,7 @@
 
 use kernels::gpu::Place;
 
-use crate::driver::{Buffer, Device, DriverError};
+use device::{Buffer, Device, DriverError};
 
 /// Entries that the ring holds, a power of two.
 pub(super) const CAPACITY: u32 = 1 << 16;

@@ -27,9 +27,9 @@ use matcher::geo::{Position, World};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use crate::driver::{Device, DriverError};
 use crate::failure::match_error;
 use crate::filters::{Filters, constraints_count};
+use device::{Device, DriverError};
 use levels::Reaches;
 use share::Share;
 use wave::Lane;

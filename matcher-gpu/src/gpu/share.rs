@@ -10,11 +10,11 @@ use super::base::{Base, Sorter};
 use super::entries::{Changes, Entries};
 use super::log::{CAPACITY, Log};
 use super::table::Table;
-use crate::driver::launchers::gpu::{Entering, GpuKernels};
-use crate::driver::{Device, DriverError, Event, Priority, Stream};
 use crate::filters::Filters;
+use crate::launchers::gpu::{Entering, GpuKernels};
 use crate::rounding::{rounded, to_f32};
 use crate::staging::Staging;
+use device::{Device, DriverError, Event, Priority, Stream};
 
 /// Once the log is longer than this, a sixteenth of its ring, the base is sorted anew beside the matching.
 const LOG_SORTED_FROM: u32 = CAPACITY / 16;

@@ -2,8 +2,8 @@
 
 use kernels::gpu::{Constraint, NONE, Place};
 
-use crate::driver::{Buffer, Device, DriverError, Stream};
 use crate::growth::{grow, grown};
+use device::{Buffer, Device, DriverError, Stream};
 
 /// Arrays grow by one part in so many.
 pub(super) const GROWTH_PART: usize = 4;

@@ -11,10 +11,10 @@ use matcher::event::Event;
 use matcher::subscription::SubscriptionId;
 
 use super::share::Share;
-use crate::driver::launchers::gpu::Batch;
-use crate::driver::{Buffer, Device, DriverError, Pinned, Priority, Stream};
 use crate::filters::{Filters, Seen};
+use crate::launchers::gpu::Batch;
 use crate::rounding::{rounded, slack, to_f32};
+use device::{Buffer, Device, DriverError, Pinned, Priority, Stream};
 
 const WORD: usize = size_of::<u32>();
 const EVENT_WORDS: usize = size_of::<DeviceEvent>() / WORD;

@@ -3,13 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
+use device::{Device, DriverError, Fault};
 use matcher::area::Area;
 use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
 use matcher::fixtures::{anything, at, conformance, random};
 use matcher::geo::{Radius, World};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
-use matcher_gpu::driver::{Device, DriverError, Fault};
 use matcher_gpu::{Auto, Report};
 
 use super::{cuda_devices, host_device};

@@ -1,6 +1,6 @@
 //! What a program that uses the crate sees. That it starts at all on a machine without CUDA is part of the test.
 
-use matcher_gpu::driver::{Device, DriverError};
+use device::{Device, DriverError};
 
 #[test]
 fn devices_are_found_or_a_reason_is_given() {

@@ -1,6 +1,7 @@
 //! At the ends of what there is room for: the furthest reaches, logs and waves that are just full, memory that is short at any
 //! point, devices with unequal shares.
 
+use device::{Device, Fault};
 use matcher::area::Area;
 use matcher::condition::Condition;
 use matcher::engine::cells::Cells;
@@ -8,7 +9,6 @@ use matcher::engine::{Engine, MatchRows};
 use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
-use matcher_gpu::driver::{Device, Fault};
 use matcher_gpu::{Auto, Clcb, Gpu};
 
 use super::host_device;

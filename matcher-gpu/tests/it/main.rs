@@ -9,9 +9,9 @@ mod limits;
 mod steps;
 mod workloads;
 
+use device::Device;
 use matcher::engine::Engine;
 use matcher::geo::World;
-use matcher_gpu::driver::Device;
 use matcher_gpu::{Clcb, Gpu};
 
 /// Memory of a device that is the processor itself.

@@ -9,7 +9,7 @@ use matcher::fixtures::workload::{Config, Terrain, Workload};
 use matcher::geo::World;
 use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
-use matcher_gpu::driver::Device;
+use device::Device;
 use matcher_gpu::{Clcb, Form, Gpu};
 
 use super::{clcb, cuda_devices, gpu, host_device};

@@ -275,7 +275,7 @@ async fn tenants_do_not_meet_after_a_restart() {
 async fn tenants_never_meet_on_a_device() {
     use broker::Config;
     use broker::config::{AuthMode, EngineName};
-    use matcher_gpu::driver::Device;
+    use device::Device;
 
     let folder = TempDir::new().expect("a folder");
     let jwks = folder.path().join("keys.json");

@@ -2,7 +2,7 @@
 
 use broker::Config;
 use broker::config::EngineName;
-use matcher_gpu::driver::{Device, Fault};
+use device::{Device, Fault};
 
 use super::{Scale, replay};
 use crate::harness::Inside;

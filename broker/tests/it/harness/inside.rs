@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use broker::{Config, Engines, Found, Gate};
-use matcher_gpu::driver::Device;
+use device::Device;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

@@ -225,7 +225,7 @@ async fn nor_after_a_restart() {
 async fn nor_on_a_device() {
     use broker::Config;
     use broker::config::{AuthMode, EngineName};
-    use matcher_gpu::driver::Device;
+    use device::Device;
 
     let folder = TempDir::new().expect("a folder");
     let write = |name: &str, document: Value| {

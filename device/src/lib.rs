@@ -17,13 +17,14 @@
 //! - Memory that a device reads or writes is never seen through a reference meanwhile. A `Buffer` has no references at
 //!   all. A `Pinned` remembers the streams that were given it and waits for them before it shows its contents or is
 //!   freed; to wait for less than a whole stream, record an `Event` and wait for that first.
-//! - A kernel is started by its typed launcher in `launchers`, which checks lengths and owes the proof that the kernel
-//!   stays inside its buffers.
+//! - A kernel is started by its one typed launcher, in the crate that uses it, which checks lengths and owes the proof that
+//!   the kernel stays inside its buffers.
 //! - A wrong range, a thing of another device and a misshapen grid are mistakes of the program: they panic. All that the
 //!   world can do is a [`DriverError`].
 //! - After a sticky error (a kernel failed, the device is gone) every operation of that [`Device`] answers
 //!   [`DriverError::DeviceLost`]; dropping stays safe.
 
+#![expect(unsafe_code, reason = "the one crate that talks to the driver; every use has its proof")]
 #![cfg_attr(
     not(all(target_os = "linux", target_arch = "x86_64")),
     allow(dead_code, reason = "without CUDA and without `host-kernels` nothing makes a device")
@@ -39,21 +40,23 @@ mod graph;
 #[cfg(feature = "host-kernels")]
 mod host;
 mod in_flight;
-pub(crate) mod launchers;
 mod memory;
 mod module;
 mod parameter;
+mod probe;
 mod shared;
 mod stream;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod symbols;
-#[cfg(test)]
+#[cfg(all(test, feature = "host-kernels"))]
 mod tests;
 
 pub use device::{Device, Memory};
 pub use error::DriverError;
 pub use faults::Fault;
-pub(crate) use memory::{Buffer, Pinned};
-pub(crate) use module::Kernel;
-pub(crate) use shared::SharedWords;
-pub(crate) use stream::{Event, Priority, Stream};
+pub use graph::{Graph, Launch};
+pub use memory::{Buffer, Pinned};
+pub use module::{Kernel, LoadedModule};
+pub use parameter::Parameter;
+pub use shared::SharedWords;
+pub use stream::{Event, Priority, Stream};

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::error::DriverError;
+use crate::error::DriverError;
 
-/// What can be made to fail, by [`Device::inject`](super::Device::inject).
+/// What can be made to fail, by [`Device::inject`](crate::Device::inject).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// An allocation of device memory answers `OutOfMemory`. The device goes on.
@@ -18,7 +18,7 @@ pub enum Fault {
 
 /// What is about to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     Allocate,
     Launch,
     Other,
@@ -26,7 +26,7 @@ pub(super) enum Operation {
 
 /// The faults of one device.
 #[derive(Debug, Default)]
-pub(super) struct Faults {
+pub(crate) struct Faults {
     /// Why the device is lost, once it is.
     lost: OnceLock<String>,
     /// Whether `ordered` holds anything, so that the usual case takes no lock.
@@ -36,20 +36,20 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub(super) fn order(&self, fault: Fault, after: u32) {
+    pub(crate) fn order(&self, fault: Fault, after: u32) {
         let mut ordered = self.ordered.lock().unwrap_or_else(PoisonError::into_inner);
         ordered.push((fault, after.saturating_sub(1)));
         self.armed.store(true, Ordering::Release);
     }
 
     /// From now on nothing works. The first reason stays.
-    pub(super) fn lose(&self, reason: &str) {
+    pub(crate) fn lose(&self, reason: &str) {
         // A second loss changes nothing.
         let _ = self.lost.set(reason.to_owned());
     }
 
     /// The fault that is due at this operation, if any; counts the operation.
-    pub(super) fn due(&self, operation: Operation) -> Option<Fault> {
+    pub(crate) fn due(&self, operation: Operation) -> Option<Fault> {
         if !self.armed.load(Ordering::Acquire) {
             return None;
         }
@@ -72,7 +72,7 @@ impl Faults {
 
     /// # Errors
     /// `DeviceLost` once the device is.
-    pub(super) fn check(&self) -> Result<(), DriverError> {
+    pub(crate) fn check(&self) -> Result<(), DriverError> {
         match self.lost.get() {
             None => Ok(()),
             Some(reason) => Err(DriverError::DeviceLost { reason: reason.clone() }),

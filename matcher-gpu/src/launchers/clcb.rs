@@ -4,9 +4,7 @@ use kernels::clcb::{ConstraintUpdate, FilterUpdate, Input, Move, PAGE, SUBS, TOG
 use matcher::geo::World;
 
 use crate::clcb::arrays::Arrays;
-use crate::driver::graph::{Graph, Launch};
-use crate::driver::parameter::Parameter;
-use crate::driver::{Buffer, Device, DriverError, Kernel, SharedWords, Stream};
+use device::{Buffer, Device, DriverError, Graph, Kernel, Launch, Parameter, SharedWords, Stream};
 
 /// Threads a block, as in the paper (section 4.3).
 const BLOCK: u32 = 256;

@@ -2,11 +2,10 @@
 
 use kernels::gpu::{Answer, CHUNK, Constraint, ConstraintUpdate, EntryUpdate, FOUND_HEAD, HeadUpdate, Move};
 
-use crate::driver::parameter::Parameter;
-use crate::driver::{Buffer, Device, DriverError, Kernel, Stream};
 use crate::gpu::base::{Base, Sorter};
 use crate::gpu::log::Log;
 use crate::gpu::table::Table;
+use device::{Buffer, Device, DriverError, Kernel, Parameter, Stream};
 
 /// Threads a block: eight warps, as many as the search has queues for.
 const BLOCK: u32 = 256;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::backend::Handle;
-use super::device::Device;
-use super::error::DriverError;
-use super::faults::Operation;
+use crate::backend::Handle;
+use crate::device::Device;
+use crate::error::DriverError;
+use crate::faults::Operation;
 
 /// A module, compiled for a device.
 #[derive(Clone, Debug)]
-pub(crate) struct LoadedModule {
+pub struct LoadedModule {
     shared: Arc<Shared>,
 }
 
@@ -19,15 +19,15 @@ struct Shared {
     handle: Handle,
 }
 
-/// A kernel of a module, which it keeps loaded. Its launcher in [`launchers`](super::launchers) starts it.
+/// A kernel of a module, which it keeps loaded. One typed launcher, in the crate that uses it, starts it.
 #[derive(Clone, Debug)]
-pub(crate) struct Kernel {
+pub struct Kernel {
     module: Arc<Shared>,
     function: Handle,
 }
 
 impl LoadedModule {
-    pub(super) fn new(device: &Device, module: &kernels::Module) -> Result<Self, DriverError> {
+    pub(crate) fn new(device: &Device, module: &kernels::Module) -> Result<Self, DriverError> {
         let handle = device.run(Operation::Other, |backend| backend.load_module(module.ptx))?;
         Ok(Self { shared: Arc::new(Shared { device: device.clone(), handle }) })
     }
@@ -36,7 +36,7 @@ impl LoadedModule {
     ///
     /// # Errors
     /// [`DriverError`], also when the module has none of that name.
-    pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, DriverError> {
+    pub fn kernel(&self, name: &str) -> Result<Kernel, DriverError> {
         let Shared { device, handle } = &*self.shared;
         let function = device.run(Operation::Other, |backend| {
             // SAFETY: the handle is this module's own, and the kernel keeps the module.
@@ -49,11 +49,11 @@ impl LoadedModule {
 impl Kernel {
     /// Which device it was compiled for.
     #[must_use]
-    pub(crate) fn device(&self) -> &Device {
+    pub fn device(&self) -> &Device {
         &self.module.device
     }
 
-    pub(super) fn function(&self) -> Handle {
+    pub(crate) fn function(&self) -> Handle {
         self.function
     }
 }

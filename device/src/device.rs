@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::backend::{Backend, Failure, FailureKind, Handle, Outcome};
-use super::error::DriverError;
-use super::faults::{Fault, Faults, Operation};
+use crate::backend::{Backend, Failure, FailureKind, Handle, Outcome};
+use crate::error::DriverError;
+use crate::faults::{Fault, Faults, Operation};
+use crate::memory::{Buffer, Pinned};
+use crate::module::LoadedModule;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-use super::launchers::Probe;
-use super::memory::{Buffer, Pinned};
-use super::module::LoadedModule;
-use super::shared::SharedWords;
-use super::stream::{Event, Priority, Stream};
+use crate::probe::Probe;
+use crate::shared::SharedWords;
+use crate::stream::{Event, Priority, Stream};
 
 /// How much memory a device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Device {
     /// [`DriverError`] with one sentence that says what is missing.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     pub fn all() -> Result<Vec<Self>, DriverError> {
-        let found = super::cuda::Cuda::all()?;
+        let found = crate::cuda::Cuda::all()?;
         let open = |(backend, name)| {
             let device = Self::open(Box::new(backend), name)?;
             Probe::check(&device)?;
@@ -70,7 +70,7 @@ impl Device {
     #[cfg(feature = "host-kernels")]
     #[must_use]
     pub fn host(memory_bytes: u64) -> Self {
-        Self::open(Box::new(super::host::Host::new(memory_bytes)), "host".to_owned())
+        Self::open(Box::new(crate::host::Host::new(memory_bytes)), "host".to_owned())
             .expect("the host backend makes streams without fail")
     }
 
@@ -104,7 +104,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub(crate) fn stream(&self, priority: Priority) -> Result<Stream, DriverError> {
+    pub fn stream(&self, priority: Priority) -> Result<Stream, DriverError> {
         Stream::new(self, priority)
     }
 
@@ -112,7 +112,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub(crate) fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DriverError> {
+    pub fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DriverError> {
         Buffer::new(self, len)
     }
 
@@ -121,7 +121,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub(crate) fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>, DriverError> {
+    pub fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>, DriverError> {
         Pinned::new(self, len)
     }
 
@@ -129,7 +129,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub(crate) fn shared(&self, len: usize) -> Result<SharedWords, DriverError> {
+    pub fn shared(&self, len: usize) -> Result<SharedWords, DriverError> {
         SharedWords::new(self, len)
     }
 
@@ -137,7 +137,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub(crate) fn module(&self, module: &kernels::Module) -> Result<LoadedModule, DriverError> {
+    pub fn module(&self, module: &kernels::Module) -> Result<LoadedModule, DriverError> {
         LoadedModule::new(self, module)
     }
 
@@ -145,7 +145,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DriverError`]
-    pub(crate) fn event(&self) -> Result<Event, DriverError> {
+    pub fn event(&self) -> Result<Event, DriverError> {
         Event::new(self)
     }
 
@@ -156,22 +156,22 @@ impl Device {
     }
 
     /// Whether both are handles to the same.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Where new memory is zeroed.
-    pub(super) fn zeroing(&self) -> Handle {
+    pub(crate) fn zeroing(&self) -> Handle {
         self.shared.zeroing
     }
 
     /// The backend itself, for what has to happen on a lost device too: waiting and freeing.
-    pub(super) fn backend(&self) -> &dyn Backend {
+    pub(crate) fn backend(&self) -> &dyn Backend {
         &*self.shared.backend
     }
 
     /// Does an operation, unless a fault is due or the device is lost, and remembers a loss.
-    pub(super) fn run<T>(
+    pub(crate) fn run<T>(
         &self,
         operation: Operation,
         action: impl FnOnce(&dyn Backend) -> Outcome<T>,

@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::launchers::Probe;
 use super::*;
+use crate::probe::Probe;
 
 /// What the host device of the checks holds.
 const HOST_BYTES: u64 = 64 << 20;
@@ -110,11 +110,11 @@ fn all_of_it_may_go_to_other_threads() {
 mod check {
     use super::*;
 
-    pub(super) fn the_probe_answers(device: &Device) {
+    pub(crate) fn the_probe_answers(device: &Device) {
         Probe::check(device).unwrap();
     }
 
-    pub(super) fn words_go_round_by_a_kernel(device: &Device) {
+    pub(crate) fn words_go_round_by_a_kernel(device: &Device) {
         let probe = Probe::new(device).unwrap();
         let stream = device.stream(Priority::High).unwrap();
         for len in [0, 1, 31, 32, 33, 255, 256, 257, 5000, 300_000] {
@@ -129,7 +129,7 @@ mod check {
         }
     }
 
-    pub(super) fn memory_is_zeroed(device: &Device) {
+    pub(crate) fn memory_is_zeroed(device: &Device) {
         let stream = device.stream(Priority::Low).unwrap();
         for len in [1, 1000, 1001] {
             let used = device.buffer::<u32>(len).unwrap();
@@ -143,7 +143,7 @@ mod check {
         assert_eq!(contents(&stream, &device.buffer::<[u8; 3]>(7).unwrap()), [[0; 3]; 7]);
     }
 
-    pub(super) fn copies_and_fills_stay_in_their_ranges(device: &Device) {
+    pub(crate) fn copies_and_fills_stay_in_their_ranges(device: &Device) {
         let stream = device.stream(Priority::Low).unwrap();
         let buffer = buffer_of(&stream, &[1_u32, 2, 3, 4, 5, 6]);
         stream.fill(&buffer, 1..3, 9).unwrap();
@@ -160,7 +160,7 @@ mod check {
         assert_eq!(contents(&stream, &other), [0, 4, 1, 4]);
     }
 
-    pub(super) fn nothing_at_all_is_fine(device: &Device) {
+    pub(crate) fn nothing_at_all_is_fine(device: &Device) {
         let stream = device.stream(Priority::Low).unwrap();
         let buffer = device.buffer::<u32>(0).unwrap();
         let mut pinned = device.pinned::<u32>(0).unwrap();
@@ -174,7 +174,7 @@ mod check {
         device.pinned::<[u8; 0]>(5).unwrap();
     }
 
-    pub(super) fn contents_are_seen_after_the_work(device: &Device) {
+    pub(crate) fn contents_are_seen_after_the_work(device: &Device) {
         // Long enough that a device is still copying when the host looks.
         const LEN: usize = 4 << 20;
         let stream = device.stream(Priority::Low).unwrap();
@@ -197,7 +197,7 @@ mod check {
         drop(buffer);
     }
 
-    pub(super) fn contents_ask_the_device_only_when_they_must(device: &Device) {
+    pub(crate) fn contents_ask_the_device_only_when_they_must(device: &Device) {
         let stream = device.stream(Priority::Low).unwrap();
         let event = device.event().unwrap();
         let buffer = device.buffer::<u32>(1).unwrap();
@@ -223,7 +223,7 @@ mod check {
         assert!(is_lost(&untold.slice()));
     }
 
-    pub(super) fn a_stream_waits_for_an_event(device: &Device) {
+    pub(crate) fn a_stream_waits_for_an_event(device: &Device) {
         const LEN: usize = 1 << 20;
         let (first, second) = (device.stream(Priority::Low).unwrap(), device.stream(Priority::High).unwrap());
         let event = device.event().unwrap();
@@ -237,7 +237,7 @@ mod check {
         }
     }
 
-    pub(super) fn events_take_the_time(device: &Device) {
+    pub(crate) fn events_take_the_time(device: &Device) {
         let stream = device.stream(Priority::Low).unwrap();
         let (before, after) = (device.event().unwrap(), device.event().unwrap());
         assert!(before.done().unwrap());
@@ -250,7 +250,7 @@ mod check {
         assert!(after.done().unwrap() && before.done().unwrap());
     }
 
-    pub(super) fn another_thread_may_go_on(device: &Device) {
+    pub(crate) fn another_thread_may_go_on(device: &Device) {
         let stream = device.stream(Priority::Low).unwrap();
         let buffer = buffer_of(&stream, &words(1000));
         let probe = Probe::new(device).unwrap();
@@ -267,7 +267,7 @@ mod check {
         assert_eq!(sums.join().unwrap(), expected);
     }
 
-    pub(super) fn too_much_memory_is_refused(device: &Device) {
+    pub(crate) fn too_much_memory_is_refused(device: &Device) {
         let memory = device.memory().unwrap();
         assert!(memory.free_bytes <= memory.total_bytes);
         let len = usize::try_from(memory.total_bytes + (1 << 30)).unwrap();
@@ -282,7 +282,7 @@ mod check {
         Probe::check(device).unwrap();
     }
 
-    pub(super) fn memory_comes_back(device: &Device) {
+    pub(crate) fn memory_comes_back(device: &Device) {
         // All together more than the host device has, and than what a CUDA device may keep back.
         for _ in 0..20 {
             let buffer = device.buffer::<u32>(8 << 20).unwrap();
@@ -290,13 +290,13 @@ mod check {
         }
     }
 
-    pub(super) fn an_unknown_kernel_is_an_error(device: &Device) {
+    pub(crate) fn an_unknown_kernel_is_an_error(device: &Device) {
         let module = device.module(&kernels::PROBE).unwrap();
         assert!(matches!(module.kernel("nothing"), Err(DriverError::Other { .. })));
         assert!(module.kernel("probe").is_ok());
     }
 
-    pub(super) fn memory_fails_on_order_and_the_device_goes_on(device: &Device) {
+    pub(crate) fn memory_fails_on_order_and_the_device_goes_on(device: &Device) {
         device.inject(Fault::OutOfMemory, 3);
         let _first = device.buffer::<u32>(10).unwrap();
         let _second = device.buffer::<u32>(10).unwrap();
@@ -310,7 +310,7 @@ mod check {
         Probe::check(device).unwrap();
     }
 
-    pub(super) fn a_failed_launch_loses_the_device(device: &Device) {
+    pub(crate) fn a_failed_launch_loses_the_device(device: &Device) {
         let probe = Probe::new(device).unwrap();
         let stream = device.stream(Priority::Low).unwrap();
         let buffers = [(); 3].map(|()| device.buffer::<u32>(1).unwrap());
@@ -323,7 +323,7 @@ mod check {
         assert!(is_lost(&device.buffer::<u32>(1)));
     }
 
-    pub(super) fn a_lost_device_answers_so(device: &Device) {
+    pub(crate) fn a_lost_device_answers_so(device: &Device) {
         let stream = device.stream(Priority::Low).unwrap();
         let event = device.event().unwrap();
         let module = device.module(&kernels::PROBE).unwrap();
@@ -346,7 +346,7 @@ mod check {
         assert!(is_lost(&Probe::check(device)));
     }
 
-    pub(super) fn wrong_ranges_panic(device: &Device) {
+    pub(crate) fn wrong_ranges_panic(device: &Device) {
         let stream = device.stream(Priority::Low).unwrap();
         let buffer = device.buffer::<u32>(4).unwrap();
         let mut pinned = device.pinned::<u32>(4).unwrap();
@@ -363,7 +363,7 @@ mod check {
         stream.fill(&buffer, 4..4, 0).unwrap();
     }
 
-    pub(super) fn foreign_things_panic(device: &Device) {
+    pub(crate) fn foreign_things_panic(device: &Device) {
         let other = Device::host(HOST_BYTES);
         let stream = device.stream(Priority::Low).unwrap();
         let (own, foreign) = (device.buffer::<u32>(1).unwrap(), other.buffer::<u32>(1).unwrap());

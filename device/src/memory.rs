@@ -7,19 +7,19 @@ use std::sync::atomic::AtomicU64;
 
 use bytemuck::Pod;
 
-use super::device::Device;
-use super::error::DriverError;
-use super::faults::Operation;
-use super::in_flight::InFlight;
+use crate::device::Device;
+use crate::error::DriverError;
+use crate::faults::Operation;
+use crate::in_flight::InFlight;
 
 /// Every allocation is aligned so, on either backend.
 const ALIGNMENT_BYTES: usize = 256;
 
-/// Values in a device's memory. They have no address on the host: copies of a [`Stream`](super::Stream) bring them.
+/// Values in a device's memory. They have no address on the host: copies of a [`Stream`](crate::Stream) bring them.
 ///
 /// Dropping frees the memory and first waits for all work on the device.
 #[derive(Debug)]
-pub(crate) struct Buffer<T> {
+pub struct Buffer<T> {
     device: Device,
     /// 0 when there are no bytes.
     address: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    pub(super) fn new(device: &Device, len: usize) -> Result<Self, DriverError> {
+    pub(crate) fn new(device: &Device, len: usize) -> Result<Self, DriverError> {
         let bytes = bytes_of::<T>(len)?;
         let mut buffer = Self { device: device.clone(), address: 0, len, values: PhantomData };
         if bytes == 0 {
@@ -51,37 +51,37 @@ impl<T: Pod> Buffer<T> {
 impl<T> Buffer<T> {
     /// How many values it holds.
     #[must_use]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether it holds none.
     #[must_use]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// How many bytes of the device's memory its values take.
     #[must_use]
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         // It was checked when the memory was allocated.
         self.len * size_of::<T>()
     }
 
     /// Whose memory it is.
     #[must_use]
-    pub(crate) fn device(&self) -> &Device {
+    pub fn device(&self) -> &Device {
         &self.device
     }
 
     /// Where its first value is on the device; 0 when there are no bytes.
-    pub(super) fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.address
     }
 
     /// Where a range begins on the device, and how many bytes it has.
     #[track_caller]
-    pub(super) fn span(&self, range: &Range<usize>) -> (u64, usize) {
+    pub(crate) fn span(&self, range: &Range<usize>) -> (u64, usize) {
         let (offset, bytes) = span::<T>(range, self.len);
         (self.address + offset as u64, bytes)
     }
@@ -107,10 +107,10 @@ impl<T> Drop for Buffer<T> {
 /// address them.
 ///
 /// It remembers the work that was given it. Showing its contents, and dropping it, waits for that: for all that the stream
-/// was given until then, unless a wait for the stream or for an [`Event`](super::Event) has already told that the work is
+/// was given until then, unless a wait for the stream or for an [`Event`](crate::Event) has already told that the work is
 /// done.
 #[derive(Debug)]
-pub(crate) struct Pinned<T> {
+pub struct Pinned<T> {
     device: Device,
     /// Dangling when there are no bytes.
     address: NonNull<T>,
@@ -124,7 +124,7 @@ unsafe impl<T: Send> Send for Pinned<T> {}
 unsafe impl<T: Sync> Sync for Pinned<T> {}
 
 impl<T: Pod> Pinned<T> {
-    pub(super) fn new(device: &Device, len: usize) -> Result<Self, DriverError> {
+    pub(crate) fn new(device: &Device, len: usize) -> Result<Self, DriverError> {
         let bytes = bytes_of::<T>(len)?;
         let address = if bytes == 0 {
             NonNull::dangling()
@@ -141,7 +141,7 @@ impl<T: Pod> Pinned<T> {
     ///
     /// # Errors
     /// [`DriverError`] when that work fails or cannot be waited for.
-    pub(crate) fn slice(&mut self) -> Result<&[T], DriverError> {
+    pub fn slice(&mut self) -> Result<&[T], DriverError> {
         Ok(self.slice_mut()?)
     }
 
@@ -149,7 +149,7 @@ impl<T: Pod> Pinned<T> {
     ///
     /// # Errors
     /// [`DriverError`] when that work fails or cannot be waited for.
-    pub(crate) fn slice_mut(&mut self) -> Result<&mut [T], DriverError> {
+    pub fn slice_mut(&mut self) -> Result<&mut [T], DriverError> {
         self.in_flight.wait(&self.device)?;
         // SAFETY: the memory is ours, holds `len` values (or none, then the pointer dangles well aligned), was zeroed, and
         // any bytes are a `T: Pod`. No work touches it any more, and more can be given only through `&mut self`.
@@ -159,7 +159,7 @@ impl<T: Pod> Pinned<T> {
 
 impl Pinned<u64> {
     /// The words, to be looked at while work may touch them.
-    pub(super) fn atomic_words(&self) -> &[AtomicU64] {
+    pub(crate) fn atomic_words(&self) -> &[AtomicU64] {
         // SAFETY: the memory is ours, holds `len` words (or none, then the pointer dangles well aligned) and was zeroed;
         // who has this view never asks for plain references, which take `&mut self`, while it lives; a device writes
         // whole words, or the lower half of a word whose upper half nobody writes, each as another thread's atomic write.
@@ -170,42 +170,48 @@ impl Pinned<u64> {
 impl<T> Pinned<T> {
     /// How many values it holds.
     #[must_use]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// How many bytes of the machine's memory its values take.
     #[must_use]
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         // It was checked when the memory was allocated.
         self.len * size_of::<T>()
     }
 
     /// Whose streams can be given it.
     #[must_use]
-    pub(crate) fn device(&self) -> &Device {
+    pub fn device(&self) -> &Device {
         &self.device
     }
 
     /// Where its first value is, for the device and the host alike; 0 when there are no bytes.
-    pub(super) fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         if self.bytes() == 0 { 0 } else { self.address.as_ptr().expose_provenance() as u64 }
     }
 
     /// Where a range begins, and how many bytes it has.
     #[track_caller]
-    pub(super) fn span(&self, range: &Range<usize>) -> (u64, usize) {
+    pub(crate) fn span(&self, range: &Range<usize>) -> (u64, usize) {
         let (offset, bytes) = span::<T>(range, self.len);
         (self.address() + offset as u64, bytes)
     }
 
     /// The work that touches it, to be marked.
-    pub(super) fn in_flight(&mut self) -> &mut InFlight {
+    pub(crate) fn in_flight(&mut self) -> &mut InFlight {
         &mut self.in_flight
     }
 
     /// Whose it is, and the work that touches it.
-    pub(super) fn parts(&mut self) -> (&Device, &mut InFlight) {
+    pub(crate) fn parts(&mut self) -> (&Device, &mut InFlight) {
         (&self.device, &mut self.in_flight)
     }
 }

@@ -5,16 +5,16 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use super::device::Memory;
-use super::stream::Priority;
+use crate::device::Memory;
+use crate::stream::Priority;
 
 /// A backend's name for a stream, event, module or function of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Handle(pub(super) usize);
+pub(crate) struct Handle(pub(crate) usize);
 
 /// Where bytes are copied from and to. Host addresses are of memory from [`Backend::allocate_pinned`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     ToDevice,
     ToHost,
     WithinDevice,
@@ -22,15 +22,15 @@ pub(super) enum Direction {
 
 /// An operation that failed, before the device decides what that means for it.
 #[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) kind: FailureKind,
-    pub(super) operation: &'static str,
-    pub(super) reason: String,
+pub(crate) struct Failure {
+    pub(crate) kind: FailureKind,
+    pub(crate) operation: &'static str,
+    pub(crate) reason: String,
 }
 
 /// What is to be done about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FailureKind {
+pub(crate) enum FailureKind {
     /// Too little memory; nothing else happened.
     OutOfMemory,
     /// A kernel could not be started; the device goes on.
@@ -45,16 +45,16 @@ pub(super) enum FailureKind {
 
 /// A launch of a 1-D grid, as backends take it.
 #[derive(Debug)]
-pub(super) struct RawLaunch<'a> {
-    pub(super) function: Handle,
-    pub(super) grid: u32,
-    pub(super) block: u32,
+pub(crate) struct RawLaunch<'a> {
+    pub(crate) function: Handle,
+    pub(crate) grid: u32,
+    pub(crate) block: u32,
     /// Each points to an argument and is read at once.
-    pub(super) parameters: &'a mut [*mut c_void],
+    pub(crate) parameters: &'a mut [*mut c_void],
 }
 
 /// What an operation of a backend answers.
-pub(super) type Outcome<T> = Result<T, Failure>;
+pub(crate) type Outcome<T> = Result<T, Failure>;
 
 /// A device's operations. Any thread may call any of them at any time.
 ///
@@ -62,7 +62,7 @@ pub(super) type Outcome<T> = Result<T, Failure>;
 /// been destroyed; each device address lies, with as many bytes as are named, in memory allocated by this backend
 /// and not freed; and that holds until the work has been done, that is, until `synchronize_stream` of its stream, or
 /// `synchronize_event` of an event recorded after it, has returned.
-pub(super) trait Backend: fmt::Debug + Send + Sync {
+pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Whether this is the processor itself.
     fn is_host(&self) -> bool;
     fn memory(&self) -> Outcome<Memory>;

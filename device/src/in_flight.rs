@@ -7,16 +7,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::backend::{Handle, Outcome};
-use super::device::Device;
-use super::error::DriverError;
-use super::faults::Operation;
+use crate::backend::{Handle, Outcome};
+use crate::device::Device;
+use crate::error::DriverError;
+use crate::faults::Operation;
 
 /// A stream as its work, its events and the memory in use by it know it.
 #[derive(Debug)]
-pub(super) struct Queue {
-    pub(super) device: Device,
-    pub(super) handle: Handle,
+pub(crate) struct Queue {
+    pub(crate) device: Device,
+    pub(crate) handle: Handle,
     /// How many pieces of work were given. Counted after the work was given, so that who reads a count and then waits for
     /// the stream has waited for all that were counted.
     issued: AtomicU64,
@@ -25,7 +25,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(device: Device, handle: Handle) -> Self {
+    pub(crate) fn new(device: Device, handle: Handle) -> Self {
         Self { device, handle, issued: AtomicU64::new(0), completed: AtomicU64::new(0) }
     }
 
@@ -35,12 +35,12 @@ impl Queue {
     }
 
     /// How many pieces of work were given so far.
-    pub(super) fn issued(&self) -> u64 {
+    pub(crate) fn issued(&self) -> u64 {
         self.issued.load(Ordering::Acquire)
     }
 
     /// Learns that the first `count` pieces of work are done.
-    pub(super) fn complete(&self, count: u64) {
+    pub(crate) fn complete(&self, count: u64) {
         self.completed.fetch_max(count, Ordering::AcqRel);
     }
 
@@ -49,7 +49,7 @@ impl Queue {
     }
 
     /// Waits for all that was given so far, on a lost device too.
-    pub(super) fn finish(&self) -> Outcome<()> {
+    pub(crate) fn finish(&self) -> Outcome<()> {
         let issued = self.issued();
         // SAFETY: the handle is this queue's own and lives as long.
         unsafe { self.device.backend().synchronize_stream(self.handle) }?;
@@ -68,13 +68,13 @@ impl Drop for Queue {
 
 /// The work that may still touch a piece of memory: at most one entry a stream.
 #[derive(Debug, Default)]
-pub(super) struct InFlight {
+pub(crate) struct InFlight {
     uses: Vec<(Arc<Queue>, u64)>,
 }
 
 impl InFlight {
     /// Remembers that work just given to the stream touches the memory.
-    pub(super) fn mark(&mut self, queue: &Arc<Queue>) {
+    pub(crate) fn mark(&mut self, queue: &Arc<Queue>) {
         let count = queue.count();
         match self.uses.iter_mut().find(|(used, _)| Arc::ptr_eq(used, queue)) {
             Some((_, last)) => *last = count,
@@ -86,7 +86,7 @@ impl InFlight {
     ///
     /// # Errors
     /// [`DriverError`]: then work may still touch it.
-    pub(super) fn wait(&mut self, device: &Device) -> Result<(), DriverError> {
+    pub(crate) fn wait(&mut self, device: &Device) -> Result<(), DriverError> {
         self.uses.retain(|(queue, count)| !queue.has_completed(*count));
         while let Some((queue, _)) = self.uses.last() {
             device.run(Operation::Other, |_| queue.finish())?;
@@ -96,7 +96,7 @@ impl InFlight {
     }
 
     /// Waits so on a lost device too; says whether the memory is free for certain.
-    pub(super) fn settle(&mut self) -> bool {
+    pub(crate) fn settle(&mut self) -> bool {
         self.uses.retain(|(queue, count)| !queue.has_completed(*count) && queue.finish().is_err());
         self.uses.is_empty()
     }

@@ -2,6 +2,3 @@
 
 pub(crate) mod clcb;
 pub(crate) mod gpu;
-mod probe;
-
-pub(crate) use probe::Probe;

@@ -1,7 +1,7 @@
 //! `kernel_probe.cu`: whether a device runs our kernels at all.
 
-use super::super::parameter::Parameter;
-use super::super::{Buffer, Device, DriverError, Kernel, Pinned, Priority, Stream};
+use crate::parameter::Parameter;
+use crate::{Buffer, Device, DriverError, Kernel, Pinned, Priority, Stream};
 
 const BLOCK_THREADS: u32 = 256;
 /// More would find every device full; the kernel strides over the rest.

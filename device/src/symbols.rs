@@ -31,7 +31,7 @@ thread_local! {
 
 /// The last code on this thread that was answered as `CUDA_ERROR_UNKNOWN` for being newer than `cust_raw`; 0 when there
 /// was none. Asking forgets it.
-pub(super) fn take_unknown_code() -> u32 {
+pub(crate) fn take_unknown_code() -> u32 {
     UNKNOWN_CODE.take()
 }
 
@@ -107,8 +107,8 @@ macro_rules! symbols {
         mod slots {
             use super::{AtomicPtr, no_driver};
 
-            $(pub(super) static $name: AtomicPtr<()> = AtomicPtr::new(no_driver as *mut ());)*
-            pub(super) static cuLaunchKernel: AtomicPtr<()> = AtomicPtr::new(no_driver as *mut ());
+            $(pub(crate) static $name: AtomicPtr<()> = AtomicPtr::new(no_driver as *mut ());)*
+            pub(crate) static cuLaunchKernel: AtomicPtr<()> = AtomicPtr::new(no_driver as *mut ());
         }
 
         $(
@@ -181,7 +181,7 @@ extern "C" fn cuLaunchKernel() -> u32 {
 ///
 /// # Errors
 /// The loader's words when there is none.
-pub(super) fn load() -> Result<(), String> {
+pub(crate) fn load() -> Result<(), String> {
     static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
     LOADED.get_or_init(fill_slots).clone()
 }

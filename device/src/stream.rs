@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use bytemuck::Pod;
 
-use super::backend::{Direction, Handle};
-use super::device::Device;
-use super::error::DriverError;
-use super::faults::Operation;
-use super::graph::{Graph, Launch};
-use super::in_flight::Queue;
-use super::memory::{Buffer, Pinned};
-use super::module::Kernel;
-use super::parameter::{PARAMETERS_MAX, Parameter};
-use super::shared::SharedWords;
+use crate::backend::{Direction, Handle};
+use crate::device::Device;
+use crate::error::DriverError;
+use crate::faults::Operation;
+use crate::graph::{Graph, Launch};
+use crate::in_flight::Queue;
+use crate::memory::{Buffer, Pinned};
+use crate::module::Kernel;
+use crate::parameter::{PARAMETERS_MAX, Parameter};
+use crate::shared::SharedWords;
 
 /// Whose work the device takes first when there is a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Priority {
+pub enum Priority {
     /// Before that of others.
     High,
     /// When others leave room.
@@ -34,19 +34,19 @@ pub(crate) enum Priority {
 /// All but [`Stream::synchronize`] return before the work is done, and an error may be that of earlier work. Dropping
 /// waits for what is in flight.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub struct Stream {
     queue: Arc<Queue>,
 }
 
 impl Stream {
-    pub(super) fn new(device: &Device, priority: Priority) -> Result<Self, DriverError> {
+    pub(crate) fn new(device: &Device, priority: Priority) -> Result<Self, DriverError> {
         let handle = device.run(Operation::Other, |backend| backend.create_stream(priority))?;
         Ok(Self { queue: Arc::new(Queue::new(device.clone(), handle)) })
     }
 
     /// Whose work it is.
     #[must_use]
-    pub(crate) fn device(&self) -> &Device {
+    pub fn device(&self) -> &Device {
         &self.queue.device
     }
 
@@ -58,7 +58,7 @@ impl Stream {
     /// # Panics
     /// When the values are not there, on either side, or belong to another device.
     #[track_caller]
-    pub(crate) fn upload<T: Pod>(
+    pub fn upload<T: Pod>(
         &self,
         from: &mut Pinned<T>,
         range: Range<usize>,
@@ -82,7 +82,7 @@ impl Stream {
     /// # Panics
     /// When the values are not there, on either side, or belong to another device.
     #[track_caller]
-    pub(crate) fn download<T: Pod>(
+    pub fn download<T: Pod>(
         &self,
         from: &Buffer<T>,
         range: Range<usize>,
@@ -106,7 +106,7 @@ impl Stream {
     /// # Panics
     /// When the values are not there, on either side, overlap, or belong to another device.
     #[track_caller]
-    pub(crate) fn copy<T: Pod>(
+    pub fn copy<T: Pod>(
         &self,
         from: &Buffer<T>,
         range: Range<usize>,
@@ -130,12 +130,7 @@ impl Stream {
     /// # Panics
     /// When the words are not there or belong to another device.
     #[track_caller]
-    pub(crate) fn fill(
-        &self,
-        buffer: &Buffer<u32>,
-        range: Range<usize>,
-        value: u32,
-    ) -> Result<(), DriverError> {
+    pub fn fill(&self, buffer: &Buffer<u32>, range: Range<usize>, value: u32) -> Result<(), DriverError> {
         self.check_device(buffer.device());
         let (address, bytes) = buffer.span(&range);
         self.device().run(Operation::Other, |backend| {
@@ -161,7 +156,7 @@ impl Stream {
     /// # Safety
     /// The parameters are the kernel's: as many, in its order, each of its type. With them the kernel reads and writes
     /// nothing outside the memory that they name. If it writes `Pinned<T>`, any bytes are a `T`, as `Pod` says.
-    pub(super) unsafe fn launch(
+    pub unsafe fn launch(
         &self,
         kernel: &Kernel,
         grid: u32,
@@ -198,7 +193,7 @@ impl Stream {
     ///
     /// # Safety
     /// As [`Stream::launch`], for each.
-    pub(super) unsafe fn launch_all(
+    pub unsafe fn launch_all(
         &self,
         graph: &mut Graph,
         launches: &mut [Launch<'_, '_>],
@@ -265,7 +260,7 @@ impl Stream {
     /// # Panics
     /// When there is no such word, or it belongs to another device.
     #[track_caller]
-    pub(crate) fn tell(&self, shared: &mut SharedWords, index: usize, value: u32) -> Result<(), DriverError> {
+    pub fn tell(&self, shared: &mut SharedWords, index: usize, value: u32) -> Result<(), DriverError> {
         self.write_and_tell(None, shared, index, value)
     }
 
@@ -277,7 +272,7 @@ impl Stream {
     /// # Panics
     /// When there are no such numbers, or they belong to another device.
     #[track_caller]
-    pub(crate) fn write_and_tell(
+    pub fn write_and_tell(
         &self,
         written: Option<(&Buffer<f32>, usize, &[f32])>,
         shared: &mut SharedWords,
@@ -312,7 +307,7 @@ impl Stream {
     /// # Panics
     /// When the event belongs to another device.
     #[track_caller]
-    pub(crate) fn record(&self, event: &Event) -> Result<(), DriverError> {
+    pub fn record(&self, event: &Event) -> Result<(), DriverError> {
         self.check_device(&event.device);
         let mut recorded = event.recorded();
         let issued = self.queue.issued();
@@ -332,7 +327,7 @@ impl Stream {
     /// # Panics
     /// When the event belongs to another device.
     #[track_caller]
-    pub(crate) fn wait(&self, event: &Event) -> Result<(), DriverError> {
+    pub fn wait(&self, event: &Event) -> Result<(), DriverError> {
         self.check_device(&event.device);
         self.device().run(Operation::Other, |backend| {
             // SAFETY: both handles are alive, kept by `event` and `self`.
@@ -344,7 +339,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`DriverError`] of any of that work.
-    pub(crate) fn synchronize(&self) -> Result<(), DriverError> {
+    pub fn synchronize(&self) -> Result<(), DriverError> {
         self.device().run(Operation::Other, |_| self.queue.finish())
     }
 
@@ -373,7 +368,7 @@ impl Drop for Stream {
 }
 
 /// A point in a stream that can be waited for, and timed.
-pub(crate) struct Event {
+pub struct Event {
     device: Device,
     handle: Handle,
     /// Held while the event is recorded or asked, so that what is learned is learned of the right point.
@@ -389,7 +384,7 @@ struct Recorded {
 }
 
 impl Event {
-    pub(super) fn new(device: &Device) -> Result<Self, DriverError> {
+    pub(crate) fn new(device: &Device) -> Result<Self, DriverError> {
         let handle = device.run(Operation::Other, |backend| backend.create_event())?;
         Ok(Self { device: device.clone(), handle, recorded: Mutex::new(None) })
     }
@@ -398,7 +393,7 @@ impl Event {
     ///
     /// # Errors
     /// [`DriverError`] of any work of the device.
-    pub(crate) fn done(&self) -> Result<bool, DriverError> {
+    pub fn done(&self) -> Result<bool, DriverError> {
         let recorded = self.recorded();
         self.device.run(Operation::Other, |backend| {
             // SAFETY: the handle is this event's own.
@@ -414,7 +409,7 @@ impl Event {
     ///
     /// # Errors
     /// [`DriverError`] of any work of the device.
-    pub(crate) fn synchronize(&self) -> Result<(), DriverError> {
+    pub fn synchronize(&self) -> Result<(), DriverError> {
         let recorded = self.recorded();
         self.device.run(Operation::Other, |backend| {
             // SAFETY: the handle is this event's own.
@@ -433,7 +428,7 @@ impl Event {
     ///
     /// # Panics
     /// When the two belong to different devices.
-    pub(crate) fn elapsed_since(&self, earlier: &Self) -> Result<Duration, DriverError> {
+    pub fn elapsed_since(&self, earlier: &Self) -> Result<Duration, DriverError> {
         assert!(self.device.is(&earlier.device), "events of two devices have no common clock");
         earlier.synchronize()?;
         self.synchronize()?;

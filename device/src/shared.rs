@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::device::Device;
-use super::error::DriverError;
-use super::in_flight::Queue;
-use super::memory::Pinned;
-use super::stream::Stream;
+use crate::device::Device;
+use crate::error::DriverError;
+use crate::in_flight::Queue;
+use crate::memory::Pinned;
+use crate::stream::Stream;
 
 /// A kernel that says nothing for so long has probably failed; the stream knows.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -17,7 +17,7 @@ const LOOKS: u32 = 256;
 
 /// Page-locked words that are never seen but one at a time, atomically.
 #[derive(Debug)]
-pub(crate) struct SharedWords {
+pub struct SharedWords {
     /// Its contents are never borrowed as plain words.
     pinned: Pinned<u64>,
     /// What a stream was given before it was last asked to tell something, and how much that was.
@@ -25,13 +25,13 @@ pub(crate) struct SharedWords {
 }
 
 impl SharedWords {
-    pub(super) fn new(device: &Device, len: usize) -> Result<Self, DriverError> {
+    pub(crate) fn new(device: &Device, len: usize) -> Result<Self, DriverError> {
         Ok(Self { pinned: Pinned::new(device, len)?, told: None })
     }
 
     /// The words. A kernel may write them at any time.
     #[must_use]
-    pub(crate) fn words(&self) -> &[AtomicU64] {
+    pub fn words(&self) -> &[AtomicU64] {
         self.pinned.atomic_words()
     }
 
@@ -39,7 +39,7 @@ impl SharedWords {
     ///
     /// # Panics
     /// When there are not as many.
-    pub(crate) fn write(&self, at: usize, words: &[u64]) {
+    pub fn write(&self, at: usize, words: &[u64]) {
         for (place, word) in self.words()[at..at + words.len()].iter().zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
@@ -53,7 +53,7 @@ impl SharedWords {
     ///
     /// # Panics
     /// When there is no such word.
-    pub(crate) fn wait(
+    pub fn wait(
         &self,
         stream: &Stream,
         index: usize,
@@ -91,7 +91,7 @@ impl SharedWords {
     ///
     /// # Panics
     /// When there is no such word.
-    pub(crate) fn wait_told(&self, stream: &Stream, index: usize, value: u32) -> Result<(), DriverError> {
+    pub fn wait_told(&self, stream: &Stream, index: usize, value: u32) -> Result<(), DriverError> {
         self.wait(stream, index, |word| word == u64::from(value))?;
         if let Some((queue, issued)) = &self.told {
             queue.complete(*issued);
@@ -100,11 +100,11 @@ impl SharedWords {
     }
 
     /// Remembers what is done once this has been told.
-    pub(super) fn set_told(&mut self, queue: &Arc<Queue>, issued: u64) {
+    pub(crate) fn set_told(&mut self, queue: &Arc<Queue>, issued: u64) {
         self.told = Some((Arc::clone(queue), issued));
     }
 
-    pub(super) fn pinned(&mut self) -> &mut Pinned<u64> {
+    pub(crate) fn pinned(&mut self) -> &mut Pinned<u64> {
         &mut self.pinned
     }
 }

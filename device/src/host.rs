@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome, RawLaunch};
-use super::device::Memory;
-use super::stream::Priority;
+use crate::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome, RawLaunch};
+use crate::device::Memory;
+use crate::stream::Priority;
 
 /// As on a CUDA device.
 const ALIGNMENT_BYTES: usize = 256;
@@ -29,7 +29,7 @@ unsafe extern "C" {
 
 /// A device made of ordinary memory.
 #[derive(Debug)]
-pub(super) struct Host {
+pub(crate) struct Host {
     memory_bytes: u64,
     /// Held while memory is touched or a kernel runs, which is all that a device does.
     state: Mutex<State>,
@@ -45,7 +45,7 @@ struct State {
 }
 
 impl Host {
-    pub(super) fn new(memory_bytes: u64) -> Self {
+    pub(crate) fn new(memory_bytes: u64) -> Self {
         Self { memory_bytes, state: Mutex::new(State::default()) }
     }
 

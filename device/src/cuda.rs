@@ -14,11 +14,11 @@ use cust::error::CudaError;
 use cust::sys::{self, CUresult};
 use cust::{CudaApiVersion, CudaFlags};
 
-use super::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome, RawLaunch};
-use super::device::Memory;
-use super::error::DriverError;
-use super::stream::Priority;
-use super::symbols;
+use crate::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome, RawLaunch};
+use crate::device::Memory;
+use crate::error::DriverError;
+use crate::stream::Priority;
+use crate::symbols;
 
 /// `CU_STREAM_NON_BLOCKING`: the stream and the default stream do not wait for each other.
 const NON_BLOCKING: u32 = 1;
@@ -95,7 +95,7 @@ fn node_parameters(launch: &mut RawLaunch<'_>) -> sys::CUDA_KERNEL_NODE_PARAMS {
 }
 
 /// One device, by its primary context.
-pub(super) struct Cuda {
+pub(crate) struct Cuda {
     context: Context,
     /// Numbers that CUDA gives the first and the last priority here.
     priority_first: i32,
@@ -104,7 +104,7 @@ pub(super) struct Cuda {
 
 impl Cuda {
     /// Every device that can run our kernels, with its name; never empty.
-    pub(super) fn all() -> Result<Vec<(Self, String)>, DriverError> {
+    pub(crate) fn all() -> Result<Vec<(Self, String)>, DriverError> {
         symbols::load().map_err(|reason| DriverError::NoDriver { reason })?;
         cust::init(CudaFlags::empty()).map_err(|error| unavailable("cuInit", error))?;
         check_version()?;

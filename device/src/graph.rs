@@ -2,25 +2,29 @@
 
 use std::ffi::c_void;
 
-use super::backend::{Handle, Outcome, RawLaunch};
-use super::device::Device;
-use super::module::Kernel;
-use super::parameter::{PARAMETERS_MAX, Parameter};
+use crate::backend::{Handle, Outcome, RawLaunch};
+use crate::device::Device;
+use crate::module::Kernel;
+use crate::parameter::{PARAMETERS_MAX, Parameter};
 
 /// A launch of a 1-D grid.
 #[derive(Debug)]
-pub(super) struct Launch<'p, 'a> {
-    pub(super) kernel: &'p Kernel,
-    pub(super) grid: u32,
-    pub(super) block: u32,
-    pub(super) parameters: &'p mut [Parameter<'a>],
+pub struct Launch<'p, 'a> {
+    /// What is started.
+    pub kernel: &'p Kernel,
+    /// Blocks.
+    pub grid: u32,
+    /// Threads of a block.
+    pub block: u32,
+    /// What the kernel is given.
+    pub parameters: &'p mut [Parameter<'a>],
 }
 
 /// What is kept of launches between two times; nothing at first.
 ///
 /// It is told the parameters of every launch, so it never uses the address of memory that is gone.
 #[derive(Debug, Default)]
-pub(crate) struct Graph {
+pub struct Graph {
     kept: Option<Kept>,
 }
 
@@ -47,7 +51,7 @@ impl Graph {
     ///
     /// # Safety
     /// As `Backend::create_graph`.
-    pub(super) unsafe fn prepare(
+    pub(crate) unsafe fn prepare(
         &mut self,
         device: &Device,
         launches: &[Launch<'_, '_>],
