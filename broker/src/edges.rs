@@ -8,11 +8,12 @@ use matcher::geo::World;
 use matcher::live::Cause;
 use wire::Problem;
 
-use crate::auth::Behalf;
 use crate::config::Config;
 use crate::http::encode;
-use crate::ingest::feature::{FeatureReader, Published};
-use crate::outbox::{Delivery, Entry, Names};
+use crate::ingest::Behalf;
+use crate::ingest::feature::FeatureReader;
+use crate::model::delivery::{Delivery, Entry, Names};
+use crate::model::event::Published;
 
 /// Reads events as the broker does.
 pub struct EventReader(FeatureReader);

@@ -5,7 +5,7 @@ use matcher::event::{Scalar, Value};
 use matcher::explain::{AreaPart, ConstraintPart, FilterPart, Form, ReachPart};
 use matcher::live::{Account, FilterAccount, Membership};
 
-use crate::tenant;
+use crate::model::tenant;
 
 /// The most characters of a value's texts that are shown.
 const CHARACTERS_MAX: usize = 200;

@@ -4,17 +4,15 @@ mod histogram;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use metrics::{Counter, Gauge, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::admission::Admission;
 use crate::budget::{Budget, Kind};
-use crate::clock;
 use crate::engines::Report;
-use crate::outbox::Reason;
-use crate::sessions::KeptTotal;
+use crate::model::clock;
+use crate::model::delivery::Reason;
 use crate::store::Figures;
 pub(crate) use histogram::Histogram;
 
@@ -353,15 +351,15 @@ impl Metrics {
     }
 
     /// Takes over what the admission goes by.
-    pub(crate) fn show_admission(&self, admission: &Admission) {
-        self.admission_wait.set(admission.wait().as_secs_f64());
-        self.runtime_lag.set(admission.lag().as_secs_f64());
+    pub(crate) fn show_admission(&self, wait: Duration, lag: Duration) {
+        self.admission_wait.set(wait.as_secs_f64());
+        self.runtime_lag.set(lag.as_secs_f64());
     }
 
     /// Takes over how much is kept.
-    pub(crate) fn show_kept(&self, kept: &KeptTotal) {
+    pub(crate) fn show_kept(&self, matches: u64, bytes: u64) {
         #[expect(clippy::cast_precision_loss, reason = "memory ends before 2^52 bytes")]
-        let (matches, bytes) = (kept.matches() as f64, kept.bytes() as f64);
+        let (matches, bytes) = (matches as f64, bytes as f64);
         self.kept_matches.set(matches);
         self.kept_bytes.set(bytes);
     }

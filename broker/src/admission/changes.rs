@@ -7,7 +7,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::engine_time::Paid;
 use super::flows::Publisher;
-use crate::refusal::Refusal;
+use crate::ingest::Weighed;
+use crate::model::error::Refusal;
 
 /// Bytes up to which a document is read at once.
 const SMALL_BYTES: usize = 4 * 1_024;
@@ -27,12 +28,6 @@ pub(super) struct Changes {
     reading: Arc<Semaphore>,
     /// How long a sender is held back before it is refused.
     patience: Duration,
-}
-
-/// What is known of a document that was read.
-pub(crate) trait Weighed {
-    /// Bytes that it has in its normalised form: what was short may be long there.
-    fn bytes(&self) -> usize;
 }
 
 /// A change on its way to an engine, until it has been carried out.

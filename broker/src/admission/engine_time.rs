@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::named::Named;
-use crate::auth::Confinement;
 use crate::config::{Allotment, Config};
+use crate::ingest::Confinement;
 use crate::metrics::Metrics;
-use crate::refusal::Refusal;
-use crate::tenant;
+use crate::model::error::{Cost, Refusal};
+use crate::model::tenant;
 
 /// What an account that is empty takes to be full. So much time's worth may be used at once: a client that begins brings what is to stay.
 const BURST: Duration = Duration::from_secs(2);
@@ -62,13 +62,6 @@ struct Balance {
     costliest: Arc<[Cost]>,
     /// Under what confinement these were made.
     confinement: Option<Arc<Confinement>>,
-}
-
-/// What a subscription has cost of late.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cost {
-    pub(crate) subscription: Arc<str>,
-    pub(crate) ms: u64,
 }
 
 /// The debts that a command had to wait for, until it has been carried out and charged itself.
@@ -290,8 +283,8 @@ mod tests {
 
     use super::super::named::FEW;
     use super::*;
-    use crate::auth::Zones;
     use crate::config::AuthMode;
+    use crate::ingest::Zones;
 
     const MS: Duration = Duration::from_millis(1);
 

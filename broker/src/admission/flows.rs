@@ -10,7 +10,7 @@ use super::bucket::Bucket;
 use super::changes::{OF_ALL, OF_ONE, OF_TENANT};
 use super::named::Named;
 use super::turns::Turns;
-use crate::auth::Confinement;
+use crate::ingest::Confinement;
 
 /// The requests of one client, one connection or one tenant.
 #[derive(Debug)]

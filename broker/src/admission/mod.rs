@@ -20,16 +20,15 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::auth::{Confinement, Permit};
+use crate::auth::Permit;
 use crate::config::Config;
+use crate::ingest::{Confinement, Weighed};
 use crate::metrics::Metrics;
-use crate::outbox::Outbox;
-use crate::refusal::Refusal;
-use crate::shard::Shards;
-use crate::tenant;
+use crate::model::error::Refusal;
+use crate::model::tenant;
+pub(crate) use changes::Change;
 use changes::Changes;
-pub(crate) use changes::{Change, Weighed};
-pub(crate) use engine_time::{Cost, EngineTime, Paid};
+pub(crate) use engine_time::{EngineTime, Paid};
 pub(crate) use flows::{Flow, Pass, Publisher};
 use flows::{Flows, Rates};
 use lag::Lag;
@@ -37,7 +36,7 @@ pub(crate) use turns::Turn;
 
 /// Decides what is taken.
 pub(crate) struct Admission {
-    shards: Shards,
+    engines: Box<dyn Backlog>,
     metrics: Arc<Metrics>,
     /// How long what is accepted may take.
     delay: Duration,
@@ -50,6 +49,18 @@ pub(crate) struct Admission {
     clients: Flows,
     tenants: Flows,
     lag: Lag,
+}
+
+/// What admission asks the engines.
+pub(crate) trait Backlog: Send + Sync {
+    /// How long a command that comes now waits for the slowest engine.
+    fn wait(&self, now: Instant) -> Duration;
+
+    /// What an event takes in the slowest engine.
+    fn cost_of_one(&self) -> Duration;
+
+    /// Has moves carried out that lie in the queues.
+    fn hurry(&self);
 }
 
 /// What an event may find on its way.
@@ -79,7 +90,7 @@ const QUIET_PART: u32 = 16;
 impl Admission {
     pub(crate) fn new(
         config: &Config,
-        shards: Shards,
+        engines: Box<dyn Backlog>,
         metrics: Arc<Metrics>,
         engine_time: Arc<EngineTime>,
     ) -> Self {
@@ -89,7 +100,7 @@ impl Admission {
         let tenant_rates = Rates { events, moves, change_bytes: 0 };
         let patience = Duration::from_millis(config.queue.wait_ms);
         Self {
-            shards,
+            engines,
             metrics,
             delay: Duration::from_millis(config.admission.delay_ms),
             patience,
@@ -159,7 +170,7 @@ impl Admission {
     ) -> Result<Arc<Turn>, Refusal> {
         self.check_moves(client, Instant::now())?;
         let paid = self.pay(client, publisher.confinement.as_ref()).await?;
-        let hurry = || self.shards.hurry();
+        let hurry = || self.engines.hurry();
         let turn = Turn::of_move(&publisher.own, has_track, paid, self.patience, hurry).await;
         turn.map_err(|refusal| self.refused(refusal))
     }
@@ -232,7 +243,7 @@ impl Admission {
         if left > delay - delay / QUIET_PART {
             return Ok(None);
         }
-        if (Allowance { left, event: self.shards.cost_of_one() }).has_room(publisher) {
+        if (Allowance { left, event: self.engines.cost_of_one() }).has_room(publisher) {
             Ok(Some(Pass::new(publisher)))
         } else {
             Err(Refusal::Overloaded)
@@ -241,7 +252,7 @@ impl Admission {
 
     /// What there is left of a delay, where all that has been taken is done first.
     fn left(&self, delay: Duration, now: Instant) -> Duration {
-        delay.saturating_sub(self.shards.wait(now) + self.lag())
+        delay.saturating_sub(self.engines.wait(now) + self.lag())
     }
 
     /// Counts what was taken, and then refused by a queue that stayed full.
@@ -263,7 +274,7 @@ impl Admission {
 
     /// How long an event that is taken now waits for an engine.
     pub(crate) fn wait(&self) -> Duration {
-        self.shards.wait(Instant::now())
+        self.engines.wait(Instant::now())
     }
 
     /// How much later than due a task gets its turn.
@@ -276,9 +287,9 @@ impl Admission {
         self.lag.watch().await
     }
 
-    /// The writer of an outbox has its turn.
-    pub(crate) fn has_its_turn(&self, outbox: &Outbox) {
-        if let Some(waited) = outbox.waited_for_turn() {
+    /// The writer of an outbox has its turn, for which it has waited, should it have slept.
+    pub(crate) fn has_its_turn(&self, waited: Option<Duration>) {
+        if let Some(waited) = waited {
             self.metrics.writer_wait.record(waited);
             self.lag.writer(waited);
         }

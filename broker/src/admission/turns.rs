@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::engine_time::Paid;
 use super::flows::Flow;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Turns that a flow has under way at once.
 const TURNS: u32 = 4;

@@ -12,7 +12,7 @@ use super::keys::{Keys, KeysError};
 use super::{Gate, Token};
 use crate::config::{AuthMode, Config};
 use crate::fuzzing::check_refusal;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 const SECRET: &[u8] = b"a secret of more than thirty-two bytes";
 /// From RFC 8037; nobody has what belongs to it.

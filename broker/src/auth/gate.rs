@@ -11,9 +11,10 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::keys::{self, Keys};
-use super::{Confinement, Permit, Scopes, Token, Zones};
+use super::{Permit, Scopes, Token};
 use crate::config::{AuthMode, Config};
-use crate::refusal::Refusal;
+use crate::ingest::{Confinement, Zones};
+use crate::model::error::Refusal;
 
 /// The most bytes of a token. Those that are sent in a header have a few hundred.
 const TOKEN_BYTES_MAX: usize = 16_384;

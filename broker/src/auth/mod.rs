@@ -4,8 +4,6 @@
 //! is confined, and for how long.
 //! Where `auth.mode` is `none` everybody has the same permit, of everything and for good.
 
-mod behalf;
-mod confinement;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod gate;
@@ -13,12 +11,8 @@ mod keys;
 mod permit;
 mod renewable;
 mod source;
-mod zones;
 
-pub(crate) use behalf::Behalf;
-pub(crate) use confinement::Confinement;
 pub use gate::Gate;
 pub(crate) use permit::{Permit, Scope, Scopes, check_time};
 pub(crate) use renewable::Renewable;
 pub(crate) use source::{SUBPROTOCOL, Token, Whereabouts};
-pub(crate) use zones::Zones;

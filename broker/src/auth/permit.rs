@@ -4,9 +4,9 @@ use std::ops::BitOr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Behalf, Confinement};
-use crate::refusal::Refusal;
-use crate::tenant;
+use crate::ingest::{Behalf, Confinement};
+use crate::model::error::Refusal;
+use crate::model::tenant;
 
 /// A kind of things that a token lets its holder do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

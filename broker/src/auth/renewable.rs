@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::{Behalf, Permit, Scope, Scopes};
-use crate::refusal::Refusal;
+use super::{Permit, Scope, Scopes};
+use crate::ingest::Behalf;
+use crate::model::error::Refusal;
 
 /// A permit that counts for as long as a connection lasts, or ends before, or is renewed.
 pub(crate) struct Renewable {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::http::Uri;
 use axum::http::header::{AUTHORIZATION, HeaderMap, SEC_WEBSOCKET_PROTOCOL};
 
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// The subprotocol that frames are, where a client asks for one.
 pub(crate) const SUBPROTOCOL: &str = "nearcast";

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bounds::{Bound, Level};
 use super::{Books, Kind};
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// What is held for one connection, client or tenant, or for all. Nothing but a [`Held`] changes it.
 pub(crate) struct Account {

@@ -2,7 +2,7 @@
 
 use super::Kind;
 use crate::config::{Allotment, Config};
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Whose account it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

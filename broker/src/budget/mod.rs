@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use crate::config::Config;
-use crate::tenant;
+use crate::model::tenant;
 pub(crate) use account::{Account, Held};
 use bounds::{Bounds, Level};
 

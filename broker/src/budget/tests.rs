@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use super::bounds::Bound;
 use super::*;
 use crate::config::Allotment;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 fn budget(level: Level, bytes: u64) -> Budget {
     let bound = Bound { allotment: Allotment::of(bytes), what: "bytes", setting: "limits.some_bytes" };

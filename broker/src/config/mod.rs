@@ -14,6 +14,7 @@ use figment::value::Value;
 use matcher::geo::World;
 use serde::Deserialize;
 
+pub use crate::model::delivery::OverflowName;
 pub use layers::explain;
 pub(crate) use quotas::{Allotment, Allotments};
 
@@ -272,18 +273,6 @@ pub struct Outbox {
     pub answers: usize,
     pub answer_bytes: usize,
     pub overflow: OverflowName,
-}
-
-/// Key `outbox.overflow`. The greater one is the stricter wish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OverflowName {
-    /// Deliveries after which a newer one of the same object waits are lost first, then the oldest; told by gaps.
-    KeepLatest,
-    /// The oldest deliveries are lost, told by a gap.
-    DropOldest,
-    /// The connection is closed.
-    Disconnect,
 }
 
 /// Section `connection`.

@@ -10,13 +10,15 @@ use matcher::geo::World;
 use serde_json::Value;
 
 use super::check_refusal;
-use crate::auth::Behalf;
-use crate::config::{Config, Limits, OverflowName};
+use crate::config::{Config, Limits};
+use crate::ingest::Behalf;
 use crate::ingest::explain::{AskedEvent, AskedSubscription, QuestionReader};
-use crate::ingest::feature::{FeatureReader, Published};
+use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::{Prepared, SubscriptionReader};
-use crate::refusal::Refusal;
+use crate::model::delivery::OverflowName;
+use crate::model::error::Refusal;
+use crate::model::event::Published;
 
 static LIMITS: LazyLock<Limits> = LazyLock::new(|| Config::default().limits);
 /// Small ones, which small documents pass.

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use crate::ingest::framing::{Elements, Framed, Records};
 use crate::ingest::json::Members;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Elements have at most so many bytes; the second is met by nearly all bodies.
 const LIMITS: [usize; 2] = [24, 1 << 20];

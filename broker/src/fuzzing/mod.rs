@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub use crate::auth::fuzzing::{jwks, token};
 pub use crate::http::fuzzing::{frames, resume};
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 pub use crate::server::fuzzing::connection;
 pub use crate::store::fuzzing::{store_file, store_log, store_record, store_tail};
 pub use conditions::{condition_json, condition_text};

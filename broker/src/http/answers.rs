@@ -10,9 +10,9 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::burst::Burst;
 use super::{App, encode};
 use crate::metrics::Metrics;
+use crate::model::completion::Receipt;
+use crate::model::error::Refusal;
 use crate::outbox::{Coming, Outbox};
-use crate::receipt::Receipt;
-use crate::refusal::Refusal;
 
 /// Answers on their way to the outbox. Without a store none ever waits here.
 pub(crate) struct Answers {
@@ -111,7 +111,7 @@ impl Answers {
         self.metrics.problems.add(left as u64);
         for Taken { reference, .. } in refused {
             self.waiting_bytes -= later_bytes(reference.as_deref());
-            self.push(encode::problem(reference.as_deref(), refusal));
+            self.push(refusal.frame(reference.as_deref()));
         }
     }
 
@@ -158,7 +158,7 @@ impl Answers {
             }
             (Some(Waiting::Later { reference, .. }), Err(refusal)) => {
                 self.metrics.problems.add(1);
-                self.outbox.put_answer(encode::problem(reference.as_deref(), &refusal));
+                self.outbox.put_answer(refusal.frame(reference.as_deref()));
             }
         }
     }
@@ -210,7 +210,8 @@ impl Answers {
 mod tests {
     use super::*;
     use crate::config::{self, Config};
-    use crate::outbox::{Bounds, Entry};
+    use crate::model::delivery::Entry;
+    use crate::outbox::Bounds;
 
     fn answers(most: usize) -> Answers {
         let bounds = Bounds::new(&config::Outbox { answers: most, ..Config::default().outbox });

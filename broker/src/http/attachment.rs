@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::App;
-use crate::auth::Confinement;
+use crate::ingest::Confinement;
+use crate::model::error::Refusal;
 use crate::outbox::Outbox;
-use crate::refusal::Refusal;
 use crate::sessions::{Attached, Resume};
 use crate::shard::Command;
 
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
     use crate::http::fuzzing::start;
-    use crate::server::Ending;
+    use crate::shutdown::Ending;
 
     async fn readers_count(app: &App) -> u64 {
         let listed = app.shards.list_clients(None, 10, &"".into()).await.unwrap();

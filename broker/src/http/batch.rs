@@ -14,8 +14,8 @@ use super::error;
 use super::slice::Slice;
 use crate::config::Limits;
 use crate::ingest::framing::{Elements, Framed, Records};
-use crate::receipt::Receipt;
-use crate::refusal::Refusal;
+use crate::model::completion::Receipt;
+use crate::model::error::Refusal;
 
 /// Rejections take no more in an answer than so many times what the batch had come to, and this much besides.
 const REJECTED_TIMES: usize = 4;

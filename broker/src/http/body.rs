@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::App;
 use crate::config;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// How a body is cut into elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

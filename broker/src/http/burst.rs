@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use super::App;
 use crate::admission::Pass;
-use crate::ingest::feature::Published;
-use crate::receipt::Receipt;
-use crate::refusal::Refusal;
+use crate::model::completion::Receipt;
+use crate::model::error::Refusal;
+use crate::model::event::Published;
 use crate::shard::Coming;
-use crate::telemetry::Trace;
+use crate::telemetry::{Trace, trace_of};
 
 /// Events of a burst. Twice as many save next to nothing more.
 const EVENTS: usize = 64;
@@ -34,7 +34,7 @@ impl Burst {
         taken: Instant,
     ) {
         self.alarms += u64::from(event.body.is_alarm);
-        self.traces.extend(event.body.trace().map(|trace| (Arc::clone(trace), taken)));
+        self.traces.extend(trace_of(event.body.carried.as_deref()).map(|trace| (trace, taken)));
         self.events.push(Coming { event, pass, receipt: receipt.cloned() });
     }
 

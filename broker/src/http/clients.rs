@@ -8,10 +8,10 @@ use axum::response::Response;
 
 use super::path::{ClientPath, Permitted};
 use super::{App, error};
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
+use crate::model::tenant;
 use crate::sessions::Rank;
 use crate::shard::Command;
-use crate::tenant;
 
 /// Forgets a client: subscriptions and position are gone, connections that read for it are closed.
 #[utoipa::path(

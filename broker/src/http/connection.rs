@@ -17,7 +17,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::config;
 use crate::metrics::{Metrics, Raised};
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// A stream that holds its place among the connections, and whose writes fail when they are stuck for too long.
 pub(crate) struct Stream<S> {

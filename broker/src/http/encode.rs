@@ -3,8 +3,8 @@
 use matcher::live::Cause;
 use std::fmt::Write as _;
 
-use crate::outbox::{Delivery, Entry, Gap, Transition};
-use crate::refusal::Refusal;
+use crate::model::delivery::{Delivery, Entry, Gap, Transition};
+use crate::model::error;
 
 /// What a delivery begins with, before its offset.
 const BEFORE_OFFSET: &str = r#"{"op":"event","offset":"#;
@@ -26,25 +26,6 @@ const fn cause_text(cause: Cause) -> &'static str {
     }
 }
 
-/// The cause as a document tells it.
-pub(crate) const fn wire_cause(cause: Cause) -> wire::Cause {
-    match cause {
-        Cause::Published => wire::Cause::Published,
-        Cause::Moved => wire::Cause::Moved,
-        Cause::Changed => wire::Cause::Changed,
-        Cause::Expired => wire::Cause::Expired,
-        Cause::Revoked => wire::Cause::Revoked,
-    }
-}
-
-/// A transition as a document tells it.
-pub(crate) const fn wire_transition(transition: Transition) -> wire::Transition {
-    match transition {
-        Transition::Enter => wire::Transition::Enter,
-        Transition::Exit => wire::Transition::Exit,
-    }
-}
-
 /// What stands between the cause and what is told of the event's trace.
 const fn after_cause(transition: Option<Transition>) -> &'static str {
     match transition {
@@ -53,9 +34,6 @@ const fn after_cause(transition: Option<Transition>) -> &'static str {
         Some(Transition::Exit) => r#"","transition":"exit","#,
     }
 }
-
-/// What a `problem` that answers no request begins with.
-const BEFORE_PROBLEM: &str = r#"{"op":"problem","problem":"#;
 
 /// What stands between that and the event's body.
 const BEFORE_BODY: &str = r#""event":"#;
@@ -96,7 +74,7 @@ pub(crate) fn push_server_sent(text: &mut String, epoch: &str, entry: &Entry) {
 }
 
 fn push_problem(text: &mut String, frame: &str) {
-    let problem = frame.strip_prefix(BEFORE_PROBLEM).and_then(|rest| rest.strip_suffix('}'));
+    let problem = frame.strip_prefix(error::BEFORE_PROBLEM).and_then(|rest| rest.strip_suffix('}'));
     if let Some(problem) = problem {
         write!(text, "event: problem\ndata: {problem}\n\n").expect("a text grows");
     }
@@ -149,24 +127,16 @@ pub(crate) fn ok(reference: Option<&str>) -> String {
     }
 }
 
-/// `problem`, with the request's `ref` where it could be read.
-pub(crate) fn problem(reference: Option<&str>, refusal: &Refusal) -> String {
-    let problem = serde_json::to_string(&refusal.problem()).unwrap_or_default();
-    match reference {
-        Some(reference) => format!(r#"{{"op":"problem","ref":{reference},"problem":{problem}}}"#),
-        None => format!("{BEFORE_PROBLEM}{problem}}}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::time::Instant;
 
     use super::*;
-    use crate::ingest::feature::Body;
     use crate::ingest::json::Members;
-    use crate::outbox::{Names, Reason};
+    use crate::model::delivery::{Names, Reason};
+    use crate::model::error::Refusal;
+    use crate::model::event::Body;
     use crate::telemetry::{Telemetry, TraceContext};
 
     fn delivery(names: &[&str]) -> Entry {
@@ -300,7 +270,7 @@ mod tests {
     #[test]
     fn an_event_stream_is_told_problems_that_nobody_asked_for() {
         let mut text = String::new();
-        push_server_sent(&mut text, "e1", &Entry::Answer(problem(None, &Refusal::Overloaded).into()));
+        push_server_sent(&mut text, "e1", &Entry::Answer(Refusal::Overloaded.frame(None).into()));
         let data = text.strip_prefix("event: problem\ndata: ").and_then(|rest| rest.strip_suffix("\n\n"));
         let problem: wire::Problem = serde_json::from_str(data.expect("one event")).unwrap();
         assert_eq!(problem, Refusal::Overloaded.problem());

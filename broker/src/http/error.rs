@@ -7,7 +7,7 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use wire::Problem;
 
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// The media type of problems.
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");

@@ -16,15 +16,17 @@ use super::burst::Burst;
 use super::path::{EventPath, Permitted};
 use super::{App, error};
 use crate::admission::{Flow, Pass, Publisher};
-use crate::auth::{self, Behalf, Scope, Scopes};
-use crate::ingest::feature::{Published, may_be_alarm};
+use crate::auth::{self, Scope, Scopes};
+use crate::ingest::Behalf;
+use crate::ingest::feature::may_be_alarm;
 use crate::ingest::framing::Elements;
 use crate::ingest::json::Members;
-use crate::receipt::Receipt;
-use crate::refusal::Refusal;
+use crate::model::completion::Receipt;
+use crate::model::error::Refusal;
+use crate::model::event::Published;
+use crate::model::tenant;
 use crate::sessions::Known;
-use crate::telemetry::{Telemetry, TraceContext};
-use crate::tenant;
+use crate::telemetry::{Telemetry, TraceContext, trace_of};
 
 /// Two events, an event a line.
 const LINES: &str = concat!(
@@ -160,7 +162,7 @@ impl Publish<'_> {
             Err(refusal) => {
                 self.app.metrics.events_rejected.add(1);
                 let refused = Err(refusal);
-                if let Some(trace) = carried.as_ref().and_then(|carried| carried.trace()) {
+                if let Some(trace) = trace_of(carried.as_deref()) {
                     trace.published(started, self.over, &refused);
                 }
                 refused

@@ -13,9 +13,9 @@ use super::path::{self, Permitted};
 use super::{App, error};
 use crate::admission::Flow;
 use crate::ingest::explain::QuestionReader;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
+use crate::model::tenant;
 use crate::shard::Command;
-use crate::tenant;
 
 /// Says why an event comes to a client, or does not.
 ///

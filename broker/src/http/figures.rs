@@ -10,7 +10,7 @@ use wire::Stats;
 
 use super::path::Permitted;
 use super::{App, error};
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Whether the process lives.
 #[utoipa::path(
@@ -58,9 +58,9 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     }
     app.metrics.show_live_objects(app.features.live_objects());
     app.metrics.show_engines(app.shards.reports());
-    app.metrics.show_kept(&app.kept);
+    app.metrics.show_kept(app.kept.matches(), app.kept.bytes());
     app.metrics.show_held(&app.budget);
-    app.metrics.show_admission(&app.admission);
+    app.metrics.show_admission(app.admission.wait(), app.admission.lag());
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     ([(CONTENT_TYPE, text)], app.metrics.render()).into_response()
 }
@@ -110,11 +110,11 @@ pub(crate) async fn stats(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::Behalf;
     use crate::engines::Engines;
     use crate::http::fuzzing::start_with;
-    use crate::server::Ending;
+    use crate::ingest::Behalf;
     use crate::shard::Coming;
+    use crate::shutdown::Ending;
 
     #[tokio::test]
     async fn a_broker_without_one_of_its_engines_is_not_healthy() {

@@ -18,10 +18,10 @@ use crate::engines::Engines;
 use crate::fuzzing::check_refusal;
 use crate::ingest::feature::FeatureReader;
 use crate::metrics::Metrics;
-use crate::outbox::Entry;
-use crate::server::Ending;
+use crate::model::delivery::Entry;
 use crate::sessions::{Restored, Resume, Sessions, Shared};
 use crate::shard::{Command, Shards};
+use crate::shutdown::Ending;
 
 /// Where a reader was, as `Last-Event-ID` and as `?resume=`.
 pub fn resume(data: &[u8]) {

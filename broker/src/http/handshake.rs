@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::SEC_WEBSOCKET_KEY;
 use axum::http::request::Parts;
 
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// A request that is in order.
 pub(crate) struct Handshake(pub(crate) WebSocketUpgrade);

@@ -55,13 +55,13 @@ use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::SubscriptionReader;
+use crate::limits::Quota;
 use crate::metrics::Metrics;
+use crate::model::error::{Refusal, quoted};
 use crate::outbox::{Bounds, Outbox};
-use crate::quota::Quota;
-use crate::refusal::{Refusal, quoted};
-use crate::server::{Ending, Recovery};
 use crate::sessions::{KeptTotal, Shared};
 use crate::shard::Shards;
+use crate::shutdown::Ending;
 use crate::telemetry::Telemetry;
 use origin::Origins;
 
@@ -118,7 +118,7 @@ impl App {
             .with_store(shards.has_store());
         Arc::new(Self {
             world,
-            admission: Admission::new(&config, shards.clone(), Arc::clone(&metrics), engine_time),
+            admission: Admission::new(&config, Box::new(shards.clone()), Arc::clone(&metrics), engine_time),
             shards,
             metrics,
             telemetry,
@@ -167,9 +167,9 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .with_state(Arc::clone(app))
 }
 
-/// What is answered before there is an [`App`].
-pub(crate) fn meanwhile(recovery: Arc<Recovery>) -> Router {
-    let refuse = move || async move { recovery.refusal() };
+/// What is answered before there is an [`App`]: a refusal that says how far the start has come.
+pub(crate) fn meanwhile(refusal: impl Fn() -> Refusal + Clone + Send + Sync + 'static) -> Router {
+    let refuse = move || async move { refusal() };
     Router::new()
         .route("/healthz", get(figures::healthz_meanwhile))
         .fallback(refuse)

@@ -16,7 +16,7 @@ use super::error;
 use super::pages::GUARDS;
 use super::routes::{self, Need};
 use crate::auth::Scope;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 #[derive(OpenApi)]
 #[openapi(

@@ -13,12 +13,12 @@ use super::{App, encode, positions};
 use crate::admission::Publisher;
 use crate::auth::{Renewable, Scope, Token};
 use crate::ingest::json::{self, Members};
+use crate::model::completion::Receipt;
+use crate::model::error::Refusal;
+use crate::model::tenant;
 use crate::outbox::Outbox;
-use crate::receipt::Receipt;
-use crate::refusal::Refusal;
 use crate::shard::Command;
 use crate::telemetry::TraceContext;
-use crate::tenant;
 
 /// What spans call a WebSocket.
 const OVER: &str = "websocket";
@@ -50,7 +50,7 @@ impl Asker {
             Err(refusal) => {
                 self.publish_taken(answers).await;
                 self.app.metrics.problems.add(1);
-                answers.push(encode::problem(reference, &refusal));
+                answers.push(refusal.frame(reference));
                 // That there is too much to do is no fault of the frame.
                 return matches!(refusal, Refusal::Overloaded | Refusal::TooCostly { .. });
             }
@@ -292,7 +292,7 @@ mod tests {
     use crate::config::Config;
     use crate::engines::Engines;
     use crate::ingest::feature::FeatureReader;
-    use crate::outbox::Entry;
+    use crate::model::delivery::Entry;
     use crate::sessions::{Restored, Resume, Shared};
     use crate::shard::Shards;
     use crate::store::Store;

@@ -15,7 +15,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 
 use crate::config::Config;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Where a browser says how far from here the page is that asks.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

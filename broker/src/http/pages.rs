@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{App, error};
 use crate::config::{Console, interests};
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Scripts come from here alone. MapLibre wants styles that it writes into the page, and workers and pictures that it makes itself;
 /// `ws:` and `wss:` are for browsers that do not take a WebSocket of the same host for `'self'`.

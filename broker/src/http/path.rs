@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 
 use super::App;
 use crate::auth::Permit;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// What a request may do.
 pub(crate) struct Permitted(pub(crate) Arc<Permit>);

@@ -15,11 +15,12 @@ use super::body::{self, Bound, Format, Parts};
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
 use crate::admission::{Flow, Publisher};
-use crate::auth::{self, Behalf, Permit};
+use crate::auth::{self, Permit};
+use crate::ingest::Behalf;
 use crate::ingest::framing::Elements;
 use crate::ingest::position::Move;
-use crate::receipt::Receipt;
-use crate::refusal::Refusal;
+use crate::model::completion::Receipt;
+use crate::model::error::Refusal;
 
 /// Tells where a client is.
 #[utoipa::path(

@@ -13,10 +13,11 @@ use futures_util::stream::{self, Stream, StreamExt as _};
 use super::attachment::Attachment;
 use super::path::{ClientPath, Permitted};
 use super::{App, encode};
+use crate::limits::QuotaPermit;
 use crate::metrics::Raised;
-use crate::outbox::{Entry, Outbox};
-use crate::quota::Share;
-use crate::refusal::Refusal;
+use crate::model::delivery::Entry;
+use crate::model::error::Refusal;
+use crate::outbox::Outbox;
 use crate::sessions::Resume;
 use crate::telemetry::Writing;
 
@@ -43,7 +44,7 @@ pub(crate) async fn stream(
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
     let resume = resume(&headers)?;
-    let share = app.reading.share(permit.behalf().tenant_name(), 1)?;
+    let share = app.reading.acquire(permit.behalf().tenant_name(), 1)?;
     let outbox = app.outbox(&client);
     // Whoever asks may be gone before the answer is there, and this with it.
     let mut attachment = Attachment::new(&app, &client, outbox.connection);
@@ -61,7 +62,7 @@ pub(crate) async fn stream(
         keep_alive,
         expires,
         has_ended: false,
-        _share: share,
+        _quota: share,
         _counted: counted,
     };
     let hello = stream::once(async { Ok::<_, std::convert::Infallible>(Bytes::from(hello)) });
@@ -111,7 +112,7 @@ struct Reader {
     /// Whether that was told.
     has_ended: bool,
     /// Of what its tenant may have.
-    _share: Share,
+    _quota: QuotaPermit,
     _counted: Raised,
 }
 
@@ -152,13 +153,13 @@ impl Reader {
     }
 
     fn encode(&self, batch: &[Entry]) -> Bytes {
-        self.app.admission.has_its_turn(&self.outbox);
+        self.app.admission.has_its_turn(self.outbox.waited_for_turn());
         let writing = Writing::of(self.app.telemetry.as_ref(), batch);
         let mut text = String::new();
         for entry in batch {
             encode::push_server_sent(&mut text, &self.epoch, entry);
         }
-        writing.done(&self.app.shards, &self.client, "event-stream");
+        writing.done(|| self.app.shards.index_of(&self.client), "event-stream");
         let metrics = &self.app.metrics;
         metrics.frames_sent.add(batch.len() as u64);
         if let Some(Entry::Delivery(oldest)) = batch.first()

@@ -12,9 +12,9 @@ use super::body::{self, Bound};
 use super::path::{ClientPath, Permitted, SubscriptionPath};
 use super::{App, error};
 use crate::admission::Flow;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
+use crate::model::tenant;
 use crate::shard::Command;
-use crate::tenant;
 
 /// Makes or replaces a subscription.
 #[utoipa::path(

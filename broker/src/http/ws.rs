@@ -27,8 +27,9 @@ use crate::admission::{Flow, Publisher};
 use crate::auth::{Permit, Renewable, SUBPROTOCOL};
 use crate::config::Config;
 use crate::metrics::Raised;
-use crate::outbox::{Close, Entry, OwnWriter};
-use crate::refusal::Refusal;
+use crate::model::delivery::Entry;
+use crate::model::error::Refusal;
+use crate::outbox::{Close, OwnWriter};
 use crate::sessions::Resume;
 use crate::telemetry::Writing;
 
@@ -65,7 +66,7 @@ pub(crate) async fn upgrade(
     app.refuse_when_stopping()?;
     let Handshake(upgrade) = handshake?;
     let resume = resume(query.as_deref().unwrap_or_default())?;
-    let share = app.reading.share(permit.behalf().tenant_name(), 1)?;
+    let quota = app.reading.acquire(permit.behalf().tenant_name(), 1)?;
     let settings = &app.config.connection;
     let frame_bytes = app.config.limits.frame_bytes;
     let upgrade = upgrade
@@ -80,7 +81,7 @@ pub(crate) async fn upgrade(
         let tasks = app.tasks.clone();
         tasks.track_future(async move {
             serve(socket, app, client, permit, publisher, linger, resume).await;
-            drop(share);
+            drop(quota);
         })
     }))
 }
@@ -153,7 +154,7 @@ async fn converse(
     let outbox = Arc::clone(&asker.outbox);
     let confinement = asker.permit.behalf().confinement.cloned();
     if let Err(refusal) = attachment.attach(&outbox, resume, confinement).await {
-        outbox.push_answer(encode::problem(None, &refusal));
+        outbox.push_answer(refusal.frame(None));
         if matches!(refusal, Refusal::Forbidden { .. }) {
             outbox.close(1008, "the token does not permit this");
         }
@@ -206,7 +207,7 @@ async fn converse(
 async fn expire(asker: &Asker) -> Infallible {
     asker.permit.ended().await;
     asker.app.metrics.problems.add(1);
-    asker.outbox.push_answer(encode::problem(None, &Refusal::TokenExpired));
+    asker.outbox.push_answer(Refusal::TokenExpired.frame(None));
     asker.outbox.close(TOKEN_EXPIRED, "token expired");
     std::future::pending().await
 }
@@ -400,7 +401,7 @@ async fn write_batch(
     Asker { app, client, outbox, .. }: &Asker,
     batch: &mut Vec<Entry>,
 ) -> Result<(), axum::Error> {
-    app.admission.has_its_turn(outbox);
+    app.admission.has_its_turn(outbox.waited_for_turn());
     let started = Instant::now();
     let writing = Writing::of(app.telemetry.as_ref(), batch);
     let count = batch.iter().filter(|entry| !entry.is_pong()).count() as u64;
@@ -412,7 +413,7 @@ async fn write_batch(
         sink.feed(Message::Text(encode::frame(entry).into())).await?;
     }
     sink.flush().await?;
-    writing.done(&app.shards, client, "websocket");
+    writing.done(|| app.shards.index_of(client), "websocket");
     batch.shrink_to(IDLE_BATCH);
     app.metrics.frames_sent.add(count);
     app.metrics.write.record(started.elapsed());

@@ -9,7 +9,7 @@ use wire::Fault;
 
 use super::json::{self, Members};
 use super::position;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// How much an area may hold.
 #[derive(Clone, Copy)]

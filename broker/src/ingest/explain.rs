@@ -9,10 +9,9 @@ use super::feature::{FeatureReader, Rehearsed};
 use super::json::{self, Members};
 use super::position;
 use super::subscription::{Prepared, SubscriptionReader, below};
-use crate::admission::Weighed;
-use crate::auth::{Behalf, Confinement};
-use crate::refusal::Refusal;
-use crate::tenant;
+use super::{Behalf, Confinement, Weighed};
+use crate::model::error::Refusal;
+use crate::model::tenant;
 
 /// A checked question.
 #[derive(Debug)]
@@ -152,7 +151,8 @@ fn part<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, OverflowName};
+    use crate::config::Config;
+    use crate::model::delivery::OverflowName;
 
     const FEATURE: &str = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]}}"#;
 

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use matcher::event::Event;
@@ -15,102 +14,31 @@ use super::attributes::{self, Bounds};
 use super::json::{self, Members};
 use super::life::{Life, LifeReader};
 use super::position;
-use crate::auth::{Behalf, Confinement, Zones};
+use super::{Behalf, Confinement, Zones};
 use crate::budget::Budget;
-use crate::clock;
 use crate::config::Limits;
-use crate::quota::Quota;
-use crate::refusal::Refusal;
-use crate::store::StoredBody;
-use crate::telemetry::{Carried, Trace};
-use crate::tenant;
+use crate::limits::Quota;
+use crate::model::error::Refusal;
+use crate::model::event::{Body, Live, ObjectHash, Published};
+use crate::model::record::StoredBody;
+use crate::model::{clock, tenant};
 
-pub(crate) use super::life::{Live, RehearsedLife};
+pub(crate) use super::life::RehearsedLife;
 
-/// An accepted event: what engines match, and what subscribers get.
-#[derive(Debug)]
-pub(crate) struct Published {
-    /// What engines match.
-    pub(crate) event: Arc<Event>,
-    /// What subscribers get.
-    pub(crate) body: Arc<Body>,
-    /// Its life, where it does not end at once.
-    pub(crate) live: Option<Live>,
+/// An event's body that was read back from disk.
+pub(crate) fn read_back(text: Box<str>, stored: Arc<StoredBody>) -> Body {
+    // What was published is a Feature.
+    let object = object_of(&text).unwrap_or_default();
+    let is_alarm = Members::parse(&text).is_ok_and(|members| members.get("priority") == Some(ALARM));
+    Body { is_alarm, stored: OnceLock::from(stored), ..Body::new(text, clock::now(), object) }
 }
 
-/// An event as it is delivered: the published Feature with `id` and `time`. Made once, shared by all who get it.
-#[derive(Debug)]
-pub(crate) struct Body {
-    /// JSON on one line.
-    pub(crate) text: Box<str>,
-    /// When the broker had read it, or read it back.
-    pub(crate) received: Instant,
-    /// What it is about.
-    pub(crate) object: ObjectHash,
-    /// Whether it goes before others (`"priority": "alarm"`).
-    pub(crate) is_alarm: bool,
-    /// Its record on disk, once there is a need for one, which is there for as long as the body is.
-    pub(crate) stored: OnceLock<Arc<StoredBody>>,
-    /// What it tells of its trace, which does not outlive the broker.
-    pub(crate) carried: Option<Box<Carried>>,
-}
-
-impl Published {
-    /// Gives it what it is to carry, as long as nobody else has it.
-    pub(crate) fn carry(&mut self, carried: Option<Box<Carried>>) {
-        if carried.is_some()
-            && let Some(body) = Arc::get_mut(&mut self.body)
-        {
-            body.carried = carried;
-        }
-    }
-}
-
-impl Body {
-    pub(crate) fn new(text: Box<str>, received: Instant, object: ObjectHash) -> Self {
-        Self { text, received, object, is_alarm: false, stored: OnceLock::new(), carried: None }
-    }
-
-    /// Members that stand before the event in a frame, each with a comma behind it.
-    pub(crate) fn trace_members(&self) -> &str {
-        self.carried.as_ref().map_or("", |carried| &carried.members)
-    }
-
-    /// Where spans are recorded of it.
-    pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
-        self.carried.as_ref()?.trace()
-    }
-
-    /// One that was read back from disk.
-    pub(crate) fn read_back(text: Box<str>, stored: Arc<StoredBody>) -> Self {
-        // What was published is a Feature.
-        let object = ObjectHash::of_feature(&text).unwrap_or_default();
-        let is_alarm = Members::parse(&text).is_ok_and(|members| members.get("priority") == Some(ALARM));
-        Self { is_alarm, stored: OnceLock::from(stored), ..Self::new(text, clock::now(), object) }
-    }
-}
-
-/// Tells the object of an event from others, its key, or its id where it has none: alike for the same object as long as the
-/// process lives. That two objects have the same is as good as impossible, and would cost no more than a delivery that is lost
-/// before its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct ObjectHash(u64);
-
-/// Of the hashes of objects. Keyed, so that nobody outside can make two objects alike.
-static OBJECTS: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
-
-impl ObjectHash {
-    fn new(key: Option<&str>, id: &str) -> Self {
-        Self(OBJECTS.hash_one(key.map_or((false, id), |key| (true, key))))
-    }
-
-    /// Of a Feature as it was delivered.
-    pub(crate) fn of_feature(text: &str) -> Result<Self, Refusal> {
-        let members = Members::parse(text)?;
-        let key = members.get("key").and_then(|text| json::read_text(text).ok());
-        let id = members.get("id").map(|text| json::read_text(text).unwrap_or(Cow::Borrowed(text)));
-        Ok(Self::new(key.as_deref(), id.as_deref().unwrap_or_default()))
-    }
+/// The object of a Feature as it was delivered.
+pub(crate) fn object_of(text: &str) -> Result<ObjectHash, Refusal> {
+    let members = Members::parse(text)?;
+    let key = members.get("key").and_then(|text| json::read_text(text).ok());
+    let id = members.get("id").map(|text| json::read_text(text).unwrap_or(Cow::Borrowed(text)));
+    Ok(ObjectHash::new(key.as_deref(), id.as_deref().unwrap_or_default()))
 }
 
 /// A Feature that is not going to be published.
@@ -545,7 +473,7 @@ mod tests {
     fn an_object_is_known_by_its_key_or_else_its_id_also_from_what_was_delivered() {
         let object = |members: &str| {
             let body = parse(&feature(members)).unwrap().body;
-            assert_eq!(ObjectHash::of_feature(&body.text), Ok(body.object), "{members}");
+            assert_eq!(object_of(&body.text), Ok(body.object), "{members}");
             body.object
         };
         let a = object(r#","id":"a""#);

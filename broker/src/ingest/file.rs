@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use wire::Fault;
 
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// The most bytes of a file.
 const FILE_BYTES_MAX: u64 = 64 << 20;

@@ -3,7 +3,7 @@
 //! Only the element at hand is kept, and one that is too large is passed over. Whether an element is well-formed is
 //! for who reads it to say; here it is only found.
 
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wire::Fault;
 
-use crate::refusal::{Refusal, excerpt};
+use crate::model::error::{Refusal, excerpt};
 
 /// The members of an object, in order, each name once.
 pub(crate) struct Members<'a> {

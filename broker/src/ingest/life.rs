@@ -7,38 +7,14 @@ use std::time::{Duration, Instant};
 
 use wire::Fault;
 
+use super::Behalf;
 use super::json::{self, Members};
-use crate::auth::Behalf;
 use crate::budget::{self, Budget, Kind};
-use crate::clock;
 use crate::config::Limits;
-use crate::live_census::{LiveCensus, LivePlace};
-use crate::quota::Quota;
-use crate::refusal::Refusal;
-use crate::sessions::LiveRecord;
-use crate::tenant;
-
-/// The life of an event, which begins when it arrives.
-#[derive(Debug)]
-pub(crate) struct Live {
-    /// What it is about, within its tenant: `key:` and its key, or `id:` and its id where it has none. Of publishers who are
-    /// confined, within what they are confined to.
-    pub(crate) object: Arc<str>,
-    /// Its id, within its tenant: a text as it reads, the digits of a number, or the one that this broker made.
-    pub(crate) id: Arc<str>,
-    /// Of two events of one object, that with the greater number is the newer.
-    pub(crate) sequence: u64,
-    /// When its life is over by itself.
-    pub(crate) expires: Instant,
-    /// Its record on disk, once there is one.
-    pub(crate) record: OnceLock<LiveRecord>,
-    /// Whether it is on disk, whichever shard put it there.
-    pub(crate) is_written: AtomicBool,
-    /// Keeps the object among those that are live, for as long as anybody keeps this.
-    pub(crate) _place: Arc<LivePlace>,
-    /// What it takes, for as long as that.
-    pub(crate) _held: budget::Held,
-}
+use crate::limits::{LiveLimit, Quota};
+use crate::model::error::Refusal;
+use crate::model::event::Live;
+use crate::model::{clock, tenant};
 
 /// What makes an event live: a time to live, a key, or both.
 pub(super) struct Life<'a> {
@@ -97,7 +73,7 @@ pub(super) struct LifeReader {
     /// The longest, and that of an event with a key that says nothing of it.
     ttl_max: Duration,
     name_bytes: usize,
-    census: Arc<LiveCensus>,
+    live_limit: Arc<LiveLimit>,
     /// Where it counts what live events take, and in how many engines they are; nowhere for those that are not going to be published.
     budget: Option<(Budget, usize)>,
     next_sequence: AtomicU64,
@@ -108,7 +84,7 @@ impl LifeReader {
         Self {
             ttl_max: Duration::from_secs(limits.ttl_s),
             name_bytes: limits.name_bytes,
-            census: LiveCensus::new(limits.live_events, Quota::none()),
+            live_limit: LiveLimit::new(limits.live_events, Quota::none()),
             budget: None,
             next_sequence: AtomicU64::new(1),
         }
@@ -116,13 +92,13 @@ impl LifeReader {
 
     /// The same with bounds for each tenant, and for all bytes in so many engines.
     pub(super) fn within(self, quota: &Arc<Quota>, budget: &Budget, engines: usize) -> Self {
-        let census = LiveCensus::new(self.census.limit(), Arc::clone(quota));
-        Self { census, budget: Some((budget.clone(), engines)), ..self }
+        let live_limit = LiveLimit::new(self.live_limit.limit(), Arc::clone(quota));
+        Self { live_limit, budget: Some((budget.clone(), engines)), ..self }
     }
 
     /// How many objects are live.
     pub(super) fn live_count(&self) -> usize {
-        self.census.count()
+        self.live_limit.count()
     }
 
     /// Takes the members that make an event live.
@@ -160,16 +136,15 @@ impl LifeReader {
             }
             None => budget::Held::default(),
         };
-        let place = self.census.place(&object)?;
+        let permit = self.live_limit.acquire(&object)?;
         Ok(Live {
-            object: Arc::clone(place.object()),
+            object: Arc::clone(permit.object()),
             id: tenant::inside(behalf.tenant_name(), id).into(),
             sequence: self.next_sequence.fetch_add(1, Ordering::Relaxed),
             expires: clock::now() + ttl,
             record: OnceLock::new(),
             is_written: AtomicBool::new(false),
-            _place: place,
-            _held: held,
+            _reserved: Box::new((permit, held)),
         })
     }
 
@@ -188,10 +163,11 @@ impl LifeReader {
             account.hold_anyway(Kind::LiveEvents, live_bytes(bytes, object, *engines))
         };
         let held = self.budget.as_ref().map(hold).unwrap_or_default();
-        let place = self.census.place_again(object);
-        let object = Arc::clone(place.object());
+        let permit = self.live_limit.acquire_again(object);
+        let object = Arc::clone(permit.object());
         let (record, is_written) = (OnceLock::new(), AtomicBool::new(true));
-        Live { object, id, sequence, expires, record, is_written, _place: place, _held: held }
+        let reserved = Box::new((permit, held));
+        Live { object, id, sequence, expires, record, is_written, _reserved: reserved }
     }
 
     fn ttl(&self, text: &str) -> Result<Duration, Fault> {
@@ -223,7 +199,8 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::ingest::feature::{FeatureReader, Published};
+    use crate::ingest::feature::FeatureReader;
+    use crate::model::event::Published;
 
     /// Reads events with some members, and gives back their lives.
     struct Bench(FeatureReader);
@@ -271,7 +248,6 @@ mod tests {
             let left = live.expires.saturating_duration_since(before);
             assert!(left >= Duration::from_millis(ttl_ms), "{members}: {left:?}");
             assert!(left <= Duration::from_millis(ttl_ms) + before.elapsed(), "{members}: {left:?}");
-            assert_eq!(live._place.object(), &live.object);
         }
         assert!(bench.read(r#","ttl_s":1e-300"#).unwrap().is_some());
     }
@@ -300,7 +276,7 @@ mod tests {
         assert!(bench.read("").unwrap().is_none());
         let newer = bench.read(r#","key":"\u0061","id":9"#).unwrap().unwrap();
         assert!(a.sequence < b.sequence && b.sequence < newer.sequence);
-        assert!(Arc::ptr_eq(&a._place, &newer._place));
+        assert!(Arc::ptr_eq(&a.object, &newer.object));
         drop((a, b));
         assert!(bench.read(r#","key":"c""#).is_ok());
     }

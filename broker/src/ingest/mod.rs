@@ -1,7 +1,9 @@
-//! From bytes to checked events, positions and subscriptions.
+//! From bytes to checked events, positions and subscriptions, and which of them a token permits.
 
 pub(crate) mod area;
 pub(crate) mod attributes;
+mod behalf;
+mod confinement;
 pub(crate) mod explain;
 pub(crate) mod feature;
 pub(crate) mod file;
@@ -12,3 +14,14 @@ mod life;
 pub(crate) mod position;
 pub(crate) mod subscription;
 pub(crate) mod value;
+mod zones;
+
+pub(crate) use behalf::Behalf;
+pub(crate) use confinement::Confinement;
+pub(crate) use zones::Zones;
+
+/// What is known of a document that was read.
+pub(crate) trait Weighed {
+    /// Bytes that it has in its normalised form: what was short may be long there.
+    fn bytes(&self) -> usize;
+}

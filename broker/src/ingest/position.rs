@@ -8,7 +8,7 @@ use wire::Fault;
 
 use super::json::{self, Members};
 use crate::config::Limits;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Reads `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
 pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Position, Fault> {

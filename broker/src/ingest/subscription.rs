@@ -14,11 +14,11 @@ use super::area::{self, AreaBounds};
 use super::interest::{self, InterestBounds};
 use super::json::{self, Members};
 use super::value;
-use crate::admission::Weighed;
-use crate::auth::{Behalf, Confinement};
-use crate::config::{Limits, OverflowName};
+use super::{Behalf, Confinement, Weighed};
+use crate::config::Limits;
 use crate::cql2_json;
-use crate::refusal::{Refusal, quoted as quoted_part};
+use crate::model::delivery::OverflowName;
+use crate::model::error::{Refusal, quoted as quoted_part};
 
 /// A checked subscription.
 #[derive(Debug)]

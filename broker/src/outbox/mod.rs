@@ -11,14 +11,13 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
-use matcher::live::Cause;
 use tokio::sync::Notify;
 
 use crate::budget::{Account, Kind};
-use crate::clock;
-use crate::config::{self, OverflowName};
-use crate::ingest::feature::Body;
-use crate::recipient::Recipient;
+use crate::config;
+use crate::model::clock;
+use crate::model::delivery::{Delivery, ENTRY_BYTES, Entry, Gap, OverflowName};
+use crate::model::recipient::Recipient;
 use state::State;
 pub(crate) use state::Subject;
 pub(crate) use writer::{OwnWriter, Writer};
@@ -62,81 +61,6 @@ pub(crate) struct Coming {
     pub(crate) bytes: usize,
 }
 
-/// Something to write.
-#[derive(Clone, Debug)]
-pub(crate) enum Entry {
-    /// The answer to a request, ready to be written. An empty one stands for a pong.
-    Answer(Box<str>),
-    /// An event for the client.
-    Delivery(Delivery),
-    /// Deliveries were lost here.
-    Gap(Gap),
-}
-
-/// An event for a client.
-#[derive(Clone, Debug)]
-pub(crate) struct Delivery {
-    /// Its number in the client's session.
-    pub(crate) offset: u64,
-    /// The client's subscriptions that it satisfies, or that its object entered or left.
-    pub(crate) subscriptions: Names,
-    /// What brought it.
-    pub(crate) cause: Cause,
-    /// What became of its object there, where the subscriptions are told of that.
-    pub(crate) transition: Option<Transition>,
-    /// The event.
-    pub(crate) body: Arc<Body>,
-    /// What one of the subscriptions wants at the bound, if it said so.
-    pub(crate) overflow: Option<OverflowName>,
-    /// Whether it was kept and comes later than it could have.
-    pub(crate) is_late: bool,
-    /// Whether it comes before its turn, and is told with the offset that the connection has come to. A gap takes its turn.
-    pub(crate) is_ahead: bool,
-}
-
-/// What becomes of an object in a subscription.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transition {
-    /// It is inside now.
-    Enter,
-    /// It is inside no more.
-    Exit,
-}
-
-/// Ids of subscriptions, as JSON texts. Mostly one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Names {
-    One(Arc<str>),
-    Many(Arc<[Arc<str>]>),
-}
-
-/// Deliveries that were lost: all from `from` to `to`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
-    pub(crate) from: u64,
-    pub(crate) to: u64,
-    pub(crate) reason: Reason,
-}
-
-/// Why deliveries were lost. Of two the greater is the worse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reason {
-    /// It is an alarm that the connection was told before its turn.
-    Ahead,
-    /// The client has said that it has them.
-    Acknowledged,
-    /// They were of subscriptions that are not durable, and came while nobody took them.
-    NotDurable,
-    /// Objects did not enter, because the subscription holds as many as it may.
-    Members,
-    /// They were kept for as long as they may be.
-    Age,
-    /// More came than may wait.
-    Overflow,
-    /// The reader asked for another session, or for what this one has not reached.
-    Epoch,
-}
-
 /// What came of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
@@ -174,9 +98,6 @@ const ALARMS_PART: usize = 8;
 /// So much may be written by who is not the writer: others wait for who does.
 const LITTLE_BYTES: usize = 16 * 1024;
 
-/// What an entry takes besides its text.
-const ENTRY_BYTES: usize = 96;
-
 impl Bounds {
     pub(crate) fn new(settings: &config::Outbox) -> Self {
         let config::Outbox { frames, bytes, answers, answer_bytes, overflow } = *settings;
@@ -198,80 +119,6 @@ impl Bounds {
     #[cfg(test)]
     pub(crate) fn of(frames: usize, bytes: usize) -> Self {
         Self { frames, bytes, answers: 1_024, answer_bytes: 1 << 20, overflow: OverflowName::DropOldest }
-    }
-}
-
-impl Reason {
-    /// All of them.
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Ahead,
-        Self::Acknowledged,
-        Self::NotDurable,
-        Self::Members,
-        Self::Age,
-        Self::Overflow,
-        Self::Epoch,
-    ];
-
-    /// The protocol's word.
-    pub(crate) const fn text(self) -> &'static str {
-        match self {
-            Self::Ahead => "ahead",
-            Self::Acknowledged => "acknowledged",
-            Self::NotDurable => "not-durable",
-            Self::Members => "members",
-            Self::Age => "age",
-            Self::Overflow => "overflow",
-            Self::Epoch => "epoch",
-        }
-    }
-}
-
-impl Gap {
-    /// How many they are.
-    pub(crate) const fn count(&self) -> u64 {
-        (self.to + 1).saturating_sub(self.from)
-    }
-}
-
-impl Names {
-    pub(crate) fn as_slice(&self) -> &[Arc<str>] {
-        match self {
-            Self::One(name) => std::slice::from_ref(name),
-            Self::Many(names) => names,
-        }
-    }
-}
-
-impl Entry {
-    /// Whether it only stands for a pong (see [`Outbox::note_pong`]): there is nothing to be written of it.
-    pub(crate) fn is_pong(&self) -> bool {
-        matches!(self, Self::Answer(text) if text.is_empty())
-    }
-
-    fn bytes(&self) -> usize {
-        ENTRY_BYTES
-            + match self {
-                Self::Answer(text) => text.len(),
-                Self::Delivery(delivery) => delivery.bytes(),
-                Self::Gap(_) => 0,
-            }
-    }
-}
-
-impl Delivery {
-    /// When its event was read, where nothing but the broker's own work lies between that and now: a transition may
-    /// have waited for `dwell_s`, and what a subscriber came by is as old as it is.
-    pub(crate) fn fresh_since(&self) -> Option<Instant> {
-        (self.cause == Cause::Published && self.transition.is_none() && !self.is_late)
-            .then_some(self.body.received)
-    }
-
-    /// What its texts take, and the pointers to them.
-    pub(crate) fn bytes(&self) -> usize {
-        let name_bytes = |name: &Arc<str>| size_of::<Arc<str>>() + name.len();
-        let names: usize = self.subscriptions.as_slice().iter().map(name_bytes).sum();
-        self.body.text.len() + self.body.trace_members().len() + names
     }
 }
 

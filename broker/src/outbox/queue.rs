@@ -1,6 +1,6 @@
 //! Entries in the order in which they are written, each of which can be taken out at no more cost than the first.
 
-use super::Entry;
+use crate::model::delivery::Entry;
 
 /// A list of entries, linked, in one allocation. It has room for as many as there once were.
 pub(super) struct Queue {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::Close;
 use super::queue::{Queue, Spot};
-use super::{Close, Delivery, ENTRY_BYTES, Entry, Gap, Names, Reason};
 use crate::budget::Held;
-use crate::config::OverflowName;
-use crate::ingest::feature::ObjectHash;
-use crate::recipient::Recipient;
+use crate::model::delivery::{Delivery, ENTRY_BYTES, Entry, Gap, Names, OverflowName, Reason};
+use crate::model::event::ObjectHash;
+use crate::model::recipient::Recipient;
 
 pub(super) struct State {
     queue: Queue,

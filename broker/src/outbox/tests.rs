@@ -3,7 +3,10 @@
 use super::*;
 use crate::budget::Budget;
 use crate::config::Config;
-use crate::ingest::feature::ObjectHash;
+use crate::ingest::feature::object_of;
+use crate::model::delivery::{Names, Reason};
+use crate::model::event::Body;
+use matcher::live::Cause;
 
 const DROP: Bounds =
     Bounds { frames: 3, bytes: 10_000, answers: 2, answer_bytes: 10_000, overflow: OverflowName::DropOldest };
@@ -15,7 +18,7 @@ fn delivery(offset: u64) -> Delivery {
 /// A delivery of an event of some object.
 fn delivery_of(offset: u64, object: &str) -> Delivery {
     let feature = format!(r#"{{"id":"{object}"}}"#);
-    let object = ObjectHash::of_feature(&feature).unwrap();
+    let object = object_of(&feature).unwrap();
     let body = Arc::new(Body::new("{}".into(), Instant::now(), object));
     Delivery {
         offset,

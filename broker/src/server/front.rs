@@ -13,12 +13,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use super::Ending;
 use super::heads::{HeadTimer, Hearing, Unheard};
 use crate::admission;
 use crate::config::Config;
 use crate::http::{self, Came, Connection, Heard, Linger, Stream};
 use crate::metrics::Metrics;
+use crate::shutdown::Ending;
 use crate::tls::Acceptor;
 
 /// How long the accept loop rests when the system is out of sockets.

@@ -5,9 +5,10 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::front::Front;
-use super::{Ending, drain, join};
+use super::{drain, join};
 use crate::http;
 use crate::http::fuzzing::{RUNTIME, start};
+use crate::shutdown::Ending;
 
 /// How long a client that has said all that it wants listens for more: an event stream goes on as long as anybody is there.
 const LISTENING: Duration = Duration::from_millis(500);

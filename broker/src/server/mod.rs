@@ -13,33 +13,22 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::auth::Gate;
 use crate::config::Config;
 use crate::http::{self, App};
 use crate::metrics::Metrics;
 use crate::sessions::{Sessions, Shared};
+use crate::shutdown::Ending;
 use crate::telemetry::Telemetry;
 use crate::tls::Tls;
 pub use found::Found;
 use front::Front;
-pub(crate) use recovery::Recovery;
+use recovery::Recovery;
 use recovery::TakenUp;
 
 /// How often histograms are folded.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
-
-/// How a broker ends, in stages. A clone is another handle to the same.
-#[derive(Clone, Default)]
-pub(crate) struct Ending {
-    /// Connections.
-    pub(crate) tasks: TaskTracker,
-    /// No more requests.
-    pub(crate) stopping: CancellationToken,
-    /// Nothing goes on.
-    pub(crate) ended: CancellationToken,
-}
 
 /// Runs the broker on a listener until `shutdown` is cancelled: then it accepts no more, lets what is queued take
 /// effect, tells its readers, and returns when all is quiet or `server.shutdown_grace_ms` have passed.
@@ -85,8 +74,16 @@ pub async fn run_with(
     let (ending, recovery) = (Ending::default(), Recovery::new());
     let tls = found.tls.take();
     let acceptor = tls.as_ref().map(Tls::acceptor);
-    let front =
-        Front::new(&config, &shared.metrics, &ending, acceptor, http::meanwhile(Arc::clone(&recovery)));
+    let front = Front::new(
+        &config,
+        &shared.metrics,
+        &ending,
+        acceptor,
+        http::meanwhile({
+            let recovery = Arc::clone(&recovery);
+            move || recovery.refusal()
+        }),
+    );
     let upkeep =
         tokio::spawn(upkeep(Arc::clone(&shared.metrics), Arc::clone(&found.gate), ending.ended.clone()));
     let following =
@@ -155,16 +152,6 @@ async fn serve(
         }
     }
     Ok(taken_up)
-}
-
-impl Ending {
-    /// Ends connections that have nothing to wait for.
-    async fn at_once(&self) {
-        self.stopping.cancel();
-        self.ended.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
 }
 
 async fn upkeep(metrics: Arc<Metrics>, gate: Arc<Gate>, ended: CancellationToken) {

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use matcher::geo::World;
 use tokio_util::sync::CancellationToken;
 
-use super::{Ending, Found};
+use super::Found;
 use crate::config::{self, Config};
 use crate::http::App;
 use crate::ingest::feature::FeatureReader;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 use crate::sessions::{Restored, Sessions, Shared};
 use crate::shard::Shards;
+use crate::shutdown::Ending;
 use crate::store::{Phase, Progress, Recovered, Store};
 
 /// How often it is told how far opening what is on disk has come.
@@ -24,7 +25,7 @@ const TELL_EVERY: Duration = Duration::from_secs(1);
 const RESTORING: &str = "clients restored";
 
 /// How far it has come.
-pub(crate) struct Recovery {
+pub(super) struct Recovery {
     /// A std mutex: held for a copy.
     now: Mutex<Refusal>,
 }
@@ -42,7 +43,7 @@ impl Recovery {
     }
 
     /// What requests are answered until it is over.
-    pub(crate) fn refusal(&self) -> Refusal {
+    pub(super) fn refusal(&self) -> Refusal {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -7,7 +7,7 @@ use matcher::event::Event;
 use matcher::live::Moment;
 
 use super::{Held, Sessions};
-use crate::tenant;
+use crate::model::tenant;
 
 /// Published events that a shard has held against its subscriptions. Where there are tenants each has a count of its own: how much
 /// others publish is nobody's business.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::Client;
 use crate::budget::{self, Budget, Kind};
 use crate::config::Limits;
-use crate::quota::{Quota, Quotas, Share};
-use crate::refusal::Refusal;
-use crate::tenant;
+use crate::limits::{Quota, QuotaPermit, Quotas};
+use crate::model::error::Refusal;
+use crate::model::tenant;
 
 /// What each client and each tenant may have.
 pub(super) struct Allowance {
@@ -22,8 +22,8 @@ pub(super) struct Allowance {
 #[derive(Default)]
 pub(super) struct Taken {
     pub(super) constraints: u64,
-    subscription_share: Share,
-    constraints_share: Share,
+    subscription_quota: QuotaPermit,
+    constraints_quota: QuotaPermit,
     documents: budget::Held,
 }
 
@@ -79,8 +79,8 @@ impl Allowance {
         let tenant = tenant::split(&client.name).0;
         Ok(Taken {
             constraints,
-            subscription_share: self.tenant_subscriptions.share(tenant, u64::from(replaced.is_none()))?,
-            constraints_share: self.tenant_constraints.share(tenant, more)?,
+            subscription_quota: self.tenant_subscriptions.acquire(tenant, u64::from(replaced.is_none()))?,
+            constraints_quota: self.tenant_constraints.acquire(tenant, more)?,
             documents,
         })
     }
@@ -92,8 +92,8 @@ impl Allowance {
         let tenant = tenant::split(&client.name).0;
         Taken {
             constraints,
-            subscription_share: self.tenant_subscriptions.share_again(tenant, 1),
-            constraints_share: self.tenant_constraints.share_again(tenant, constraints),
+            subscription_quota: self.tenant_subscriptions.acquire_again(tenant, 1),
+            constraints_quota: self.tenant_constraints.acquire_again(tenant, constraints),
             documents,
         }
     }
@@ -108,9 +108,9 @@ impl Wanted {
 impl Taken {
     /// Goes on with what the one has that is replaced, and gives back what of that is not needed.
     pub(super) fn replace(&mut self, replaced: Self, wanted: Wanted) {
-        self.subscription_share.join(replaced.subscription_share);
-        self.constraints_share.join(replaced.constraints_share);
-        self.constraints_share.shrink(self.constraints);
+        self.subscription_quota.join(replaced.subscription_quota);
+        self.constraints_quota.join(replaced.constraints_quota);
+        self.constraints_quota.shrink(self.constraints);
         self.documents.join(replaced.documents);
         self.documents.shrink(wanted.bytes());
     }

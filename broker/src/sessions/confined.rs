@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::activity::{Evaluations, Happened};
 use super::{Client, Sessions};
-use crate::auth::Confinement;
-use crate::refusal::Refusal;
+use crate::ingest::Confinement;
+use crate::model::error::Refusal;
 
 impl Client {
     /// The evaluations that it may know of: how much there is outside of its confinement is nobody's business.

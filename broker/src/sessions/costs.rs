@@ -14,11 +14,9 @@ use matcher::live::Moment;
 use matcher::subscription::SubscriptionId;
 
 use super::Sessions;
-use crate::admission::Cost;
-use crate::clock;
-use crate::http::encode;
-use crate::outbox::Reason;
-use crate::tenant;
+use crate::model::delivery::Reason;
+use crate::model::error::Cost;
+use crate::model::{clock, tenant};
 
 /// So much is charged at once, or more.
 const CHARGED: Duration = Duration::from_millis(1);
@@ -249,7 +247,7 @@ impl Sessions {
             refusal.code()
         );
         for reader in &client.readers {
-            reader.outbox.push_answer(encode::problem(None, &refusal));
+            reader.outbox.push_answer(refusal.frame(None));
         }
         // From here on something is missing, for who reads later as well.
         self.tell_loss(id, Reason::Overflow);

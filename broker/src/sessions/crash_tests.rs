@@ -5,11 +5,11 @@ use matcher::geo::World;
 use tempfile::TempDir;
 
 use super::*;
-use crate::auth::{Behalf, Zones};
 use crate::config::{AuthMode, Config};
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::SubscriptionReader;
-use crate::outbox::{Delivery, Entry};
+use crate::ingest::{Behalf, Zones};
+use crate::model::delivery::{Delivery, Entry};
 use crate::store::Store;
 
 /// A broker of two shards over a folder. Client `a` is of the first, which writes the live events, and `b` of the second.

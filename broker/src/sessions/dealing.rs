@@ -12,10 +12,9 @@ use super::ledger::Waiting;
 use super::listing::MEMBER_BYTES;
 use super::slots::Slots;
 use super::{Held, Sessions};
-use crate::clock;
-use crate::config::OverflowName;
-use crate::ingest::feature::{Body, Published};
-use crate::outbox::{Delivery, Entry, Names, Transition};
+use crate::model::clock;
+use crate::model::delivery::{Delivery, Entry, Names, OverflowName, Transition};
+use crate::model::event::{Body, Published};
 
 /// Where no more writers than these have something to write, some of them are had write here and now; what comes meanwhile waits for
 /// that.

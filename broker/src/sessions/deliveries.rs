@@ -8,12 +8,11 @@ use matcher::live::{Cause, Moment};
 use super::Sessions;
 use super::slots::Slots;
 use crate::budget;
-use crate::http::encode;
-use crate::ingest::feature::Body;
 use crate::ingest::json::{self, Members};
-use crate::outbox::{Names, Transition};
-use crate::recipient::Recipient;
-use crate::tenant;
+use crate::model::delivery::{self, Names, Transition};
+use crate::model::event::Body;
+use crate::model::recipient::Recipient;
+use crate::model::tenant;
 
 /// A delivery, as it was dealt.
 #[derive(Clone, Debug)]
@@ -423,8 +422,8 @@ impl Dealt {
             client: tenant::outside(&self.recipient.client).to_owned(),
             subscriptions: names.iter().map(name).collect(),
             offset: self.offset,
-            cause: encode::wire_cause(self.cause),
-            transition: self.transition.map(encode::wire_transition),
+            cause: delivery::wire_cause(self.cause),
+            transition: self.transition.map(delivery::wire_transition),
             state,
         }
     }

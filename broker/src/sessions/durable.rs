@@ -9,9 +9,10 @@ use super::ledger::Waiting;
 use super::resume::{cut_off_behind, pull};
 use super::{Client, Sessions};
 use crate::budget::Kind;
-use crate::clock;
-use crate::outbox::{Delivery, Entry, Offered, Reason};
-use crate::refusal::Refusal;
+use crate::model::clock;
+use crate::model::delivery::{Delivery, Entry, Reason};
+use crate::model::error::Refusal;
+use crate::outbox::Offered;
 use crate::store::StoredMatch;
 
 /// What a client has whose session is durable.

@@ -7,9 +7,10 @@ use tokio::sync::oneshot;
 
 use super::tests::{Bench, waiting};
 use super::*;
+use crate::model::completion::Receipt;
+use crate::model::record::StoredBody;
 use crate::outbox::Bounds;
-use crate::receipt::Receipt;
-use crate::store::{Batch, Recovered, Store, StoreError, StoredBody};
+use crate::store::{Batch, Recovered, Store, StoreError};
 
 /// A disk that is told whether it fails, and counts.
 #[derive(Clone)]
@@ -450,8 +451,8 @@ async fn while_the_disk_fails_nothing_changes_and_then_it_goes_on() {
     assert!(bench.sessions.refuses_changes() && bench.sessions.ledger.health().failure().is_some());
     // A look for idle clients that falls due is put off: the thread waits for the disk asleep.
     bench.sessions.idle = super::idle::Idle::new(80);
-    bench.sessions.forget_idle(crate::clock::now());
-    assert!(bench.sessions.idle.next_look(1).is_some_and(|due| due > crate::clock::now()));
+    bench.sessions.forget_idle(crate::model::clock::now());
+    assert!(bench.sessions.idle.next_look(1).is_some_and(|due| due > crate::model::clock::now()));
     assert_eq!(waiting(&outbox).await, Vec::<String>::new());
     // It is tried again later, and not at once.
     disk.fails.store(false, Ordering::Relaxed);

@@ -7,14 +7,15 @@ use matcher::live::{Account, Fix, Interest, Moment, Prospect, Watch};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use super::{Client, Sessions};
-use crate::auth::Confinement;
 use crate::explain::{self, Circumstances};
+use crate::ingest::Confinement;
 use crate::ingest::explain::{AskedEvent, AskedSubscription, Question};
-use crate::ingest::feature::{Published, Rehearsed, RehearsedLife};
+use crate::ingest::feature::{Rehearsed, RehearsedLife};
 use crate::ingest::json::{self, Members};
 use crate::ingest::subscription::Prepared;
-use crate::refusal::Refusal;
-use crate::tenant;
+use crate::model::error::Refusal;
+use crate::model::event::Published;
+use crate::model::tenant;
 
 impl Sessions {
     /// Answers a question about a client: to itself, or to somebody who is shown its position as others are.

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Client, Sessions};
-use crate::clock;
-use crate::tenant;
+use crate::model::{clock, tenant};
 
 /// Which clients are looked at next, and when.
 pub(super) struct Idle {

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::{Installed, Sessions, recovery};
-use crate::clock;
-use crate::ingest::feature::{Body, Live, Published};
-use crate::outbox::{Entry, Outbox};
-use crate::receipt::Ticket;
-use crate::refusal::Refusal;
-use crate::store::{Batch, BodyId, Store, StoreError, StoredBody, StoredSession};
+use crate::model::clock;
+use crate::model::completion::Ticket;
+use crate::model::delivery::Entry;
+use crate::model::error::Refusal;
+use crate::model::event::{Body, Live, Published};
+use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
+use crate::outbox::Outbox;
+use crate::store::{Batch, Store, StoreError, StoredSession};
 
 /// Where batches go. The one there is is [`Store`]; tests have others, which fail when they are told to.
 pub(crate) trait Disk: Send {
@@ -115,18 +117,6 @@ pub(crate) enum Answer {
     },
 }
 
-/// The record of a live event, which is there for as long as some shard holds the event.
-#[derive(Debug)]
-pub(crate) struct LiveRecord {
-    object: Arc<str>,
-    sequence: u64,
-    dropped: Arc<DroppedLives>,
-}
-
-/// Objects and sequence numbers of live events that no shard holds any more: their records are to go. A std mutex: held for a
-/// push or a swap.
-pub(crate) type DroppedLives = Mutex<Vec<(Arc<str>, u64)>>;
-
 /// How long after a failed commit the next one is tried.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -150,16 +140,6 @@ impl Answer {
                 }
                 drop(reply.send(outcome.map(|()| *installed)));
             }
-        }
-    }
-}
-
-impl Drop for LiveRecord {
-    fn drop(&mut self) {
-        // A shard that breaks lets go of everything, and all of it is to be there at the next start.
-        if !std::thread::panicking() {
-            let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
-            dropped.push((Arc::clone(&self.object), self.sequence));
         }
     }
 }
@@ -268,7 +248,7 @@ impl Ledger {
     pub(super) fn track_record(&self, live: &Live) {
         live.record.get_or_init(|| {
             let (object, dropped) = (Arc::clone(&live.object), Arc::clone(&self.dropped_lives));
-            LiveRecord { object, sequence: live.sequence, dropped }
+            LiveRecord::new(object, live.sequence, dropped)
         });
     }
 

@@ -12,9 +12,8 @@ use wire::ClientFigures;
 
 use super::{Client, Payer, Sessions};
 use crate::budget::Kind;
-use crate::clock;
+use crate::model::{clock, tenant};
 use crate::outbox::Close;
-use crate::tenant;
 
 /// A place in the order of the listing: who is furthest behind comes first, then those for whom most is kept.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

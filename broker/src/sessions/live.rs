@@ -11,12 +11,11 @@ use matcher::subscription::SubscriptionId;
 use super::Sessions;
 use super::dealing::Occurrence;
 use super::ledger::Waiting;
-use crate::auth::Confinement;
-use crate::clock;
-use crate::ingest::feature::{Body, Live, Published};
-use crate::outbox::{Entry, Gap, Reason, Transition};
+use crate::ingest::Confinement;
+use crate::model::delivery::{Entry, Gap, Reason, Transition};
+use crate::model::event::{Body, Live, Published};
+use crate::model::{clock, tenant};
 use crate::store::StoredLive;
-use crate::tenant;
 
 impl Sessions {
     /// What the time is, as the tracker counts it.

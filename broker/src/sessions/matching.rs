@@ -15,7 +15,7 @@ use matcher::subscription::{ClientId, SubscriptionId};
 
 use super::Sessions;
 use super::costs::LONG;
-use crate::clock;
+use crate::model::clock;
 
 /// Subscriptions with fewer constraints, weighed as `limits.constraints_per_client` does, are not looked at: a thousand of them take
 /// little.

@@ -31,21 +31,22 @@ use matcher::live::{Effect, Fix, Moment, Settings, Survey, Tracker};
 use matcher::subscription::ClientId;
 
 use crate::admission::EngineTime;
-use crate::auth::Confinement;
 use crate::budget::{self, Account, Budget, Kind};
-use crate::census::{Census, Place};
-use crate::clock::{self, Timeline};
-use crate::config::{self, InaccurateFixes, Limits, OverflowName};
-use crate::ingest::feature::Published;
+use crate::config::{self, InaccurateFixes, Limits};
+use crate::ingest::Confinement;
+use crate::limits::{ClientLimit, ClientPermit, Quotas};
 use crate::metrics::Metrics;
+use crate::model::clock::{self, Timeline};
+use crate::model::delivery::OverflowName;
+use crate::model::error::Refusal;
+use crate::model::event::Published;
+use crate::model::recipient::Recipient;
+use crate::model::record::DroppedLives;
+use crate::model::tenant;
 use crate::outbox::Outbox;
 use crate::privacy::Rounding;
-use crate::quota::Quotas;
-use crate::recipient::Recipient;
-use crate::refusal::Refusal;
 use crate::store::StoredSession;
 use crate::telemetry::Telemetry;
-use crate::tenant;
 use activity::{Activity, Evaluations};
 use allowance::{Allowance, Taken};
 pub(crate) use costs::Payer;
@@ -58,7 +59,7 @@ use idle::Idle;
 use kept::KeptBounds;
 pub(crate) use kept::KeptTotal;
 use ledger::Ledger;
-pub(crate) use ledger::{Answer, Disk, DroppedLives, Health, LiveRecord};
+pub(crate) use ledger::{Answer, Disk, Health};
 use listing::Listing;
 pub(crate) use listing::Rank;
 use matching::Matching;
@@ -80,7 +81,7 @@ pub(crate) struct Sessions {
     /// When what is carried out now began.
     now: Moment,
     limits: Limits,
-    census: Arc<Census>,
+    client_limit: Arc<ClientLimit>,
     /// What is held for whom.
     budget: Budget,
     /// How the live objects stand to all subscriptions of this shard, as it counts for all clients.
@@ -148,7 +149,7 @@ pub(crate) struct Sessions {
 /// What the sessions of all shards share.
 #[derive(Clone)]
 pub(crate) struct Shared {
-    pub(crate) census: Arc<Census>,
+    pub(crate) client_limit: Arc<ClientLimit>,
     pub(crate) quotas: Quotas,
     /// What is held for whom, in bytes.
     pub(crate) budget: Budget,
@@ -169,7 +170,7 @@ impl Shared {
         let metrics = Arc::new(Metrics::new(shards_count));
         let quotas = Quotas::new(config);
         Self {
-            census: Census::new(config.limits.clients, Arc::clone(&quotas.clients)),
+            client_limit: ClientLimit::new(config.limits.clients, Arc::clone(&quotas.clients)),
             quotas,
             budget: Budget::new(config),
             engine_time: EngineTime::new(config, &metrics),
@@ -252,7 +253,7 @@ struct Client {
     /// What is held for it, once something is.
     account: Option<Arc<Account>>,
     costs: Costs,
-    _place: Place,
+    _permit: ClientPermit,
 }
 
 impl Client {
@@ -301,7 +302,7 @@ impl Sessions {
         is_first: bool,
     ) -> Self {
         let Shared {
-            census,
+            client_limit,
             quotas,
             budget,
             metrics,
@@ -333,7 +334,7 @@ impl Sessions {
             started: metrics.started,
             now: Moment::ZERO,
             limits,
-            census,
+            client_limit,
             members_held: budget.broker().hold_anyway(Kind::Members, 0),
             budget,
             allowance,
@@ -383,9 +384,9 @@ impl Sessions {
         self.rounding.map(|rounding| rounding.round(&fix.position))
     }
 
-    /// The number of a client, which is made known if need be. A new one needs a place: the one that it brings, or
+    /// The number of a client, which is made known if need be. A new one needs a permit: the one that it brings, or
     /// one that is still free.
-    fn enter(&mut self, name: &Arc<str>, place: Option<Place>) -> Result<u32, Refusal> {
+    fn enter(&mut self, name: &Arc<str>, permit: Option<ClientPermit>) -> Result<u32, Refusal> {
         if let Some(id) = self.ids.get(name).copied() {
             let now = self.heard_now();
             if let Some(client) = self.clients.get_mut(id) {
@@ -393,7 +394,7 @@ impl Sessions {
             }
             return Ok(id);
         }
-        let place = place.map_or_else(|| self.census.place(name), Ok)?;
+        let permit = permit.map_or_else(|| self.client_limit.acquire(name), Ok)?;
         let client = Client {
             name: Arc::clone(name),
             epoch: StoredSession::new_epoch(),
@@ -415,7 +416,7 @@ impl Sessions {
             recipient: None,
             account: None,
             costs: Costs::default(),
-            _place: place,
+            _permit: permit,
         };
         let numbers = Refusal::Limit {
             what: "clients in one engine",
@@ -457,15 +458,15 @@ impl Sessions {
         }
     }
 
-    /// Tells where a client is, and which way it came. A new one fails only without a place.
+    /// Tells where a client is, and which way it came. A new one fails only without a permit.
     pub(crate) fn move_client(
         &mut self,
         name: &Arc<str>,
         fix: Fix,
         track: Option<&[Position]>,
-        place: Option<Place>,
+        permit: Option<ClientPermit>,
     ) -> Result<(), Refusal> {
-        let id = self.enter(name, place)?;
+        let id = self.enter(name, permit)?;
         self.paid_by(Payer::Client { id, subscription: None });
         if let Some(client) = self.clients.get_mut(id) {
             client.positioned_ms = Some(self.unix_ms);

@@ -12,18 +12,19 @@ use super::allowance::Wanted;
 use super::durable::Durable;
 use super::kept::{Kept, KeptMatch};
 use super::{Activity, Client, Held, Recent, Sessions, weight};
-use crate::auth::{Behalf, Confinement, Zones};
 use crate::budget::Kind;
-use crate::clock::{self, Timeline};
-use crate::config::{Config, Limits, OverflowName};
-use crate::ingest::feature::{Body, FeatureReader, Published};
+use crate::config::{Config, Limits};
+use crate::ingest::feature::{self, FeatureReader};
 use crate::ingest::subscription::{Prepared, SubscriptionReader, quoted};
-use crate::outbox::{Delivery, Reason};
+use crate::ingest::{Behalf, Confinement, Zones};
+use crate::model::clock::{self, Timeline};
+use crate::model::delivery::{Delivery, OverflowName, Reason};
+use crate::model::event::{Body, Published};
+use crate::model::record::BodyId;
+use crate::model::tenant;
 use crate::store::{
-    BodyId, Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession,
-    StoredStanding,
+    Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession, StoredStanding,
 };
-use crate::tenant;
 
 /// What was found on disk, read and checked.
 #[derive(Default)]
@@ -221,7 +222,7 @@ fn tenant_of<'a>(config: &Config, name: &'a str) -> Option<&'a str> {
 }
 
 fn body_of(bodies: &mut HashMap<BodyId, Arc<Body>>, id: BodyId, found: &RecoveredBody) -> Arc<Body> {
-    let read = || Arc::new(Body::read_back((*found.text).into(), Arc::clone(&found.stored)));
+    let read = || Arc::new(feature::read_back((*found.text).into(), Arc::clone(&found.stored)));
     Arc::clone(bodies.entry(id).or_insert_with(read))
 }
 
@@ -302,9 +303,9 @@ impl Sessions {
 
     fn restore_client(&mut self, restored: RestoredClient) {
         let RestoredClient { name, session, confinement, position, subscriptions, kept } = restored;
-        let place = self.census.place_again(&name);
+        let permit = self.client_limit.acquire_again(&name);
         // There are as many numbers as there ever were.
-        let Ok(id) = self.enter(&name, Some(place)) else { return };
+        let Ok(id) = self.enter(&name, Some(permit)) else { return };
         if let Some(client) = self.clients.get_mut(id) {
             client.stored_confinement.clone_from(&confinement);
             client.confinement = confinement;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::durable::Durable;
 use super::kept::Next;
 use super::{Attached, Resume, Sessions};
-use crate::auth::Confinement;
+use crate::ingest::Confinement;
 use crate::ingest::subscription::quoted;
 use crate::metrics::Metrics;
-use crate::outbox::{Delivery, Entry, Gap, Offered, Outbox, Reason};
-use crate::refusal::Refusal;
-use crate::tenant;
+use crate::model::delivery::{Delivery, Entry, Gap, Reason};
+use crate::model::error::Refusal;
+use crate::model::tenant;
+use crate::outbox::{Offered, Outbox};
 
 /// A connection that reads for a client.
 pub(super) struct Reader {

@@ -12,7 +12,7 @@ use super::costs::Recent;
 use super::surveys::weight;
 use super::{Held, Installed, Payer, Sessions};
 use crate::ingest::subscription::{Prepared, quoted};
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 impl Sessions {
     /// Makes or replaces a subscription. What it brings is told by [`tell_changes`](Self::tell_changes), for which an

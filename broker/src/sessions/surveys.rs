@@ -5,15 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use matcher::live::Survey;
+use matcher::geo::Position;
+use matcher::live::{Fix, Survey};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use super::Sessions;
 use crate::budget::{Held, Kind};
-use crate::clock;
 use crate::ingest::subscription::Prepared;
-use crate::shard::Command;
-use crate::tenant;
+use crate::model::{clock, tenant};
 
 /// How long a slice takes at least, but for the last event that it tests.
 const SLICE: Duration = Duration::from_millis(1);
@@ -101,23 +100,15 @@ impl Sessions {
         weight.saturating_mul(self.tracker.live_count_in(partition) as u64) >= MUCH
     }
 
-    /// Begins a survey for a command that its sender waits for, where it has much to look at.
-    pub(crate) fn survey(&self, command: &Command) -> Option<Survey> {
-        if let Command::Install { client, subscription, .. } = command {
-            return self.survey_installation(client, subscription);
-        }
-        let (Command::Move { client, fix, track, ticket: Some(_), .. }
-        | Command::MoveIfRoom { client, fix, track, .. }) = command
-        else {
-            return None;
-        };
+    /// Begins a survey for a move, where it has much to look at.
+    pub(crate) fn survey_move(&self, client: &str, fix: Fix, track: Option<&[Position]>) -> Option<Survey> {
         let id = *self.ids.get(client)?;
         let held = self.clients.get(id).filter(|held| held.heavy.is_some())?;
-        self.is_much(client, held.weight)
-            .then(|| self.tracker.survey_move(ClientId(id), *fix, track.as_deref()))
+        self.is_much(client, held.weight).then(|| self.tracker.survey_move(ClientId(id), fix, track))
     }
 
-    fn survey_installation(&self, name: &str, prepared: &Prepared) -> Option<Survey> {
+    /// Begins a survey for an installation, where it has much to look at.
+    pub(crate) fn survey_installation(&self, name: &str, prepared: &Prepared) -> Option<Survey> {
         let Prepared { id, filters, nearest, interest, constraints, .. } = prepared;
         if !self.is_much(name, weight(filters.len(), *constraints)) {
             return None;

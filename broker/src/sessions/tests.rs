@@ -5,12 +5,13 @@ use matcher::geo::World;
 use matcher::subscription::SubscriptionId;
 
 use super::*;
-use crate::auth::Behalf;
 use crate::budget::Kind;
 use crate::config::Config;
+use crate::ingest::Behalf;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::{Prepared, SubscriptionReader};
-use crate::outbox::{Bounds, Delivery, Entry, Names};
+use crate::model::delivery::{Delivery, Entry, Names};
+use crate::outbox::Bounds;
 
 /// Sessions with what it takes to talk to them.
 pub(super) struct Bench {
@@ -210,7 +211,7 @@ fn limits_are_held() {
     assert!(bench.sessions.attach(&"a".into(), second, Resume::Fresh, None).is_err());
     // A place that was promised is there; whoever is known needs none; one that goes leaves its own.
     bench.sessions.forget("b");
-    let place = bench.sessions.census.place("d").ok();
+    let place = bench.sessions.client_limit.acquire("d").ok();
     assert!(bench.try_move("d", 0.0).is_err());
     bench.move_to("c", 1.0);
     bench.sessions.move_client(&"d".into(), fix(0.0), None, place).unwrap();

@@ -7,31 +7,31 @@ use matcher::live::Fix;
 use tokio::sync::oneshot;
 
 use crate::admission::{Change, Pass, Turn};
-use crate::auth::Confinement;
-use crate::census::Place;
+use crate::ingest::Confinement;
 use crate::ingest::explain::Question;
-use crate::ingest::feature::Published;
 use crate::ingest::position::Track;
 use crate::ingest::subscription::Prepared;
+use crate::limits::ClientPermit;
+use crate::model::completion::Ticket;
+use crate::model::error::Refusal;
+use crate::model::event::Published;
 use crate::outbox::Outbox;
-use crate::receipt::Ticket;
-use crate::refusal::Refusal;
 use crate::sessions::{Asked, Attached, Installed, Rank, Remembered, Resume, Told};
 
 /// A command; what asks has a channel for the answer.
 pub(crate) enum Command {
     /// Match an event and deal it out. The ticket is settled when it is safe; there is none where nobody waits.
     Match { event: Arc<Published>, pass: Option<Arc<Pass>>, ticket: Option<Ticket> },
-    /// A client is there now, and came by its track. Should it be new, it has a place already.
+    /// A client is there now, and came by its track. Should it be new, it has a permit already.
     Move {
         client: Arc<str>,
         fix: Fix,
         track: Option<Track>,
-        place: Place,
+        permit: ClientPermit,
         turn: Option<Arc<Turn>>,
         ticket: Option<Ticket>,
     },
-    /// The same for a client that needs a place should it be new.
+    /// The same for a client that needs a permit should it be new.
     MoveIfRoom {
         client: Arc<str>,
         fix: Fix,

@@ -192,13 +192,14 @@ mod tests {
 
     use matcher::geo::World;
 
-    use crate::auth::Behalf;
     use crate::config::Config;
     use crate::engines::Engines;
+    use crate::ingest::Behalf;
     use crate::ingest::feature::FeatureReader;
     use crate::ingest::position::PositionReader;
     use crate::ingest::subscription::SubscriptionReader;
-    use crate::outbox::{Bounds, Entry, Outbox};
+    use crate::model::delivery::Entry;
+    use crate::outbox::{Bounds, Outbox};
     use crate::sessions::{Restored, Resume, Shared};
     use crate::shard::{Coming, Shards};
 

@@ -11,7 +11,7 @@ use matcher::live::Survey;
 
 use super::Command;
 use crate::budget::Held;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 use crate::sessions::HeavyClient;
 
 /// The surveys that are under way at once, by turns; the others wait for one to end.
@@ -150,15 +150,16 @@ mod tests {
     use matcher::geo::World;
     use tokio::sync::oneshot;
 
-    use crate::auth::Behalf;
     use crate::budget::{Budget, Kind};
     use crate::config::Config;
     use crate::engines::Engines;
+    use crate::ingest::Behalf;
     use crate::ingest::feature::FeatureReader;
     use crate::ingest::position::PositionReader;
     use crate::ingest::subscription::SubscriptionReader;
-    use crate::outbox::{Bounds, Entry, Outbox};
-    use crate::receipt::Receipt;
+    use crate::model::completion::Receipt;
+    use crate::model::delivery::Entry;
+    use crate::outbox::{Bounds, Outbox};
     use crate::sessions::{Restored, Resume, Shared};
     use crate::shard::{Coming, Dealing, Receiver, Shard, Shards};
 

@@ -19,16 +19,16 @@ use matcher::engine::Footprint;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::admission::{Pass, Turn};
-use crate::auth::Confinement;
-use crate::census::Census;
+use crate::admission::{Backlog, Pass, Turn};
 use crate::config;
 use crate::engines::{Engines, Made, Report};
-use crate::ingest::feature::Published;
+use crate::ingest::Confinement;
 use crate::ingest::position::Move;
+use crate::limits::ClientLimit;
+use crate::model::completion::Receipt;
+use crate::model::error::Refusal;
+use crate::model::event::Published;
 use crate::outbox::Outbox;
-use crate::receipt::Receipt;
-use crate::refusal::Refusal;
 use crate::sessions::{Asked, Disk, Health, Heavy, Known, Rank, Restored, Sessions, Shared, Told};
 use crate::store::Store;
 pub(crate) use command::Command;
@@ -66,7 +66,7 @@ pub(crate) struct Shards {
     /// its end. A std mutex: held for a few pushes, never over an await.
     order: Arc<Mutex<()>>,
     /// Of the clients of all shards.
-    census: Arc<Census>,
+    client_limit: Arc<ClientLimit>,
     /// Whether the disk takes what it is given.
     health: Arc<Health>,
     /// What the engines say of themselves.
@@ -77,6 +77,21 @@ pub(crate) struct Shards {
 
 /// Of clients to shards.
 pub(crate) type Dealing = foldhash::fast::SeedableRandomState;
+
+impl Backlog for Shards {
+    fn wait(&self, now: Instant) -> Duration {
+        let waits = self.depths().zip(&*self.loads).map(|(queued, load)| load.wait(queued, now));
+        waits.max().unwrap_or_default()
+    }
+
+    fn cost_of_one(&self) -> Duration {
+        self.loads.iter().map(|load| load.cost(1)).max().unwrap_or_default()
+    }
+
+    fn hurry(&self) {
+        self.senders.iter().filter(|sender| sender.depth() > 0).for_each(Sender::ring);
+    }
+}
 
 impl Shards {
     /// Starts the threads, with what was found on disk. Each gives its sessions back when it ends: to let go of what is
@@ -152,7 +167,7 @@ impl Shards {
         }
         let wait = Duration::from_millis(config.queue.wait_ms);
         let (senders, loads, reports) = (senders.into(), loads.into(), reports.into());
-        let (census, health) = (Arc::clone(&shared.census), Arc::clone(&shared.health));
+        let (client_limit, health) = (Arc::clone(&shared.client_limit), Arc::clone(&shared.health));
         let (order, heavy) = (Arc::default(), Arc::clone(&shared.heavy));
         (
             Self {
@@ -163,7 +178,7 @@ impl Shards {
                 has_store,
                 heavy,
                 order,
-                census,
+                client_limit,
                 health,
                 reports,
                 hash,
@@ -212,17 +227,6 @@ impl Shards {
     /// Commands that wait, shard by shard.
     pub(crate) fn depths(&self) -> impl Iterator<Item = usize> {
         self.senders.iter().map(Sender::depth)
-    }
-
-    /// How long a command that comes now waits for the slowest of them.
-    pub(crate) fn wait(&self, now: Instant) -> Duration {
-        let waits = self.depths().zip(&*self.loads).map(|(queued, load)| load.wait(queued, now));
-        waits.max().unwrap_or_default()
-    }
-
-    /// What an event takes in the slowest of them.
-    pub(crate) fn cost_of_one(&self) -> Duration {
-        self.loads.iter().map(|load| load.cost(1)).max().unwrap_or_default()
     }
 
     /// Whether all of them run.
@@ -309,11 +313,6 @@ impl Shards {
         Ok(rooms)
     }
 
-    /// Has moves carried out that lie in the queues.
-    pub(crate) fn hurry(&self) {
-        self.senders.iter().filter(|sender| sender.depth() > 0).for_each(Sender::ring);
-    }
-
     /// A panic under the lock is impossible but for memory running out.
     fn order(&self) -> MutexGuard<'_, ()> {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
@@ -330,12 +329,12 @@ impl Shards {
         receipt: Option<&Arc<Receipt>>,
     ) -> Result<(), Refusal> {
         self.health.check()?;
-        if let Some(place) = self.census.place_in_advance(client) {
+        if let Some(permit) = self.client_limit.acquire_in_advance(client) {
             let mut room = self.of(client).room(1, self.wait).await?;
             let receipt = receipt.filter(|_| self.has_store || self.is_heavy(client));
             let (client, ticket) = (Arc::clone(client), receipt.map(Receipt::ticket));
             let is_awaited = ticket.is_some();
-            let command = Command::Move { client, fix, track, place, turn, ticket };
+            let command = Command::Move { client, fix, track, permit, turn, ticket };
             if is_awaited {
                 room.put(command)
             } else {

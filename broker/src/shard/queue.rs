@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{self, PermitIterator, error::TrySendError};
 
 use super::Command;
 use super::bell::Bell;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Makes a queue for so many commands.
 pub(super) fn queue(commands: usize) -> (Sender, Receiver) {

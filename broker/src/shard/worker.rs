@@ -12,13 +12,13 @@ use super::deferred::{Deferrals, Deferred};
 use super::load::Load;
 use super::queue::Receiver;
 use crate::admission::{Pass, Turn};
-use crate::clock;
 use crate::config::Queue;
 use crate::engines::Report;
-use crate::ingest::feature::Published;
 use crate::metrics::Metrics;
-use crate::receipt::Ticket;
-use crate::refusal::Refusal;
+use crate::model::clock;
+use crate::model::completion::Ticket;
+use crate::model::error::Refusal;
+use crate::model::event::Published;
 use crate::sessions::{Answer, Payer, Sessions};
 use crate::telemetry;
 
@@ -173,7 +173,7 @@ impl Shard {
     /// Begins a survey for a command that has much to look at. Gives back what is to be carried out now.
     fn survey(&mut self, command: Command) -> Option<Command> {
         let began = clock::now();
-        let Some(mut survey) = self.sessions.survey(&command) else { return Some(command) };
+        let Some(mut survey) = survey(&self.sessions, &command) else { return Some(command) };
         // One in a step, so that not each of a whole run has a slice.
         if !std::mem::replace(&mut self.has_sliced, true) && self.sessions.go_on(&mut survey, Duration::ZERO)
         {
@@ -195,7 +195,7 @@ impl Shard {
         let began = clock::now();
         self.load.begin_own();
         if deferred.survey.is_none() {
-            deferred.survey = self.sessions.survey(&deferred.command);
+            deferred.survey = survey(&self.sessions, &deferred.command);
         }
         let part = began.saturating_duration_since(self.began) / SURVEYED_PART;
         let is_done = deferred.survey.as_mut().is_none_or(|survey| self.sessions.go_on(survey, part));
@@ -321,14 +321,14 @@ impl Shard {
                 sessions.say_goodbye();
                 return ControlFlow::Break(());
             }
-            Command::Move { client, fix, track, place, turn, ticket } => {
-                let moved = sessions.move_client(&client, fix, track.as_deref(), Some(place));
+            Command::Move { client, fix, track, permit, turn, ticket } => {
+                let moved = sessions.move_client(&client, fix, track.as_deref(), Some(permit));
                 self.turn = turn;
                 match (ticket, moved) {
                     (Some(ticket), Ok(())) => sessions.answer(Answer::Ticket(ticket)),
                     (Some(ticket), Err(refusal)) => ticket.settle(Err(refusal)),
                     (None, Ok(())) => {}
-                    // It was answered already, which is what the place is for.
+                    // It was answered already, which is what the permit is for.
                     (None, Err(refusal)) => tracing::error!(?refusal, "a move could not be carried out"),
                 }
             }
@@ -419,6 +419,19 @@ impl Shard {
         }
         Continue(())
     }
+}
+
+/// Begins a survey for a command that its sender waits for, where it has much to look at.
+fn survey(sessions: &Sessions, command: &Command) -> Option<Survey> {
+    if let Command::Install { client, subscription, .. } = command {
+        return sessions.survey_installation(client, subscription);
+    }
+    let (Command::Move { client, fix, track, ticket: Some(_), .. }
+    | Command::MoveIfRoom { client, fix, track, .. }) = command
+    else {
+        return None;
+    };
+    sessions.survey_move(client, *fix, track.as_deref())
 }
 
 /// Refuses what would have to be on disk; gives everything else back. Events, and the ends of live ones, that were on their way

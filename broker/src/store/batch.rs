@@ -9,10 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::keys::{self, Table};
 use super::records::{
-    BETWEEN_NAMES, BodyId, BodyRecord, LiveRecord, Matched, StandingRecord, StoredBody, StoredLive,
-    StoredMatch, StoredPosition, StoredSession, StoredStanding, seal,
+    BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredLive, StoredMatch, StoredPosition,
+    StoredSession, StoredStanding, seal,
 };
-use crate::outbox::Names;
+use crate::model::delivery::Names;
+use crate::model::record::{BodyId, StoredBody};
 
 /// What of one shard's step has to survive. Built in memory, in the form in which it is written; nothing is written before
 /// [`Store::commit`](super::Store::commit).

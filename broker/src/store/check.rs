@@ -11,10 +11,10 @@ use super::disk::{Counted, Overlay};
 use super::error::StoreError;
 use super::format::{Meta, append, open_database};
 use super::lock::Lock;
-use super::records::BodyId;
 use super::recovery::{self, ClientContents, Contents};
 use super::shared::guarded;
 use super::{store_file, tail, tail_file};
+use crate::model::record::BodyId;
 
 /// What is in a data directory, and what is wrong with it.
 #[derive(Debug, Default)]

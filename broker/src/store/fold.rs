@@ -16,7 +16,7 @@ use super::kept::Kept;
 use super::keys::{self, Table};
 use super::recovery::{LogState, body_of};
 use super::window::{Changes, Point, Window};
-use crate::clock;
+use crate::model::clock;
 
 /// The fold at hand.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use super::{
     Batch, Recovered, StoreError, StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding,
     kept,
 };
-use crate::outbox::{Names, Transition};
+use crate::model::delivery::{Names, Transition};
 use crate::sessions::Disk as _;
 
 /// A record: the table's number, the key's length, the key, and what postcard wrote.

@@ -67,15 +67,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::config::{self, Fsync, WorldName};
+use crate::model::record::{BodyId, StoredBody};
 
 pub(crate) use backup::{Backup, back_up};
 pub(crate) use batch::Batch;
 pub(crate) use check::check;
 pub(crate) use error::StoreError;
 pub(crate) use figures::Figures;
-pub(crate) use records::{
-    BodyId, StoredBody, StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding,
-};
+pub(crate) use records::{StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding};
 pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMatch};
 
 use disk::{Counted, FileMedium, Medium};

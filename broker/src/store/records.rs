@@ -1,55 +1,14 @@
 //! What is stored, and how it is written: a CRC-32 over table, key and record, and the record as postcard writes it. What
 //! the key says is not said again.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use matcher::live::Cause;
 use serde::{Deserialize, Serialize};
 
 use super::keys::Table;
-use crate::outbox::{Names, Transition};
-
-/// Names a body, for good: no other ever gets the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct BodyId(pub(crate) u64);
-
-/// Whoever holds this may still refer to the body. When the last handle has gone, the record goes too, once nothing on
-/// disk refers to it any more.
-#[derive(Debug)]
-pub(crate) struct StoredBody {
-    id: BodyId,
-    /// Whether it is on disk: then nobody needs to write it again.
-    is_written: AtomicBool,
-    dropped: Arc<Dropped>,
-}
-
-/// Bodies whose last handle went. A std mutex: held for a push or a swap.
-pub(super) type Dropped = Mutex<Vec<u64>>;
-
-impl StoredBody {
-    pub(super) fn new(id: BodyId, is_written: bool, dropped: &Arc<Dropped>) -> Arc<Self> {
-        Arc::new(Self { id, is_written: AtomicBool::new(is_written), dropped: Arc::clone(dropped) })
-    }
-
-    pub(crate) fn id(&self) -> BodyId {
-        self.id
-    }
-
-    pub(super) fn is_written(&self) -> bool {
-        self.is_written.load(Ordering::Acquire)
-    }
-
-    pub(super) fn written(&self) {
-        self.is_written.store(true, Ordering::Release);
-    }
-}
-
-impl Drop for StoredBody {
-    fn drop(&mut self) {
-        self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(self.id.0);
-    }
-}
+use crate::model::delivery::{Names, Transition};
+use crate::model::record::BodyId;
 
 /// A client's position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

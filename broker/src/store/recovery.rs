@@ -14,11 +14,12 @@ use super::format::{LOG, LogRow, Meta};
 use super::kept::read_row;
 use super::keys::{self, NO_KEY, Table};
 use super::records::{
-    BodyId, BodyRecord, Dropped, LiveRecord, MatchRecord, StandingRecord, StoredBody, StoredLive,
-    StoredMatch, StoredPosition, StoredSession, StoredStanding, unseal,
+    BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredLive, StoredMatch, StoredPosition,
+    StoredSession, StoredStanding, unseal,
 };
 use super::window::{Changes, Point, Window};
-use crate::outbox::Names;
+use crate::model::delivery::Names;
+use crate::model::record::{BodyId, Dropped, StoredBody};
 
 /// What was found on disk.
 #[derive(Debug, Default)]

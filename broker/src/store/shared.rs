@@ -13,7 +13,7 @@ use super::disk::{Counted, Fault, Medium};
 use super::error::StoreError;
 use super::figures::Figures;
 use super::format;
-use super::records::Dropped;
+use crate::model::record::Dropped;
 
 /// What the writer and its callers share.
 #[derive(Debug)]

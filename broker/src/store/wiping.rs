@@ -20,7 +20,7 @@ use super::disk::Counted;
 use super::error::StoreError;
 use super::format::Meta;
 use super::shared::{Shared, guarded};
-use crate::clock;
+use crate::model::clock;
 
 /// When it is time to wipe, and what is under way.
 #[derive(Debug)]

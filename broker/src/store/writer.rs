@@ -16,12 +16,12 @@ use super::copy::Copy;
 use super::error::StoreError;
 use super::fold::{Bodies, Folding};
 use super::format::{self, LOG, LogRow};
-use super::records::Dropped;
 use super::recovery::{self, LogState};
 use super::shared::{Commit, Request, Shared, SnapshotSender, guarded};
 use super::tail::{NumberedRow, Tail};
 use super::wiping::{self, Wiping};
-use crate::clock;
+use crate::model::clock;
+use crate::model::record::Dropped;
 
 /// Who waits for a fold.
 #[derive(Debug, Default)]

@@ -15,10 +15,11 @@ use tokio::sync::mpsc;
 
 use crate::config;
 use crate::metrics::Metrics;
+use crate::model::event::Carried;
 pub(crate) use context::TraceContext;
 pub(crate) use export::Export;
 use trace::Span;
-pub(crate) use trace::{Carried, Trace, Writing, matched};
+pub(crate) use trace::{Trace, Writing, matched, trace_of};
 
 /// Spans that wait to be exported. Beyond them the newest are lost, and counted.
 const QUEUE_SPANS: usize = 8_192;
@@ -60,8 +61,8 @@ impl Telemetry {
             None => rand::random::<f64>() < telemetry.sample,
         });
         match (recorder, context) {
-            (Some(telemetry), context) => Some(Carried::traced(telemetry, context)),
-            (None, Some(context)) => Some(Carried::passed_on(context)),
+            (Some(telemetry), context) => Some(trace::traced(telemetry, context)),
+            (None, Some(context)) => Some(Box::new(Carried { members: context.members(), trace: None })),
             (None, None) => None,
         }
     }

@@ -9,24 +9,14 @@ use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanId, SpanKind, TraceFlags, TraceId};
 
 use super::{Telemetry, TraceContext};
-use crate::clock;
-use crate::ingest::feature::Body;
-use crate::outbox::{Delivery, Entry, Transition};
-use crate::refusal::Refusal;
-use crate::shard::Shards;
+use crate::model::clock;
+use crate::model::delivery::{Delivery, Entry, Transition};
+use crate::model::error::Refusal;
+use crate::model::event::{Body, Carried};
 
 /// Deliveries of one event that have a span each, those that are written first. An event may have as many recipients as there
 /// are clients; how many it had, `nearcast_deliveries_total` and the number of matches in each shard's span tell.
 const DELIVER_SPANS_MAX: u32 = 16;
-
-/// What an event carries.
-#[derive(Debug)]
-pub(crate) struct Carried {
-    /// What its deliveries tell of its trace: members of a frame, each with a comma behind it.
-    pub(crate) members: Box<str>,
-    /// Where spans are recorded of it.
-    trace: Option<Arc<Trace>>,
-}
 
 /// The trace of an event of which spans are recorded.
 pub(crate) struct Trace {
@@ -63,39 +53,33 @@ pub(crate) struct Span {
     pub(super) failure: Option<&'static str>,
 }
 
-impl Carried {
-    /// A context that goes to the subscribers as it came.
-    pub(super) fn passed_on(context: &TraceContext) -> Box<Self> {
-        Box::new(Self { members: context.members(), trace: None })
-    }
+/// A trace that goes on here, or begins.
+pub(super) fn traced(telemetry: &Arc<Telemetry>, context: Option<&TraceContext>) -> Box<Carried> {
+    let publisher = context.map_or(SpanId::INVALID, |context| context.span_id);
+    let context = match context {
+        Some(context) => TraceContext { span_id: new_span_id(), ..context.clone() },
+        None => TraceContext {
+            // At random it is as good as never 0, which would be none.
+            trace_id: TraceId::from(rand::random::<u128>().max(1)),
+            span_id: new_span_id(),
+            flags: TraceFlags::SAMPLED,
+            state: None,
+        },
+    };
+    let leg = |_| Leg { span_id: new_span_id(), matched: OnceLock::new() };
+    let trace = Trace {
+        telemetry: Arc::clone(telemetry),
+        publisher,
+        legs: (0..telemetry.shards_count).map(leg).collect(),
+        deliver_spans: AtomicU32::new(0),
+        context,
+    };
+    Box::new(Carried { members: trace.context.members(), trace: Some(Arc::new(trace)) })
+}
 
-    /// A trace that goes on here, or begins.
-    pub(super) fn traced(telemetry: &Arc<Telemetry>, context: Option<&TraceContext>) -> Box<Self> {
-        let publisher = context.map_or(SpanId::INVALID, |context| context.span_id);
-        let context = match context {
-            Some(context) => TraceContext { span_id: new_span_id(), ..context.clone() },
-            None => TraceContext {
-                // At random it is as good as never 0, which would be none.
-                trace_id: TraceId::from(rand::random::<u128>().max(1)),
-                span_id: new_span_id(),
-                flags: TraceFlags::SAMPLED,
-                state: None,
-            },
-        };
-        let leg = |_| Leg { span_id: new_span_id(), matched: OnceLock::new() };
-        let trace = Trace {
-            telemetry: Arc::clone(telemetry),
-            publisher,
-            legs: (0..telemetry.shards_count).map(leg).collect(),
-            deliver_spans: AtomicU32::new(0),
-            context,
-        };
-        Box::new(Self { members: trace.context.members(), trace: Some(Arc::new(trace)) })
-    }
-
-    pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
-        self.trace.as_ref()
-    }
+/// The trace of an event of which spans are recorded.
+pub(crate) fn trace_of(carried: Option<&Carried>) -> Option<Arc<Trace>> {
+    Arc::clone(carried?.trace.as_ref()?).downcast().ok()
 }
 
 impl Trace {
@@ -197,7 +181,7 @@ pub(crate) fn matched<'a>(
 ) {
     let (ended, batch_events) = (clock::now(), events.len());
     for (index, body) in events.enumerate() {
-        if let Some(trace) = body.trace() {
+        if let Some(trace) = trace_of(body.carried.as_deref()) {
             trace.matched(shard, [body.received, started, ended], batch_events, matches(index));
         }
     }
@@ -215,18 +199,18 @@ impl Writing {
         let traced = batch.iter().filter_map(|entry| match entry {
             Entry::Delivery(Delivery {
                 cause: Cause::Published, transition, is_late: false, body, ..
-            }) if *transition != Some(Transition::Exit) => body.trace().cloned(),
+            }) if *transition != Some(Transition::Exit) => trace_of(body.carried.as_deref()),
             Entry::Delivery(_) | Entry::Answer(_) | Entry::Gap(_) => None,
         });
         Self(traced.collect())
     }
 
-    /// It is written, to a client of one of the shards.
-    pub(crate) fn done(self, shards: &Shards, client: &str, over: &'static str) {
+    /// It is written, to a client of the shard.
+    pub(crate) fn done(self, shard_of: impl FnOnce() -> usize, over: &'static str) {
         if self.0.is_empty() {
             return;
         }
-        let (shard, ended) = (shards.index_of(client), clock::now());
+        let (shard, ended) = (shard_of(), clock::now());
         for trace in self.0 {
             trace.delivered(shard, over, ended);
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::budget::Held;
-use crate::config::OverflowName;
-use crate::outbox::{Delivery, Gap, Reason, Subject};
+use crate::model::delivery::{Delivery, Gap, OverflowName, Reason};
+use crate::outbox::Subject;
 
 /// How much is kept for one client.
 #[derive(Clone, Copy, Debug)]

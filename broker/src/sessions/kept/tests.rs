@@ -5,8 +5,9 @@ use std::time::Instant;
 use matcher::live::Cause;
 
 use super::*;
-use crate::ingest::feature::{Body, ObjectHash};
-use crate::outbox::Names;
+use crate::ingest::feature::object_of;
+use crate::model::delivery::Names;
+use crate::model::event::Body;
 
 const BOUNDS: KeptBounds =
     KeptBounds { frames: 4, bytes: 100_000, age_ms: 1_000, overflow: OverflowName::DropOldest };
@@ -41,11 +42,7 @@ impl Bench {
             subscriptions: Names::One("\"s\"".into()),
             cause: Cause::Published,
             transition: None,
-            body: Arc::new(Body::new(
-                text.as_str().into(),
-                Instant::now(),
-                ObjectHash::of_feature(&text).unwrap(),
-            )),
+            body: Arc::new(Body::new(text.as_str().into(), Instant::now(), object_of(&text).unwrap())),
             overflow,
             is_late: false,
             is_ahead: false,

@@ -11,8 +11,8 @@ use super::model::{Held, Live};
 use super::reader::Connection;
 use super::{Done, Simulation, What};
 use crate::ingest::subscription::Prepared;
+use crate::model::completion::Receipt;
 use crate::outbox::{Bounds, Outbox};
-use crate::receipt::Receipt;
 use crate::sessions::Resume;
 use crate::shard::{Coming, Command};
 

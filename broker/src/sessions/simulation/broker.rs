@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use matcher::geo::World;
 
-use crate::auth::{Behalf, Confinement, Zones};
 use crate::config::{AuthMode, Config, EngineName, WorldName};
 use crate::engines::Engines;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::SubscriptionReader;
+use crate::ingest::{Behalf, Confinement, Zones};
+use crate::model::record::StoredBody;
 use crate::sessions::{Disk, Restored, Shared};
 use crate::shard::{Dealing, Receiver, Shard, Shards};
 use crate::store::inline::{InlineStore, TestDisk};
-use crate::store::{Batch, Recovered, StoreError, StoredBody};
+use crate::store::{Batch, Recovered, StoreError};
 
 use super::plan::Plan;
 

@@ -33,8 +33,8 @@ use futures_util::FutureExt as _;
 use futures_util::task::noop_waker_ref;
 use matcher::live::Cause;
 
-use crate::clock;
-use crate::refusal::Refusal;
+use crate::model::clock;
+use crate::model::error::Refusal;
 use crate::sessions::Attached;
 use crate::shard::index_of;
 use crate::store::Recovered;

@@ -7,7 +7,7 @@ use matcher::live::Cause;
 
 use super::session::{Bounds, Session, Told};
 use super::spec::{Area, Event, Spec};
-use crate::outbox::Transition;
+use crate::model::delivery::Transition;
 
 /// A shard: what is live for it, and its clients.
 #[derive(Clone, Debug, Default)]

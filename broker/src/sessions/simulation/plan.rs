@@ -5,7 +5,7 @@ use rand::{Rng as _, SeedableRng as _};
 
 use super::session::Bounds;
 use super::spec::{Area, Event, Spec, Transitions};
-use crate::config::OverflowName;
+use crate::model::delivery::OverflowName;
 
 /// How a run is set. Bounds are small, so that they are reached.
 #[derive(Clone, Debug)]

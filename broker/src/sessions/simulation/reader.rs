@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::session::Session;
 use crate::ingest::json;
-use crate::outbox::{Delivery, Entry, Gap, Outbox, Reason};
+use crate::model::delivery::{Delivery, Entry, Gap, Reason};
+use crate::outbox::Outbox;
 
 /// A connection that reads for a client.
 pub(super) struct Connection {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use matcher::live::Cause;
 
 use super::spec::Event;
-use crate::config::OverflowName;
-use crate::outbox::{Reason, Transition};
+use crate::model::delivery::{OverflowName, Reason, Transition};
 
 /// One session of a client.
 #[derive(Clone, Debug)]

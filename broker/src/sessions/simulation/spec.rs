@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::config::OverflowName;
+use crate::model::delivery::OverflowName;
 
 /// An event.
 #[derive(Debug, PartialEq)]

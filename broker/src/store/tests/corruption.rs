@@ -21,9 +21,10 @@ use crate::config::WorldName;
 use crate::store::disk::{Medium, Overlay};
 use crate::store::format::LOG;
 use crate::store::lock::Lock;
-use crate::store::wiping;
 use crate::store::writer::Pace;
-use crate::store::{Batch, Recovered, Store, StoreError, StoredPosition, check, store_file, tail_file};
+use crate::store::{
+    Batch, Recovered, Store, StoreError, StoredPosition, check, store_file, tail_file, wiping,
+};
 
 /// A store's file with bits that are not as they were written. What is written over it stays in memory; a clone is the same.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::directory::open_in;
 use crate::config::Fsync;
-use crate::outbox::Names;
+use crate::model::delivery::Names;
 use crate::store::{Batch, Store, StoredLive, StoredMatch};
 
 /// A publish of some 500 bytes that ten clients keep, the one before of its object replaced and acknowledged.

@@ -25,7 +25,7 @@ use super::{
     StoredSession, StoredStanding,
 };
 use crate::config::WorldName;
-use crate::outbox::{Names, Transition};
+use crate::model::delivery::{Names, Transition};
 use crate::store::writer::Pace;
 use disk::Disk;
 

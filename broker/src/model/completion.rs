@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
 
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Counts what of one request is not in force and safe yet. Cheap: one `Arc` for a request, however many elements.
 #[derive(Debug, Default)]

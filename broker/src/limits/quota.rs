@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use crate::config::{Allotment, Allotments, Config};
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
-/// What each tenant has of something. Nobody but a [`Share`] changes a count.
+/// What each tenant has of something. Nobody but a [`QuotaPermit`] changes a count.
 pub(crate) struct Quota {
     what: &'static str,
     setting: &'static str,
@@ -26,7 +26,7 @@ struct Tally {
 
 /// Some of those that a tenant may have, free again when this is dropped; nothing where any number may be had.
 #[derive(Default)]
-pub(crate) struct Share {
+pub(crate) struct QuotaPermit {
     count: u64,
     tally: Option<Arc<Tally>>,
 }
@@ -82,7 +82,7 @@ impl Quota {
     }
 
     /// So many more for a tenant, or none of them.
-    pub(crate) fn share(self: &Arc<Self>, tenant: &str, count: u64) -> Result<Share, Refusal> {
+    pub(crate) fn acquire(self: &Arc<Self>, tenant: &str, count: u64) -> Result<QuotaPermit, Refusal> {
         let limit = self.allotment.limit(tenant);
         let full = Refusal::Limit { what: self.what, limit, setting: self.setting };
         self.take(tenant, count, limit).ok_or(full)
@@ -91,25 +91,25 @@ impl Quota {
     /// One for a tenant that may not need it, as long as it has plenty.
     ///
     /// Cost: as that of any other, a look into a table under a lock that is shared; none where there is no limit.
-    pub(crate) fn share_in_advance(self: &Arc<Self>, tenant: &str) -> Option<Share> {
+    pub(crate) fn acquire_in_advance(self: &Arc<Self>, tenant: &str) -> Option<QuotaPermit> {
         let limit = self.allotment.limit(tenant);
         let ample = (limit / 2).clamp(*AMPLE.start(), *AMPLE.end());
         self.take(tenant, 1, limit.saturating_sub(ample))
     }
 
     /// So many that a tenant had before the broker began; it has them whatever the limit is now.
-    pub(crate) fn share_again(self: &Arc<Self>, tenant: &str, count: u64) -> Share {
+    pub(crate) fn acquire_again(self: &Arc<Self>, tenant: &str, count: u64) -> QuotaPermit {
         self.take(tenant, count, u64::MAX).expect("nobody has so many")
     }
 
-    fn take(self: &Arc<Self>, tenant: &str, count: u64, limit: u64) -> Option<Share> {
+    fn take(self: &Arc<Self>, tenant: &str, count: u64, limit: u64) -> Option<QuotaPermit> {
         if self.allotment.limit(tenant) == 0 || count == 0 {
-            return Some(Share::default());
+            return Some(QuotaPermit::default());
         }
         let tally = self.tally(tenant);
         let more = |taken: u64| taken.checked_add(count).filter(|taken| *taken <= limit);
         tally.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Share { count, tally: Some(tally) })
+        Some(QuotaPermit { count, tally: Some(tally) })
     }
 
     fn tally(self: &Arc<Self>, tenant: &str) -> Arc<Tally> {
@@ -117,7 +117,7 @@ impl Quota {
             return tally;
         }
         let mut tallies = self.write();
-        // Somebody may have come first, or the last share be on its way out: its tally counts nothing any more.
+        // Somebody may have come first, or the last permit be on its way out: its tally counts nothing any more.
         if let Some(tally) = tallies.get(tenant).and_then(Weak::upgrade) {
             return tally;
         }
@@ -138,7 +138,7 @@ impl Quota {
     }
 }
 
-impl Share {
+impl QuotaPermit {
     /// Takes in what the same tenant has of the same besides.
     pub(crate) fn join(&mut self, mut other: Self) {
         self.count += std::mem::take(&mut other.count);
@@ -157,7 +157,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for QuotaPermit {
     fn drop(&mut self) {
         self.shrink(0);
     }
@@ -182,34 +182,34 @@ mod tests {
     #[test]
     fn each_tenant_has_its_own_and_gives_it_back() {
         let quota = Quota::new("things", "quotas.things", Allotment::of(2));
-        let (first, second) = (quota.share("a", 1).unwrap(), quota.share("a", 1).unwrap());
+        let (first, second) = (quota.acquire("a", 1).unwrap(), quota.acquire("a", 1).unwrap());
         let full = Refusal::Limit { what: "things", limit: 2, setting: "quotas.things" };
-        assert_eq!(quota.share("a", 1).err(), Some(full));
-        assert!(quota.share("", 1).is_ok() && quota.share("b", 1).is_ok());
+        assert_eq!(quota.acquire("a", 1).err(), Some(full));
+        assert!(quota.acquire("", 1).is_ok() && quota.acquire("b", 1).is_ok());
         drop(first);
-        let again = quota.share_again("a", 1);
-        let beyond = quota.share_again("a", 1);
-        assert!(quota.share("a", 1).is_err());
+        let again = quota.acquire_again("a", 1);
+        let beyond = quota.acquire_again("a", 1);
+        assert!(quota.acquire("a", 1).is_err());
         drop((again, beyond, second));
-        assert!(quota.share("a", 1).is_ok());
+        assert!(quota.acquire("a", 1).is_ok());
         assert!(quota.read().is_empty());
     }
 
     #[test]
     fn shares_of_many_grow_and_shrink() {
         let quota = Quota::new("things", "quotas.things", Allotment::of(10));
-        let mut held = quota.share("a", 6).unwrap();
-        assert!(quota.share("a", 5).is_err(), "all or none");
-        assert!(quota.share("a", u64::MAX).is_err());
-        held.join(quota.share("a", 4).unwrap());
-        assert!(quota.share("a", 1).is_err());
-        assert!(quota.share("a", 0).is_ok());
+        let mut held = quota.acquire("a", 6).unwrap();
+        assert!(quota.acquire("a", 5).is_err(), "all or none");
+        assert!(quota.acquire("a", u64::MAX).is_err());
+        held.join(quota.acquire("a", 4).unwrap());
+        assert!(quota.acquire("a", 1).is_err());
+        assert!(quota.acquire("a", 0).is_ok());
         held.shrink(3);
         held.shrink(5);
-        drop(quota.share("a", 7).unwrap());
-        let mut none = Share::default();
+        drop(quota.acquire("a", 7).unwrap());
+        let mut none = QuotaPermit::default();
         none.join(held);
-        assert!(quota.share("a", 8).is_err());
+        assert!(quota.acquire("a", 8).is_err());
         drop(none);
         assert!(quota.read().is_empty());
     }
@@ -218,13 +218,13 @@ mod tests {
     fn in_advance_there_are_some_while_there_are_plenty() {
         for (limit, advance) in [(1, 0), (64, 0), (100, 36), (400, 200), (5_000, 4_000)] {
             let quota = Quota::new("things", "quotas.things", Allotment::of(limit));
-            let held: Vec<_> = std::iter::from_fn(|| quota.share_in_advance("a")).collect();
+            let held: Vec<_> = std::iter::from_fn(|| quota.acquire_in_advance("a")).collect();
             assert_eq!(held.len(), advance, "{limit}");
-            let rest: Vec<_> = std::iter::from_fn(|| quota.share("a", 1).ok()).collect();
+            let rest: Vec<_> = std::iter::from_fn(|| quota.acquire("a", 1).ok()).collect();
             assert_eq!((held.len() + rest.len()) as u64, limit);
         }
         let none = Quota::new("things", "quotas.things", Allotment::of(0));
-        assert!(none.share("a", 1).is_ok() && none.share_in_advance("a").is_some());
+        assert!(none.acquire("a", 1).is_ok() && none.acquire_in_advance("a").is_some());
         assert!(none.read().is_empty());
     }
 
@@ -241,7 +241,7 @@ mod tests {
                     start.wait();
                     let mut held = Vec::new();
                     for round in 0..ROUNDS {
-                        held.extend(quota.share("a", 1).ok());
+                        held.extend(quota.acquire("a", 1).ok());
                         let tally = quota.read().get("a").and_then(Weak::upgrade);
                         assert!(tally.is_none_or(|tally| tally.taken.load(Ordering::Relaxed) <= LIMIT));
                         if round % 3 == thread % 3 {
@@ -252,7 +252,7 @@ mod tests {
             }
         });
         assert!(quota.read().is_empty());
-        let all: Vec<_> = std::iter::from_fn(|| quota.share("a", 1).ok()).collect();
+        let all: Vec<_> = std::iter::from_fn(|| quota.acquire("a", 1).ok()).collect();
         assert_eq!(all.len() as u64, LIMIT);
     }
 }

@@ -14,10 +14,10 @@ use matcher::geo::{Position, World};
 use serde_json::value::RawValue;
 use wire::Fault;
 
+use super::area::{self, AreaBounds};
+use super::file;
+use super::json::{self, Members};
 use crate::config::Config;
-use crate::ingest::area::{self, AreaBounds};
-use crate::ingest::file;
-use crate::ingest::json::{self, Members};
 
 /// The most zones: each has its box compared with every event.
 const ZONES_MAX: usize = 10_000;
@@ -45,7 +45,7 @@ impl Zones {
     ///
     /// # Errors
     /// A file that cannot be read, is too large, or has faults, of which the first few are told.
-    pub(super) fn read(config: &Config) -> anyhow::Result<Self> {
+    pub(crate) fn read(config: &Config) -> anyhow::Result<Self> {
         let path = &config.auth.zones;
         if path.is_empty() {
             return Ok(Self::default());

@@ -12,9 +12,9 @@ use matcher::subscription::Filter;
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::position::Move;
 use super::zones::{self, Zone, Zones};
-use crate::ingest::position::Move;
-use crate::refusal::Refusal;
+use crate::model::error::Refusal;
 
 /// Events of a content, in zones, or both: of others its holder neither hears nor tells anything.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Confinement {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn read(claim: &Value, zones: &Zones) -> Result<Option<Self>, String> {
+    pub(crate) fn read(claim: &Value, zones: &Zones) -> Result<Option<Self>, String> {
         let claim = claim.as_object().ok_or("the claim nearcast must be an object")?;
         let Some(read) = Self::understand(claim, zones)? else { return Ok(None) };
         let names = claim.get("zones").and_then(Value::as_array).into_iter().flatten();

@@ -6,13 +6,13 @@ use matcher::event::Event;
 use matcher::subscription::Filter;
 
 use super::Confinement;
-use crate::refusal::Refusal;
-use crate::tenant;
+use crate::model::error::Refusal;
+use crate::model::tenant;
 
 /// Whose events and subscriptions it is about, and to which of them who asks is confined.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Behalf<'a> {
-    /// As [`Permit::tenant`](super::Permit::tenant).
+    /// The tenant of the token; `None` where there are no tenants.
     pub(crate) tenant: Option<&'a str>,
     pub(crate) confinement: Option<&'a Arc<Confinement>>,
 }

@@ -11,7 +11,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use wire::{Fault, PROBLEM_PREFIX, Problem};
 
-use crate::admission::Cost;
+/// What a problem that answers no request begins with, as a frame.
+pub(crate) const BEFORE_PROBLEM: &str = r#"{"op":"problem","problem":"#;
+
+/// What a subscription has cost of late.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cost {
+    pub(crate) subscription: Arc<str>,
+    pub(crate) ms: u64,
+}
 
 /// Why a request is not carried out. Becomes a problem document over HTTP, a `problem` frame over a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,6 +168,15 @@ impl Refusal {
     /// One fault of a document.
     pub(crate) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::Invalid(vec![Fault { pointer: pointer.into(), detail: detail.into() }])
+    }
+
+    /// The frame `problem`, with the request's `ref` where that could be read.
+    pub(crate) fn frame(&self, reference: Option<&str>) -> String {
+        let problem = serde_json::to_string(&self.problem()).unwrap_or_default();
+        match reference {
+            Some(reference) => format!(r#"{{"op":"problem","ref":{reference},"problem":{problem}}}"#),
+            None => format!("{BEFORE_PROBLEM}{problem}}}"),
+        }
     }
 
     /// When it makes sense to try again, in seconds.

@@ -1,0 +1,110 @@
+//! Events that were read and checked, and are going to be matched and delivered.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::hash::BuildHasher as _;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::Instant;
+
+use matcher::event::Event;
+
+use super::record::{LiveRecord, StoredBody};
+
+/// An accepted event: what engines match, and what subscribers get.
+#[derive(Debug)]
+pub(crate) struct Published {
+    /// What engines match.
+    pub(crate) event: Arc<Event>,
+    /// What subscribers get.
+    pub(crate) body: Arc<Body>,
+    /// Its life, where it does not end at once.
+    pub(crate) live: Option<Live>,
+}
+
+/// An event as it is delivered: the published Feature with `id` and `time`. Made once, shared by all who get it.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// JSON on one line.
+    pub(crate) text: Box<str>,
+    /// When the broker had read it, or read it back.
+    pub(crate) received: Instant,
+    /// What it is about.
+    pub(crate) object: ObjectHash,
+    /// Whether it goes before others (`"priority": "alarm"`).
+    pub(crate) is_alarm: bool,
+    /// Its record on disk, once there is a need for one, which is there for as long as the body is.
+    pub(crate) stored: OnceLock<Arc<StoredBody>>,
+    /// What it tells of its trace, which does not outlive the broker.
+    pub(crate) carried: Option<Box<Carried>>,
+}
+
+impl Published {
+    /// Gives it what it is to carry, as long as nobody else has it.
+    pub(crate) fn carry(&mut self, carried: Option<Box<Carried>>) {
+        if carried.is_some()
+            && let Some(body) = Arc::get_mut(&mut self.body)
+        {
+            body.carried = carried;
+        }
+    }
+}
+
+impl Body {
+    pub(crate) fn new(text: Box<str>, received: Instant, object: ObjectHash) -> Self {
+        Self { text, received, object, is_alarm: false, stored: OnceLock::new(), carried: None }
+    }
+
+    /// Members that stand before the event in a frame, each with a comma behind it.
+    pub(crate) fn trace_members(&self) -> &str {
+        self.carried.as_ref().map_or("", |carried| &carried.members)
+    }
+}
+
+/// Tells the object of an event from others, its key, or its id where it has none: alike for the same object as long as the
+/// process lives. That two objects have the same is as good as impossible, and would cost no more than a delivery that is lost
+/// before its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ObjectHash(u64);
+
+/// Of the hashes of objects. Keyed, so that nobody outside can make two objects alike.
+static OBJECTS: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
+
+impl ObjectHash {
+    /// The object of an event with this key, or with this id where it has none.
+    pub(crate) fn new(key: Option<&str>, id: &str) -> Self {
+        Self(OBJECTS.hash_one(key.map_or((false, id), |key| (true, key))))
+    }
+}
+
+/// What an event tells of its trace.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    /// What its deliveries tell: members of a frame, each with a comma behind it.
+    pub(crate) members: Box<str>,
+    /// Where spans are recorded of it: telemetry knows what that is.
+    pub(crate) trace: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// What is reserved for a live event; given back when it is dropped.
+pub(crate) type Reserved = Box<dyn Debug + Send + Sync>;
+
+/// The life of an event, which begins when it arrives.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// What it is about, within its tenant: `key:` and its key, or `id:` and its id where it has none. Of publishers who are
+    /// confined, within what they are confined to.
+    pub(crate) object: Arc<str>,
+    /// Its id, within its tenant: a text as it reads, the digits of a number, or the one that this broker made.
+    pub(crate) id: Arc<str>,
+    /// Of two events of one object, that with the greater number is the newer.
+    pub(crate) sequence: u64,
+    /// When its life is over by itself.
+    pub(crate) expires: Instant,
+    /// Its record on disk, once there is one.
+    pub(crate) record: OnceLock<LiveRecord>,
+    /// Whether it is on disk, whichever shard put it there.
+    pub(crate) is_written: AtomicBool,
+    /// What is reserved for it, for as long as anybody keeps this.
+    pub(crate) _reserved: Reserved,
+}
