@@ -20,7 +20,6 @@ mod base_map;
 mod budget;
 mod cql2_json;
 mod engines;
-mod explain;
 mod http;
 mod ingest;
 mod limits;

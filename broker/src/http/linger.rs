@@ -19,6 +19,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 
 use super::crumbs::Crumbs;
+use crate::shutdown::Ending;
 
 /// Bytes that are thrown away: twice the largest document by default, since less is read of a connection at once than such a document has.
 const BYTES_MAX: usize = 1 << 21;
@@ -30,14 +31,16 @@ const READ_BYTES: usize = 4_096;
 /// A body whose rest is read when nobody wants it any more.
 struct Lingering {
     body: Body,
+    linger: Linger,
 }
 
 /// The same request; the rest of its body is read when that is dropped. Who asks whether the body is welcome has not sent it.
 pub(super) fn to_its_end(request: Request) -> Request {
+    let Some(linger) = request.extensions().get::<Linger>().cloned() else { return request };
     if request.body().is_end_stream() || request.headers().contains_key(EXPECT) {
         return request;
     }
-    request.map(|body| Body::new(Lingering { body }))
+    request.map(|body| Body::new(Lingering { body, linger }))
 }
 
 impl HttpBody for Lingering {
@@ -63,29 +66,43 @@ impl HttpBody for Lingering {
 impl Drop for Lingering {
     fn drop(&mut self) {
         let mut body = std::mem::take(&mut self.body);
-        // Outside of a runtime nothing comes any more.
-        if !body.is_end_stream()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(tokio::time::timeout(PATIENCE, async move {
+        if !body.is_end_stream() {
+            self.linger.read_on(async move {
                 let mut bytes = 0;
                 while bytes < BYTES_MAX
                     && let Some(Ok(frame)) = poll_fn(|ctx| Pin::new(&mut body).poll_frame(ctx)).await
                 {
                     bytes += frame.data_ref().map_or(0, Bytes::len);
                 }
-            }));
+            });
         }
     }
 }
 
 /// Asks that the rest of a connection is read when nobody wants it any more; a clone asks for the same.
-#[derive(Clone, Default)]
-pub(crate) struct Linger(Arc<AtomicBool>);
+#[derive(Clone)]
+pub(crate) struct Linger {
+    is_asked: Arc<AtomicBool>,
+    ending: Ending,
+}
 
 impl Linger {
+    pub(crate) fn new(ending: &Ending) -> Self {
+        Self { is_asked: Arc::default(), ending: ending.clone() }
+    }
+
     pub(crate) fn ask(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.is_asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Reads for a moment. A stop waits for that.
+    fn read_on(&self, reading: impl Future<Output = ()> + Send + 'static) {
+        let reading = tokio::time::timeout(PATIENCE, reading);
+        let reading = self.ending.ended.clone().run_until_cancelled_owned(reading);
+        // Outside of a runtime nothing comes any more.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            self.ending.tasks.spawn_on(reading, &runtime);
+        }
     }
 }
 
@@ -131,11 +148,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Drop for Connection<S> {
     fn drop(&mut self) {
-        if self.linger.0.load(Ordering::Relaxed)
+        if self.linger.is_asked.load(Ordering::Relaxed)
             && let Some(mut inner) = self.inner.take()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(tokio::time::timeout(PATIENCE, async move {
+            self.linger.read_on(async move {
                 // Who reads is told that nothing more comes, and then closes.
                 if inner.shutdown().await.is_err() {
                     return;
@@ -146,7 +162,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Drop for Connection<S> {
                 {
                     bytes += count;
                 }
-            }));
+            });
         }
     }
 }

@@ -129,7 +129,7 @@ impl Front {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let flow = admission::flow_of_connection(&self.config);
-        let (linger, came) = (Linger::default(), Came::default());
+        let (linger, came) = (Linger::new(&self.ending), Came::default());
         let heads = HeadTimer::new(&self.config.connection, came.clone());
         // A std mutex: held to take it out.
         let hearing = Mutex::new(hearing);

@@ -6,8 +6,8 @@ use matcher::geo::Position;
 use matcher::live::{Account, Fix, Interest, Moment, Prospect, Watch};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
+use super::explanation::{self, Circumstances};
 use super::{Client, Sessions};
-use crate::explain::{self, Circumstances};
 use crate::ingest::Confinement;
 use crate::ingest::explain::{AskedEvent, AskedSubscription, Question};
 use crate::ingest::feature::{Rehearsed, RehearsedLife};
@@ -74,7 +74,7 @@ impl Sessions {
             hidden_count,
             is_outside,
         };
-        Ok(explain::answer(account, circumstances))
+        Ok(explanation::answer(account, circumstances))
     }
 
     /// Where the client is taken to be, and how that is told. To others everything is told as it would be for the place that they

@@ -8,6 +8,7 @@ mod dealing;
 mod deliveries;
 mod durable;
 mod explain;
+mod explanation;
 mod idle;
 mod kept;
 mod ledger;

@@ -28,6 +28,7 @@ mod meaning;
 mod operations;
 mod pages;
 mod slow_reader;
+mod tidy;
 mod tls;
 mod traces;
 mod visibility;
