@@ -42,35 +42,63 @@ fn how_tos() {
     names.iter().for_each(|name| follow(&format!("docs/how-to/{}", name.to_str().unwrap())));
 }
 
-/// The documents of the protocol reference that somebody would send: a broker takes each, and shows the normal form as it is.
+/// The examples of the protocol reference, with a broker that is there already: each page can be typed from its beginning.
+#[test]
+fn the_protocol_pages() {
+    let pages = protocol_pages();
+    assert!(pages.len() >= 8, "{pages:?}");
+    pages.iter().for_each(|page| follow_with(page, Some("nearcast serve\n")));
+}
+
+/// The documents of the protocol reference that a client would send: a broker takes each, and shows the normal form as it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_protocol_reference() {
     let program = Serve::new().start().await;
     let http = program.http();
-    let text = std::fs::read_to_string(root().join("docs/protocol.md")).unwrap();
     let mut kinds = Vec::new();
-    for block in blocks(&text) {
-        let Some(kind) = block.kind.strip_prefix("json ") else { continue };
-        let document: Value = serde_json::from_str(&block.text).expect(&block.text);
-        let answer = match kind {
-            "position" => http.put("/v1/clients/ann/position", &document).await,
-            "event" => http.post("/v1/events", "application/geo+json", block.text).await,
-            "subscription" | "normal-form" => {
-                let answer = http.put("/v1/clients/ann/subscriptions/s1", &document).await;
-                if kind == "normal-form" {
-                    let mut shown = answer.json();
-                    shown.as_object_mut().expect("a subscription").remove("activity");
-                    assert_eq!(shown, document);
+    for page in protocol_pages() {
+        let text = std::fs::read_to_string(root().join(&page)).unwrap();
+        for block in blocks(&text) {
+            let Some(kind) = block.kind.strip_prefix("json ") else { continue };
+            let document: Value = serde_json::from_str(&block.text).expect(&block.text);
+            let answer = match kind {
+                "position" => http.put("/v1/clients/ann/position", &document).await,
+                "event" => http.post("/v1/events", "application/geo+json", block.text).await,
+                "subscription" | "normal-form" => {
+                    let answer = http.put("/v1/clients/ann/subscriptions/s1", &document).await;
+                    if kind == "normal-form" {
+                        let mut shown = answer.json();
+                        shown.as_object_mut().expect("a subscription").remove("activity");
+                        assert_eq!(shown, document);
+                    }
+                    answer
                 }
-                answer
-            }
-            kind => panic!("what would one do with a {kind}?"),
-        };
-        assert!((200..300).contains(&answer.status), "{kind}: {}", answer.text());
-        kinds.push(kind.to_owned());
+                kind => panic!("{page}: nothing is known of the kind {kind}"),
+            };
+            assert!((200..300).contains(&answer.status), "{page}: {kind}: {}", answer.text());
+            kinds.push(format!("{page}: {kind}"));
+        }
     }
-    assert_eq!(kinds, ["position", "event", "subscription", "normal-form"]);
+    let expected = [
+        "positions.md: position",
+        "publish.md: event",
+        "subscribe.md: subscription",
+        "subscribe.md: normal-form",
+    ];
+    assert_eq!(kinds, expected.map(|kind| format!("{PROTOCOL}/{kind}")));
     program.finish().await;
+}
+
+/// Where the pages of the protocol reference are.
+const PROTOCOL: &str = "docs/protocol";
+
+/// The pages of the protocol reference, from the root, by name.
+fn protocol_pages() -> Vec<String> {
+    let folder = std::fs::read_dir(root().join(PROTOCOL)).unwrap();
+    let names = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut pages: Vec<_> = names.map(|name| format!("{PROTOCOL}/{name}")).collect();
+    pages.sort();
+    pages
 }
 
 /// A block of a document.
@@ -95,8 +123,14 @@ struct Shell {
 
 /// Does what a document says.
 fn follow(document: &str) {
+    follow_with(document, None);
+}
+
+/// The same, where something goes on from the beginning that the document does not say.
+fn follow_with(document: &str, background: Option<&str>) {
     let text = std::fs::read_to_string(root().join(document)).unwrap();
     let mut shell = Shell::start();
+    background.into_iter().for_each(|block| shell.begin(block));
     let mut was_run = false;
     let mut runs = 0;
     for block in blocks(&text) {

@@ -1,4 +1,4 @@
-//! Where: areas of subscriptions. The broker's `docs/protocol.md` has their meaning.
+//! Where: areas of subscriptions. The broker's `docs/protocol/subscribe.md` has their meaning.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-// Where: areas of subscriptions. docs/protocol.md of the broker has their meaning.
+// Where: areas of subscriptions. docs/protocol/subscribe.md of the broker has their meaning.
 
 /** `[longitude, latitude]` in degrees (WGS 84), or `[x, y]` in metres in a planar world; a third number, the altitude, is not used. */
 export type Coordinates = readonly [number, number] | readonly [number, number, number];

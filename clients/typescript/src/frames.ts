@@ -1,4 +1,4 @@
-// Frames of the WebSocket, both ways; docs/protocol.md of the broker describes them.
+// Frames of the WebSocket, both ways; docs/protocol/connections.md of the broker describes them.
 
 import type { Area, Coordinates } from "./areas.js";
 import type { Condition } from "./conditions.js";

@@ -39,7 +39,7 @@ export interface Question {
   readonly client?: string;
 }
 
-/** Why an event comes to a client, or does not. What is not typed here is in the broker's docs/protocol.md. */
+/** Why an event comes to a client, or does not. What is not typed here is in the broker's docs/protocol/operate.md. */
 export interface Explanation {
   readonly matched: boolean;
   readonly inside: boolean;

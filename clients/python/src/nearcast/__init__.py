@@ -6,7 +6,7 @@
         async for message in session:
             print(message)
 
-The same without asyncio is in `nearcast.sync`. What the broker does is described by its protocol (docs/protocol.md) and its conditions
+The same without asyncio is in `nearcast.sync`. What the broker does is described by its protocol (docs/protocol/) and its conditions
 (docs/semantics.md).
 """
 

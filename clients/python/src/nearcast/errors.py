@@ -37,7 +37,7 @@ class UnreachableError(NearcastError, ConnectionError):
 class ClosedError(NearcastError, ConnectionError):
     """The WebSocket was closed by the broker, or the session by the application (code 1000).
 
-    Codes are in docs/protocol.md: 1008 for clients that may not go on, 4401 for a token that has ended, and others.
+    Codes are in docs/protocol/connections.md: 1008 for clients that may not go on, 4401 for a token that has ended, and others.
     """
 
     def __init__(self, code: int, reason: str = "", problem: Problem | None = None) -> None:
