@@ -22,6 +22,7 @@ mod engines;
 mod exactness;
 mod hostile;
 mod lifecycle;
+mod links;
 mod live;
 mod maintenance;
 mod meaning;
