@@ -1,5 +1,10 @@
-//! The heart of nearcast: what an event, an area, a condition and a subscription are, and the engines that
-//! find, for each event, the subscriptions that it satisfies.
+#![doc = include_str!("../README.md")]
+//!
+//! # The parts
+//!
+//! [`Matcher`] is the whole of it in one type. Below it are an [engine](engine::Engine), which finds the subscriptions that an event
+//! satisfies, and a [tracker](live::Tracker), which finds the live events that a subscription is satisfied by when a client moves.
+//! Whoever uses these two alone gives out ids and keeps both in step.
 //!
 //! The model is the one of CLCB (Cugola and Margara, "High-performance location-aware publish-subscribe on
 //! GPUs", Middleware 2012, section 2): a subscription is a disjunction of filters, a filter a conjunction of
@@ -18,4 +23,11 @@ pub mod explain;
 pub mod fixtures;
 pub mod geo;
 pub mod live;
+mod matcher;
 pub mod subscription;
+
+pub use engine::Engine;
+pub use geo::World;
+pub use live::{Cause, Change, Effect, Interest, Moment, Transitions};
+pub use matcher::{Error, EventBuilder, FilterBuilder, Matcher};
+pub use subscription::{ClientId, SubscriptionId};

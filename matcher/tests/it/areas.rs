@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use matcher::area::{Ball, Corridor, Polygon, PolygonError};
-use matcher::geo::{EARTH_RADIUS_M, Position, Radius, World};
+use nearcast_matcher::area::{Ball, Corridor, Polygon, PolygonError};
+use nearcast_matcher::geo::{EARTH_RADIUS_M, Position, Radius, World};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

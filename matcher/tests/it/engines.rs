@@ -1,12 +1,12 @@
 //! Every engine against the conformance suite and, in random worlds, against the oracle.
 
-use matcher::engine::cells::Cells;
-use matcher::engine::scan::Scan;
-use matcher::engine::{Engine, MatchRows};
-use matcher::event::Event;
-use matcher::fixtures::workload::{Config, Terrain, Workload};
-use matcher::fixtures::{conformance, random};
-use matcher::geo::World;
+use nearcast_matcher::engine::cells::Cells;
+use nearcast_matcher::engine::scan::Scan;
+use nearcast_matcher::engine::{Engine, MatchRows};
+use nearcast_matcher::event::Event;
+use nearcast_matcher::fixtures::workload::{Config, Terrain, Workload};
+use nearcast_matcher::fixtures::{conformance, random};
+use nearcast_matcher::geo::World;
 
 /// Event x filter pairs that an ordinary run compares.
 const PAIRS: u64 = 10_000_000;

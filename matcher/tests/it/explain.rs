@@ -1,15 +1,15 @@
 //! Explanations against the engines: they cannot say otherwise.
 
-use matcher::condition::expression::{Expression, Truth};
-use matcher::engine::cells::Cells;
-use matcher::engine::scan::Scan;
-use matcher::engine::{Engine, MatchRows};
-use matcher::evaluation::{filter_matches, reaches};
-use matcher::event::Event;
-use matcher::explain::{Explanation, explain};
-use matcher::fixtures::random::Scene;
-use matcher::geo::World;
-use matcher::subscription::{ClientId, Filter, SubscriptionId};
+use nearcast_matcher::condition::expression::{Expression, Truth};
+use nearcast_matcher::engine::cells::Cells;
+use nearcast_matcher::engine::scan::Scan;
+use nearcast_matcher::engine::{Engine, MatchRows};
+use nearcast_matcher::evaluation::{filter_matches, reaches};
+use nearcast_matcher::event::Event;
+use nearcast_matcher::explain::{Explanation, explain};
+use nearcast_matcher::fixtures::random::Scene;
+use nearcast_matcher::geo::World;
+use nearcast_matcher::subscription::{ClientId, Filter, SubscriptionId};
 
 /// For each event whether each subscription is satisfied.
 fn answers(engine: &mut dyn Engine, scene: &Scene) -> Vec<Vec<bool>> {

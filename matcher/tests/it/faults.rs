@@ -1,11 +1,11 @@
 //! The suite itself: engines with one small fault each have to be caught.
 
-use matcher::engine::scan::Scan;
-use matcher::engine::{Engine, Footprint, InstallError, MatchError, MatchRows};
-use matcher::event::Event;
-use matcher::fixtures::{conformance, random};
-use matcher::geo::{Position, World};
-use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+use nearcast_matcher::engine::scan::Scan;
+use nearcast_matcher::engine::{Engine, Footprint, InstallError, MatchError, MatchRows};
+use nearcast_matcher::event::Event;
+use nearcast_matcher::fixtures::{conformance, random};
+use nearcast_matcher::geo::{Position, World};
+use nearcast_matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 /// What is wrong with an engine.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 mod areas;
 mod engines;
 mod explain;
+mod facade;
 mod faults;
 mod live;
 mod outside;

@@ -1,7 +1,7 @@
 //! How far outside of an area a position is, against slower and simpler definitions, on seeded random shapes.
 
-use matcher::area::{Area, Corridor, EDGE_TOLERANCE_M, Polygon};
-use matcher::geo::{EARTH_RADIUS_M, Position, Radius, World};
+use nearcast_matcher::area::{Area, Corridor, EDGE_TOLERANCE_M, Polygon};
+use nearcast_matcher::geo::{EARTH_RADIUS_M, Position, Radius, World};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use matcher::engine::{Engine, MatchRows};
-use matcher::event::Event;
-use matcher::geo::World;
-use matcher::live::{Account, Change, Interest, Membership, Prospect, Watch};
-use matcher::subscription::{ClientId, SubscriptionId};
+use nearcast_matcher::engine::{Engine, MatchRows};
+use nearcast_matcher::event::Event;
+use nearcast_matcher::geo::World;
+use nearcast_matcher::live::{Account, Change, Interest, Membership, Prospect, Watch};
+use nearcast_matcher::subscription::{ClientId, SubscriptionId};
 
 use super::random::{CLIENTS, Run, SUBSCRIPTIONS};
 
@@ -81,7 +81,7 @@ fn what_is_said_is_what_is_done() {
                 for (id, interest, account) in accounts {
                     let is_known = run.oracle.knows(id, &object);
                     check(&account, &interest, is_known, &place);
-                    let reached = |effect: &&matcher::live::Effect<u64>| {
+                    let reached = |effect: &&nearcast_matcher::live::Effect<u64>| {
                         effect.subscription.0 == id && effect.change == Change::Reached
                     };
                     if interest == Interest::Events {

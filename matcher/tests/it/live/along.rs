@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use matcher::area::{Area, Corridor};
-use matcher::condition::Condition;
-use matcher::event::Event;
-use matcher::geo::{Position, Radius, World};
-use matcher::live::{Announcement, Cause, Change, Interest, Partition, Settings, Tracker};
-use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
+use nearcast_matcher::area::{Area, Corridor};
+use nearcast_matcher::condition::Condition;
+use nearcast_matcher::event::Event;
+use nearcast_matcher::geo::{Position, Radius, World};
+use nearcast_matcher::live::{Announcement, Cause, Change, Interest, Partition, Settings, Tracker};
+use nearcast_matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use matcher::geo::World;
-use matcher::live::Cause::{Changed, Moved, Published, Revoked};
-use matcher::live::Change::{self, Entered, Left, Refused};
-use matcher::live::{Settings, Transitions};
-use matcher::subscription::SubscriptionId;
+use nearcast_matcher::geo::World;
+use nearcast_matcher::live::Cause::{Changed, Moved, Published, Revoked};
+use nearcast_matcher::live::Change::{self, Entered, Left, Refused};
+use nearcast_matcher::live::{Settings, Transitions};
+use nearcast_matcher::subscription::SubscriptionId;
 
 use super::random::{Run, SETTINGS, kind};
 use super::stage::{CLIENT, Stage, circle, dwelling, following, told};

@@ -1,8 +1,8 @@
 //! Objects that have to stay before they enter.
 
-use matcher::event::Event;
-use matcher::live::Cause::{Changed, Expired, Moved, Published};
-use matcher::live::Change::{Entered, Left};
+use nearcast_matcher::event::Event;
+use nearcast_matcher::live::Cause::{Changed, Expired, Moved, Published};
+use nearcast_matcher::live::Change::{Entered, Left};
 
 use super::stage::{Stage, at, circle, dwelling, following, told};
 

@@ -3,14 +3,14 @@
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use matcher::area::Area;
-use matcher::condition::Condition;
-use matcher::event::Event;
-use matcher::geo::Radius;
-use matcher::live::Cause::{Moved, Published, Revoked};
-use matcher::live::Change::{Entered, Left};
-use matcher::live::Nearest;
-use matcher::subscription::Filter;
+use nearcast_matcher::area::Area;
+use nearcast_matcher::condition::Condition;
+use nearcast_matcher::event::Event;
+use nearcast_matcher::geo::Radius;
+use nearcast_matcher::live::Cause::{Moved, Published, Revoked};
+use nearcast_matcher::live::Change::{Entered, Left};
+use nearcast_matcher::live::Nearest;
+use nearcast_matcher::subscription::Filter;
 
 use super::stage::{Stage, WORLD, at, dwelling, told};
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use matcher::area::{Area, Corridor};
-use matcher::condition::expression::Truth;
-use matcher::event::Event;
-use matcher::geo::{Position, Radius, World};
-use matcher::live::{Cause, Change, Fix, Interest, Moment, Nearest};
-use matcher::subscription::Filter;
+use nearcast_matcher::area::{Area, Corridor};
+use nearcast_matcher::condition::expression::Truth;
+use nearcast_matcher::event::Event;
+use nearcast_matcher::geo::{Position, Radius, World};
+use nearcast_matcher::live::{Cause, Change, Fix, Interest, Moment, Nearest};
+use nearcast_matcher::subscription::Filter;
 
 /// What is told: subscription, change, cause, sequence number of the event.
 pub(crate) type Told = (u32, Change, Cause, u64);
@@ -286,7 +286,7 @@ impl Oracle {
                 };
                 found.sort_by(|a, b| {
                     let far = |live: &Live| {
-                        matcher::geo::squared_chord(anchor.point(), live.event.position.point())
+                        nearcast_matcher::geo::squared_chord(anchor.point(), live.event.position.point())
                     };
                     far(a.1).total_cmp(&far(b.1)).then(a.1.sequence.cmp(&b.1.sequence))
                 });

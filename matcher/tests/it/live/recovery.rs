@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use matcher::area::Area;
-use matcher::condition::Condition;
-use matcher::event::Event;
-use matcher::geo::{Radius, World};
-use matcher::live::{
+use nearcast_matcher::area::Area;
+use nearcast_matcher::condition::Condition;
+use nearcast_matcher::event::Event;
+use nearcast_matcher::geo::{Radius, World};
+use nearcast_matcher::live::{
     Announcement, Cause, Change, Interest, Partition, Settings, Standing, StandingNow, Tracker, Transitions,
 };
-use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
+use nearcast_matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
 use super::random::{Run, SETTINGS};
 
@@ -258,7 +258,7 @@ fn overtaken(places: &[f64], standing: Standing) -> Tracker<u64> {
 fn an_exit_after_a_recovery_tells_the_last_event_that_was_inside() {
     let now = Duration::from_secs(1);
     /// What makes the object leave.
-    type Leaving = fn(&mut Tracker<u64>, &mut Vec<matcher::live::Effect<u64>>);
+    type Leaving = fn(&mut Tracker<u64>, &mut Vec<nearcast_matcher::live::Effect<u64>>);
     let ways: [(Cause, Leaving); 4] = [
         (Cause::Changed, |tracker, effects| tracker.resume(ID, Duration::from_secs(1), effects)),
         (Cause::Revoked, |tracker, effects| {

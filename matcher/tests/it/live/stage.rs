@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use matcher::area::Area;
-use matcher::condition::Condition;
-use matcher::engine::scan::Scan;
-use matcher::engine::{Engine, MatchRows};
-use matcher::event::Event;
-use matcher::geo::{Position, Radius, World};
-use matcher::live::{
+use nearcast_matcher::area::Area;
+use nearcast_matcher::condition::Condition;
+use nearcast_matcher::engine::scan::Scan;
+use nearcast_matcher::engine::{Engine, MatchRows};
+use nearcast_matcher::event::Event;
+use nearcast_matcher::geo::{Position, Radius, World};
+use nearcast_matcher::live::{
     Announcement, Cause, Change, Effect, Fix, Interest, Moment, Nearest, Partition, Settings, Tracker,
     Transitions,
 };
-use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
+use nearcast_matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
 pub(super) const WORLD: World = World::Planar;
 /// The only client.

@@ -1,13 +1,13 @@
 //! What was looked up ahead of a change makes no difference to it.
 
-use matcher::area::Area;
-use matcher::condition::Condition;
-use matcher::event::Event;
-use matcher::geo::{Radius, World};
-use matcher::live::Cause::Moved;
-use matcher::live::Change::Entered;
-use matcher::live::{Fix, Interest, Settings, Survey};
-use matcher::subscription::{Filter, Subscription};
+use nearcast_matcher::area::Area;
+use nearcast_matcher::condition::Condition;
+use nearcast_matcher::event::Event;
+use nearcast_matcher::geo::{Radius, World};
+use nearcast_matcher::live::Cause::Moved;
+use nearcast_matcher::live::Change::Entered;
+use nearcast_matcher::live::{Fix, Interest, Settings, Survey};
+use nearcast_matcher::subscription::{Filter, Subscription};
 
 use super::random::{Run, SETTINGS, kind};
 use super::stage::{CLIENT, Stage, WORLD, at, dwelling, filters, told};

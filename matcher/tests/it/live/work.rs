@@ -2,14 +2,14 @@
 
 use std::num::NonZeroU32;
 
-use matcher::area::Area;
-use matcher::condition::Condition;
-use matcher::event::Event;
-use matcher::geo::Radius;
-use matcher::live::Cause::{Moved, Published};
-use matcher::live::Change::{Entered, Left};
-use matcher::live::Partition;
-use matcher::subscription::Filter;
+use nearcast_matcher::area::Area;
+use nearcast_matcher::condition::Condition;
+use nearcast_matcher::event::Event;
+use nearcast_matcher::geo::Radius;
+use nearcast_matcher::live::Cause::{Moved, Published};
+use nearcast_matcher::live::Change::{Entered, Left};
+use nearcast_matcher::live::Partition;
+use nearcast_matcher::subscription::Filter;
 
 use super::stage::{Stage, WORLD, at, circle, dwelling, filters, told};
 
