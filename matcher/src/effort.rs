@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 
 use crate::compiled::constraints::hash_constraint;
-use crate::condition::expression::{Comparand, Constraint, Test, Truth, fold_value};
+use crate::condition::expression::{Comparand, Constraint, Test, Truth};
 use crate::condition::normal::Literal;
-use crate::event::{Event, Scalar, Value};
+use crate::condition::reading::Reading;
+use crate::event::{Event, Value};
 use crate::geo::{Position, World};
 use crate::subscription::{Filter, SubscriptionId};
 
@@ -20,8 +21,7 @@ use crate::subscription::{Filter, SubscriptionId};
 pub struct Effort<'a> {
     world: World,
     event: &'a Event,
-    /// Values of attributes that were folded, by the hashes of their names; `None` where that changed nothing.
-    folded: HashMap<u64, Option<Value>>,
+    reading: Reading<'a>,
     /// Constraints that were tested, by their hashes.
     tested: HashMap<u64, Tested>,
     /// Who had what tested, by the same hashes.
@@ -36,16 +36,11 @@ struct Tested {
     uses: u64,
 }
 
-/// A test of a value that is no text, or of one that need not be read whole.
-const TEST_NS: u64 = 4;
-/// A byte that is folded for `CASEI`.
-const FOLDED_BYTE_NS: u64 = 16;
-
 impl<'a> Effort<'a> {
     /// Begins with no subscription counted.
     #[must_use]
     pub fn new(world: World, event: &'a Event) -> Self {
-        Self { world, event, folded: HashMap::new(), tested: HashMap::new(), uses: Vec::new() }
+        Self { world, event, reading: Reading::default(), tested: HashMap::new(), uses: Vec::new() }
     }
 
     /// Holds the event against the filters of a subscription, whose client is there.
@@ -86,17 +81,9 @@ impl<'a> Effort<'a> {
             tested.uses += 1;
             return tested.truth;
         }
-        let mut ns = ns_of(constraint, value);
-        let mut folded = None;
-        if constraint.casei {
-            let once = self.folded.entry(constraint.name.hash()).or_insert_with(|| {
-                // The first constraint pays for all: mostly its subscription has many.
-                ns += text_bytes(value) * FOLDED_BYTE_NS;
-                fold_value(value)
-            });
-            folded = once.as_ref();
-        }
-        let truth = constraint.truth_of_folded(folded.unwrap_or(value));
+        let before = self.reading.ns();
+        let truth = self.reading.truth(constraint, Some(value));
+        let ns = self.reading.ns() - before;
         self.tested.insert(hash, Tested { truth, ns, uses: 1 });
         truth
     }
@@ -123,29 +110,13 @@ fn is_quick(constraint: &Constraint, value: &Value) -> bool {
     is_one && !constraint.casei && matches!(value, Value::Scalar(_))
 }
 
-/// What a test takes, without the folding.
-fn ns_of(constraint: &Constraint, value: &Value) -> u64 {
-    let ns = |scalar: &Scalar| match (&constraint.test, scalar) {
-        (Test::Like(pattern), Scalar::Text(text)) => TEST_NS + pattern.ns(text.as_str().len() as u64),
-        (Test::In(values), _) => TEST_NS * values.len() as u64,
-        (Test::Compare(..) | Test::Between(..) | Test::Like(_) | Test::IsNull, _) => TEST_NS,
-    };
-    value.elements().iter().map(ns).sum()
-}
-
-fn text_bytes(value: &Value) -> u64 {
-    let bytes = |scalar: &Scalar| match scalar {
-        Scalar::Text(text) => text.as_str().len() as u64,
-        Scalar::Number(_) | Scalar::Bool(_) => 0,
-    };
-    value.elements().iter().map(bytes).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::area::Area;
     use crate::condition::Condition;
+    use crate::condition::reading::TEST_NS;
+    use crate::event::Scalar;
     use crate::geo::Radius;
 
     const WORLD: World = World::Planar;
@@ -216,6 +187,6 @@ mod tests {
         let taken = shares(&event, &subscriptions);
         assert_eq!(taken[0], 256 * TEST_NS);
         assert!(taken[1] > 2 * taken[0], "{taken:?}");
-        assert_eq!(taken[2], 12_000 * FOLDED_BYTE_NS + 2 * TEST_NS);
+        assert_eq!(taken[2], 12_000 * 16 + 2 * TEST_NS);
     }
 }

@@ -3,6 +3,7 @@
 //! Live events, transitions and explanations ask here; the engines answer the same for many pairs at once.
 
 use crate::condition::expression::Truth;
+use crate::condition::reading::Reading;
 use crate::event::Event;
 use crate::geo::{Position, World};
 use crate::subscription::Filter;
@@ -17,7 +18,12 @@ pub fn filter_matches(world: World, filter: &Filter, client: Option<&Position>, 
 /// Whether the condition of a filter is true of an event's content.
 #[must_use]
 pub fn condition_holds(filter: &Filter, event: &Event) -> bool {
-    filter.condition.expression().truth(event) == Truth::True
+    condition_holds_by(filter, event, &mut Reading::default())
+}
+
+/// The same with counting.
+pub(crate) fn condition_holds_by<'a>(filter: &Filter, event: &'a Event, reading: &mut Reading<'a>) -> bool {
+    filter.condition.expression().truth_by(event, reading) == Truth::True
 }
 
 /// Whether the client is in the event's own area. An event without one reaches everybody, and a client without a

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 
 use super::like::Pattern;
+use super::reading::Reading;
 use super::time::Instant;
 pub use super::time::{Date, Timestamp};
 use crate::event::{Event, Scalar, Symbol, Value};
@@ -135,35 +136,17 @@ impl Expression {
     /// never different.
     #[must_use]
     pub fn truth(&self, event: &Event) -> Truth {
-        self.truth_by(event, &mut Folded::default())
+        self.truth_by(event, &mut Reading::default())
     }
 
-    fn truth_by<'a>(&self, event: &'a Event, folded: &mut Folded<'a>) -> Truth {
+    pub(crate) fn truth_by<'a>(&self, event: &'a Event, reading: &mut Reading<'a>) -> Truth {
         match self {
             Self::Constant(truth) => (*truth).into(),
-            Self::Constraint(constraint) => match event.value(&constraint.name) {
-                Some(value) if constraint.casei => constraint.truth_of_folded(folded.of(value)),
-                value => constraint.truth(value),
-            },
-            Self::Not(inner) => !inner.truth_by(event, folded),
-            Self::And(inner) => decide(inner, event, folded, Truth::False, Truth::True),
-            Self::Or(inner) => decide(inner, event, folded, Truth::True, Truth::False),
+            Self::Constraint(constraint) => reading.truth(constraint, event.value(&constraint.name)),
+            Self::Not(inner) => !inner.truth_by(event, reading),
+            Self::And(inner) => decide(inner, event, reading, Truth::False, Truth::True),
+            Self::Or(inner) => decide(inner, event, reading, Truth::True, Truth::False),
         }
-    }
-}
-
-/// Values of an event that were folded, each once, however many constraints of a condition have `CASEI`: a text may be long.
-#[derive(Default)]
-struct Folded<'a>(Vec<(&'a Value, Option<Value>)>);
-
-impl<'a> Folded<'a> {
-    fn of(&mut self, value: &'a Value) -> &Value {
-        let known = self.0.iter().position(|(of, _)| std::ptr::eq(*of, value));
-        let index = known.unwrap_or_else(|| {
-            self.0.push((value, fold_value(value)));
-            self.0.len() - 1
-        });
-        self.0[index].1.as_ref().unwrap_or(value)
     }
 }
 
@@ -171,13 +154,13 @@ impl<'a> Folded<'a> {
 fn decide<'a>(
     operands: &[Expression],
     event: &'a Event,
-    folded: &mut Folded<'a>,
+    reading: &mut Reading<'a>,
     decisive: Truth,
     otherwise: Truth,
 ) -> Truth {
     let mut result = otherwise;
     for operand in operands {
-        let truth = operand.truth_by(event, folded);
+        let truth = operand.truth_by(event, reading);
         if truth == decisive {
             return decisive;
         }

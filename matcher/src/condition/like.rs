@@ -40,6 +40,8 @@ const AUTOMATON_COST: usize = 256;
 /// The same of one byte of a text.
 const SEARCH_BYTE_NS: u64 = 1;
 const AUTOMATON_BYTE_NS: u64 = 6;
+/// Texts up to here are tested quickly, whatever the pattern.
+const SHORT_BYTES: u64 = 32;
 
 /// Why a text is not a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,6 +93,9 @@ impl Pattern {
 
     /// About how many nanoseconds a test of a text of `bytes` takes at most.
     pub(crate) fn ns(&self, bytes: u64) -> u64 {
+        if bytes <= SHORT_BYTES {
+            return bytes;
+        }
         match self.cost() {
             AUTOMATON_COST => bytes * AUTOMATON_BYTE_NS,
             SEARCH_COST => bytes * SEARCH_BYTE_NS,

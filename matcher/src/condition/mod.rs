@@ -4,6 +4,7 @@ pub mod error;
 pub mod expression;
 pub mod like;
 pub mod normal;
+pub(crate) mod reading;
 pub mod text;
 pub mod time;
 pub(crate) mod write;

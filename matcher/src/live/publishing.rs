@@ -1,25 +1,42 @@
 //! Live events that come and go, and what that changes for the subscriptions.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 use super::deadlines::Due;
 use super::events::Announced;
-use super::standing::Occasion;
+use super::standing::{LOOK_NS, Occasion};
 use super::tracker::{Tracker, watch_mut};
 use super::{Announcement, Cause, Change, Effect, Moment};
 use crate::event::Event;
 use crate::subscription::SubscriptionId;
 
-/// So much is much to do for one subscription when an event is published: most need one look, or some.
+/// So many looks are much for one client when an event is published: most of its subscriptions need one, or some.
 const MUCH: u64 = 256;
 
 impl<P: Clone> Tracker<P> {
-    /// Notes what was done for a subscription since `before`, should that be much.
+    /// Notes what was done for a subscription since `before`.
     fn note_work(&mut self, id: SubscriptionId, before: u64) {
         let work = self.work_count() - before;
-        if work >= MUCH {
-            self.demanding.push((id, work));
+        if work > 0 {
+            self.worked.push((id, work));
         }
+    }
+
+    /// What the last event that was published took for the subscriptions of clients for which it took much, in nanoseconds, about, a
+    /// subscription perhaps more than once; and altogether.
+    ///
+    /// Cost: linear in the subscriptions that were looked at.
+    #[must_use]
+    pub fn demanding(&self) -> (Vec<(SubscriptionId, u64)>, u64) {
+        let mut of_clients = HashMap::<_, u64, RandomState>::default();
+        let worked =
+            || self.worked.iter().filter_map(|(id, work)| Some((self.watch(*id)?.client, *id, *work)));
+        worked().for_each(|(client, _, work)| *of_clients.entry(client).or_default() += work);
+        let demanding = worked().filter(|(client, ..)| of_clients[client] >= MUCH);
+        (demanding.map(|(_, id, work)| (id, work * LOOK_NS)).collect(), self.published_work * LOOK_NS)
     }
 
     /// Takes a live event in. `row` are the subscriptions that it satisfies, ascending, as an engine answers that has
@@ -32,7 +49,7 @@ impl<P: Clone> Tracker<P> {
         effects: &mut Vec<Effect<P>>,
     ) {
         let begun = self.work_count();
-        self.demanding.clear();
+        self.worked.clear();
         self.take_in(new, row, now, effects);
         self.published_work = self.work_count() - begun;
     }

@@ -35,8 +35,8 @@ pub struct Tracker<P> {
     /// What was found out ahead of the next change.
     pub(super) surveyed: HashMap<SubscriptionId, Findings, foldhash::fast::RandomState>,
     pub(super) passage: Option<Passage>,
-    /// What was done when the last event was published: for subscriptions with much of it, and altogether.
-    pub(super) demanding: Vec<(SubscriptionId, u64)>,
+    /// What was done when the last event was published, in looks: for subscriptions, and altogether.
+    pub(super) worked: Vec<(SubscriptionId, u64)>,
     pub(super) published_work: u64,
 }
 
@@ -158,7 +158,7 @@ impl<P: Clone> Tracker<P> {
             announced: survey::Announced::default(),
             surveyed: HashMap::default(),
             passage: None,
-            demanding: Vec::new(),
+            worked: Vec::new(),
             published_work: 0,
         }
     }
@@ -191,8 +191,8 @@ impl<P: Clone> Tracker<P> {
         self.scene.events.places(partition).map_or(0, |places| places.points().len())
     }
 
-    /// How much it has done so far: places and conditions that were tested, a condition for as many as it has constraints.
-    /// The same calls come to the same count, on whatever machine.
+    /// How much it has done so far, in looks at places and at conditions. One that takes long counts for as many as would
+    /// take as long. The same calls come to the same count, on whatever machine.
     #[must_use]
     pub fn work_count(&self) -> u64 {
         self.scene.work_count.get()
@@ -204,13 +204,6 @@ impl<P: Clone> Tracker<P> {
         numbers
             .filter_map(|number| self.scene.events.get(number))
             .map(|live| (live.sequence, &live.payload, live.expires))
-    }
-
-    /// The subscriptions for which much was done when the last event was published, each with how much, a subscription perhaps more than
-    /// once; and how much was done altogether. In the unit of [`work_count`](Self::work_count).
-    #[must_use]
-    pub fn demanding(&self) -> (&[(SubscriptionId, u64)], u64) {
-        (&self.demanding, self.published_work)
     }
 
     /// The payload of an object's live event.

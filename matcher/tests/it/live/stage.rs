@@ -16,7 +16,7 @@ use nearcast_matcher::live::{
 use nearcast_matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 
 pub(super) const WORLD: World = World::Planar;
-/// The only client.
+/// The client that moves, and mostly the only one.
 pub(super) const CLIENT: ClientId = ClientId(0);
 
 /// What is told: subscription, change, cause, object.
@@ -91,10 +91,18 @@ impl Stage {
         filters: &[(Filter, Nearest)],
         transitions: Transitions,
     ) -> Vec<Told> {
-        let subscription = Subscription {
-            client: CLIENT,
-            filters: filters.iter().map(|(filter, _)| filter.clone()).collect(),
-        };
+        self.install_for(CLIENT, id, filters, transitions)
+    }
+
+    pub(super) fn install_for(
+        &mut self,
+        client: ClientId,
+        id: u32,
+        filters: &[(Filter, Nearest)],
+        transitions: Transitions,
+    ) -> Vec<Told> {
+        let subscription =
+            Subscription { client, filters: filters.iter().map(|(filter, _)| filter.clone()).collect() };
         let nearest = filters.iter().map(|(_, nearest)| *nearest).collect();
         let (id, interest) = (SubscriptionId(id), Interest::Transitions(transitions));
         self.engine.install(id, &subscription).unwrap();

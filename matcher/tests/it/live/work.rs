@@ -9,7 +9,7 @@ use nearcast_matcher::geo::Radius;
 use nearcast_matcher::live::Cause::{Moved, Published};
 use nearcast_matcher::live::Change::{Entered, Left};
 use nearcast_matcher::live::Partition;
-use nearcast_matcher::subscription::Filter;
+use nearcast_matcher::subscription::{ClientId, Filter, SubscriptionId};
 
 use super::stage::{Stage, WORLD, at, circle, dwelling, filters, told};
 
@@ -118,4 +118,28 @@ fn a_change_of_one_of_the_nearest_counts_that_one_anew() {
         }
     });
     assert!(work < 50 * 2 * 20 + 100 * 2 * 20 + 2 * 6_000, "{work}");
+}
+
+#[test]
+fn clients_take_what_their_subscriptions_take_together_and_what_long_texts_do() {
+    let mut stage = Stage::new(usize::MAX);
+    let [reads, has_many, has_few] = [1, 2, 3].map(ClientId);
+    stage.install_for(reads, 0, &filters(1, wide, |_| "text LIKE '%_zz_%'".to_owned()), dwelling(0));
+    for id in 1..=300 {
+        stage.install_for(has_many, id, &[circle(0.0, 10.0)], dwelling(0));
+    }
+    for id in 301..=400 {
+        stage.install_for(has_few, id, &[circle(0.0, 10.0)], dwelling(0));
+    }
+    let event = |x: f64, text: &str| Event::at(at(x)).with("text", text);
+    assert_eq!(stage.publish_for("a", event(0.0, "a zz b"), 1_000).len(), 401);
+    assert_eq!(stage.tracker.demanding(), (Vec::new(), 0), "an engine has said all");
+    assert_eq!(stage.publish_for("a", event(100.0, &"a".repeat(16_000)), 1_000).len(), 401);
+    let (of, all) = stage.tracker.demanding();
+    assert_eq!(
+        of.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+        (0..=300).map(SubscriptionId).collect::<Vec<_>>()
+    );
+    assert!(of[0].1 > 6 * 16_000 && of[1].1 < 1_000, "{of:?}");
+    assert!(all > of.iter().map(|(_, ns)| ns).sum(), "{all}");
 }
