@@ -128,7 +128,9 @@ fn what_it_is_to_hold_is_counted_in_constraints() {
     for (text, expected) in [
         ("a LIKE 'x%y'", 1),
         ("a LIKE 'x_'", 1),
-        ("CASEI(a) LIKE CASEI('%x')", 1),
+        ("CASEI(a) LIKE CASEI('%x')", 64),
+        ("CASEI(a) = 'x' AND b = 1", 65),
+        ("CASEI(a) LIKE '%x_'", 256),
         ("a LIKE '%x%'", 64),
         ("(a = 1 OR b = 2) AND NOT c LIKE '%x%'", 130),
         ("a LIKE '%x_'", 256),
