@@ -1,5 +1,6 @@
 //! From a token to what it permits.
 
+use std::hash::BuildHasher as _;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -50,6 +51,7 @@ struct Checker {
     audience: Option<String>,
     zones: Arc<Zones>,
     client_name_bytes: usize,
+    hash: foldhash::quality::RandomState,
 }
 
 impl Gate {
@@ -78,6 +80,7 @@ impl Gate {
             audience: some(&settings.audience),
             zones: Arc::clone(&zones),
             client_name_bytes: config.limits.client_name_bytes,
+            hash: Default::default(),
         };
         checker.tell();
         if !config.on_loopback() && config.tls.cert.is_empty() {
@@ -193,7 +196,7 @@ impl Checker {
         }
         let claims =
             decode::<Map<String, Value>>(token, &key.verifying, &validation).map_err(refused)?.claims;
-        self.permit(&claims)
+        Ok(Permit { token: self.hash.hash_one(token), ..self.permit(&claims)? })
     }
 
     /// What claims permit that count.
@@ -238,6 +241,7 @@ impl Checker {
             scopes,
             confinement: confinement.map(Arc::new),
             expires: Some(expires),
+            token: 0,
         })
     }
 }

@@ -86,13 +86,15 @@ pub(crate) struct Permit {
     pub(crate) confinement: Option<Arc<Confinement>>,
     /// When it ends, if it does.
     pub(crate) expires: Option<Instant>,
+    /// A hash of the token, which tells those apart that are nobody's.
+    pub(super) token: u64,
 }
 
 impl Permit {
     /// Of everything, for good.
     pub(crate) fn of_everything() -> Self {
         let scopes = Scopes::default() | Scope::Admin;
-        Self { tenant: None, client: None, scopes, confinement: None, expires: None }
+        Self { tenant: None, client: None, scopes, confinement: None, expires: None, token: 0 }
     }
 
     /// On whose behalf its documents are.
@@ -105,9 +107,12 @@ impl Permit {
         tenant::inside(self.tenant.as_deref().unwrap_or_default(), name).into()
     }
 
-    /// The payer of a question: the client of the token, by its name inside, or, without one, an account that the tenant's tokens share.
+    /// The payer of a question: the client of the token, by its name inside, or, without one, the token. No client has such a name.
     pub(crate) fn payer(&self) -> Arc<str> {
-        self.inside(self.client.as_deref().unwrap_or_default())
+        match &self.client {
+            Some(client) => self.inside(client),
+            None => self.inside(&format!("\u{2}{:016x}", self.token)),
+        }
     }
 
     /// Refuses what is about all tenants and events together to who is of one, or confined.
@@ -159,6 +164,19 @@ mod tests {
     }
 
     #[test]
+    fn questions_are_paid_for_by_the_client_or_by_the_token() {
+        let of = |tenant: &str, client: Option<&str>, token| {
+            let (tenant, client) = (Some(tenant.into()), client.map(Arc::from));
+            Permit { tenant, client, token, ..Permit::of_everything() }.payer()
+        };
+        assert_eq!(of("", Some("ann"), 1), of("", Some("ann"), 2));
+        assert_eq!(of("acme", None, 1), of("acme", None, 1));
+        assert_ne!(of("acme", None, 1), of("acme", None, 2));
+        assert_ne!(of("acme", None, 1), of("", None, 1));
+        assert_eq!(tenant::split(&of("acme", None, 1)).0, "acme");
+    }
+
+    #[test]
     fn one_acts_for_oneself() {
         let of = |client: Option<&str>, claim| Permit {
             tenant: None,
@@ -166,6 +184,7 @@ mod tests {
             scopes: Scopes::read(claim),
             confinement: None,
             expires: None,
+            token: 0,
         };
         assert!(of(Some("ann"), "subscribe").check_client("ann").is_ok());
         for (client, name) in [(Some("ann"), "bob"), (None, "bob"), (None, ""), (Some("ann"), "ANN")] {

@@ -96,6 +96,7 @@ mod tests {
             scopes: Scopes::default() | scope,
             confinement: None,
             expires: Some(Instant::now() + lasts),
+            token: 0,
         }
     }
 
