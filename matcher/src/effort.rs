@@ -43,14 +43,24 @@ impl<'a> Effort<'a> {
         Self { world, event, reading: Reading::default(), tested: HashMap::new(), uses: Vec::new() }
     }
 
-    /// Holds the event against the filters of a subscription, whose client is there.
-    pub fn hold(&mut self, id: SubscriptionId, filters: &[Filter], client: Option<&Position>) {
+    /// Holds the event against the filters of a subscription, whose client is there, for as long as `goes_on` says so, which is asked
+    /// before each conjunction.
+    pub fn hold(
+        &mut self,
+        id: SubscriptionId,
+        filters: &[Filter],
+        client: Option<&Position>,
+        mut goes_on: impl FnMut() -> bool,
+    ) {
         for filter in filters {
             let ball = filter.area.ball(self.world, client);
             if !ball.is_some_and(|ball| ball.holds(self.event.position.point())) {
                 continue;
             }
             for conjunction in filter.condition.normal().conjunctions() {
+                if !goes_on() {
+                    return;
+                }
                 self.hold_conjunction(id, conjunction);
             }
         }
@@ -129,7 +139,7 @@ mod tests {
     fn shares(event: &Event, subscriptions: &[Vec<Filter>]) -> Vec<u64> {
         let mut effort = Effort::new(WORLD, event);
         for (id, filters) in (0..).zip(subscriptions) {
-            effort.hold(SubscriptionId(id), filters, None);
+            effort.hold(SubscriptionId(id), filters, None, || true);
         }
         let mut sums = vec![0; subscriptions.len()];
         effort.shares().for_each(|(id, ns)| sums[id.0 as usize] += ns);
@@ -155,6 +165,21 @@ mod tests {
         assert!(taken[0] > 10 * 12_000 && taken[4] > 10_000, "{taken:?}");
         assert_eq!(taken[1..4], [0, 0, 0]);
         assert!(taken[0] > 10 * taken[4], "{taken:?}");
+    }
+
+    #[test]
+    fn it_ends_in_the_middle_of_a_subscription() {
+        let filters: Vec<_> =
+            (0..4).map(|idx| filter(&format!("kind = 'y' OR text LIKE '%_{idx}%'"))).collect();
+        let event = event();
+        let mut effort = Effort::new(WORLD, &event);
+        let mut left = 5;
+        let goes_on = || {
+            left -= 1;
+            left >= 0
+        };
+        effort.hold(SubscriptionId(0), &filters, None, goes_on);
+        assert_eq!(effort.uses.len(), 2);
     }
 
     #[test]

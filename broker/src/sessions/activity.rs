@@ -94,6 +94,10 @@ impl Activity {
         self.is_suspended = true;
     }
 
+    pub(super) fn is_suspended(&self) -> bool {
+        self.is_suspended
+    }
+
     /// The subscription's document with what happened to it. Who may not know how much else was evaluated is told the matches again.
     /// `now` is the time by both clocks.
     fn shown_in(

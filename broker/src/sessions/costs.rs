@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use matcher::live::Moment;
 use matcher::subscription::SubscriptionId;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 
 use super::Sessions;
 use crate::model::delivery::Reason;
@@ -24,7 +26,7 @@ const CHARGED: Duration = Duration::from_millis(1);
 /// What a command without a client of its own costs is charged from here on.
 const LEAST: Duration = Duration::from_micros(50);
 
-/// A move, or an event, that takes longer is ascribed to subscriptions.
+/// A move that takes longer is ascribed to subscriptions, and of events as much together.
 pub(super) const LONG: Duration = Duration::from_millis(1);
 
 /// After so long half of what a subscription has cost counts no more.
@@ -67,6 +69,36 @@ struct Share {
     client: u32,
     number: u32,
     weight: f64,
+}
+
+/// Time that nobody has been charged for yet. When it is enough, what is at hand is looked into and stands for all since the last time:
+/// the longer something took, the more likely it is the one.
+#[derive(Debug)]
+pub(super) struct Open {
+    sum: Duration,
+    enough: Duration,
+    random: StdRng,
+}
+
+impl Open {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { sum: Duration::ZERO, enough: LONG, random: StdRng::seed_from_u64(seed) }
+    }
+
+    /// Adds what something took. Gives back all that there is once it is enough.
+    pub(super) fn add(&mut self, took: Duration) -> Option<Duration> {
+        self.sum += took;
+        (self.sum >= self.enough).then(|| std::mem::take(&mut self.sum))
+    }
+
+    /// About how much is enough from here on: nobody is to know what will be looked into.
+    pub(super) fn wait(&mut self, about: Duration) {
+        self.enough = about.mul_f64(self.random.random_range(0.5..1.5));
+    }
+}
+
+pub(super) fn nanoseconds(took: Duration) -> u64 {
+    u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Costs {
@@ -178,14 +210,13 @@ impl Sessions {
         }
     }
 
-    /// A live event took so long to be held against the subscriptions that stand: where that is long, the owners of those that took much of
-    /// it pay for it, each for what the tracker did for it. What many took a little of, nobody pays for.
+    /// A live event took so long to be held against the subscriptions that stand. Now and then the owners of those that took much of it pay
+    /// for all that came since the last time, each for what the tracker did for it. What many took a little of, nobody pays for.
     pub(super) fn charge_event(&mut self, took: Duration) {
-        if took >= LONG {
-            let (of, all) = self.tracker.demanding();
-            let of = of.to_vec();
-            self.charge_shares(took, &of, all);
-        }
+        let Some(open) = self.standing.add(took) else { return };
+        let (of, all) = self.tracker.demanding();
+        self.charge_shares(open, &of, all.max(nanoseconds(took)));
+        self.standing.wait(LONG);
     }
 
     /// Charges the owners of subscriptions, each with what it took of the work, of which there was so much.
@@ -279,5 +310,24 @@ impl Sessions {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
         let cost = |(ms, id): &(f64, &Arc<str>)| Cost { subscription: Arc::clone(id), ms: ms.round() as u64 };
         costs.iter().take(NAMED).map(cost).filter(|cost| cost.ms > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_little_each_time_comes_together() {
+        let mut open = Open::new(1);
+        let mut given = Vec::new();
+        for _ in 0..1_000 {
+            if let Some(all) = open.add(LONG / 100) {
+                given.push(all);
+                open.wait(LONG);
+            }
+        }
+        assert_eq!(given.iter().sum::<Duration>() + open.sum, LONG * 10);
+        assert!(given.len() > 5 && given.iter().any(|all| *all != given[0]), "{given:?}");
     }
 }

@@ -144,7 +144,7 @@ impl Running {
         let restored = Restored::read(recovered, &config, &features, shared.metrics.started).unwrap();
         let mut shards = [true, false].map(|is_first| {
             let disk: Box<dyn Disk> = Box::new(store.clone());
-            Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), is_first)
+            Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), is_first, 1)
         });
         let (first, second) = restored.clients.into_iter().partition(|client| &*client.name == "a");
         shards[FIRST].restore(first, &restored.live, restored.timeline);

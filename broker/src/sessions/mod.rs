@@ -51,7 +51,7 @@ use crate::telemetry::Telemetry;
 use activity::{Activity, Evaluations};
 use allowance::{Allowance, Taken};
 pub(crate) use costs::Payer;
-use costs::{Costs, Recent};
+use costs::{Costs, Open, Recent};
 use dealing::NameLists;
 use deliveries::Log;
 pub(crate) use deliveries::{Asked, Known, Remembered, Told};
@@ -139,6 +139,8 @@ pub(crate) struct Sessions {
     /// The payer of the command at hand.
     payer: Option<Payer>,
     matching: Matching,
+    /// What it took to hold live events against subscriptions that stand.
+    standing: Open,
     /// Listings under way.
     listings: VecDeque<Listing>,
     /// Whose moves are surveyed, over all shards.
@@ -294,13 +296,14 @@ struct Held {
 }
 
 impl Sessions {
-    /// Those of a shard. The first writes the live events.
+    /// Those of a shard. The first writes the live events. The seed decides what is looked into of what takes long.
     pub(crate) fn new(
         engine: Box<dyn Engine>,
         config: &config::Config,
         shared: &Shared,
         disk: Option<Box<dyn Disk>>,
         is_first: bool,
+        seed: u64,
     ) -> Self {
         let Shared {
             client_limit,
@@ -373,7 +376,8 @@ impl Sessions {
             is_pressed: false,
             engine_time,
             payer: None,
-            matching: Matching::new(World::from(config.server.world)),
+            matching: Matching::new(World::from(config.server.world), seed),
+            standing: Open::new(seed),
             listings: VecDeque::new(),
             heavy,
             survey: None,

@@ -396,13 +396,13 @@ impl Sessions {
             weight,
             cost: Recent::default(),
         };
-        self.matching.installed(number, constraints);
         self.subscriptions.put(number, held);
         self.metrics.subscriptions.raise();
         client.lists.clear();
         client.subscriptions.insert(id, number);
         client.constraints += constraints;
         self.weigh(client_id, weight, 0);
+        self.note_constraints(number);
     }
 
     /// What is kept, and what the offsets between stand for: up to the last loss they are taken for lost.

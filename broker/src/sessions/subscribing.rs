@@ -96,7 +96,6 @@ impl Sessions {
             held.cost = old.cost;
             less = old.weight;
         }
-        self.matching.installed(number, held.taken.constraints);
         self.subscriptions.put(number, held);
         self.payer = Some(Payer::Client { id: client_id, subscription: Some(number) });
         let name = Arc::clone(&client.name);
@@ -109,6 +108,7 @@ impl Sessions {
         self.record_subscription(client_id, &name, &id, source.as_deref(), was_stored);
         self.count_durable(client_id, was_durable, durable);
         self.weigh(client_id, more, less);
+        self.note_constraints(number);
         if self.ledger.has_disk() {
             self.tracker.record_standings(SubscriptionId(number), durable);
         }

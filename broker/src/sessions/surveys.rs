@@ -91,8 +91,19 @@ impl Sessions {
         match (client.weight >= HEAVY, client.heavy.is_some()) {
             (true, false) => client.heavy = Some(self.heavy.enter(&client.name)),
             (false, true) => client.heavy = None,
-            (true, true) | (false, false) => {}
+            (true, true) | (false, false) => return,
         }
+        let numbers: Vec<_> = client.subscriptions.values().copied().collect();
+        numbers.into_iter().for_each(|number| self.note_constraints(number));
+    }
+
+    /// Notes how much the conditions of a subscription that is in force may take of the matching of events.
+    pub(super) fn note_constraints(&mut self, number: u32) {
+        let Some(held) = self.subscriptions.get(number).filter(|held| !held.activity.is_suspended()) else {
+            return;
+        };
+        let of_many = self.clients.get(held.client).is_some_and(|client| client.heavy.is_some());
+        self.matching.installed(number, held.taken.constraints, of_many);
     }
 
     fn is_much(&self, client: &str, weight: u64) -> bool {

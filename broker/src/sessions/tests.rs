@@ -37,7 +37,7 @@ impl Bench {
         let engine = Box::new(Scan::new(World::Planar));
         let shared = Shared::new(&config, 1);
         Self {
-            sessions: Sessions::new(engine, &config, &shared, disk, true),
+            sessions: Sessions::new(engine, &config, &shared, disk, true, 1),
             features: FeatureReader::new(World::Planar, &limits, 1).within(
                 &shared.quotas.live_events,
                 &shared.budget,

@@ -149,7 +149,8 @@ impl Shards {
             let (sender, receiver) = queue(config.queue.commands);
             let disk = disk(index);
             has_store |= disk.is_some();
-            let mut sessions = Sessions::new(engine, config, shared, disk, index == 0);
+            let seed = hash.hash_one(index);
+            let mut sessions = Sessions::new(engine, config, shared, disk, index == 0, seed);
             sessions.restore(std::mem::take(&mut dealt[index]), &restored.live, restored.timeline);
             let load = Arc::new(Load::new(shared.metrics.started));
             let shard = Shard::new(
