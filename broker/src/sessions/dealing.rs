@@ -61,7 +61,10 @@ impl Sessions {
         let mut pairs = std::mem::take(&mut self.pairs);
         let pair = |id: &SubscriptionId| {
             let held = self.subscriptions.get(id.0)?;
-            (held.takes_all || self.takes_passing(id.0, published)).then_some((held.client, id.0))
+            // Another event of the batch may have had it suspended.
+            let is_in_force = !held.activity.is_suspended();
+            (is_in_force && (held.takes_all || self.takes_passing(id.0, published)))
+                .then_some((held.client, id.0))
         };
         pairs.extend(row.iter().filter_map(pair));
         pairs.sort_unstable();

@@ -318,6 +318,22 @@ async fn what_costs_too_much_by_the_events_of_others_is_suspended_until_it_is_ma
     assert!(!bench.sessions.document("a", "nearest").unwrap().contains("suspended"));
 }
 
+#[tokio::test]
+async fn what_is_suspended_gets_nothing_more_of_the_batch_at_hand() {
+    let mut bench = Bench::with(None, |config| config.admission.engine_ms_per_second = 10);
+    let reader = bench.attach("a", 1, Resume::Ready);
+    bench.install_document("a", "s", r#"{"filters":[{}]}"#, None).unwrap();
+    let event = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[0,0]}}"#;
+    let [first, second] = [(); 2].map(|()| Arc::new(bench.features.parse(Behalf::default(), event).unwrap()));
+    bench.sessions.match_batch(&[&first.event, &second.event]).unwrap();
+    bench.sessions.deliver(0, &first);
+    bench.sessions.charge_shares(Duration::from_secs(1), &[(SubscriptionId(0), 1)], 1);
+    bench.sessions.deliver(1, &second);
+    bench.sessions.wake_readers();
+    let told = waiting(&reader).await;
+    assert_eq!(&told[1..], ["1 \"s\"", "{\"op\":\"problem\"", "gap 2-2 overflow"]);
+}
+
 #[test]
 fn what_a_thread_waits_is_not_charged() {
     let mut bench = Bench::new();
