@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help web demo load test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
+.PHONY: help web demo load test full-disk-test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-17s %s\n", $$1, $$2 }'
@@ -35,6 +35,9 @@ test: web ## Run every test
 			bsdutils curl jq procps mosquitto nats-server; } # what the documents have one type, and the load's peers
 	$(CARGO) test --workspace --locked
 	$(MAKE) api-test contract-test python-test typescript-test web-test
+
+full-disk-test: web ## Run the broker on disks that are full; needs root, for it mounts disks of 40 and 120 MB
+	$(CARGO) test --locked --package broker --test it durable_faults::full -- --ignored --nocapture
 
 api-test: ## Hold answers against the OpenAPI document, and make clients of it; needs python3, node, and the network once
 	$(CARGO) build --locked --package broker --bin nearcast

@@ -283,6 +283,11 @@ impl Metrics {
                     "nearcast_store_wipe_seconds",
                     "Writing the data anew, without what was replaced or removed.",
                 ),
+                short: names.gauge(
+                    "nearcast_store_short",
+                    "1 while the disk is full and only removals are taken.",
+                    NO_LABELS,
+                ),
                 wipe_failures: names.counter(
                     "nearcast_store_wipe_failures_total",
                     "Times that it could not be written anew.",

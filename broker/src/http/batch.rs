@@ -133,7 +133,7 @@ impl Tally {
         let mut tell = |name: &str, value: Value| problem.facts.insert(name.to_owned(), value);
         if self.is_torn {
             // A number alone, which is not that of the first ones. Clients know that of `storage` only.
-            if self.done > 0 && *refusal == Refusal::Storage {
+            if self.done > 0 && matches!(refusal, Refusal::Storage | Refusal::Full) {
                 tell(done, self.done.into());
             }
         } else if self.index > 0 {

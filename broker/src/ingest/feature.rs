@@ -151,7 +151,7 @@ impl FeatureReader {
         let bytes = text.len() + event.bytes();
         let live = life.map(|life| self.lives.begin(life, behalf, id, bytes)).transpose()?;
         let body = Body { is_alarm, ..Body::new(text, clock::now(), object) };
-        Ok(Published { event: Arc::new(event), body: Arc::new(body), live })
+        Ok(Published::new(event, body, live))
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.

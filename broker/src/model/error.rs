@@ -11,6 +11,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use wire::{Fault, PROBLEM_PREFIX, Problem};
 
+/// What is told while the disk is full.
+pub(crate) const FULL: &str = "the disk is full: only removals are taken until there is room";
+
 /// What a problem that answers no request begins with, as a frame.
 pub(crate) const BEFORE_PROBLEM: &str = r#"{"op":"problem","problem":"#;
 
@@ -42,7 +45,9 @@ pub(crate) enum Refusal {
     Overloaded,
     /// It is not on disk, since that took nothing.
     Storage,
-    /// The same where nothing was to be changed: why the disk takes nothing.
+    /// The disk is full, and this would have added to what is there.
+    Full,
+    /// The same as `Storage` where nothing was to be changed: why the disk takes nothing.
     NotStored(String),
     /// The broker is about to end.
     Stopping,
@@ -190,6 +195,7 @@ impl Refusal {
                 | Self::TooManyMoves { .. }
                 | Self::Overloaded
                 | Self::Storage
+                | Self::Full
                 | Self::NotStored(_)
                 | Self::Recovering { .. }
         ) {
@@ -275,7 +281,7 @@ impl Refusal {
             Self::TooManyMoves { .. } => ("too-many-moves", "too many moves", 429),
             Self::TooCostly { .. } => ("too-costly", "too costly", 429),
             Self::Overloaded => ("overloaded", "the broker is overloaded", 429),
-            Self::Storage | Self::NotStored(_) => ("storage", "not on disk", 503),
+            Self::Storage | Self::Full | Self::NotStored(_) => ("storage", "not on disk", 503),
             Self::Stopping => ("stopping", "the broker is stopping", 503),
             Self::Recovering { .. } => ("recovering", "the broker is starting", 503),
             Self::TooSlow | Self::BelowRate => ("too-slow", "the request came too slowly", 408),
@@ -323,6 +329,7 @@ impl Refusal {
             Self::Storage => {
                 "the disk takes nothing now: this is not on disk, and may still take effect".to_owned()
             }
+            Self::Full => FULL.to_owned(),
             Self::Stopping => "the broker takes no more requests; ask again when it is back".to_owned(),
             Self::Recovering { phase, done, of } => {
                 format!(

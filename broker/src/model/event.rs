@@ -20,6 +20,8 @@ pub(crate) struct Published {
     pub(crate) body: Arc<Body>,
     /// Its life, where it does not end at once.
     pub(crate) live: Option<Live>,
+    /// Whether it is taken, which the first shard that comes to it decides for all.
+    is_taken: OnceLock<bool>,
 }
 
 /// An event as it is delivered: the published Feature with `id` and `time`. Made once, shared by all who get it.
@@ -40,6 +42,20 @@ pub(crate) struct Body {
 }
 
 impl Published {
+    pub(crate) fn new(event: Event, body: Body, live: Option<Live>) -> Self {
+        Self { event: Arc::new(event), body: Arc::new(body), live, is_taken: OnceLock::new() }
+    }
+
+    /// A live event that was published before the broker began.
+    pub(crate) fn again(event: Event, body: Arc<Body>, live: Live) -> Self {
+        Self { event: Arc::new(event), body, live: Some(live), is_taken: OnceLock::from(true) }
+    }
+
+    /// Whether it is taken. A shard that finds the disk full refuses it for all of them, unless another has taken it before.
+    pub(crate) fn is_taken(&self, is_refused: impl FnOnce() -> bool) -> bool {
+        *self.is_taken.get_or_init(|| !is_refused())
+    }
+
     /// Gives it what it is to carry, as long as nobody else has it.
     pub(crate) fn carry(&mut self, carried: Option<Box<Carried>>) {
         if carried.is_some()

@@ -76,6 +76,7 @@ impl Recovery {
         } else {
             let (store, recovered) = self.open(&config.store, config.server.world)?;
             store.count_in(shared.metrics.store.clone());
+            shared.health.watch(store.shortage());
             (Some(store), recovered)
         };
         if shutdown.is_cancelled() {

@@ -250,6 +250,13 @@ impl Log {
         }
     }
 
+    /// Forgets all events that are not live: what is remembered of them would keep their texts on disk.
+    pub(super) fn forget_recent(&mut self) {
+        while !self.recent.is_empty() {
+            self.forget_oldest();
+        }
+    }
+
     fn forget_oldest(&mut self) {
         let Some(entry) = self.recent.pop_front().and_then(|number| self.entries.remove(number)) else {
             return;

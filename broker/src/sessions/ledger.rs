@@ -1,7 +1,7 @@
 //! What of a shard's steps is on its way to the disk, and what waits until it is there.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -10,11 +10,11 @@ use super::{Installed, Sessions, recovery};
 use crate::model::clock;
 use crate::model::completion::Ticket;
 use crate::model::delivery::Entry;
-use crate::model::error::Refusal;
+use crate::model::error::{self, Refusal};
 use crate::model::event::{Body, Live, Published};
 use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
 use crate::outbox::Outbox;
-use crate::store::{Batch, Store, StoreError, StoredSession};
+use crate::store::{Batch, Shortage, Store, StoreError, StoredSession};
 
 /// Where batches go. The one there is is [`Store`]; tests have others, which fail when they are told to.
 pub(crate) trait Disk: Send {
@@ -39,16 +39,37 @@ pub(crate) struct Health {
     failing: AtomicUsize,
     /// What the last failure said. A std mutex: held to copy a text.
     why: Mutex<String>,
+    /// Whether the disk is full; without a store it never is.
+    shortage: OnceLock<Arc<Shortage>>,
 }
 
 impl Health {
-    /// Why nothing can be changed now; `None` where all is well.
+    /// Why not everything can be changed now; `None` where all is well.
     pub(crate) fn failure(&self) -> Option<String> {
-        (self.failing.load(Ordering::Relaxed) > 0).then(|| self.why().clone())
+        if self.failing.load(Ordering::Relaxed) > 0 {
+            return Some(self.why().clone());
+        }
+        self.is_short().then(|| error::FULL.to_owned())
     }
 
-    /// Refuses what would have to be on disk while that takes nothing.
+    /// Looks from now on also at whether the disk is full. Once.
+    pub(crate) fn watch(&self, shortage: Arc<Shortage>) {
+        // There is one store.
+        let _ = self.shortage.set(shortage);
+    }
+
+    /// Whether the disk is full, so that only removals are taken.
+    pub(crate) fn is_short(&self) -> bool {
+        self.shortage.get().is_some_and(|shortage| shortage.is_short())
+    }
+
+    /// Refuses what would add to what is on disk while that is full or takes nothing.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.is_short() { Err(Refusal::Full) } else { self.check_removal() }
+    }
+
+    /// Refuses a removal while the disk takes nothing.
+    pub(crate) fn check_removal(&self) -> Result<(), Refusal> {
         if self.failing.load(Ordering::Relaxed) > 0 { Err(Refusal::Storage) } else { Ok(()) }
     }
 
@@ -64,6 +85,8 @@ impl Health {
 pub(super) struct Ledger {
     disk: Option<Box<dyn Disk>>,
     batch: Batch,
+    /// What the live events take that are going to be in the batch.
+    live_bytes: usize,
     /// Whether somebody waits for the batch.
     is_due: bool,
     /// Whether the command at hand has put something into it.
@@ -126,6 +149,8 @@ const STAMP_INTERVAL: Duration = Duration::from_secs(clock::JUMP.as_secs() / 2);
 
 /// What may wait before a step is committed although it has not come to its end: some megabytes.
 const WAITING_MAX: usize = 65_536;
+/// The same for the bytes of the batch: what is under way when the disk becomes full has to find room in the reserve.
+const BATCH_BYTES: usize = 1 << 20;
 
 impl Answer {
     fn give(self, outcome: Result<(), Refusal>) {
@@ -154,6 +179,7 @@ impl Ledger {
         Self {
             disk,
             batch: Batch::default(),
+            live_bytes: 0,
             is_due: false,
             is_touched: false,
             due_at: None,
@@ -181,6 +207,11 @@ impl Ledger {
         self.retry_at.is_some()
     }
 
+    /// Whether the disk is full, so that only removals are taken.
+    pub(super) fn is_short(&self) -> bool {
+        self.disk.is_some() && self.health.is_short()
+    }
+
     #[cfg(test)]
     pub(super) fn health(&self) -> &Health {
         &self.health
@@ -188,7 +219,8 @@ impl Ledger {
 
     /// Whether so much waits that it should not become more.
     pub(super) fn is_full(&self) -> bool {
-        self.waiting.len() >= WAITING_MAX && !self.is_failing()
+        let bytes = self.batch.bytes() + self.live_bytes;
+        (self.waiting.len() >= WAITING_MAX || bytes >= BATCH_BYTES) && !self.is_failing()
     }
 
     /// Numbers the steps: each ends with its release.
@@ -260,6 +292,11 @@ impl Ledger {
         }
     }
 
+    /// Notes that a live event is going to be in the batch.
+    pub(super) fn expect(&mut self, bytes: usize) {
+        self.live_bytes += bytes;
+    }
+
     /// Notes that the batch has a live event.
     pub(super) fn wrote_live(&mut self, published: &Arc<Published>) {
         self.lives.push(Arc::clone(published));
@@ -327,6 +364,9 @@ impl Sessions {
         let now = clock::now();
         if self.next_stamp().is_some_and(|at| at <= now) {
             self.stamp();
+        }
+        if self.ledger.is_short() {
+            self.log.forget_recent();
         }
         if self.ledger.is_ripe(now) {
             self.commit();
@@ -398,7 +438,7 @@ impl Sessions {
         }
         ledger.batch.clear();
         ledger.ended.clear();
-        (ledger.is_due, ledger.due_at) = (false, None);
+        (ledger.is_due, ledger.due_at, ledger.live_bytes) = (false, None, 0);
         ledger.step += 1;
         let mut waiting = std::mem::take(&mut ledger.waiting);
         for one in waiting.drain(..) {
@@ -463,6 +503,11 @@ impl Sessions {
     /// is not: one of them alone would come to differ from the others.
     pub(crate) fn refuses_changes(&self) -> bool {
         self.ledger.is_failing()
+    }
+
+    /// Whether what adds to what is on disk is refused.
+    pub(crate) fn refuses_more(&self) -> bool {
+        self.ledger.is_short()
     }
 
     /// Ends a step early where so much waits for its end that it should not become more; says whether it did.

@@ -134,6 +134,7 @@ impl Sessions {
         // A durable subscription that knows it already has no standing that changes, and its end will be written.
         if self.writes_live || self.tracker.is_recorded(object) {
             self.ledger.concern(object);
+            self.ledger.expect(published.body.text.len());
         }
         self.deal();
         self.charge_event(self.worked(took));

@@ -128,7 +128,7 @@ impl Restored {
             }
             let bytes = body.text.len() + rehearsed.event.bytes();
             let life = features.resume_life(&one.live.object, one.live.id, one.live.sequence, expires, bytes);
-            let published = Published { event: Arc::new(rehearsed.event), body, live: Some(life) };
+            let published = Published::again(rehearsed.event, body, life);
             let is_revoked = one.live.is_revoked;
             Ok(RestoredLive { published: Arc::new(published), is_revoked, is_overtaken, doubtful_ms })
         });

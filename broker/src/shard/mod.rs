@@ -352,7 +352,7 @@ impl Shards {
         id: &Arc<str>,
         confinement: Option<&Arc<Confinement>>,
     ) -> Result<bool, Refusal> {
-        self.health.check()?;
+        self.health.check_removal()?;
         let mut found = false;
         let revoke = |reply| {
             let (id, confinement) = (Arc::clone(id), confinement.cloned());

@@ -270,9 +270,14 @@ impl Shard {
             let count = |index| matched.is_ok().then(|| self.sessions.matches_count(index));
             telemetry::matched(shard, started, bodies, count);
         }
+        let mut refused = Vec::new();
         let outcome = match matched {
             Ok(()) => {
                 for (index, matching) in events.iter().enumerate() {
+                    if !matching.published.is_taken(|| self.sessions.refuses_more()) {
+                        refused.push(index);
+                        continue;
+                    }
                     self.sessions.deliver(index, &matching.published);
                     self.sessions.commit_when_full();
                 }
@@ -289,8 +294,10 @@ impl Shard {
         self.sessions.charge_matching(&batch);
         #[expect(clippy::cast_precision_loss, reason = "a batch has 65,536 events at most")]
         self.metrics.batch_events.record(events.len() as f64);
-        for ticket in events.drain(..).filter_map(|matching| matching.ticket) {
+        for (index, matching) in events.drain(..).enumerate() {
+            let Some(ticket) = matching.ticket else { continue };
             match &outcome {
+                Ok(()) if refused.binary_search(&index).is_ok() => ticket.settle(Err(Refusal::Full)),
                 Ok(()) => self.sessions.answer(Answer::Ticket(ticket)),
                 Err(refusal) => ticket.settle(Err(refusal.clone())),
             }
@@ -307,6 +314,9 @@ impl Shard {
                 Some(command) => command,
                 None => return Continue(()),
             }
+        } else if matches!(command, Command::Install { .. }) && sessions.refuses_more() {
+            drop(command.refuse(&Refusal::Full));
+            return Continue(());
         } else {
             command
         };

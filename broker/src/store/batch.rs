@@ -131,7 +131,7 @@ impl Batch {
     }
 
     /// About what it adds to the log.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.ops.len() + self.body_ops.len()
     }
 

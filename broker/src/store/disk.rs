@@ -30,6 +30,34 @@ pub(super) trait Medium: Debug + Send + Sync {
     fn put_in_place(&self) -> io::Result<()>;
     /// Removes that one, if there is one.
     fn give_up(&self);
+    /// How large the disk is, and how much of it is free; `None` where that is not known.
+    fn space(&self) -> Option<Space> {
+        None
+    }
+    /// Bytes of the disk that the file takes.
+    fn used_bytes(&self) -> u64 {
+        0
+    }
+    /// Whether room is set aside beside the file.
+    fn has_ballast(&self) -> bool {
+        true
+    }
+    /// Sets so much room aside.
+    ///
+    /// # Errors
+    /// There is not so much, or the system refuses.
+    fn set_ballast(&self, _bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
+    /// Gives that room up.
+    fn drop_ballast(&self) {}
+}
+
+/// The bytes of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Space {
+    pub(super) total: u64,
+    pub(super) free: u64,
 }
 
 /// A file that only its owner can read.
@@ -101,6 +129,30 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }
 
+/// Gives a file so many bytes of the disk.
+#[cfg(target_os = "linux")]
+fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes)?)
+}
+
+/// Gives a file so many bytes of the disk. They are random, for zeros may take no room.
+#[cfg(not(target_os = "linux"))]
+fn allocate(mut file: &File, bytes: u64) -> io::Result<()> {
+    let mut random = io::Read::take(io::BufReader::new(RandomBytes), bytes);
+    io::copy(&mut random, &mut file).map(drop)
+}
+
+#[cfg(not(target_os = "linux"))]
+struct RandomBytes;
+
+#[cfg(not(target_os = "linux"))]
+impl io::Read for RandomBytes {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        rand::fill(out);
+        Ok(out.len())
+    }
+}
+
 impl FileMedium {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path, identity: Mutex::new(None) }
@@ -126,6 +178,10 @@ impl FileMedium {
     /// Where a file is until it gets the name.
     fn new_path(&self) -> PathBuf {
         self.path.with_extension("new")
+    }
+
+    fn ballast_path(&self) -> PathBuf {
+        self.path.with_file_name("ballast")
     }
 
     fn is_the_same(&self, found: &Metadata) -> io::Result<()> {
@@ -201,6 +257,38 @@ impl Medium for FileMedium {
     fn give_up(&self) {
         // What stays is removed before the next one is begun, or when the directory is opened again.
         let _ = fs::remove_file(self.new_path());
+    }
+
+    #[cfg(unix)]
+    fn space(&self) -> Option<Space> {
+        let found = rustix::fs::statvfs(self.path.parent()?).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Some(Space { total: bytes(found.f_blocks), free: bytes(found.f_bavail) })
+    }
+
+    #[cfg(unix)]
+    fn used_bytes(&self) -> u64 {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::metadata(&self.path).map_or(0, |file| file.blocks().saturating_mul(512))
+    }
+
+    fn has_ballast(&self) -> bool {
+        self.ballast_path().exists()
+    }
+
+    fn set_ballast(&self, bytes: u64) -> io::Result<()> {
+        // Under its name there is a whole one or none.
+        let (path, new) = (self.ballast_path(), self.path.with_file_name("ballast.new"));
+        let made = owners_file().create(true).truncate(true).open(&new).and_then(|file| {
+            allocate(&file, bytes)?;
+            file.sync_all()
+        });
+        made.and_then(|()| fs::rename(&new, &path)).inspect_err(|_| drop(fs::remove_file(&new)))
+    }
+
+    fn drop_ballast(&self) {
+        // What stays is room that is missing, and given up the next time.
+        let _ = fs::remove_file(self.ballast_path());
     }
 }
 

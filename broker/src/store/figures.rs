@@ -22,6 +22,8 @@ pub(crate) struct Figures {
     /// From the beginning of a copy without what was replaced or removed to its being in place.
     pub(crate) wipe: Histogram,
     pub(crate) wipe_failures: Counter,
+    /// 1 while the disk counts as full.
+    pub(crate) short: Gauge,
     /// What of the log is not in the tables.
     pub(crate) log_rows: Gauge,
     pub(crate) log_bytes: Gauge,

@@ -81,6 +81,10 @@ impl Bodies {
         self.let_go.iter().copied().filter(is_over).collect()
     }
 
+    pub(super) fn has_let_go(&self) -> bool {
+        !self.let_go.is_empty()
+    }
+
     /// Ends a fold: who was let go of and is there still waits for the next.
     pub(super) fn folded(&mut self) {
         self.let_go.retain(|body| self.known.contains_key(body));

@@ -5,6 +5,7 @@
 //! - `store.redb`: all of it, in the format of the library `redb` 4, which checks pages when the file is opened;
 //! - `store.new`: what takes its place soon ([`wiping`]);
 //! - `tail`, with `store.fsync = "interval"`: what was acknowledged since the last sync ([`tail`]);
+//! - `ballast`: room that is set aside, and given up when the disk is full ([`headroom`]);
 //! - `lock`: held by the one broker there may be, with its process id once there is a `store.redb`;
 //! - `control`: a socket that a running broker takes orders on ([`control`]).
 //!
@@ -36,6 +37,7 @@ mod error;
 mod figures;
 mod fold;
 mod format;
+mod headroom;
 mod kept;
 mod keys;
 mod lock;
@@ -74,6 +76,7 @@ pub(crate) use batch::Batch;
 pub(crate) use check::check;
 pub(crate) use error::StoreError;
 pub(crate) use figures::Figures;
+pub(crate) use headroom::Shortage;
 pub(crate) use records::{StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding};
 pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMatch};
 
@@ -239,6 +242,12 @@ impl Store {
     pub(crate) fn count_in(&self, figures: Figures) {
         // Whoever comes later counts what the first counts.
         let _ = self.inner.shared.figures.set(figures);
+        self.inner.shared.show_short();
+    }
+
+    /// Whether the disk is full, as it changes.
+    pub(crate) fn shortage(&self) -> Arc<Shortage> {
+        Arc::clone(&self.inner.shared.shortage)
     }
 
     /// Copies all that is committed now into a new directory, while commits go on. See [`Backup`].
@@ -268,8 +277,13 @@ fn prepare(
     progress: &dyn Fn(Progress),
 ) -> Result<(Writer, SyncSender<Request>, Recovered), StoreError> {
     let shared = Arc::new(Shared::new(medium));
+    let pace = Pace { bytes: pace.bytes.min(shared.log_bytes_max()), ..pace };
     // What was being written when the process ended.
     shared.medium.give_up();
+    if world.is_some() {
+        // On a disk that is full a start needs room as well.
+        shared.look_for_room();
+    }
     let path = shared.path();
     let database = verified(&shared, progress)?;
     let (meta, mut contents) = guarded(path, || {

@@ -13,6 +13,7 @@ use super::disk::{Counted, Fault, Medium};
 use super::error::StoreError;
 use super::figures::Figures;
 use super::format;
+use super::headroom::Shortage;
 use crate::model::record::Dropped;
 
 /// What the writer and its callers share.
@@ -28,6 +29,7 @@ pub(super) struct Shared {
     /// Whoever copies does not rest.
     pub(super) is_in_a_hurry: AtomicBool,
     pub(super) figures: OnceLock<Figures>,
+    pub(super) shortage: Arc<Shortage>,
     /// Of the file that is open. A std mutex: held to clone a handle.
     fault: Mutex<Arc<Fault>>,
     /// Cloned by whoever reads for long from the file that is open.
@@ -70,6 +72,7 @@ impl Shared {
             is_closing: AtomicBool::new(false),
             is_in_a_hurry: AtomicBool::new(false),
             figures: OnceLock::new(),
+            shortage: Arc::default(),
             fault: Mutex::default(),
             readers: Arc::default(),
         }

@@ -33,6 +33,8 @@ pub(super) struct Wiping {
     copying: Option<Copying>,
     /// Closes the file that was replaced, and gives its room back.
     retiring: Option<JoinHandle<()>>,
+    /// Whether there was no room for the last one, which is told once.
+    lacks_room: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +88,8 @@ impl Wiping {
     /// Begins with a file of which nobody knows what was in it.
     pub(super) fn new(settings: Settings, is_empty: bool) -> Self {
         let now = clock::now();
-        let mut wiping = Self { settings, due: None, rests_until: now, copying: None, retiring: None };
+        let mut wiping =
+            Self { settings, due: None, rests_until: now, copying: None, retiring: None, lacks_room: false };
         if !is_empty {
             wiping.changed();
         }
@@ -212,15 +215,18 @@ impl Wiping {
         self.rests_until = now + took * REST;
         match outcome {
             Ok(()) => {
+                self.lacks_room = false;
                 if let Some(figures) = figures {
                     figures.wiped(took);
                 }
             }
             Err(error) => {
                 shared.medium.give_up();
+                let is_full = matches!(error, StoreError::Full { .. });
                 self.rests_until = self.rests_until.max(now + RETRY);
                 self.changed();
-                if !matches!(error, StoreError::Closed) {
+                let is_known = std::mem::replace(&mut self.lacks_room, is_full) && is_full;
+                if !is_known && !matches!(error, StoreError::Closed) {
                     tracing::warn!(%error, "what was replaced or removed could not be wiped; it is tried again");
                     figures.into_iter().for_each(|figures| figures.wipe_failures.increment(1));
                 }
@@ -243,6 +249,7 @@ fn new_copy(shared: &Shared, txn: &ReadTransaction) -> Outcome {
     let Some(meta) = Meta::read(txn, path)? else {
         return Err(StoreError::damaged(path, "there is nothing in it"));
     };
+    shared.has_room_for_copy(shared.medium.used_bytes())?;
     let inner =
         shared.medium.begin_anew().map_err(|error| StoreError::io("make a new file for", path, &error))?;
     Copy::begin(Counted { inner, read: Arc::default(), fault: Arc::default() }, path, &meta)
@@ -252,6 +259,7 @@ fn copy_on(shared: &Shared, mut copy: Copy, txn: &ReadTransaction, last: u64, pa
     let mut begun = Instant::now();
     let mut between = || {
         shared.goes_on()?;
+        shared.has_room_for_copy(0)?;
         if paces && !shared.is_in_a_hurry.load(Ordering::Relaxed) {
             thread::sleep((begun.elapsed() * REST).min(REST_MAX));
         }

@@ -16,6 +16,7 @@ use super::copy::Copy;
 use super::error::StoreError;
 use super::fold::{Bodies, Folding};
 use super::format::{self, LOG, LogRow};
+use super::headroom::MakingRoom;
 use super::recovery::{self, LogState};
 use super::shared::{Commit, Request, Shared, SnapshotSender, guarded};
 use super::tail::{NumberedRow, Tail};
@@ -25,8 +26,9 @@ use crate::model::record::Dropped;
 
 /// Who waits for a fold.
 #[derive(Debug, Default)]
-struct Awaiting {
+pub(super) struct Awaiting {
     wipe: bool,
+    pub(super) room: bool,
     snapshots: Vec<SnapshotSender>,
 }
 
@@ -35,20 +37,21 @@ struct Awaiting {
 pub(super) struct Writer {
     pub(super) shared: Arc<Shared>,
     requests: Receiver<Request>,
-    log: LogState,
+    pub(super) log: LogState,
     bodies: Bodies,
     folding: Option<Folding>,
     /// Who waits for that one, and for the next.
     awaiting: Awaiting,
-    awaiting_next: Awaiting,
-    wiping: Wiping,
+    pub(super) awaiting_next: Awaiting,
+    pub(super) wiping: Wiping,
+    pub(super) making_room: MakingRoom,
     pace: Pace,
     /// Goes with the first commit: what a recovery found that nobody refers to.
     cleanup: Batch,
     lazy: Option<Lazy>,
     is_ending: bool,
     /// Whether the last failure was for want of room.
-    is_full: bool,
+    pub(super) is_full: bool,
     /// The time as the last batch said it, and as it is on disk.
     believed_ms: u64,
     noted_ms: u64,
@@ -97,10 +100,10 @@ impl Default for Pace {
     }
 }
 
-/// Rows that wait for a sync; then it comes early.
-const LAZY_BYTES: usize = 8 << 20;
+/// Rows that wait for a sync; then it comes early. What is written at once has to fit into the least reserve twice.
+const LAZY_BYTES: usize = 2 << 20;
 /// Bytes of a group of batches, after which the rest waits for the next.
-const GROUP_BYTES: usize = 16 << 20;
+const GROUP_BYTES: usize = 1 << 20;
 /// The time on disk is changed by as much at once: it is a page of its own.
 const DATE_EVERY_MS: u64 = 60_000;
 /// How long after a failed sync the next one is tried without anybody's asking.
@@ -108,7 +111,7 @@ pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 impl Awaiting {
     fn is_empty(&self) -> bool {
-        !self.wipe && self.snapshots.is_empty()
+        !self.wipe && !self.room && self.snapshots.is_empty()
     }
 }
 
@@ -139,6 +142,7 @@ impl Writer {
             awaiting: Awaiting::default(),
             awaiting_next: Awaiting::default(),
             wiping,
+            making_room: MakingRoom::new(),
             pace,
             cleanup,
             lazy: None,
@@ -174,6 +178,7 @@ impl Writer {
                 return Next::End;
             }
             self.wipe();
+            let looks_at = self.make_room();
             let due = self.lazy.as_ref().and_then(|lazy| lazy.due);
             let now = Instant::now();
             // All that is acknowledged has to be in the log before a fold begins; where that fails, a fold waits for the next try.
@@ -187,7 +192,7 @@ impl Writer {
                     received => received.map_err(|_| RecvTimeoutError::Disconnected),
                 }
             } else {
-                match due.into_iter().chain(self.wiping.next()).min() {
+                match [due, self.wiping.next(), looks_at].into_iter().flatten().min() {
                     None => self.requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
                     Some(until) => self.requests.recv_timeout(until.saturating_duration_since(now)),
                 }
@@ -232,11 +237,21 @@ impl Writer {
     /// Whether a fold should begin. None does while the file is copied, for what it takes from the log would be in neither.
     fn wants_fold(&self) -> bool {
         let wants = self.is_long() || !self.awaiting_next.is_empty();
-        wants && self.folding.is_none() && !self.wiping.is_copying()
+        wants && self.folding.is_none() && !self.wiping.is_copying() && self.shared.can_fold(self.log.bytes)
     }
 
     fn is_long(&self) -> bool {
         self.log.bytes > self.pace.bytes || self.log.last - self.log.folded > self.pace.rows
+    }
+
+    /// Whether texts were let go of that the next fold may remove.
+    pub(super) fn has_let_go(&self) -> bool {
+        self.bodies.has_let_go() || self.has_just_let_go()
+    }
+
+    /// Whether some were let go of since the last fold began.
+    pub(super) fn has_just_let_go(&self) -> bool {
+        !dropped(&self.shared.dropped).is_empty()
     }
 
     /// Begins a fold where there has to be one. All that is acknowledged has to be in the log by now: what was let go of in
@@ -254,7 +269,10 @@ impl Writer {
     fn folded(&mut self) {
         self.folding = None;
         self.bodies.folded();
-        let Awaiting { wipe, snapshots } = std::mem::take(&mut self.awaiting);
+        let Awaiting { wipe, room, snapshots } = std::mem::take(&mut self.awaiting);
+        if room {
+            self.folded_for_room();
+        }
         // Those who wait now, and those who got theirs since this wipe was asked for: a file that is replaced is closed.
         let has_readers = !snapshots.is_empty() || self.shared.has_readers();
         for sender in snapshots {
@@ -275,9 +293,12 @@ impl Writer {
     /// The fold at hand, and whoever waits for one, cannot go on.
     fn give_up_fold(&mut self, error: &StoreError) {
         self.folding = None;
-        for Awaiting { wipe, snapshots } in
+        for Awaiting { wipe, room, snapshots } in
             [std::mem::take(&mut self.awaiting), std::mem::take(&mut self.awaiting_next)]
         {
+            if room {
+                self.folded_for_room();
+            }
             for sender in snapshots {
                 let _ = sender.send(Err(error.clone()));
             }
@@ -296,7 +317,8 @@ impl Writer {
         }
         // One at a time: where the fold of a second failed, the copy of the first would be given up while it is made.
         let is_awaited = self.awaiting.wipe || self.awaiting_next.wipe;
-        if !is_awaited && !self.shared.has_readers() && self.wiping.begin() {
+        let may = !is_awaited && !self.shared.has_readers() && !self.shared.shortage.is_short();
+        if may && self.wiping.begin() {
             self.clean_up();
             self.awaiting_next.wipe = true;
         }
@@ -388,6 +410,7 @@ impl Writer {
         if is_failing {
             self.sync()?;
         }
+        self.shared.has_room_for(row.len() as u64)?;
         let Some(lazy) = &mut self.lazy else { return Ok(()) };
         lazy.tail.append(number, &row)?;
         lazy.bytes += row.len();
@@ -457,6 +480,17 @@ impl Writer {
     /// of it until the file was opened again.
     fn write(&mut self, rows: &[NumberedRow], slice: Duration) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
+        let bytes = rows.iter().map(|(_, row)| row.len() as u64).sum();
+        if let Err(error) = shared.has_room_for(bytes) {
+            self.give_up_fold(&error);
+            return Err(error);
+        }
+        if self.folding.is_some() && !shared.can_fold(self.log.bytes + 2 * bytes) {
+            self.give_up_fold(&StoreError::Full {
+                path: shared.path().to_owned(),
+                why: "a fold takes too much".to_owned(),
+            });
+        }
         self.open_again()?;
         shared.fault().take();
         let outcome = guarded(shared.path(), || self.transact(rows, slice));
@@ -521,7 +555,7 @@ impl Writer {
     }
 
     /// Opens the file again after a failure, and sees whether all is there that was acknowledged.
-    fn open_again(&mut self) -> Result<(), StoreError> {
+    pub(super) fn open_again(&mut self) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
         if shared.database().is_some() {
             return Ok(());

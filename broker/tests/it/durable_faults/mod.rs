@@ -6,6 +6,7 @@ mod changers;
 mod copies;
 mod corruption;
 mod deaths;
+mod full;
 mod gate;
 mod judge;
 mod latest;
