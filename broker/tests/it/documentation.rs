@@ -199,7 +199,7 @@ impl Shell {
     /// Hands the shell something, with another port and the program that was built.
     fn say(&mut self, text: &str) {
         let text = text.replace("7070", &self.port.to_string());
-        let text = text.replace("cargo run --release --bin nearcast --", "nearcast");
+        let text = text.replace("cargo run --release -p broker --bin nearcast --", "nearcast");
         self.input.write_all(text.as_bytes()).expect("the shell lives");
     }
 
