@@ -141,7 +141,7 @@ impl Names {
 }
 
 impl Entry {
-    /// Whether it only stands for a pong (see [`Outbox::note_pong`]): there is nothing to be written of it.
+    /// Whether it only stands for a pong (see `Outbox::note_pong`): there is nothing to be written of it.
     pub(crate) fn is_pong(&self) -> bool {
         matches!(self, Self::Answer(text) if text.is_empty())
     }
