@@ -1,4 +1,4 @@
-//! What the console has below what moves: a GeoJSON file of the settings, or the roads of the demo.
+//! The base map of the console, drawn below everything that moves: a GeoJSON file of the settings, or the roads of the demo.
 
 use std::io;
 use std::path::Path;
@@ -22,9 +22,9 @@ use crate::ingest::{file, position};
 #[derive(Clone, Debug)]
 pub struct BaseMap {
     pub(crate) plain: Bytes,
-    /// Compressed here, and not once for each who asks.
+    /// The map compressed with gzip: here, and not once for each request.
     pub(crate) gzip: Bytes,
-    /// What tells it from others: a weak entity tag.
+    /// Weak entity tag that tells the map from others.
     pub(crate) etag: HeaderValue,
 }
 

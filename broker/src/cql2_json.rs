@@ -11,13 +11,13 @@ use matcher::condition::text::NESTING_MAX;
 use matcher::event::{Scalar, Symbol};
 use serde_json::Value;
 
-/// What is wrong with a condition, and where in its document.
+/// The fault of a condition, and its place in the document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail} (at {pointer:?})")]
 pub(crate) struct JsonConditionError {
     /// JSON pointer (RFC 6901), empty for the document as a whole.
     pub(crate) pointer: String,
-    /// What is wrong there.
+    /// Description of the fault.
     pub(crate) detail: String,
 }
 

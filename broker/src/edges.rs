@@ -19,7 +19,7 @@ use crate::model::event::Published;
 pub struct EventReader(FeatureReader);
 
 impl EventReader {
-    /// With the limits of these settings.
+    /// Makes a reader with the limits of these settings.
     #[must_use]
     pub fn new(world: World, config: &Config) -> Self {
         Self(FeatureReader::new(world, &config.limits, 0))
@@ -28,7 +28,7 @@ impl EventReader {
     /// Reads one Feature.
     ///
     /// # Errors
-    /// What a publisher would be answered.
+    /// The problem that a publisher would be answered.
     pub fn read(&self, text: &str) -> Result<AcceptedEvent, Box<Problem>> {
         self.0
             .parse(Behalf::default(), text)
@@ -42,7 +42,7 @@ impl EventReader {
 pub struct AcceptedEvent(Published);
 
 impl AcceptedEvent {
-    /// What engines match.
+    /// The event as engines match it.
     #[must_use]
     pub fn event(&self) -> &Event {
         &self.0.event

@@ -24,7 +24,7 @@ pub(crate) struct Made {
     pub(crate) report: Report,
 }
 
-/// What an engine says of itself, at any time and on any thread: [`Display`](fmt::Display) is the reason for it.
+/// The report of an engine on itself, at any time and on any thread: [`Display`](fmt::Display) is the reason for it.
 #[derive(Clone, Debug)]
 pub(crate) enum Report {
     /// It is on the CPU and stays there.
@@ -135,7 +135,7 @@ impl Engines {
         Self { made: (0..config.shards_count()).map(made).collect() }
     }
 
-    /// So many, of which the last panics at the first event.
+    /// Makes `count` engines, of which the last panics at the first event.
     #[cfg(test)]
     pub(crate) fn faulty(count: usize) -> Self {
         let report = || Report::Cpu { engine: "cells", why: "of a test" };
@@ -168,7 +168,7 @@ impl From<Auto> for Made {
 }
 
 impl Report {
-    /// What the engine is called that is at work.
+    /// Name of the engine that is at work.
     pub(crate) fn engine(&self) -> &'static str {
         match self {
             Self::Cpu { engine, .. } => engine,

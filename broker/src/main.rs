@@ -116,7 +116,7 @@ async fn stop_on_signal(mut signals: Signals, shutdown: CancellationToken) {
     std::process::exit(130);
 }
 
-/// What asks the program to end.
+/// Signals that ask the program to end.
 #[cfg(unix)]
 struct Signals(Option<[tokio::signal::unix::Signal; 2]>);
 
@@ -139,7 +139,7 @@ impl Signals {
     }
 }
 
-/// What asks the program to end.
+/// Signals that ask the program to end.
 #[cfg(not(unix))]
 struct Signals;
 

@@ -1,4 +1,4 @@
-//! What is done to a data directory without serving from it.
+//! Work on a data directory without serving from it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -14,8 +14,8 @@ pub fn raise() -> io::Result<u64> {
     rlimit::increase_nofile_limit(u64::MAX)
 }
 
-/// The same, told in the log; and if so many connections find no room in it, that as well: some then wait to be accepted
-/// until others end.
+/// Raises the limit as [`raise`] does, and logs the outcome. Warns if `connections` connections find no room in it: some then
+/// wait to be accepted until others end.
 pub fn raise_for(connections: usize) {
     match raise() {
         Ok(files) if files < (connections as u64).saturating_add(OWN_FILES) => tracing::warn!(

@@ -1,4 +1,4 @@
-//! What others than a client itself are shown of where it is.
+//! The rounding of a client's position, which is all that others than the client itself are shown of it.
 
 use std::f64::consts::{PI, TAU};
 
@@ -23,7 +23,7 @@ const GEODETIC_PARTS: f64 = 1e7;
 const PLANAR_PARTS: f64 = 1e2;
 
 impl Rounding {
-    /// As set; `None` where nothing is shown at all.
+    /// The rounding as set; `None` where nothing is shown at all.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let world = World::from(config.server.world);
         (config.privacy.round_m > 0).then(|| Self { world, step_m: f64::from(config.privacy.round_m) })

@@ -21,10 +21,10 @@ use crate::metrics::Metrics;
 /// How often the files are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What connections are secured with.
+/// The certificate and key that connections are secured with.
 pub struct Tls {
     files: Files,
-    /// What the files held when they were last looked at, whether it could be used or not.
+    /// Contents of the files when they were last looked at, whether they could be used or not.
     seen: Result<Pem, TlsError>,
     current: watch::Sender<Arc<ServerConfig>>,
 }
@@ -39,7 +39,7 @@ pub enum TlsError {
         setting: &'static str,
         /// Where it should be.
         path: PathBuf,
-        /// What the system says, or what is not in it.
+        /// The system's message, or a description of what is not in the file.
         why: String,
     },
     /// Each can be read, and together they are of no use.
@@ -49,7 +49,7 @@ pub enum TlsError {
         cert: PathBuf,
         /// The key's file.
         key: PathBuf,
-        /// What is wrong with them.
+        /// Description of the fault.
         why: String,
     },
 }
@@ -83,7 +83,7 @@ impl Tls {
         Ok(Some(Self { files, seen: Ok(pem), current }))
     }
 
-    /// For new connections: always with the last pair that could be used.
+    /// Returns the acceptor for new connections: always with the last pair that could be used.
     pub(crate) fn acceptor(&self) -> Acceptor {
         Acceptor(self.current.subscribe())
     }
@@ -120,7 +120,7 @@ impl Tls {
 pub(crate) struct Acceptor(watch::Receiver<Arc<ServerConfig>>);
 
 impl Acceptor {
-    /// With what is current now.
+    /// Returns the acceptor with the pair that is current now.
     pub(crate) fn current(&self) -> TlsAcceptor {
         Arc::clone(&self.0.borrow()).into()
     }

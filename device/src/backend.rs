@@ -1,4 +1,4 @@
-//! What a backend can do, in terms of addresses and numbers. Everything above is written once, over this.
+//! The interface of backends, in terms of addresses and numbers. Everything above is written once, over this.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -28,7 +28,7 @@ pub(crate) struct Failure {
     pub(crate) reason: String,
 }
 
-/// What is to be done about a failure.
+/// Kind of a failure, which decides what is to be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     /// Too little memory; nothing else happened.
@@ -53,7 +53,7 @@ pub(crate) struct RawLaunch<'a> {
     pub(crate) parameters: &'a mut [*mut c_void],
 }
 
-/// What an operation of a backend answers.
+/// Result of an operation of a backend.
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
 /// A device's operations. Any thread may call any of them at any time.

@@ -489,7 +489,7 @@ fn check_version() -> Result<(), DriverError> {
     Ok(())
 }
 
-/// What an error is before there is a device.
+/// The error of an operation before there is a device.
 fn unavailable(operation: &'static str, error: CudaError) -> DriverError {
     if error == CudaError::NoDevice {
         return DriverError::NoDevice;
@@ -511,7 +511,8 @@ fn check(operation: &'static str, answer: CUresult) -> Outcome<()> {
     Err(Failure { kind: kind(answer as u32), operation, reason })
 }
 
-/// What a code means for a device that is open. The numbers are those of `CUresult` in CUDA's `cuda.h`.
+/// Kind of the failure that a code means for a device that is open. The numbers are those of `CUresult` in CUDA's
+/// `cuda.h`.
 fn kind(code: u32) -> FailureKind {
     match code {
         2 => FailureKind::OutOfMemory,

@@ -26,7 +26,7 @@ pub struct Memory {
 
 /// A handle to one device; clones are the same device. Its streams, memory and modules keep it open.
 ///
-/// What was made by a device, or by a clone of it, goes only with other things of that device.
+/// Things that were made by a device, or by a clone of it, go only with other things of that device.
 #[derive(Clone)]
 pub struct Device {
     shared: Arc<Shared>,
@@ -66,7 +66,7 @@ impl Device {
         Err(DriverError::NotBuilt)
     }
 
-    /// The processor as a device that holds so many bytes: allocations beyond answer `OutOfMemory`.
+    /// The processor as a device that holds `memory_bytes` bytes: allocations beyond answer `OutOfMemory`.
     #[cfg(feature = "host-kernels")]
     #[must_use]
     pub fn host(memory_bytes: u64) -> Self {
@@ -80,7 +80,7 @@ impl Device {
         Ok(Self { shared: Arc::new(Shared { backend, name, faults, zeroing }) })
     }
 
-    /// What its maker calls it.
+    /// The maker's name for the device.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.name
@@ -184,7 +184,7 @@ impl Device {
         action(self.backend()).map_err(|failure| explain(faults, failure))
     }
 
-    /// What an ordered fault looks like.
+    /// The error of an ordered fault.
     fn fail(&self, fault: Fault) -> DriverError {
         let faults = &self.shared.faults;
         let reason = "a fault on order".to_owned();

@@ -1,4 +1,4 @@
-//! What a device can answer instead of doing what it was told.
+//! Errors of devices.
 
 /// Why the driver did not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum DriverError {
     /// No device can run our kernels.
     #[error("{name} has compute capability {found}, and {needed} or later is needed")]
     DeviceTooOld {
-        /// What the newest device is called.
+        /// The name of the newest device.
         name: String,
         /// Its compute capability.
         found: String,
@@ -36,27 +36,27 @@ pub enum DriverError {
     /// The device's memory is used up. Nothing has changed; a smaller request may succeed.
     #[error("{requested_bytes} bytes of device memory are more than the {free_bytes} that are free")]
     OutOfMemory {
-        /// What was asked for.
+        /// The bytes that were asked for.
         requested_bytes: u64,
-        /// What was free then.
+        /// The bytes that were free then.
         free_bytes: u64,
     },
     /// The machine gives no more page-locked memory. Nothing has changed.
     #[error("the machine has no {requested_bytes} bytes of page-locked memory left")]
     OutOfPinnedMemory {
-        /// What was asked for.
+        /// The bytes that were asked for.
         requested_bytes: u64,
     },
     /// The device, or our context on it, is gone for good. Fall back to a CPU engine.
     #[error("device lost: {reason}")]
     DeviceLost {
-        /// What was first seen of it.
+        /// The first sign of the loss.
         reason: String,
     },
     /// A kernel could not be started or stopped halfway: this one or, as such errors come late, an earlier one.
     #[error("a kernel failed, seen by {operation}: {reason}")]
     LaunchFailed {
-        /// What was being done when it showed.
+        /// The operation at which the failure showed.
         operation: &'static str,
         /// CUDA's words.
         reason: String,
@@ -64,7 +64,7 @@ pub enum DriverError {
     /// Anything else.
     #[error("{operation} failed: {reason}")]
     Other {
-        /// What was being done.
+        /// The operation that failed.
         operation: &'static str,
         /// CUDA's words.
         reason: String,

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::DriverError;
 
-/// What can be made to fail, by [`Device::inject`](crate::Device::inject).
+/// Fault that is made to happen, by [`Device::inject`](crate::Device::inject).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// An allocation of device memory answers `OutOfMemory`. The device goes on.
@@ -16,7 +16,7 @@ pub enum Fault {
     DeviceLost,
 }
 
-/// What is about to be done.
+/// Operation that is about to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Allocate,

@@ -10,17 +10,17 @@ use crate::parameter::{PARAMETERS_MAX, Parameter};
 /// A launch of a 1-D grid.
 #[derive(Debug)]
 pub struct Launch<'p, 'a> {
-    /// What is started.
+    /// The kernel that is started.
     pub kernel: &'p Kernel,
     /// Blocks.
     pub grid: u32,
     /// Threads of a block.
     pub block: u32,
-    /// What the kernel is given.
+    /// The parameters of the kernel.
     pub parameters: &'p mut [Parameter<'a>],
 }
 
-/// What is kept of launches between two times; nothing at first.
+/// Launches that are kept between two times; nothing at first.
 ///
 /// It is told the parameters of every launch, so it never uses the address of memory that is gone.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ struct Kept {
     launches: Vec<KeptLaunch>,
 }
 
-/// What a launch was last time.
+/// A launch as it was last time.
 #[derive(Debug)]
 struct KeptLaunch {
     /// Keeps its module loaded.
@@ -50,7 +50,7 @@ impl Graph {
     /// The driver's graph of these launches.
     ///
     /// # Safety
-    /// As `Backend::create_graph`.
+    /// The conditions of `Backend::create_graph`.
     pub(crate) unsafe fn prepare(
         &mut self,
         device: &Device,

@@ -15,7 +15,7 @@ use crate::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome, 
 use crate::device::Memory;
 use crate::stream::Priority;
 
-/// As on a CUDA device.
+/// Alignment of allocations, as on a CUDA device.
 const ALIGNMENT_BYTES: usize = 256;
 
 /// A kernel with its loop over all threads.

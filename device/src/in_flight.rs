@@ -17,8 +17,8 @@ use crate::faults::Operation;
 pub(crate) struct Queue {
     pub(crate) device: Device,
     pub(crate) handle: Handle,
-    /// How many pieces of work were given. Counted after the work was given, so that who reads a count and then waits for
-    /// the stream has waited for all that were counted.
+    /// How many pieces of work were given. Counted after the work was given, so that a thread that reads a count and
+    /// then waits for the stream has waited for all that were counted.
     issued: AtomicU64,
     /// How many of them are known to be done.
     completed: AtomicU64,

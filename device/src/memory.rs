@@ -68,7 +68,7 @@ impl<T> Buffer<T> {
         self.len * size_of::<T>()
     }
 
-    /// Whose memory it is.
+    /// The device that the memory belongs to.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
@@ -187,7 +187,7 @@ impl<T> Pinned<T> {
         self.len * size_of::<T>()
     }
 
-    /// Whose streams can be given it.
+    /// The device whose streams can be given this memory.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
@@ -210,7 +210,7 @@ impl<T> Pinned<T> {
         &mut self.in_flight
     }
 
-    /// Whose it is, and the work that touches it.
+    /// The device that the memory belongs to, and the work that touches it.
     pub(crate) fn parts(&mut self) -> (&Device, &mut InFlight) {
         (&self.device, &mut self.in_flight)
     }
@@ -227,7 +227,7 @@ impl<T> Drop for Pinned<T> {
     }
 }
 
-/// How many bytes so many values take.
+/// Bytes that `len` values take.
 fn bytes_of<T: Pod>(len: usize) -> Result<usize, DriverError> {
     const { assert!(align_of::<T>() <= ALIGNMENT_BYTES, "allocations are not aligned further") };
     let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= isize::MAX as usize);

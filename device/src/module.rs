@@ -47,7 +47,7 @@ impl LoadedModule {
 }
 
 impl Kernel {
-    /// Which device it was compiled for.
+    /// The device that the kernel was compiled for.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.module.device

@@ -1,4 +1,4 @@
-//! What a kernel is given.
+//! Parameters of kernels.
 
 use std::ffi::c_void;
 
@@ -9,14 +9,14 @@ use crate::in_flight::InFlight;
 use crate::memory::{Buffer, Pinned};
 use crate::shared::SharedWords;
 
-/// As many as a launch takes.
+/// Most parameters that a launch takes.
 pub(crate) const PARAMETERS_MAX: usize = 32;
 
 /// One argument of a kernel; the launcher that makes it knows the kernel's signature.
 #[derive(Debug)]
 pub struct Parameter<'a> {
     argument: Argument<'a>,
-    /// Whose memory it names.
+    /// The device whose memory it names.
     device: Option<&'a Device>,
     /// To be marked when the work was given.
     in_flight: Option<&'a mut InFlight>,

@@ -10,7 +10,7 @@ use crate::in_flight::Queue;
 use crate::memory::Pinned;
 use crate::stream::Stream;
 
-/// A kernel that says nothing for so long has probably failed; the stream knows.
+/// Time after which a kernel that says nothing has probably failed; the stream knows.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// Looks at a word between looks at the clock.
 const LOOKS: u32 = 256;
@@ -20,7 +20,7 @@ const LOOKS: u32 = 256;
 pub struct SharedWords {
     /// Its contents are never borrowed as plain words.
     pinned: Pinned<u64>,
-    /// What a stream was given before it was last asked to tell something, and how much that was.
+    /// The queue of the stream that was last asked to tell something, and how much that stream had been given before.
     told: Option<(Arc<Queue>, u64)>,
 }
 

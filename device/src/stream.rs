@@ -20,7 +20,7 @@ use crate::module::Kernel;
 use crate::parameter::{PARAMETERS_MAX, Parameter};
 use crate::shared::SharedWords;
 
-/// Whose work the device takes first when there is a choice.
+/// Priority of a stream: the device takes the work of a higher one first when there is a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
     /// Before that of others.
@@ -44,7 +44,7 @@ impl Stream {
         Ok(Self { queue: Arc::new(Queue::new(device.clone(), handle)) })
     }
 
-    /// Whose work it is.
+    /// The device that the stream's work is for.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.queue.device
@@ -192,7 +192,7 @@ impl Stream {
     /// As [`Stream::launch`], and when a grid is empty.
     ///
     /// # Safety
-    /// As [`Stream::launch`], for each.
+    /// The conditions of [`Stream::launch`], for each launch.
     pub unsafe fn launch_all(
         &self,
         graph: &mut Graph,
@@ -375,7 +375,7 @@ pub struct Event {
     recorded: Mutex<Option<Recorded>>,
 }
 
-/// What an event says when it is done.
+/// The work that is known to be done when an event is done.
 #[derive(Clone)]
 struct Recorded {
     queue: Arc<Queue>,
@@ -405,7 +405,7 @@ impl Event {
         })
     }
 
-    /// Waits until the work before it is done. Who records it meanwhile waits too.
+    /// Waits until the work before the event is done. A thread that records the event meanwhile waits too.
     ///
     /// # Errors
     /// [`DriverError`] of any work of the device.

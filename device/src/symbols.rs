@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::Library;
 
-/// What a slot holds while there is no driver: answers `CUDA_ERROR_NO_DEVICE`.
+/// Function in a slot while there is no driver: answers `CUDA_ERROR_NO_DEVICE`.
 extern "C" fn no_driver() -> u32 {
     100
 }
 
-/// What a slot holds when the driver has no such function: answers `CUDA_ERROR_NOT_SUPPORTED`.
+/// Function in a slot when the driver has no such function: answers `CUDA_ERROR_NOT_SUPPORTED`.
 extern "C" fn not_supported() -> u32 {
     801
 }
@@ -74,8 +74,8 @@ macro_rules! call_slot {
     };
 }
 
-/// The same with five more arguments, which the caller put above the return address: each push moves what is left of them
-/// under the same offset.
+/// The body of a stub like that of `call_slot`, with five more arguments, which the caller put above the return
+/// address: each push moves what is left of them under the same offset.
 macro_rules! call_slot_with_eleven {
     ($slot:path) => {
         naked_asm!(

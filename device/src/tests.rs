@@ -1,11 +1,11 @@
-//! What devices promise, checked on the host device and, where `NEARCAST_GPU_TESTS` is 1, on every CUDA device.
+//! Tests of what devices promise, on the host device and, where `NEARCAST_GPU_TESTS` is 1, on every CUDA device.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 use crate::probe::Probe;
 
-/// What the host device of the checks holds.
+/// Bytes of memory that the host device of the checks holds.
 const HOST_BYTES: u64 = 64 << 20;
 
 /// Defines each check as a test on the host, and the table of all.

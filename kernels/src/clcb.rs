@@ -19,7 +19,7 @@ pub const NO_FILTER: u32 = u32::MAX;
 pub struct Input {
     /// Where the event is, in units of points; planar ones have no third coordinate.
     pub position: [f32; 3],
-    /// What the rounding of positions may add to a squared distance.
+    /// Bound on the amount by which the rounding of positions may increase a squared distance.
     pub slack_sq: f32,
     /// InputBF.
     pub mask: u32,
@@ -55,7 +55,7 @@ pub struct Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Constraint {
-    /// Whose it is, or [`NO_FILTER`].
+    /// The filter that it belongs to, or [`NO_FILTER`].
     pub filter: u32,
     /// The least code in the lower half, the largest in the upper.
     pub interval: u32,
@@ -67,7 +67,7 @@ pub struct Constraint {
 pub struct ConstraintUpdate {
     /// Where it goes.
     pub slot: u32,
-    /// What goes there.
+    /// The constraint that goes there.
     pub constraint: Constraint,
 }
 
@@ -75,13 +75,13 @@ pub struct ConstraintUpdate {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct FilterUpdate {
-    /// Which.
+    /// Number of the filter.
     pub filter: u32,
     /// BF.
     pub mask: u32,
-    /// Whose it is.
+    /// The subscription that it belongs to.
     pub owner: u32,
-    /// What its counter reaches when all holds.
+    /// The value of its counter when its area and all of its constraints hold.
     pub needed: u32,
     /// SqDist.
     pub sq_dist: f32,
@@ -93,7 +93,7 @@ pub struct FilterUpdate {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Move {
-    /// Which filter.
+    /// Number of the filter.
     pub filter: u32,
     /// FPos.
     pub position: [f32; 3],

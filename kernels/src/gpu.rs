@@ -11,21 +11,21 @@ pub const FOUND_HEAD: usize = 4;
 /// No entry, the end of a list.
 pub const NONE: u32 = u32::MAX;
 
-/// Of an entry's kind: its circle is all of its area.
+/// Bit of an entry's kind: its circle is all of its area.
 pub const KIND_CIRCLE: u32 = 1 << 8;
-/// Of an entry's kind: it is there.
+/// Bit of an entry's kind: the entry is there.
 pub const KIND_LIVE: u32 = 1 << 9;
-/// Of an event's flags: nothing is certain of it.
+/// Bit of an event's flags: no answer is certain for the event.
 pub const EVENT_DOUBT: u32 = 1 << 31;
-/// Of a constraint's name: it may hold without the attribute.
+/// Bit of a constraint's name: the constraint may hold without the attribute.
 pub const NAME_OPTIONAL: u32 = 1 << 31;
-/// Of a constraint's name: codes strictly inside decide.
+/// Bit of a constraint's name: codes strictly inside the interval decide.
 pub const NAME_COMPLETE: u32 = 1 << 30;
-/// Of an attribute's name: any of several values counts.
+/// Bit of an attribute's name: any of several values counts.
 pub const NAME_ARRAY: u32 = 1 << 31;
 /// Entries are below this: slots of the base keep two bits for themselves.
 pub const ENTRIES_END: u32 = 1 << 30;
-/// Of an answer's event: the other number is that of an entry, which the host has to decide.
+/// Bit of an answer's event: the other number is that of an entry, which the host has to decide.
 pub const ANSWER_DOUBT: u32 = 1 << 31;
 
 /// A circle.
@@ -44,7 +44,7 @@ pub struct Place {
 pub struct Event {
     /// Where, in units of points.
     pub position: [f32; 3],
-    /// What the rounding of positions may add to a distance.
+    /// Bound on the amount by which the rounding of positions may increase a distance.
     pub slack: f32,
     /// The mask of its names.
     pub mask: u32,
@@ -66,7 +66,7 @@ pub struct Attribute {
     pub code: u32,
 }
 
-/// What a constraint accepts: codes from `low` to `high`.
+/// A constraint: accepts codes from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Constraint {
@@ -84,7 +84,7 @@ pub struct Constraint {
 pub struct ConstraintUpdate {
     /// Where it goes.
     pub at: u32,
-    /// What goes there.
+    /// The constraint that goes there.
     pub constraint: Constraint,
 }
 
@@ -94,11 +94,11 @@ pub struct ConstraintUpdate {
 pub struct EntryUpdate {
     /// Its circle.
     pub place: Place,
-    /// Which.
+    /// Number of the entry.
     pub entry: u32,
     /// The mask of the names that it requires.
     pub mask: u32,
-    /// Whose it is.
+    /// The subscription that it belongs to.
     pub subscription: u32,
     /// The first of its constraints.
     pub constraints: u32,
@@ -148,7 +148,7 @@ pub struct Levels {
     pub dimensions: u32,
 }
 
-/// What a match kernel answers: the event's number, with [`ANSWER_DOUBT`], and a subscription or an entry.
+/// An answer of a match kernel: the event's number, with [`ANSWER_DOUBT`], and a subscription or an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Answer {

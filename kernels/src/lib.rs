@@ -16,7 +16,7 @@ pub mod gpu;
 pub struct Module {
     /// The source's name without its ending, as in `kernel_probe`.
     pub name: &'static str,
-    /// What the driver compiles for the device that it finds.
+    /// Text that the driver compiles for the device that it finds.
     pub ptx: &'static str,
 }
 

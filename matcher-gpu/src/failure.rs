@@ -1,4 +1,4 @@
-//! What a device's failure is to whoever asked for a match.
+//! Errors of a match for the failures of a device.
 
 use matcher::engine::MatchError;
 

@@ -1,4 +1,4 @@
-//! What the host knows of each filter, to put it on a device and to decide exactly what the device leaves in doubt.
+//! Filters on the host, to put them on a device and to decide exactly the cases that the device leaves in doubt.
 
 use matcher::area::Area;
 use matcher::compiled::codes::value_code;
@@ -56,7 +56,7 @@ pub(crate) fn constraints_count(subscription: &Subscription) -> usize {
     conjunctions.map(Vec::len).sum()
 }
 
-/// What the exact decisions about one event share; kept for its memory.
+/// Parts of the exact decisions about one event that these share; kept for their memory.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     view: View,
@@ -149,7 +149,7 @@ impl<P> Filters<P> {
         self.count
     }
 
-    /// Whose a filter is.
+    /// The subscription that a filter belongs to.
     #[inline]
     pub(crate) fn subscription(&self, number: u32) -> u32 {
         self.held[number].subscription
@@ -160,7 +160,7 @@ impl<P> Filters<P> {
         following(self.shapes.area(self.held[number].shape))
     }
 
-    /// What its constraints ask, coarsely.
+    /// Bounds of a filter's constraints: a coarse form of them.
     pub(crate) fn bounds(&self, number: u32) -> impl Iterator<Item = Bound> + '_ {
         bounds(&self.held[number].words)
     }

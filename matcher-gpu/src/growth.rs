@@ -7,7 +7,7 @@ use device::{Buffer, DriverError, Stream};
 /// Lengths are multiples of this, so that kernels may read several items at a time.
 const ROUNDED_TO: usize = 1024;
 
-/// A length that holds `needed`; where that is more than `len`, it grows by one part in so many at least.
+/// A length that holds `needed`. Where that is more than `len`, it grows by one `part`-th of `len` at least.
 pub(crate) fn grown(len: usize, needed: usize, part: usize) -> usize {
     if needed <= len { len } else { needed.max(len + len / part).next_multiple_of(ROUNDED_TO) }
 }

@@ -1,4 +1,4 @@
-//! What single precision may hide of a distance, so that pre-tests on a device are never false negatives.
+//! Bounds on the error of distances in single precision, so that pre-tests on a device are never false negatives.
 //!
 //! With u = 2^-24, a coordinate rounded to a float is off by at most u of itself, so an event at e and a centre at c are
 //! off by u |e| and u |c| <= u (|e| + d), where d is their distance; the difference, the squares, their sum and the root add

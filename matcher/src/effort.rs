@@ -1,4 +1,4 @@
-//! What it takes to hold an event against long conditions, and whose they are.
+//! Time that tests of an event take in long conditions, by subscription.
 //!
 //! Engines do not count: that would slow down every event for the few that take long. Where one did, this goes once more through what
 //! an engine has to test for it, and counts.
@@ -13,7 +13,7 @@ use crate::event::{Event, Value};
 use crate::geo::{Position, World};
 use crate::subscription::{Filter, SubscriptionId};
 
-/// What the long conditions of some subscriptions take of the matching of one event, in nanoseconds, about.
+/// Time that the long conditions of some subscriptions take in the matching of one event, in nanoseconds, about.
 ///
 /// As in an engine, a condition is tested only where the event is near to the filter's area and what is tested by codes holds, and
 /// equal constraints are tested once: those that have them share what that takes. What does not depend on the condition is left out.
@@ -24,11 +24,11 @@ pub struct Effort<'a> {
     reading: Reading<'a>,
     /// Constraints that were tested, by their hashes.
     tested: HashMap<u64, Tested>,
-    /// Who had what tested, by the same hashes.
+    /// Tests by subscription, each with the hash of its constraint.
     uses: Vec<(SubscriptionId, u64)>,
 }
 
-/// What came out, what it took, and for how many filters.
+/// Outcome of a test, the nanoseconds that it took, and the number of filters that it was for.
 #[derive(Debug)]
 struct Tested {
     truth: Truth,
@@ -135,7 +135,7 @@ mod tests {
         Filter { area: Area::Everywhere, condition: Condition::parse(condition).unwrap() }
     }
 
-    /// What each of these takes, one subscription each.
+    /// Nanoseconds of each subscription's share.
     fn shares(event: &Event, subscriptions: &[Vec<Filter>]) -> Vec<u64> {
         let mut effort = Effort::new(WORLD, event);
         for (id, filters) in (0..).zip(subscriptions) {

@@ -21,7 +21,7 @@ pub fn condition_holds(filter: &Filter, event: &Event) -> bool {
     condition_holds_by(filter, event, &mut Reading::default())
 }
 
-/// The same with counting.
+/// Whether the condition of a filter is true of an event's content. The effort is counted in `reading`.
 pub(crate) fn condition_holds_by<'a>(filter: &Filter, event: &'a Event, reading: &mut Reading<'a>) -> bool {
     filter.condition.expression().truth_by(event, reading) == Truth::True
 }

@@ -88,7 +88,7 @@ impl Symbol {
 }
 
 impl Symbol {
-    /// What its text takes outside of it: nothing where it is short.
+    /// Bytes that its text takes outside of it: none where the text is short.
     fn heap_bytes(&self) -> usize {
         if self.text.is_heap_allocated() { self.text.capacity() } else { 0 }
     }
@@ -115,7 +115,7 @@ impl Event {
         Self { position, attributes: Vec::new(), reach: None }
     }
 
-    /// The same with one more attribute.
+    /// The event with one more attribute.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.attributes.push(Attribute { name: Symbol::new(name), value: value.into() });

@@ -18,8 +18,8 @@ pub const PLANAR_LIMIT_M: f64 = 1e9;
 /// as a chord, is within 3e-15. The sum is quadrupled.
 const CHORD_ERROR: f64 = 2e-14;
 
-/// The same for planar distances, as a share of the square: twenty roundings, and the square root itself is
-/// rounded correctly.
+/// Bound on the error of computed planar distances, as a share of the square: twenty roundings. The square root itself
+/// is rounded correctly.
 const SQUARE_ERROR: f64 = 1e-14;
 
 /// Squares below this lose digits to underflow, so that only the distance itself decides there.
@@ -44,7 +44,7 @@ pub struct Position {
     x: f64,
     /// Latitude in degrees, or y in metres.
     y: f64,
-    /// The same as a point: on the unit sphere, or in the plane z = 0.
+    /// The position as a point: on the unit sphere, or in the plane z = 0.
     point: [f64; 3],
 }
 
@@ -60,7 +60,7 @@ pub enum PositionError {
     /// A number is NaN or infinite.
     #[error("coordinate {index} is not a finite number")]
     NotFinite {
-        /// Which number, from 0.
+        /// Index of the number, from 0.
         index: usize,
     },
     /// A number is outside of the world.

@@ -4,7 +4,7 @@
 //!
 //! [`Matcher`] is the whole of it in one type. Below it are an [engine](engine::Engine), which finds the subscriptions that an event
 //! satisfies, and a [tracker](live::Tracker), which finds the live events that a subscription is satisfied by when a client moves.
-//! Whoever uses these two alone gives out ids and keeps both in step.
+//! A program that uses these two alone gives out ids and keeps both in step.
 //!
 //! The model is the one of CLCB (Cugola and Margara, "High-performance location-aware publish-subscribe on
 //! GPUs", Middleware 2012, section 2): a subscription is a disjunction of filters, a filter a conjunction of

@@ -42,10 +42,10 @@ pub struct Matcher<P> {
     world: World,
     engine: Box<dyn Engine>,
     tracker: Tracker<P>,
-    /// Of each client its subscriptions; `None` where an id is free.
+    /// Subscriptions of each client, by its id; `None` where an id is free.
     clients: Vec<Option<Vec<SubscriptionId>>>,
     free_clients: Vec<ClientId>,
-    /// Of each subscription its client.
+    /// Client of each subscription, by the subscription's id; `None` where an id is free.
     subscriptions: Vec<Option<ClientId>>,
     free_subscriptions: Vec<SubscriptionId>,
     now: Moment,
@@ -54,7 +54,7 @@ pub struct Matcher<P> {
     effects: Vec<Effect<P>>,
 }
 
-/// What can be wrong with a call. Nothing was changed.
+/// Error of a call. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no such client.
@@ -126,13 +126,13 @@ impl FilterBuilder {
         Self::new(Place::Everywhere)
     }
 
-    /// Events at most so many metres from where the client is, wherever it goes; none while it has no position.
+    /// Events at most `radius_m` metres from where the client is, wherever it goes; none while it has no position.
     #[must_use]
     pub fn around(radius_m: f64) -> Self {
         Self::new(Place::Around(radius_m))
     }
 
-    /// Events at most so many metres from a place.
+    /// Events at most `radius_m` metres from a place.
     #[must_use]
     pub fn circle(centre: [f64; 2], radius_m: f64) -> Self {
         Self::new(Place::Circle(centre, radius_m))
@@ -144,7 +144,7 @@ impl FilterBuilder {
         Self::new(Place::Polygon(polygons))
     }
 
-    /// Events at most so many metres from a line.
+    /// Events at most `radius_m` metres from a line.
     #[must_use]
     pub fn corridor(line: Vec<[f64; 2]>, radius_m: f64) -> Self {
         Self::new(Place::Corridor(line, radius_m))
@@ -196,7 +196,8 @@ impl EventBuilder {
         Self { place, reach_m: None, attributes: Vec::new() }
     }
 
-    /// An attribute: a number, a text, a truth value, or an array of these. Of one name the last counts.
+    /// Adds an attribute: a number, a text, a truth value, or an array of these. It replaces an earlier one of its
+    /// name.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         let name = name.into();
@@ -205,7 +206,7 @@ impl EventBuilder {
         self
     }
 
-    /// Clients that are further away than so many metres do not get it.
+    /// Keeps the event from clients that are further away than `reach_m` metres.
     #[must_use]
     pub fn reaching(mut self, reach_m: f64) -> Self {
         self.reach_m = Some(reach_m);
@@ -279,7 +280,8 @@ impl<P: Clone> Matcher<P> {
         self.subscribe_to(client, filters, Interest::Events)
     }
 
-    /// The same for a subscription that is told which live objects come inside and leave, if that is its interest.
+    /// Subscribes a client with some filters and an interest: in events that satisfy one of the filters, or in live
+    /// objects that come inside and leave.
     ///
     /// # Errors
     /// As [`subscribe`](Self::subscribe).
@@ -326,7 +328,8 @@ impl<P: Clone> Matcher<P> {
         self.free_subscriptions.push(id);
     }
 
-    /// Tells where a client is now, or that nobody knows. What it comes by and leaves behind follows as effects.
+    /// Tells where a client is now, or that nobody knows. The live events that it comes by and leaves behind follow as
+    /// effects.
     ///
     /// Cost: constant for each filter that follows the client, and what live events it meets.
     ///
@@ -346,7 +349,8 @@ impl<P: Clone> Matcher<P> {
         self.tracker.move_client(client, fix, self.now, &mut self.effects);
     }
 
-    /// Who gets an event that is over as soon as it is told: each client with the subscription that it satisfies, by subscription.
+    /// Matches an event that is over as soon as it is told. Returns each client with the subscription that the event
+    /// satisfies, by subscription.
     ///
     /// # Errors
     /// [`Error::Position`], [`Error::Radius`], [`Error::Match`].
@@ -410,13 +414,13 @@ impl<P: Clone> Matcher<P> {
         self.tracker.next_deadline()
     }
 
-    /// What live events have brought since this was asked last, in its order. To be asked after each call, or after some: until then it is
-    /// kept.
+    /// Takes the effects of live events since the last call of this, in their order. It is to be called after each
+    /// call, or after some: effects are kept until then.
     pub fn effects(&mut self) -> impl Iterator<Item = Effect<P>> {
         self.effects.drain(..)
     }
 
-    /// Whose a subscription is.
+    /// The client that a subscription belongs to; `None` where there is no such subscription.
     #[must_use]
     pub fn client_of(&self, id: SubscriptionId) -> Option<ClientId> {
         self.subscriptions.get(id.0 as usize).copied().flatten()

@@ -11,10 +11,10 @@ pub struct ClientId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubscriptionId(pub u32);
 
-/// What a client wants: every event that satisfies one of the filters.
+/// Subscription of a client to every event that satisfies one of the filters.
 #[derive(Clone, Debug)]
 pub struct Subscription {
-    /// Whose position its following areas follow.
+    /// The client whose position its following areas follow.
     pub client: ClientId,
     /// The alternatives. None matches nothing.
     pub filters: Vec<Filter>,
@@ -23,8 +23,8 @@ pub struct Subscription {
 /// An area of relevance and a condition on the content.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Where.
+    /// The area of relevance.
     pub area: Area,
-    /// What.
+    /// The condition on the content.
     pub condition: Condition,
 }

@@ -3,12 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many a second, of which some may come at once (a token bucket).
+/// A token bucket: a rate in tokens per second, of which some may be taken at once.
 #[derive(Debug)]
 pub(super) struct Bucket {
     per_second: u32,
     at_once: u32,
-    /// What is left, and when that was so. A std mutex: held for a subtraction.
+    /// The tokens that are left, and the moment when that was so. A std mutex: held for a subtraction.
     left: Mutex<(f64, Instant)>,
 }
 
@@ -18,7 +18,7 @@ impl Bucket {
         Self::holding(per_second, 1, now)
     }
 
-    /// The same of one that holds the worth of so many seconds.
+    /// Makes a full bucket that holds the worth of `seconds` seconds.
     pub(super) fn holding(per_second: u32, seconds: u32, now: Instant) -> Self {
         let at_once = per_second.saturating_mul(seconds);
         Self { per_second, at_once, left: Mutex::new((f64::from(at_once), now)) }

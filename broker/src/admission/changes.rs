@@ -19,8 +19,8 @@ pub(super) const OF_ONE: usize = 2;
 pub(super) const OF_TENANT: usize = 4;
 pub(super) const OF_ALL: usize = 8;
 
-/// Lets changes go on their way: so many at once, small ones read at once and large ones on threads beside those that serve
-/// everybody, and of one flow no faster than `admission.change_bytes_per_second`.
+/// Lets changes go on their way: a bounded number at once, small ones read at once and large ones on threads beside those
+/// that serve everybody, and of one flow no faster than `admission.change_bytes_per_second`.
 #[derive(Debug)]
 pub(super) struct Changes {
     under_way: Arc<Semaphore>,
@@ -38,7 +38,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// The same with the debts that were paid for it.
+    /// Adds the debts that were paid for the change.
     pub(super) fn paid(self, paid: Paid) -> Self {
         Self { _paid: paid, ..self }
     }
@@ -51,7 +51,7 @@ impl Changes {
         Self { under_way: Arc::new(Semaphore::new(OF_ALL)), reading, patience }
     }
 
-    /// Reads a document of so many bytes.
+    /// Reads a document of `bytes` bytes.
     pub(super) async fn read<T: Weighed + Send + 'static>(
         &self,
         publisher: &Publisher,

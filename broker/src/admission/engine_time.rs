@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::model::error::{Cost, Refusal};
 use crate::model::tenant;
 
-/// What an account that is empty takes to be full. So much time's worth may be used at once: a client that begins brings what is to stay.
+/// Engine time by which an empty account is full. It may be used at once: a client that begins brings what is to stay.
 const BURST: Duration = Duration::from_secs(2);
 
 /// No debt takes longer to pay: a single accident does not lock a client out for a day.
@@ -29,14 +29,15 @@ pub(crate) struct EngineTime {
     started: Instant,
     clients: Accounts,
     tenants: Accounts,
-    /// Until then somebody may be in debt; nanoseconds from `started`. Mostly nobody is, and that is all that is looked at.
+    /// Time until which somebody may be in debt; nanoseconds from `started`. Mostly nobody is, and that is all that is looked
+    /// at.
     debts_until_ns: AtomicU64,
     /// Shared by all that have waited for a debt and are not charged yet. As long as there are any, accounts are looked at: what comes
     /// meanwhile goes on behind them.
     passing: Arc<()>,
 }
 
-/// Of clients by their names inside, or of tenants.
+/// Accounts of clients by their names inside, or of tenants.
 #[derive(Debug)]
 struct Accounts {
     /// Milliseconds per second. 0: any number, and nothing is charged.
@@ -60,7 +61,7 @@ struct Balance {
     full_at: Instant,
     /// The subscriptions that cost most when it was charged last.
     costliest: Arc<[Cost]>,
-    /// Under what confinement these were made.
+    /// The confinement under which these were made.
     confinement: Option<Arc<Confinement>>,
 }
 
@@ -126,12 +127,12 @@ impl EngineTime {
         own > 0.0 && ms > own * seconds
     }
 
-    /// What each client may use, in milliseconds per second.
+    /// The allotment of each client, in milliseconds per second.
     fn own(&self) -> u64 {
         self.clients.allotment.limit("")
     }
 
-    /// What is told of subscriptions that cost a client more than that.
+    /// The refusal for subscriptions that cost a client more than its allotment.
     pub(crate) fn refusal(&self, costliest: Vec<Cost>) -> Refusal {
         let setting = self.clients.setting;
         Refusal::TooCostly { limit: self.own(), setting, debt: BURST, costliest: costliest.into() }
@@ -178,7 +179,8 @@ impl EngineTime {
         Ok(())
     }
 
-    /// Who pays for a client: first the client itself, since the tenant's others are not to wait for its own debt.
+    /// Returns the accounts that pay for a client. The client itself is the first, since the tenant's others are not to wait
+    /// for its debt.
     fn payers<'a>(&'a self, client: &'a str) -> [(&'a Accounts, &'a str); 2] {
         [(&self.clients, client), (&self.tenants, tenant::split(client).0)]
     }

@@ -1,4 +1,4 @@
-//! Who publishes and moves: what of theirs is under way, and how fast they may.
+//! Flows of publishers and movers: what of theirs is under way, and how fast they may.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ pub(crate) struct Flow {
     under_way: AtomicUsize,
     pub(super) events: Bucket,
     pub(super) moves: Bucket,
-    /// Of large documents.
+    /// Bytes of large documents.
     pub(super) change_bytes: Bucket,
     /// How many more changes it may have under way.
     pub(super) changing: Arc<Semaphore>,
@@ -34,7 +34,7 @@ pub(super) struct Rates {
     pub(super) change_bytes: u32,
 }
 
-/// Seconds whose worth of large documents may come at once: whoever begins brings what is to stay.
+/// Seconds whose worth of large documents may come at once: a client that begins brings what is to stay.
 const CHANGES_AT_ONCE_S: u32 = 2;
 
 /// The flows that have a name.
@@ -46,7 +46,7 @@ pub(super) struct Flows {
     known: Named<Flow>,
 }
 
-/// Whose an event is that is being published.
+/// The publisher of an event that is being published.
 #[derive(Clone, Debug)]
 pub(crate) struct Publisher {
     /// The client where it has said who it is, else its connection.
@@ -92,7 +92,7 @@ impl Flows {
         Self { rates, are_tenants: false, known: Named::default() }
     }
 
-    /// Those of tenants, of which one may have no name.
+    /// Makes the flows of tenants, of which one may have no name.
     pub(super) fn of_tenants(rates: Rates) -> Self {
         Self { are_tenants: true, ..Self::new(rates) }
     }

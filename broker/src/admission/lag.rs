@@ -7,14 +7,14 @@ use std::time::Duration;
 /// How often it is looked at.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// What is less than before counts for one part in so many: what is more counts at once.
+/// The weight of a sample that is below the mean is one part in this many. A sample above it counts at once.
 const DECAY: u64 = 8;
 
-/// How late tasks are. Written by who has its turn; nobody waits for it.
+/// The delay of tasks. Written by a task that has its turn; nobody waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Lag {
     now_ns: AtomicU64,
-    /// Of the writers that had their turn since it was looked at last: how long they waited for it in all, and how many they are.
+    /// Nanoseconds that the woken writers since the last look have waited for their turn in all; `writers` is their number.
     waited_ns: AtomicU64,
     writers: AtomicU64,
 }
@@ -41,7 +41,7 @@ impl Lag {
         }
     }
 
-    /// Whoever looks was late himself.
+    /// Takes a sample. `late` is how late the watching task itself was.
     fn look(&self, late: Duration) {
         let (waited_ns, writers) =
             (self.waited_ns.swap(0, Ordering::Relaxed), self.writers.swap(0, Ordering::Relaxed));

@@ -1,12 +1,11 @@
 //! Admission: the one place that decides whether an event is taken, before there is work for it.
 //!
-//! An accepted event is to be written within `admission.delay_ms` of being read. What comes is held against how long it would
-//! have to wait: behind what the engines have to do (`shard/load.rs`), and for a thread that is free. Beyond half of the delay,
-//! the other half being for what comes behind the engines, it is refused.
-//! What is left of that time is shared: who has much under way already is refused first, and who has nothing last, by tenants
-//! and within a tenant by publishers (dynamic thresholds: Choudhury and Hahne, 1998). Alarms are never refused here; an engine's
-//! queue that stays full is all that keeps them out. A controller that holds a latency would take the place of
-//! [`Admission::left`].
+//! An accepted event is to be written within `admission.delay_ms` of being read. A new event is held against the time that it
+//! would have to wait: behind the work of the engines (`shard/load.rs`), and for a thread that is free. Beyond half of the
+//! delay, the other half being for everything behind the engines, it is refused. The rest of that time is shared: a publisher
+//! that has much under way already is refused first, and one that has nothing last, by tenants and within a tenant by
+//! publishers (dynamic thresholds: Choudhury and Hahne, 1998). Alarms are never refused here; only an engine's queue that
+//! stays full keeps them out. A controller that holds a latency would take the place of [`Admission::left`].
 
 mod bucket;
 mod changes;
@@ -51,40 +50,40 @@ pub(crate) struct Admission {
     lag: Lag,
 }
 
-/// What admission asks the engines.
+/// The figures of the engines that admission asks for.
 pub(crate) trait Backlog: Send + Sync {
     /// How long a command that comes now waits for the slowest engine.
     fn wait(&self, now: Instant) -> Duration;
 
-    /// What an event takes in the slowest engine.
+    /// Time that an event takes in the slowest engine.
     fn cost_of_one(&self) -> Duration;
 
     /// Has moves carried out that lie in the queues.
     fn hurry(&self);
 }
 
-/// What an event may find on its way.
+/// The time that events on their way may take, and the share of one event in it.
 struct Allowance {
-    /// Within which it is to be dealt out, from now.
+    /// Time within which an event is to be dealt out, from now.
     left: Duration,
-    /// What an event that is under way takes of it.
+    /// Part of it that an event under way takes.
     event: Duration,
 }
 
 /// How often a batch that is held back asks again.
 const BATCH_INTERVAL: Duration = Duration::from_millis(2);
 
-/// One part in so many of the delay is for the engines.
+/// Divisor of the delay that gives the engines' part of it.
 const ENGINES_PART: u32 = 2;
 
-/// A batch is held back where it would take more than one part in so many of the delay: its sender can wait, and leaves the rest to
+/// Divisor of the delay that gives the part beyond which a batch is held back: its sender can wait, and leaves the rest to
 /// those who cannot.
 const BATCH_PART: u32 = 4;
 
-/// One flow may have so many times as much under way as is left for others.
+/// The most that one flow may have under way, as a multiple of what is left for others.
 const SHARE: u32 = 4;
 
-/// Below one part in so many of the delay nobody is in anybody's way, and nothing is counted.
+/// Divisor of the delay that gives the part below which nobody is in anybody's way, and nothing is counted.
 const QUIET_PART: u32 = 16;
 
 impl Admission {
@@ -114,7 +113,7 @@ impl Admission {
         }
     }
 
-    /// Who publishes with a permit over a connection.
+    /// Makes the publisher that has this permit and sends over this connection.
     pub(crate) fn publisher(&self, permit: &Permit, connection: &Arc<Flow>) -> Publisher {
         // Where there are no tenants, everybody is of one.
         let nobody = || (self.tenant_rates.events > 0).then_some("");
@@ -130,8 +129,8 @@ impl Admission {
         self.room(publisher, self.delay / ENGINES_PART, now).map_err(|refusal| self.refused(refusal))
     }
 
-    /// The same for one of a batch, which is held back for as long as a sender may be. `relent` is done before that: who waits holds
-    /// nothing that others wait for.
+    /// Takes an event of a batch, or refuses it, as [`event`](Self::event) does. The event is held back for as long as a
+    /// sender may be. `relent` is called before that, so that a waiting sender holds nothing that others wait for.
     pub(crate) async fn event_of_batch(
         &self,
         publisher: &Publisher,
@@ -250,7 +249,7 @@ impl Admission {
         }
     }
 
-    /// What there is left of a delay, where all that has been taken is done first.
+    /// Time that is left of a delay, if all that has been taken is done first.
     fn left(&self, delay: Duration, now: Instant) -> Duration {
         delay.saturating_sub(self.engines.wait(now) + self.lag())
     }
@@ -307,7 +306,7 @@ impl Allowance {
     }
 }
 
-/// The flow of a connection, for whoever does not say who publishes.
+/// Makes the flow of a connection, for publishers that do not say who they are.
 pub(crate) fn flow_of_connection(config: &Config) -> Arc<Flow> {
     Flow::new(own_rates(config))
 }
@@ -329,8 +328,8 @@ mod tests {
     const EVENT: Duration = Duration::from_millis(1);
     const DELAY: Duration = Duration::from_millis(500);
 
-    /// Lets publishers offer so many events each for every event that is dealt out, and says how many of each were taken and
-    /// how many waited at most.
+    /// Lets each publisher offer its number of events for every event that is dealt out. Returns how many of each were taken,
+    /// and how many waited at most.
     fn offer(publishers: &[(&Publisher, usize)]) -> (Vec<usize>, usize) {
         let (mut queue, mut taken, mut longest) = (VecDeque::new(), vec![0; publishers.len()], 0);
         for step in 0..20_000 {

@@ -1,4 +1,4 @@
-//! What admission keeps by names that requests bring: as long as it tells anything.
+//! Entries that admission keeps by names from requests, as long as they tell anything.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ struct Known<T> {
     many: usize,
 }
 
-/// Those that are kept whether they are needed or not.
+/// Entries that are kept whether they are needed or not.
 pub(super) const FEW: usize = 1_024;
 
 impl<T> Default for Named<T> {

@@ -16,13 +16,13 @@ const TURNS: u32 = 4;
 /// Moves of one turn at most.
 const MOVES: u64 = 32;
 
-/// What the moves of one turn may take an engine together, as far as those before them tell.
+/// Nanoseconds that the moves of one turn may take an engine together, as far as those before them tell.
 const TURN_NS: u64 = 500_000;
 
-/// What a move takes as long as none has told: many more than most do.
+/// Nanoseconds of a move as long as none has told: many more than most take.
 const UNKNOWN_NS: u64 = 100_000;
 
-/// One part in so many of what a move takes is of the last one.
+/// Divisor of the mean time of a move: the last move counts for one part in this many.
 const MEAN: u64 = 8;
 
 /// The turns of a flow.
@@ -32,7 +32,7 @@ pub(super) struct Turns {
     /// The last one, as long as a move of it is under way, and how many more it has room for: whoever sends nothing holds nothing.
     /// A std mutex: held for a look.
     current: Mutex<(Weak<Turn>, u64)>,
-    /// What a move takes an engine.
+    /// Mean time that a move takes an engine.
     move_ns: AtomicU64,
 }
 
@@ -136,7 +136,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(10);
 
-    /// As many moves as may be under way, when each takes so long.
+    /// Makes as many moves as may be under way, each of which takes `each`.
     fn under_way(flow: &Arc<Flow>, each: Duration) -> Vec<Arc<Turn>> {
         let turn = Turn::of_move(flow, false, Paid::default(), PATIENCE, || {})
             .now_or_never()

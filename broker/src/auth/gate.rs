@@ -35,11 +35,11 @@ pub struct Gate {
 enum Doors {
     /// Everybody, to everything.
     Open(Arc<Permit>),
-    /// Who has a token.
+    /// Holders of tokens, to what their tokens permit.
     Tokens(Box<Checker>),
 }
 
-/// What tokens are checked with.
+/// Checks tokens: against keys, issuer, audience and time.
 struct Checker {
     path: PathBuf,
     /// The file as it was read last.
@@ -55,7 +55,7 @@ struct Checker {
 }
 
 impl Gate {
-    /// As the settings say. Reads the files of keys and of zones, and blocks for that.
+    /// Opens the gate as the settings say. Reads the files of keys and of zones, and blocks for that.
     ///
     /// # Errors
     /// When there is no key that can be used, and when there is something wrong with the zones.
@@ -92,7 +92,8 @@ impl Gate {
         Ok(Self { doors: Doors::Tokens(Box::new(checker)), zones })
     }
 
-    /// What a token permits, or nothing that could be one.
+    /// Returns the permit of a request with this token; `None` stands for a request without one, and without anything that
+    /// could be one.
     pub(crate) fn permit(&self, token: Option<Token<'_>>) -> Result<Arc<Permit>, Refusal> {
         match (&self.doors, token) {
             (Doors::Open(permit), _) => Ok(Arc::clone(permit)),
@@ -199,7 +200,7 @@ impl Checker {
         Ok(Permit { token: self.hash.hash_one(token), ..self.permit(&claims)? })
     }
 
-    /// What claims permit that count.
+    /// Reads the permit from the claims of a token, and refuses claims that do not count.
     fn permit(&self, claims: &Map<String, Value>) -> Result<Permit, Refusal> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "a day at most")]
@@ -255,7 +256,7 @@ fn invalid(detail: impl Into<String>) -> Refusal {
     Refusal::Unauthenticated { detail: detail.into(), has_token: true }
 }
 
-/// What is told of a token that does not count.
+/// The refusal of a token that does not count.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "of whatever else is wrong there is nothing to tell but that"

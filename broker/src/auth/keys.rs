@@ -37,9 +37,9 @@ pub(super) enum KeysError {
     /// It is something else.
     #[error("is not a JWK Set, a JSON object with an array \"keys\" (line {line} column {column})")]
     NotKeys {
-        /// Of what is wrong, from 1.
+        /// Line of the first thing that is wrong, from 1.
         line: usize,
-        /// Of what is wrong, from 1.
+        /// Column of the first thing that is wrong, from 1.
         column: usize,
     },
     /// None of its keys can be used.

@@ -1,4 +1,4 @@
-//! Who may do what: tokens, the keys that they are checked with, and what they permit.
+//! Authentication and authorisation: tokens, the keys that they are checked with, and what they permit.
 //!
 //! A request is let in by its token alone (`gate`), which becomes a [`Permit`]: whom it is of, what it may do, to which events it
 //! is confined, and for how long.

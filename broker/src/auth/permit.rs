@@ -1,4 +1,4 @@
-//! What a request may do.
+//! Permits of requests, and the scopes of tokens.
 
 use std::ops::BitOr;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// All of them.
+    /// All scopes.
     pub(crate) const ALL: [Self; 4] = [Self::Publish, Self::Subscribe, Self::Admin, Self::Alarm];
 
-    /// As the claim `scope` has it.
+    /// Name of the scope, as the claim `scope` has it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Publish => "publish",
@@ -52,7 +52,7 @@ impl Scopes {
         self.0 & (scope as u8 | Scope::Admin as u8) != 0
     }
 
-    /// Refuses who lacks a scope.
+    /// Refuses a holder that lacks a scope.
     pub(crate) fn require(self, scope: Scope) -> Result<(), Refusal> {
         if self.allows(scope) {
             return Ok(());
@@ -73,13 +73,13 @@ impl BitOr<Scope> for Scopes {
     }
 }
 
-/// What a request may do, whoever sent it.
+/// The permit of a request: the rights that it has, whichever client sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permit {
-    /// Whose clients and events it is about: the tenant's name, empty for the one that has none; `None` where nobody has to say
-    /// who they are.
+    /// Tenant whose clients and events the permit is about, by name: empty for the tenant without a name, `None` where nobody
+    /// has to say who they are.
     pub(crate) tenant: Option<Arc<str>>,
-    /// Whom it is of. Who only publishes need not be anybody.
+    /// Client that holds the permit. A holder that only publishes need not be a client.
     pub(crate) client: Option<Arc<str>>,
     pub(crate) scopes: Scopes,
     /// To which events it is confined, if it is.
@@ -91,7 +91,7 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// Of everything, for good.
+    /// Returns a permit for everything, without an end.
     pub(crate) fn of_everything() -> Self {
         let scopes = Scopes::default() | Scope::Admin;
         Self { tenant: None, client: None, scopes, confinement: None, expires: None, token: 0 }

@@ -12,7 +12,7 @@ use crate::model::error::Refusal;
 
 /// A permit that counts for as long as a connection lasts, or ends before, or is renewed.
 pub(crate) struct Renewable {
-    /// As the connection began. Of this stays the same whom it is of, and to what it is confined.
+    /// The permit with which the connection began. Its holder and its confinement stay the same.
     first: Arc<Permit>,
     /// The scopes now.
     scopes: AtomicU8,
@@ -27,7 +27,7 @@ impl Renewable {
         Self { first: permit, scopes, expires }
     }
 
-    /// As [`Permit::behalf`].
+    /// The behalf of the permit, as [`Permit::behalf`] tells it.
     pub(crate) fn behalf(&self) -> Behalf<'_> {
         self.first.behalf()
     }
@@ -42,7 +42,7 @@ impl Renewable {
         Scopes(self.scopes.load(Ordering::Relaxed))
     }
 
-    /// Refuses who lacks a scope.
+    /// Refuses a holder that lacks a scope.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Refusal> {
         self.scopes().require(scope)
     }

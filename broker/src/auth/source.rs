@@ -9,7 +9,7 @@ use crate::model::error::Refusal;
 
 /// The subprotocol that frames are, where a client asks for one.
 pub(crate) const SUBPROTOCOL: &str = "nearcast";
-/// What a subprotocol begins with that is a token.
+/// Prefix of a subprotocol that is a token.
 const SUBPROTOCOL_TOKEN: &str = "nearcast.bearer.";
 /// The parameter of the query that is a token (RFC 6750, 2.3).
 const PARAMETER: &str = "access_token";
@@ -17,9 +17,10 @@ const PARAMETER: &str = "access_token";
 /// Where a token may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whereabouts {
-    /// In the header `Authorization`.
+    /// The token is in the header `Authorization`.
     Header,
-    /// Or in the address, or among the subprotocols: what a browser opens for good has no headers of the page's own.
+    /// The token is there, in the address, or among the subprotocols: a browser sends no headers of the page's own with what
+    /// it opens for good.
     HeaderOrAddress,
 }
 
@@ -27,12 +28,13 @@ pub(crate) enum Whereabouts {
 pub(crate) struct Token<'a>(pub(super) Cow<'a, str>);
 
 impl<'a> Token<'a> {
-    /// That of a frame.
+    /// Makes a token of the text of a frame.
     pub(crate) fn told(text: String) -> Self {
         Self(text.into())
     }
 
-    /// That of a request, if it has one. Who tells two means one of them wrongly, and which one cannot be known.
+    /// Finds the token of a request, if it has one. A request with two tokens means one of them wrongly, and which one cannot
+    /// be known.
     pub(crate) fn of(
         headers: &'a HeaderMap,
         uri: &'a Uri,
@@ -77,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found of a request in the address of which is a query, and with headers.
+    /// Finds the token of a request with this query and these headers.
     fn find(
         query: &str,
         headers: &[(&str, &str)],

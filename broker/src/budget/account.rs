@@ -8,7 +8,7 @@ use super::bounds::{Bound, Level};
 use super::{Books, Kind};
 use crate::model::error::Refusal;
 
-/// What is held for one connection, client or tenant, or for all. Nothing but a [`Held`] changes it.
+/// Bytes that are held for one connection, client or tenant, or for all. Nothing but a [`Held`] changes them.
 pub(crate) struct Account {
     level: Level,
     name: Arc<str>,
@@ -66,7 +66,7 @@ impl Account {
         std::iter::successors(Some(self), |account| account.parent.as_deref())
     }
 
-    /// What it is bound by, and at how many bytes.
+    /// The bound of the account for a kind, and its value in bytes; `None` where there is none.
     fn bound(&self, kind: Kind) -> Option<(&Bound, u64)> {
         let bound = self.books.bounds.at(self.level, kind)?;
         Some((bound, bound.bytes(&self.name)?))

@@ -4,10 +4,10 @@ use super::Kind;
 use crate::config::{Allotment, Config};
 use crate::model::error::Refusal;
 
-/// Whose account it is.
+/// The level of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
-    /// That of all together.
+    /// The account of all together.
     Broker,
     Tenant,
     Client,

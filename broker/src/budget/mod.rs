@@ -1,9 +1,9 @@
-//! What is held for a connection, a client, a tenant and all of them together, in bytes.
+//! Bytes that are held for a connection, a client, a tenant and all of them together.
 //!
-//! This is the one place that accounts for it. Each of them has an [`Account`] with a count for each [`Kind`], and what an account holds
-//! counts in that of its parent, too: a connection's in its client's, a client's in its tenant's, a tenant's in the broker's. Code that keeps
-//! something for longer than a step keeps a [`Held`] beside it, which gives the bytes back when it is dropped. Where a level has a bound for a kind,
-//! what would pass it is refused with the setting that says so.
+//! This is the one place that accounts for memory. Each holder has an [`Account`] with a count for each [`Kind`]. The count
+//! of an account is part of its parent's, too: a connection's of its client's, a client's of its tenant's, a tenant's of the
+//! broker's. Code that keeps something for longer than a step keeps a [`Held`] beside it, which gives the bytes back when it
+//! is dropped. Where a level has a bound for a kind, a request that would pass it is refused with the setting that says so.
 //!
 //! The accounts of clients and tenants are found by name, once, and then kept by what holds something; an account that nothing holds is gone.
 //! Counting takes an atomic addition for each level and no lock.
@@ -19,7 +19,7 @@ use crate::model::tenant;
 pub(crate) use account::{Account, Held};
 use bounds::{Bounds, Level};
 
-/// For what bytes are held.
+/// The purpose for which bytes are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Answers that wait for a connection.
@@ -32,11 +32,11 @@ pub(crate) enum Kind {
     LiveEvents,
     /// How live objects stand to subscriptions.
     Members,
-    /// To whom events went, of all clients.
+    /// The log of deliveries to all clients.
     DeliveryLog,
     /// The documents of subscriptions.
     Documents,
-    /// What was looked up ahead of changes that are put off.
+    /// Findings ahead of changes that are put off.
     Surveys,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Budget {
     broker: Arc<Account>,
 }
 
-/// What accounts share: their bounds, and under which names they are found.
+/// State that accounts share: their bounds, and the registers in which they are found by name.
 struct Books {
     bounds: Bounds,
     tenants: Register,
@@ -62,7 +62,7 @@ impl Kind {
     /// How many there are.
     const COUNT: usize = Self::ALL.len();
 
-    /// All of them.
+    /// All kinds.
     pub(crate) const ALL: [Self; 8] = [
         Self::Answers,
         Self::Outbox,
@@ -100,7 +100,7 @@ impl Budget {
         Self { books, broker: Arc::new(broker) }
     }
 
-    /// What is held for all together, and for nobody in particular.
+    /// The account of the whole broker: of all holders together, and of bytes that are held for nobody in particular.
     pub(crate) fn broker(&self) -> &Arc<Account> {
         &self.broker
     }

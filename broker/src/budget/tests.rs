@@ -1,4 +1,4 @@
-//! What accounts count, what they refuse, and that nothing of them stays.
+//! Tests of accounts: their counts, their refusals, and that nothing stays in them.
 
 use std::sync::Barrier;
 

@@ -1,4 +1,4 @@
-//! What is wrong with settings that are of the right type.
+//! Faults of settings that are of the right type.
 
 use std::net::SocketAddr;
 

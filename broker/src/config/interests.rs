@@ -1,4 +1,4 @@
-//! What the phone page offers to choose from, as the settings have it: lines of a label, a colon and a condition.
+//! Choices that the phone page offers, as the settings have them: lines of a label, a colon and a condition.
 
 use matcher::condition::Condition;
 use matcher::condition::text::TEXT_BYTES_MAX;

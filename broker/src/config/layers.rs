@@ -6,7 +6,7 @@ use figment::{Figment, Metadata, Profile, Provider};
 
 use super::{ConfigError, DEFAULT_TOML, Sources};
 
-/// What the names of environment variables begin with.
+/// Prefix of the names of environment variables.
 const ENVIRONMENT_PREFIX: &str = "BROKER__";
 
 /// Puts the layers together; keys and types are right then, values may not be.
@@ -48,7 +48,7 @@ pub(super) fn over(
 /// The settings that are in force, each under its explanation: `config/default.toml` with other values.
 ///
 /// # Errors
-/// As [`Config::load`](super::Config::load).
+/// Fails as [`Config::load`](super::Config::load) does.
 pub fn explain(sources: &Sources) -> Result<String, ConfigError> {
     Ok(explained(&assemble(sources)?))
 }
@@ -73,7 +73,7 @@ pub(super) fn explained(figment: &Figment) -> String {
     text
 }
 
-/// What is compiled in.
+/// The layer that is compiled in.
 pub(super) fn defaults() -> Figment {
     Figment::from(Toml::string(DEFAULT_TOML))
 }

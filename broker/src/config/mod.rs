@@ -248,7 +248,7 @@ impl Queue {
 
 /// Commands that an engine on the CPU takes at once unless set.
 const BATCH_ON_CPU: usize = 512;
-/// The same where what it is told outlives the broker.
+/// Commands that an engine on the CPU takes at once, unless set, where its commands are committed to a disk.
 const BATCH_ON_DISK: usize = 2_048;
 /// Commands that an engine on a device takes at once at most, unless set.
 const BATCH_ON_DEVICE: usize = 65_536;
@@ -336,7 +336,7 @@ pub struct Log {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
     /// A JSON object a line.
     Json,
@@ -368,7 +368,7 @@ impl Default for Config {
 }
 
 impl WorldName {
-    /// As the settings and the protocol say it.
+    /// Name of the world, as the settings and the protocol have it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -388,7 +388,8 @@ impl From<WorldName> for World {
 }
 
 impl Limits {
-    /// Those under which nothing of a document is refused that any settings would have let pass; of the rest as set.
+    /// Limits under which nothing of a document is refused that any settings would have let pass. All other limits stay as
+    /// set.
     #[must_use]
     pub fn lenient(&self) -> Self {
         Self {

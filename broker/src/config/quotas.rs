@@ -1,8 +1,8 @@
-//! What each tenant may have: as it is set, or as it is by default.
+//! Allotments of tenants: as they are set, or as they are by default.
 
 use super::{Config, Quotas};
 
-/// As a quota: by default.
+/// Value of a quota in the settings that stands for its default.
 const BY_DEFAULT: i64 = -1;
 
 /// Subscriptions of a tenant, by default.
@@ -24,7 +24,7 @@ pub(crate) struct Allotment {
     is_for_named: bool,
 }
 
-/// Those of all quotas.
+/// The allotments of all quotas.
 pub(crate) struct Allotments {
     pub(crate) clients: Allotment,
     pub(crate) subscriptions: Allotment,
@@ -36,7 +36,7 @@ pub(crate) struct Allotments {
 }
 
 impl Allotment {
-    /// So many for each tenant; 0: any number.
+    /// Makes an allotment of `limit` for each tenant; 0: any number.
     pub(crate) const fn of(limit: u64) -> Self {
         Self { limit, is_for_named: false }
     }
@@ -68,7 +68,7 @@ impl Quotas {
 }
 
 impl Config {
-    /// What each tenant may have.
+    /// The allotments of each tenant.
     pub(crate) fn allotments(&self) -> Allotments {
         let of = |set: i64, by_default: u64| match u64::try_from(set) {
             Ok(limit) => Allotment::of(limit),

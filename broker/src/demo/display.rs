@@ -1,4 +1,4 @@
-//! What one sees: where to look, a line that lives, and a summary.
+//! The output of the demo: the addresses to look at, a line that lives, and a summary.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Who takes part, and what each subscribes to: once as it goes over the wire, once as the oracle holds it.
+//! The demo's participants and their subscriptions: once as they go over the wire, once as the oracle holds them.
 
 use matcher::area::{Area, Corridor, Polygon};
 use matcher::condition::Condition;
@@ -6,13 +6,13 @@ use matcher::geo::{Position, Radius, World};
 use matcher::subscription::{ClientId, Filter, Subscription};
 use serde_json::json;
 
-/// What the demo's broker runs in.
+/// World of the demo's broker.
 pub(super) const WORLD: World = World::Geodetic;
 
 /// A participant of the demo: one client with a socket of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Role {
-    /// What it is called.
+    /// Name of the client.
     pub(super) client: String,
     /// Its subscriptions; at most 63, so that a set of them is a [`u64`].
     pub(super) wishes: Vec<Wish>,
@@ -21,7 +21,7 @@ pub(super) struct Role {
 /// A subscription of one filter.
 #[derive(Clone, Debug)]
 pub(super) struct Wish {
-    /// What its client calls it.
+    /// The client's name for the subscription.
     pub(super) id: &'static str,
     place: Place,
     condition: Option<&'static str>,
@@ -124,7 +124,7 @@ impl Role {
 }
 
 impl Wish {
-    /// As it goes over the wire.
+    /// The subscription as it goes over the wire.
     pub(super) fn document(&self) -> wire::Subscription {
         let area = match self.place {
             Place::Everywhere => None,
@@ -148,8 +148,8 @@ impl Wish {
         wire::Subscription { id: Some(self.id.to_owned()), ..wire::Subscription::of_events(vec![filter]) }
     }
 
-    /// As the oracle holds it. Made from the wish itself, not from the document, so that a fault in reading
-    /// documents shows.
+    /// The subscription as the oracle holds it. It is made from the wish itself, not from the document, so that a fault in
+    /// reading documents shows.
     pub(super) fn subscription(&self, client: ClientId) -> anyhow::Result<Subscription> {
         let area = match self.place {
             Place::Everywhere => Area::Everywhere,

@@ -48,7 +48,7 @@ const SHOWN_M: u32 = 100;
 /// How long an answer, the last deliveries, and then the goodbyes of the broker may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the phone page offers.
+/// Choices of the phone page.
 const INTERESTS: &str =
     "Slow traffic: speed_kmh < 10 AND status > 0\nFast taxis: speed_kmh >= 80\nFree taxis: status = 0";
 
@@ -219,7 +219,7 @@ struct Speakers {
     publisher: Client,
 }
 
-/// What the replay works with.
+/// The tools of the replay.
 struct Stage<'a> {
     recording: &'a Recording,
     clients: Speakers,

@@ -90,12 +90,12 @@ pub(super) struct Oracle {
     roles: Vec<std::sync::Arc<Role>>,
     operator_idx: u32,
     scan: Scan,
-    /// By subscription id: its client, and its bit there.
+    /// Owners by subscription id: the client, and the subscription's bit there.
     owners: Vec<(u32, u64)>,
     rows: MatchRows,
     open: HashMap<(u32, u64), Open>,
     expected_open: usize,
-    /// By client: the last of the demo's events that came, and the offset of the last one of all; both ascending.
+    /// By client: the last of the demo's events that came, and the offset of the last event of all; both ascending.
     last: Vec<(Option<u64>, Option<u64>)>,
     told_position: Vec<bool>,
     figures: Figures,
@@ -189,7 +189,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Finds who has to get an event.
+    /// Finds the clients that have to get an event.
     fn expect(&mut self, number: u64, event: &Event, sent_at: Instant) -> anyhow::Result<()> {
         self.figures.events += 1;
         let mut rows = std::mem::take(&mut self.rows);
@@ -264,7 +264,7 @@ impl Oracle {
         }
     }
 
-    /// What is still open is wrong.
+    /// Ends the check: everything that is still open is wrong.
     fn conclude(mut self) -> Figures {
         for (key, open) in std::mem::take(&mut self.open) {
             match open {

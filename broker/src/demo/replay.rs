@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// Embedded, so that the demo needs no file beside the program. Where it is from and on what terms: the README beside it.
 const RECORDING: &[u8] = include_bytes!("../../../loadgen/data/shenzhen-taxi/taxi_20min.csv.gz");
 
-/// What a taxi reported.
+/// A report of a taxi.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Report {
     /// Time since the start of the recording.
@@ -31,7 +31,7 @@ pub(super) struct Report {
 /// All reports, in the order of time.
 #[derive(Debug)]
 pub(super) struct Recording {
-    /// What the taxis are called, in the order in which they appear.
+    /// Numbers of the taxis, in the order in which they appear.
     pub(super) taxis: Vec<u32>,
     pub(super) reports: Vec<Report>,
 }

@@ -50,7 +50,7 @@ fn lines(recording: &Recording) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
     Ok(lines)
 }
 
-/// Whether a taxi drove from one report to the next in so much time and over so many metres.
+/// Whether a taxi drove from one report to the next, in the time `pause` and over `step_m` metres.
 fn is_road(pause: Duration, step_m: f64) -> bool {
     let reach_m = SPEED_MAX_KMH / 3.6 * pause.as_secs_f64();
     pause <= PAUSE_MAX && step_m <= STEP_MAX_M.min(reach_m)

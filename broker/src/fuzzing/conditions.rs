@@ -101,7 +101,7 @@ fn event(condition: &Condition, random: &mut StdRng) -> Event {
     event
 }
 
-/// What an event has that is equal to a condition's value.
+/// The scalar that an event has to have to equal a condition's value.
 fn scalar(value: &Comparand) -> Scalar {
     match value {
         Comparand::Scalar(scalar) => scalar.clone(),

@@ -58,7 +58,7 @@ impl Readers {
     }
 }
 
-/// Of each world: tight, as set by default, and lenient.
+/// Readers by world, geodetic and planar, and by limits: tight, as set by default, and lenient.
 static READERS: LazyLock<[[Readers; 3]; 2]> = LazyLock::new(|| {
     [World::Geodetic, World::Planar]
         .map(|world| [&*TIGHT, &*LIMITS, &LIMITS.lenient()].map(|limits| Readers::new(world, limits)))
@@ -131,7 +131,7 @@ pub fn feature(data: &[u8]) {
     }
 }
 
-/// What is delivered is on one line what was published, with an `id` and a `time`.
+/// Checks that the delivered text is the published one, on one line, with an `id` and a `time`.
 fn check_body(text: &str, published: &Published) {
     let body = &published.body.text;
     assert!(!body.contains(['\n', '\r']), "{body}");

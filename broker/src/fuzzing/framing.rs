@@ -6,12 +6,12 @@ use crate::ingest::framing::{Elements, Framed, Records};
 use crate::ingest::json::Members;
 use crate::model::error::Refusal;
 
-/// Elements have at most so many bytes; the second is met by nearly all bodies.
+/// Bounds on the bytes of an element; the second is met by nearly all bodies.
 const LIMITS: [usize; 2] = [24, 1 << 20];
 /// JSON that nests deeper is left out where readers are compared: serde_json counts the array around the elements, too.
 const DEPTH_MAX: usize = 100;
 
-/// What became of an element: its bytes, or nothing where it is too large.
+/// An element that was cut out: its bytes, or nothing where it is too large.
 type Found = Option<Vec<u8>>;
 
 /// A body: the first byte says how it is cut, the second what it is (`[`, `{`, `\n` or `\x1e`), the rest is the body.
@@ -119,7 +119,7 @@ fn compare_array(body: &[u8], found: &Result<(Vec<Found>, Vec<u8>), Refusal>, li
     }
 }
 
-/// The same for the features of a collection.
+/// Checks the features of a collection as `compare_array` checks the elements of an array.
 fn compare_collection(body: &[u8], found: &Result<(Vec<Found>, Vec<u8>), Refusal>, limit: usize) {
     // What is written with escapes is not recognised as `features`.
     let Some(text) = comparable(body).filter(|text| !text.contains('\\')) else { return };

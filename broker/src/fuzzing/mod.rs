@@ -22,7 +22,7 @@ pub use settings::settings;
 /// Panics where a promise is broken.
 pub type Target = fn(&[u8]);
 
-/// All of them by their names, which are those of the folders of `fuzz/corpus`.
+/// All targets by their names, which are those of the folders of `fuzz/corpus`.
 pub const TARGETS: [(&str, Target); 17] = [
     ("feature", feature),
     ("framing", framing),
@@ -43,7 +43,7 @@ pub const TARGETS: [(&str, Target); 17] = [
     ("store_file", store_file),
 ];
 
-/// What a sender is told has to lead to the fault: a place in the text, or pointers into the document.
+/// Checks that a refusal leads the sender to the fault: by a place in the text, or by pointers into the document.
 pub(crate) fn check_refusal(text: &str, refusal: &Refusal) {
     let problem = refusal.problem();
     assert!((400..=501).contains(&problem.status) && problem.status != 500, "{refusal:?}");

@@ -21,7 +21,7 @@ pub(crate) struct Answers {
     metrics: Arc<Metrics>,
     /// Bounded by [`room`](Self::room), without which nobody reads another request.
     waiting: VecDeque<Waiting>,
-    /// What these, and requests for events that are not published, will take at least.
+    /// Bytes that the waiting answers, and those to requests for events that are not published, will take at least.
     waiting_bytes: usize,
     /// Events that were taken and are not published.
     pub(crate) burst: Burst,
@@ -31,7 +31,7 @@ pub(crate) struct Answers {
 
 /// A request for an event that was taken.
 struct Taken {
-    /// What its answer has to wait for once it is published.
+    /// Receipt that the answer has to wait for once the event is published.
     receipt: Option<Arc<Receipt>>,
     reference: Option<Box<str>>,
     /// A stop waits for it.
@@ -61,8 +61,8 @@ impl Waiting {
     }
 }
 
-/// What an answer with this reference takes that is only `ok`. One that tells a problem takes some kilobytes, but those of a burst
-/// are not many.
+/// Bytes of an answer with this reference, if it is only `ok`. An answer with a problem takes some kilobytes, but those of a
+/// burst are not many.
 fn later_bytes(reference: Option<&str>) -> usize {
     OK_BYTES + reference.map_or(0, str::len)
 }
@@ -104,7 +104,7 @@ impl Answers {
         self.taken = taken;
     }
 
-    /// The same of all but so many of its last events.
+    /// Answers a burst that was published in part: the last `left` events were not, and are answered with the refusal.
     pub(crate) fn not_published(&mut self, left: usize, refusal: &Refusal) {
         let refused = self.taken.split_off(self.taken.len() - left);
         self.published();
@@ -174,7 +174,7 @@ impl Answers {
         self.burst.is_due() || !self.outbox.has_room_for_answer(self.coming())
     }
 
-    /// What is not in the outbox yet.
+    /// Count and bytes of the answers that are not in the outbox yet.
     fn coming(&self) -> Coming {
         Coming { count: self.waiting.len() + self.taken.len(), bytes: self.waiting_bytes }
     }

@@ -17,13 +17,13 @@ use crate::ingest::framing::{Elements, Framed, Records};
 use crate::model::completion::Receipt;
 use crate::model::error::Refusal;
 
-/// Rejections take no more in an answer than so many times what the batch had come to, and this much besides.
+/// Bound on the rejections in an answer: a multiple of the bytes of the batch, and a number of bytes besides.
 const REJECTED_TIMES: usize = 4;
 const REJECTED_BYTES_LEAST: usize = 16 * 1_024;
 
-/// What is done with each element.
+/// The work on each element of a batch.
 pub(crate) trait Work {
-    /// What the answer calls the elements that were carried out.
+    /// Name that the answer gives to the elements that were carried out.
     const DONE: &'static str;
 
     /// Carries an element out, or takes it on until [`finish`](Self::finish).
@@ -39,7 +39,7 @@ pub(crate) trait Work {
         Ok(())
     }
 
-    /// What an element that is too large is answered.
+    /// The refusal of an element that is too large.
     fn too_large(&self) -> Refusal;
 }
 
@@ -49,12 +49,12 @@ pub(crate) struct Tally {
     pub(crate) done: u64,
     pub(crate) rejected: Vec<Rejected>,
     pub(crate) rejected_unlisted: u64,
-    /// What is listed takes in the answer.
+    /// Bytes of the list in the answer.
     rejected_bytes: usize,
-    /// What the elements that have come took.
+    /// Bytes of the elements that have come.
     sent_bytes: usize,
     index: u64,
-    /// Of what was done not all is known to be safe, nor which is.
+    /// Whether some of the work done is not known to be safe, without a way to tell which.
     is_torn: bool,
 }
 
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    /// What the answer says besides the problem.
+    /// Facts of the answer besides the problem.
     async fn facts(tally: Tally, refusal: &Refusal) -> Value {
         let body = tally.interrupted(refusal, "accepted").into_body();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();

@@ -25,7 +25,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What the headers say; nothing counts as JSON.
+    /// Reads the format from the headers; without `Content-Type` it is JSON.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
         let foreign =
             |found: &[u8]| Refusal::MediaType { found: String::from_utf8_lossy(found).into_owned() };
@@ -47,7 +47,7 @@ impl Format {
         }
     }
 
-    /// The same where only one document makes sense.
+    /// Checks that the headers announce one JSON document, where a sequence makes no sense.
     pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Refusal> {
         match Self::of(headers)? {
             Self::Json => Ok(()),
@@ -61,7 +61,7 @@ impl Format {
 /// How many bytes something may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound {
-    /// What is bounded, in words.
+    /// Name of the bounded thing, in words.
     pub(crate) what: &'static str,
     pub(crate) bytes: u64,
     pub(crate) setting: &'static str,
@@ -97,7 +97,7 @@ impl Bound {
         if text.len() as u64 > self.bytes { Err(self.passed()) } else { Ok(()) }
     }
 
-    /// What is answered when more comes.
+    /// The refusal when more comes.
     pub(crate) fn passed(self) -> Refusal {
         Refusal::TooLarge { what: self.what, limit: self.bytes, setting: self.setting }
     }
@@ -119,7 +119,7 @@ pub(crate) struct Parts {
 struct Pace {
     since: Instant,
     bytes: u64,
-    /// What it may take besides.
+    /// Time that the body may take besides the time for its bytes.
     besides: Duration,
     /// 0: any.
     bytes_per_second: u64,
@@ -240,7 +240,7 @@ pub(crate) async fn document(
 /// Some editors begin a file with it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// The same without a byte order mark.
+/// Returns the bytes without a byte order mark.
 pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }

@@ -53,7 +53,8 @@ impl Burst {
         self.published(app, over, before, published)
     }
 
-    /// The same for somebody who would do himself what the engines' threads do; says whether he is to.
+    /// Publishes the burst as [`publish`](Self::publish) does, for a caller that would do the work of the engines' threads
+    /// itself. Returns whether the caller is to do so.
     pub(crate) async fn publish_and_help(&mut self, app: &App, over: &'static str) -> Result<bool, Refusal> {
         if self.events.is_empty() {
             return Ok(false);

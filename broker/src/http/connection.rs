@@ -61,7 +61,7 @@ impl Stream<TcpStream> {
         }
     }
 
-    /// The same connection, secured. The time-out of stuck writes then stands around TLS.
+    /// Secures the connection with TLS. The time-out of stuck writes then stands around TLS.
     ///
     /// # Errors
     /// When the other side does not speak TLS 1.3, or not with us.

@@ -8,22 +8,22 @@ use std::time::Duration;
 
 use tokio::time::Sleep;
 
-/// What a read should bring. The shortest frame of any use, a ping, has 19; nobody needs many of those.
+/// Bytes that a read should bring. The shortest frame of any use, a ping, has 19; nobody needs many of those.
 const ENOUGH_BYTES: usize = 32;
 
-/// How far a connection may fall behind that: so many reads of nothing to speak of.
+/// Bytes that a connection may fall behind that: 32 reads of nothing to speak of.
 const DEBT_BYTES_MAX: usize = 32 * ENOUGH_BYTES;
 
-/// Before each read beyond it.
+/// Pause before each read beyond it.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Reads the more seldom the less comes, unless it is answered: who waits for the answer to a small request before the next one costs no
 /// more than with larger ones.
 #[derive(Debug, Default)]
 pub(super) struct Crumbs {
-    /// What was written since the last read, as far as it makes up for what that brings less.
+    /// Bytes that were written since the last read, as far as they make up for what that read lacks.
     answered_bytes: usize,
-    /// By how much all reads together brought less than enough. What they brought beyond it earlier does not count.
+    /// Bytes by which all reads together brought less than enough. Bytes beyond that in earlier reads do not count.
     debt_bytes: usize,
     pause: Option<Pin<Box<Sleep>>>,
 }
@@ -43,7 +43,7 @@ impl Crumbs {
         self.answered_bytes = (self.answered_bytes + bytes).min(ENOUGH_BYTES);
     }
 
-    /// So many bytes were read.
+    /// Notes that `bytes` bytes were read.
     pub(super) fn came(&mut self, bytes: usize) {
         // What was answered pays nothing back, either.
         let bytes = bytes.max((bytes + std::mem::take(&mut self.answered_bytes)).min(ENOUGH_BYTES));

@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use crate::model::delivery::{Delivery, Entry, Gap, Transition};
 use crate::model::error;
 
-/// What a delivery begins with, before its offset.
+/// Beginning of a delivery, before its offset.
 const BEFORE_OFFSET: &str = r#"{"op":"event","offset":"#;
-/// What stands between its offset and the names of its subscriptions.
+/// Text between a delivery's offset and the names of its subscriptions.
 const fn before_names(is_ahead: bool) -> &'static str {
     if is_ahead { r#","ahead":true,"subscriptions":["# } else { r#","subscriptions":["# }
 }
-/// What stands between those and the cause. After the event's body a delivery is closed.
+/// Text between the names and the cause. A delivery is closed after the event's body.
 const BEFORE_CAUSE: &str = r#"],"cause":""#;
 
 /// The cause in the protocol's words.
@@ -26,7 +26,7 @@ const fn cause_text(cause: Cause) -> &'static str {
     }
 }
 
-/// What stands between the cause and what is told of the event's trace.
+/// Text between the cause and the members of the event's trace.
 const fn after_cause(transition: Option<Transition>) -> &'static str {
     match transition {
         None => r#"","#,
@@ -35,7 +35,7 @@ const fn after_cause(transition: Option<Transition>) -> &'static str {
     }
 }
 
-/// What stands between that and the event's body.
+/// Text between these members and the event's body.
 const BEFORE_BODY: &str = r#""event":"#;
 
 /// An entry as a WebSocket frame.

@@ -106,18 +106,18 @@ pub(crate) struct Publish<'a> {
     /// Events that were taken and are not published.
     pub(crate) burst: &'a mut Burst,
     pub(crate) publisher: &'a Publisher,
-    /// Whose the events are.
+    /// The behalf on which the events are published.
     pub(crate) behalf: Behalf<'a>,
     pub(crate) scopes: Scopes,
     /// When the request's token ends, should that be before its body does.
     pub(crate) expires: Option<Instant>,
     /// Whether others come behind it in the same request, so that it can be held back.
     pub(crate) is_batch: bool,
-    /// Of the request, where its answer waits for something.
+    /// Receipt of the request, where its answer waits for something.
     pub(crate) receipt: Option<&'a Arc<Receipt>>,
     /// The trace that the request belongs to.
     pub(crate) context: Option<&'a TraceContext>,
-    /// What it came over.
+    /// Name of the way on which the event came, for spans.
     pub(crate) over: &'static str,
 }
 

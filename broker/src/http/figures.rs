@@ -27,7 +27,7 @@ pub(crate) async fn healthz(State(app): State<Arc<App>>) -> Result<&'static str,
     Ok(healthz_meanwhile().await)
 }
 
-/// The same while the broker takes up what is on disk.
+/// Answers `/healthz` while the broker takes up what is on disk: the process lives.
 pub(crate) async fn healthz_meanwhile() -> &'static str {
     "ok\n"
 }

@@ -73,7 +73,7 @@ pub(crate) fn start(ending: &Ending) -> (Arc<App>, Vec<JoinHandle<Sessions>>) {
     start_with(Engines::find(&CONFIG).expect("an engine on the CPU"), ending)
 }
 
-/// The same with an engine.
+/// Starts the broker of [`start`] with these engines.
 pub(crate) fn start_with(engines: Engines, ending: &Ending) -> (Arc<App>, Vec<JoinHandle<Sessions>>) {
     let shared = Shared { metrics: Arc::clone(&METRICS), ..Shared::new(&CONFIG, 1) };
     let started = Shards::start(&CONFIG, engines, &shared, None, Restored::default());
@@ -131,7 +131,8 @@ async fn converse(text: &str) {
     }
 }
 
-/// What waits: `ready`, each answer in its order, and deliveries whose offsets have no holes but those that a gap tells.
+/// Checks the entries that wait: `ready`, each answer in its order, and deliveries whose offsets have no holes but those that
+/// a gap tells.
 async fn check_written(asker: &Asker, expected: &[bool]) {
     let mut batch = Vec::new();
     asker.outbox.next_batch(&mut batch, usize::MAX).await;

@@ -33,7 +33,7 @@ fn refusal(rejection: WebSocketUpgradeRejection) -> Refusal {
     }
 }
 
-/// What axum does not look at.
+/// Checks that there is one key of 16 bytes in base 64, which axum does not look at.
 fn has_one_key(headers: &HeaderMap) -> bool {
     let mut keys = headers.get_all(SEC_WEBSOCKET_KEY).iter();
     let (Some(key), None) = (keys.next(), keys.next()) else { return false };

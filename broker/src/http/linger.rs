@@ -1,8 +1,8 @@
 //! Requests that are answered before all of their body has come, and WebSockets that are closed before the other side has read why.
 //!
-//! Who refuses something early leaves bytes of it on their way, and a connection that is closed on such bytes is reset: the answer may be
-//! lost with it, and a client that has the answer finds the connection broken at its next request. So the rest is read for a moment and
-//! thrown away.
+//! An early refusal leaves bytes of the request on their way. A connection that is closed on such bytes is reset: the answer
+//! may be lost with it, and a client that has the answer finds the connection broken at its next request. So the rest is read
+//! for a moment and thrown away.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -34,7 +34,8 @@ struct Lingering {
     linger: Linger,
 }
 
-/// The same request; the rest of its body is read when that is dropped. Who asks whether the body is welcome has not sent it.
+/// Returns the request with a body whose rest is read when the body is dropped. A client that asks whether the body is
+/// welcome (`Expect`) has not sent it: such a request, and one without a body, come back as they are.
 pub(super) fn to_its_end(request: Request) -> Request {
     let Some(linger) = request.extensions().get::<Linger>().cloned() else { return request };
     if request.body().is_end_stream() || request.headers().contains_key(EXPECT) {

@@ -65,7 +65,7 @@ use crate::shutdown::Ending;
 use crate::telemetry::Telemetry;
 use origin::Origins;
 
-/// What handlers share.
+/// State that handlers share.
 pub(crate) struct App {
     pub(crate) config: Arc<Config>,
     pub(crate) world: World,
@@ -77,15 +77,15 @@ pub(crate) struct App {
     pub(crate) features: FeatureReader,
     pub(crate) subscriptions: SubscriptionReader,
     pub(crate) positions: PositionReader,
-    /// What is kept, over all shards.
+    /// Kept matches over all shards.
     pub(crate) kept: Arc<KeptTotal>,
-    /// What is held for whom.
+    /// Accounts of the bytes that are held for connections, clients and tenants.
     pub(crate) budget: Budget,
     /// Connections that read, tenant by tenant.
     pub(crate) reading: Arc<Quota>,
     pub(crate) origins: Origins,
     pub(crate) gate: Arc<Gate>,
-    /// What the console has below what moves.
+    /// The map that the console draws below everything that moves.
     base_map: Option<BaseMap>,
     /// WebSockets, which can be cut off.
     pub(crate) sockets: Sockets,
@@ -167,7 +167,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .with_state(Arc::clone(app))
 }
 
-/// What is answered before there is an [`App`]: a refusal that says how far the start has come.
+/// Makes the router that answers before there is an [`App`]: with a refusal that says how far the start has come.
 pub(crate) fn meanwhile(refusal: impl Fn() -> Refusal + Clone + Send + Sync + 'static) -> Router {
     let refuse = move || async move { refusal() };
     Router::new()

@@ -59,7 +59,8 @@ use crate::model::error::Refusal;
 )]
 struct Api;
 
-/// What any call may answer, besides what it says itself: names in paths, origins and stops are looked at before it is asked.
+/// Adds the refusals that any call may answer besides its own: names in paths, origins and stops are looked at before the
+/// call is.
 struct Refusals;
 
 impl Modify for Refusals {
@@ -135,7 +136,7 @@ fn refusal(description: &str) -> openapi::Response {
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| api().to_json().unwrap_or_default());
 
-/// What the document calls the way of saying who one is.
+/// Name of the security scheme in the document.
 const SCHEME: &str = "token";
 
 /// The document, with what each call is called and needs.
@@ -181,7 +182,7 @@ fn api() -> openapi::OpenApi {
 static PAGE: LazyLock<Arc<Config<'static>>> =
     LazyLock::new(|| Arc::new(Config::from("/openapi.json").validator_url("none")));
 
-/// What the page would call itself, and what it is called.
+/// Title that the page would have, and the title that it gets.
 const FOREIGN_TITLE: &str = "<title>Swagger UI</title>";
 const TITLE: &str = "<title>The API of nearcast</title>";
 

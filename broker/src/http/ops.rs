@@ -1,4 +1,4 @@
-//! What a client asks over its WebSocket.
+//! Requests that a client makes over its WebSocket.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::outbox::Outbox;
 use crate::shard::Command;
 use crate::telemetry::TraceContext;
 
-/// What spans call a WebSocket.
+/// Name of a WebSocket in spans.
 const OVER: &str = "websocket";
 
 /// Bytes of a `ref`.
@@ -64,7 +64,8 @@ impl Asker {
         self.answer_taken(answers, published);
     }
 
-    /// The same where nothing else is there to be read: what then has to be done may be left to this task.
+    /// Publishes the events that were taken as [`publish_taken`](Self::publish_taken) does, when nothing else is there to be
+    /// read. The engines' work that follows may be left to this task.
     pub(crate) async fn publish_the_rest(&self, answers: &mut Answers) {
         let published = answers.burst.publish_and_help(&self.app, OVER).await;
         let published = published.map(|is_to_help| {

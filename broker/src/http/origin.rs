@@ -20,7 +20,8 @@ use crate::model::error::Refusal;
 /// Where a browser says how far from here the page is that asks.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What is asked without saying anything of anybody's, by whichever name: load balancers and orchestrators do.
+/// Paths of probes by load balancers and orchestrators. They say nothing of anybody's, and are answered whatever host the
+/// request names.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// The origins whose pages may talk to the broker, and the names by which it is known.

@@ -22,16 +22,16 @@ use crate::model::error::Refusal;
 const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' data: blob:; worker-src 'self' blob:; \
      style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; object-src 'none'";
 
-/// What all of this is sent with, and the page of the API.
+/// Headers of the console, of the phone page and of the page of the API.
 pub(super) const GUARDS: [(HeaderName, HeaderValue); 3] = [
     (CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
 ];
 
-/// Whoever has it asks whether it is still the same.
+/// `Cache-Control` of a file that a browser may keep, but asks about each time.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
-/// Whoever has it never asks again.
+/// `Cache-Control` of a file that never changes, so that a browser that has it never asks again.
 const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 /// The console.
@@ -60,7 +60,7 @@ fn page(path: &str, asked: &HeaderMap) -> Response {
     }
 }
 
-/// What the pages load. None of their names needs an escape, so that a path is taken as it came.
+/// Serves a file that the pages load. None of their names needs an escape, so that a path is taken as it came.
 pub(crate) async fn asset(address: Uri, asked: HeaderMap) -> Result<Response, Refusal> {
     match address.path().strip_prefix('/').and_then(nearcast_web::file) {
         Some(file) => Ok(Content::of(file).answer(&asked)),
@@ -68,7 +68,7 @@ pub(crate) async fn asset(address: Uri, asked: HeaderMap) -> Result<Response, Re
     }
 }
 
-/// What a page has to know before it has a token.
+/// Serves the settings that a page needs before it has a token, as a JSON object.
 pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
     let Console { object, interests, .. } = &app.config.console;
     let settings = json!({
@@ -82,7 +82,7 @@ pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
     ([(CACHE_CONTROL, ASK_AGAIN)], GUARDS, error::json(StatusCode::OK, settings.to_string())).into_response()
 }
 
-/// What the console has below what moves.
+/// Serves the map that the console draws below everything that moves, as GeoJSON; 404 where none is set.
 pub(crate) async fn base_map(State(app): State<Arc<App>>, asked: HeaderMap) -> Result<Response, Refusal> {
     let Some(map) = &app.base_map else {
         return Err(Refusal::NotFound("there is no base map: console.base_map is empty".to_owned()));
@@ -97,7 +97,7 @@ pub(crate) async fn base_map(State(app): State<Arc<App>>, asked: HeaderMap) -> R
     Ok(content.answer(&asked))
 }
 
-/// What is sent, unless whoever asks has it already.
+/// The content of a response; it is sent unless the browser has it already.
 struct Content {
     kind: HeaderValue,
     etag: HeaderValue,

@@ -9,7 +9,7 @@ use super::App;
 use crate::auth::Permit;
 use crate::model::error::Refusal;
 
-/// What a request may do.
+/// The permit of a request.
 pub(crate) struct Permitted(pub(crate) Arc<Permit>);
 
 /// The client of `/v1/clients/{client}/..`, for whom the request may act.

@@ -15,14 +15,14 @@ use super::{
 };
 use crate::auth::{Scope, Token, Whereabouts};
 
-/// What a request has to show.
+/// The credentials that a request has to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Nothing: it tells and changes nothing of anybody's.
     Nothing,
     /// A token with this scope.
     Scope(Scope),
-    /// The same for what a browser opens for good.
+    /// A token with this scope, for a stream that a browser keeps open.
     Stream(Scope),
     /// A token with the scope `admin` and without a tenant: it is about all of them together.
     Operator,
@@ -33,7 +33,7 @@ pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) method: Method,
     pub(crate) need: Need,
-    /// What the API's document calls it, and clients that are made from that call their functions; none of pages.
+    /// Operation id in the API's document, from which generated clients name their functions; `None` for pages.
     pub(crate) name: Option<&'static str>,
     handler: MethodRouter<Arc<App>>,
 }

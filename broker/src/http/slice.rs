@@ -1,13 +1,14 @@
-//! What one task does before others get their turn: a flood that never pauses would keep its thread for itself.
+//! The slice of work that one task does before others get their turn. A flood that never pauses would keep its thread for
+//! itself.
 
 /// Bytes of requests until the others' turn, about a millisecond of work. With an eighth of it the broker took half to four fifths of the
 /// events, because each write to a subscriber carries fewer (bench `overload`, two busy cores, two runs, November 2026).
 const BYTES: usize = 128 * 1_024;
 
-/// What the smallest request counts as.
+/// Bytes that the smallest request counts as.
 const LEAST_BYTES: usize = 512;
 
-/// What is left of a task's slice of its thread.
+/// Bytes that are left of a task's slice of its thread.
 #[derive(Debug)]
 pub(super) struct Slice(usize);
 

@@ -111,7 +111,7 @@ struct Reader {
     expires: Option<Instant>,
     /// Whether that was told.
     has_ended: bool,
-    /// Of what its tenant may have.
+    /// The stream's share of the connections that its tenant may have.
     _quota: QuotaPermit,
     _counted: Raised,
 }
@@ -124,7 +124,8 @@ impl Reader {
         })
     }
 
-    /// What waits, or a comment so that everybody between sees that the stream lives. `None` at the end.
+    /// Returns the next bytes of the stream: the entries that wait, or a comment that shows everybody between that the stream
+    /// lives. `None` at the end.
     async fn part(&mut self) -> Option<Bytes> {
         if self.has_ended {
             return None;

@@ -16,7 +16,7 @@ pub(crate) struct Woken<F> {
     waker: Waker,
 }
 
-/// What the future's waker rings.
+/// The bell that the future's waker rings.
 struct Bell {
     rung: AtomicBool,
     task: AtomicWaker,

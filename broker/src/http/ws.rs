@@ -344,7 +344,7 @@ async fn next(
     stream.next().await
 }
 
-/// What cannot be read is told by the code of the close; `None` where nobody is there to be told.
+/// Code and reason of the close after a frame that cannot be read; `None` where nobody is there to be told.
 fn refused_for(error: axum::Error) -> Option<Refused> {
     let error = error.into_inner().downcast::<tungstenite::Error>().ok()?;
     use tungstenite::error::{Error, ProtocolError};

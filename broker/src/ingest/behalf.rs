@@ -9,7 +9,7 @@ use super::Confinement;
 use crate::model::error::Refusal;
 use crate::model::tenant;
 
-/// Whose events and subscriptions it is about, and to which of them who asks is confined.
+/// The owner of documents: the tenant whose events and subscriptions they are about, and the confinement of the sender.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Behalf<'a> {
     /// The tenant of the token; `None` where there are no tenants.
@@ -23,7 +23,7 @@ impl Behalf<'_> {
         self.tenant.unwrap_or_default()
     }
 
-    /// Lets filters take only what is for who asks.
+    /// Lets filters take only the events that are for the sender.
     ///
     /// # Errors
     /// Where a filter's condition is too large together with what the token is confined to.

@@ -27,13 +27,13 @@ pub(crate) struct Confinement {
 
 #[derive(Debug)]
 struct InZones {
-    /// Those that there are. A name of one that is gone since holds nothing.
+    /// The zones that exist. The name of a zone that is gone since holds nothing.
     zones: Vec<Arc<Zone>>,
-    /// The same for events.
+    /// The zones as a constraint on events.
     constraint: Constraint,
 }
 
-/// Two claims are the same that ask for the same zones, in whatever order, and for the same condition to the letter.
+/// Two claims are equal if they ask for the same zones, in whatever order, and for the same condition to the letter.
 impl PartialEq for Confinement {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
@@ -46,7 +46,7 @@ impl Confinement {
     /// Reads the claim; `None` of one that confines to nothing. What is not understood is refused: it could confine to less.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the claim's fault.
     pub(crate) fn read(claim: &Value, zones: &Zones) -> Result<Option<Self>, String> {
         let claim = claim.as_object().ok_or("the claim nearcast must be an object")?;
         let Some(read) = Self::understand(claim, zones)? else { return Ok(None) };
@@ -60,7 +60,7 @@ impl Confinement {
     /// Reads what [`text`](Self::text) gave, whatever zones there are by now.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the claim's fault.
     pub(crate) fn read_again(text: &str, zones: &Zones) -> Result<Self, String> {
         let claim = serde_json::from_str(text).map_err(|error| error.to_string())?;
         Self::understand(&claim, zones)?.ok_or_else(|| "it confines to nothing".to_owned())

@@ -16,11 +16,11 @@ use crate::model::tenant;
 /// A checked question.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// Whose subscription it is; a name as it was given.
+    /// Client that has the subscription, by name as it was given.
     pub(crate) client: String,
     pub(crate) subscription: AskedSubscription,
     pub(crate) event: AskedEvent,
-    /// Of live events only those count that this holds for.
+    /// The confinement of the asker: live events outside it do not count.
     pub(crate) confinement: Option<Arc<Confinement>>,
     /// A place to put in place of the client's position.
     pub(crate) position: Option<Position>,

@@ -49,7 +49,7 @@ pub(crate) struct Rehearsed {
     pub(crate) life: Option<RehearsedLife>,
 }
 
-/// What a Feature says.
+/// A Feature as it was read.
 struct Read<'a> {
     event: Event,
     life: Option<Life<'a>>,
@@ -58,7 +58,7 @@ struct Read<'a> {
     is_alarm: bool,
 }
 
-/// What an alarm has for its `priority`.
+/// Value of `priority` in an alarm, as JSON.
 const ALARM: &str = "\"alarm\"";
 
 /// Reads Features.
@@ -92,7 +92,7 @@ impl FeatureReader {
         }
     }
 
-    /// For a broker whose settings have these zones.
+    /// Makes the reader one for a broker whose settings have these zones.
     pub(crate) fn with_zones(self, zones: &Arc<Zones>) -> Self {
         Self { zones: Arc::clone(zones), ..self }
     }
@@ -117,7 +117,7 @@ impl FeatureReader {
         self.lives.live_count()
     }
 
-    /// What an event that is too large is answered.
+    /// The refusal of an event that is too large.
     pub(crate) fn too_large(&self) -> Refusal {
         Refusal::TooLarge { what: "an event", limit: self.event_bytes as u64, setting: "limits.event_bytes" }
     }

@@ -5,7 +5,7 @@
 
 use crate::model::error::Refusal;
 
-/// What was found.
+/// An element that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framed {
     /// An element is there.
@@ -64,7 +64,7 @@ impl Records {
         }
     }
 
-    /// What is left at the end of the body, or of a record.
+    /// Returns the element that is left at the end of the body, or of a record.
     pub(crate) fn finish(&mut self) -> Option<Framed> {
         self.begin();
         self.finished = true;
@@ -91,10 +91,10 @@ pub(crate) struct Elements {
     element: Vec<u8>,
     limit: usize,
     too_large: bool,
-    /// Of the next byte.
+    /// Line of the next byte.
     line: usize,
     column: usize,
-    /// Of the element's first byte.
+    /// Line of the element's first byte.
     element_line: usize,
     element_column: usize,
 }
@@ -128,7 +128,7 @@ struct Around {
 enum Name {
     /// A name may begin here.
     Possible,
-    /// So many bytes of the name have come, quotes included.
+    /// This many bytes of the name have come, quotes included.
     Seen(usize),
     /// The whole name has come.
     Whole,
@@ -148,15 +148,15 @@ enum Text {
 /// How an element ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// With its last bracket.
+    /// The element ends with its last bracket.
     Bracketed,
-    /// With its closing quote.
+    /// The element ends with its closing quote.
     Quoted,
     /// Before a comma, a bracket or space.
     Bare,
 }
 
-/// What comes after the array.
+/// The end that has to come after the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closing {
     Document,
@@ -205,7 +205,7 @@ impl Elements {
     /// Looks for the end of an element in `part` from `at` on, and moves `at` behind it.
     ///
     /// # Errors
-    /// What stands between elements is not as it should be, or the rest of the document is too large.
+    /// The text between elements is not as it should be, or the rest of the document is too large.
     pub(crate) fn next(&mut self, part: &[u8], at: &mut usize) -> Result<Option<Framed>, Refusal> {
         while let Some(&byte) = part.get(*at) {
             let (found, taken) = self.step(byte)?;

@@ -1,4 +1,5 @@
-//! What a subscription is told of: `on`, and for transitions `initial`, `dwell_s` and `hysteresis_m`.
+//! The interest of a subscription, in the events or transitions that it is told of: `on`, and for transitions `initial`,
+//! `dwell_s` and `hysteresis_m`.
 
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ pub(crate) fn take(
     }
 }
 
-/// What `on` asks for.
+/// The value of `on`.
 enum On {
     Event,
     Transitions { enter: bool, exit: bool },
@@ -93,7 +94,7 @@ fn initial(members: &mut Members<'_>) -> Result<bool, Fault> {
 struct Range {
     name: &'static str,
     most: f64,
-    /// The same in words.
+    /// The range in words.
     expected: String,
 }
 

@@ -23,7 +23,8 @@ impl<'a> Members<'a> {
         Ok(members)
     }
 
-    /// The same, but names may come twice: for who has to look at something before [`Members::check_once`].
+    /// Reads the members as [`Members::parse`] does, but lets names come twice: for a caller that has to look at something
+    /// before [`Members::check_once`].
     pub(crate) fn read(text: &'a str) -> Result<Self, Refusal> {
         if let Some(kind) = not_an_object(text) {
             // Malformed comes before wrong, so that `nul` is not called "not an object".
@@ -68,12 +69,12 @@ impl<'a> Members<'a> {
         self.members.iter().find(|(found, text)| found == name && *text != "null").map(|(_, text)| *text)
     }
 
-    /// What has not been taken.
+    /// The members that have not been taken.
     pub(crate) fn rest(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.members.iter().map(|(name, text)| (name.as_ref(), *text))
     }
 
-    /// What has not been taken, as an object again.
+    /// The members that have not been taken, as an object again.
     pub(crate) fn to_text(&self) -> String {
         object(self.rest())
     }
@@ -146,7 +147,7 @@ fn repeated<'m>(members: &'m [(Cow<'_, str>, &str)]) -> Option<&'m str> {
     names.find(|(index, name)| is_there(*index, name)).map(|(_, name)| name)
 }
 
-/// What a JSON text is, unless it is an object.
+/// The kind of a JSON text, in words; `None` for an object.
 fn not_an_object(text: &str) -> Option<&'static str> {
     match text.trim_start_matches([' ', '\t', '\n', '\r']).bytes().next() {
         Some(b'{') => None,
@@ -164,12 +165,12 @@ pub(crate) fn check_syntax(text: &str) -> Result<(), Refusal> {
     serde_json::from_str::<&RawValue>(text).map(drop).map_err(|error| malformed(&error))
 }
 
-/// What serde_json found, with its position.
+/// The refusal for a fault that serde_json found, with its position.
 pub(crate) fn malformed(error: &serde_json::Error) -> Refusal {
     Refusal::Malformed { detail: reason(error), line: error.line(), column: error.column() }
 }
 
-/// What serde_json found, without its position: that is the text's own, while people look for it in the document.
+/// The fault that serde_json found, without its position: that is the text's own, while people look for it in the document.
 pub(crate) fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rfind(" at line ") {

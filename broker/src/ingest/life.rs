@@ -16,7 +16,7 @@ use crate::model::error::Refusal;
 use crate::model::event::Live;
 use crate::model::{clock, tenant};
 
-/// What makes an event live: a time to live, a key, or both.
+/// Members that make an event live: a time to live, a key, or both.
 pub(super) struct Life<'a> {
     ttl: Duration,
     pub(super) key: Option<Cow<'a, str>>,
@@ -26,23 +26,24 @@ pub(super) struct Life<'a> {
 #[derive(Debug)]
 pub(crate) struct RehearsedLife {
     pub(crate) ttl: Duration,
-    /// What it is about; not known where that would be an id that this broker makes.
+    /// Name of the object that the event is about; not known where that would be an id that this broker makes.
     pub(crate) object: Option<String>,
 }
 
-/// What a live event takes besides its text and its attributes: its place among the live objects, its names, and itself.
+/// Bytes of a live event besides its text and its attributes: its place among the live objects, its names, and itself.
 const LIVE_BYTES: usize = 768;
 
-/// What it takes in each engine: its entry, where it is found by place, by object and by id, and its end.
+/// Bytes of a live event in each engine: its entry, where it is found by place, by object and by id, and its end.
 const ENGINE_BYTES: usize = 256;
 
-/// What a live event takes in all engines, whose text and attributes take so many bytes. Blocks of memory are up to an eighth larger than what
-/// is put into them.
+/// Bytes of a live event in all engines, if its text and attributes take `bytes` bytes. Blocks of memory are up to an eighth
+/// larger than their contents.
 fn live_bytes(bytes: usize, object: &str, engines: usize) -> u64 {
     (bytes + bytes / 8 + 2 * object.len() + LIVE_BYTES + engines * ENGINE_BYTES) as u64
 }
 
-/// What an event is about. Who is confined replaces nothing that others published, and cannot tell whether there is something.
+/// Name of the object that an event is about. The events of a confined publisher replace nothing that others published, and
+/// such a publisher cannot tell whether there is something.
 fn object(behalf: Behalf<'_>, key: Option<&str>, id: &str) -> String {
     let object = match key {
         Some(key) => format!("key:{key}"),
@@ -90,7 +91,7 @@ impl LifeReader {
         }
     }
 
-    /// The same with bounds for each tenant, and for all bytes in so many engines.
+    /// Adds bounds: a quota for each tenant, and a budget for the bytes of all live events, which are in `engines` engines.
     pub(super) fn within(self, quota: &Arc<Quota>, budget: &Budget, engines: usize) -> Self {
         let live_limit = LiveLimit::new(self.live_limit.limit(), Arc::clone(quota));
         Self { live_limit, budget: Some((budget.clone(), engines)), ..self }

@@ -20,7 +20,7 @@ pub(crate) use behalf::Behalf;
 pub(crate) use confinement::Confinement;
 pub(crate) use zones::Zones;
 
-/// What is known of a document that was read.
+/// A document that was read, and its size.
 pub(crate) trait Weighed {
     /// Bytes that it has in its normalised form: what was short may be long there.
     fn bytes(&self) -> usize;

@@ -57,7 +57,7 @@ impl PositionReader {
         Ok((client, self.parse_members(&mut members, text.len())?))
     }
 
-    /// Reads the members that are left of a text of so many bytes when `client`, `op` and the like are taken.
+    /// Reads the members that are left of a text of `bytes` bytes when `client`, `op` and the like are taken.
     pub(crate) fn parse_members(&self, members: &mut Members<'_>, bytes: usize) -> Result<Move, Refusal> {
         let track = members.take("track");
         if track.is_none() && bytes > self.position_bytes {

@@ -23,21 +23,21 @@ use crate::model::error::{Refusal, quoted as quoted_part};
 /// A checked subscription.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// What the client calls it.
+    /// The client's name for the subscription.
     pub(crate) id: Arc<str>,
     /// The alternatives.
     pub(crate) filters: Vec<Filter>,
-    /// What its client's token is confined to, and they with it.
+    /// The confinement of the client's token, which the filters have as well.
     pub(crate) confinement: Option<Arc<Confinement>>,
-    /// For each of them, how many of the nearest objects in its area count.
+    /// For each filter, the number of the nearest objects in its area that count.
     pub(crate) nearest: Vec<Nearest>,
     /// How many constraints the filters have in their normal form.
     pub(crate) constraints: u64,
-    /// What it is told of.
+    /// The events or transitions that the client is told of.
     pub(crate) interest: Interest,
     /// Whether it outlives its connection, and what it brings is kept.
     pub(crate) durable: bool,
-    /// What happens at a bound; `None` is as the broker is set.
+    /// Policy for losses at a bound; `None`: as the broker is set.
     pub(crate) overflow: Option<OverflowName>,
     /// The document in its normalised form.
     pub(crate) document: Arc<str>,
@@ -47,8 +47,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// The same for events of a tenant alone, and of these for those that a token is confined to. What is told of it does not
-    /// change.
+    /// Narrows the subscription to the events of one tenant, and of these to the events that a token is confined to. What is
+    /// told of it does not change.
     pub(crate) fn on_behalf(mut self, behalf: Behalf<'_>) -> Result<Self, Refusal> {
         behalf.confine(&mut self.filters)?;
         self.constraints = constraints_count(&self.filters);
@@ -77,7 +77,7 @@ impl SubscriptionReader {
         Self { world, limits, overflow, has_store: false }
     }
 
-    /// For a broker that keeps subscriptions on disk, or not.
+    /// Makes the reader one for a broker that keeps subscriptions on disk, or not.
     pub(crate) fn with_store(self, has_store: bool) -> Self {
         Self { has_store, ..self }
     }
@@ -194,7 +194,7 @@ impl SubscriptionReader {
         }
     }
 
-    /// A filter more that may count the nearest: no more than so many of them may.
+    /// Adds a fault where one more filter counts the nearest than `limits.nearest_filters` allows.
     fn check_counting(&self, before: &[Nearest], one_more: Nearest, index: usize, faults: &mut Vec<Fault>) {
         let limit = self.limits.nearest_filters;
         if one_more.is_some() && before.iter().flatten().count() >= limit {
@@ -270,7 +270,7 @@ impl SubscriptionReader {
 struct FilterRead {
     filter: Filter,
     nearest: Nearest,
-    /// In its normalised form.
+    /// The document in its normalised form.
     document: String,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Zone {
 }
 
 impl Zones {
-    /// Those of the file that the settings name; none where they name none. Blocks.
+    /// Reads the zones from the file that the settings name; there are none where they name no file. Blocks.
     ///
     /// # Errors
     /// A file that cannot be read, is too large, or has faults, of which the first few are told.
@@ -134,7 +134,7 @@ impl Zone {
     }
 }
 
-/// What events satisfy that are in one of some zones.
+/// The constraint that events satisfy if they are in one of some zones.
 pub(super) fn in_one_of(names: &[String]) -> Constraint {
     let names = names.iter().map(|name| Scalar::Text(Symbol::new(name.as_str())).into()).collect();
     Constraint { name: ATTRIBUTE.clone(), casei: false, test: Test::In(names) }

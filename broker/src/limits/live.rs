@@ -84,7 +84,7 @@ impl LiveLimit {
 }
 
 impl LivePermit {
-    /// Whose permit it is.
+    /// Name of the object that the permit is for.
     pub(crate) fn object(&self) -> &Arc<str> {
         &self.object
     }

@@ -7,17 +7,17 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Wea
 use crate::config::{Allotment, Allotments, Config};
 use crate::model::error::Refusal;
 
-/// What each tenant has of something. Nobody but a [`QuotaPermit`] changes a count.
+/// A quota: for each tenant, the count of what it has of something. Nobody but a [`QuotaPermit`] changes a count.
 pub(crate) struct Quota {
     what: &'static str,
     setting: &'static str,
     /// Where any number may be had, nothing is counted.
     allotment: Allotment,
-    /// Of those that have something. Held to look one up, or to put one in or out.
+    /// Tallies of the tenants that have something, by name. The lock is held to look one up, or to put one in or out.
     tallies: RwLock<HashMap<Arc<str>, Weak<Tally>, foldhash::fast::RandomState>>,
 }
 
-/// What one tenant has.
+/// The count of one tenant.
 struct Tally {
     tenant: Arc<str>,
     taken: AtomicU64,
@@ -76,12 +76,12 @@ impl Quota {
         Arc::new(Self { what, setting, allotment, tallies: RwLock::default() })
     }
 
-    /// Of any number.
+    /// Returns a quota without a limit: a tenant may have any number.
     pub(crate) fn none() -> Arc<Self> {
         Self::new("", "", Allotment::of(0))
     }
 
-    /// So many more for a tenant, or none of them.
+    /// Takes `count` more for a tenant, or none of them. Refuses where that would pass the tenant's limit.
     pub(crate) fn acquire(self: &Arc<Self>, tenant: &str, count: u64) -> Result<QuotaPermit, Refusal> {
         let limit = self.allotment.limit(tenant);
         let full = Refusal::Limit { what: self.what, limit, setting: self.setting };
@@ -97,7 +97,7 @@ impl Quota {
         self.take(tenant, 1, limit.saturating_sub(ample))
     }
 
-    /// So many that a tenant had before the broker began; it has them whatever the limit is now.
+    /// Takes `count` that a tenant had before the broker began; it has them whatever the limit is now.
     pub(crate) fn acquire_again(self: &Arc<Self>, tenant: &str, count: u64) -> QuotaPermit {
         self.take(tenant, count, u64::MAX).expect("nobody has so many")
     }

@@ -11,9 +11,9 @@ pub(crate) struct Histogram {
     text: &'static str,
     /// Upper ends of the buckets, ascending.
     ends: &'static [f64],
-    /// Of each bucket, and of what is larger than the last.
+    /// Counts of the buckets, and last of all values above the highest end.
     counts: Box<[AtomicU64]>,
-    /// Of all that was recorded, in billionths.
+    /// Sum of all recorded values, in billionths.
     sum_nano: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! What time it is, by both clocks, and how far the time of day is believed. For a test, time can stand still on its thread.
+//! The time by both clocks, and how far the time of day is believed. For a test, time can stand still on its thread.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -32,7 +32,8 @@ pub(crate) fn worked() -> Duration {
 /// being.
 pub(crate) const JUMP: Duration = Duration::from_secs(30 * 60);
 
-/// For so long: what would be over by a jump ends if the clock still says so then.
+/// Time for which a jump of the clock is in doubt. A life that would be over by the jump ends if the clock still says so
+/// then.
 pub(crate) const DOUBT: Duration = Duration::from_secs(10 * 60);
 
 /// The time of day by which everything that may be on disk is dated, and by which it ages. It goes on with the time that only goes
@@ -94,7 +95,7 @@ impl Timeline {
         self.ages_ms().min(wall_ms)
     }
 
-    /// By how much the clock has jumped, while that is in doubt, and when it is settled.
+    /// The length of the clock's jump, while that is in doubt, and the time when it is settled.
     pub(crate) fn doubt(&self) -> Option<(Duration, Instant)> {
         self.doubt_ends.map(|ends| (Duration::from_millis(self.doubted_ms), ends))
     }

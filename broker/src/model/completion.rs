@@ -1,4 +1,4 @@
-//! What a request waits for before it is answered: that everything it asked for is in force and safe.
+//! Completion of a request: it is answered when everything it asked for is in force and safe.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,8 @@ pub(crate) struct Receipt {
     done: Notify,
 }
 
-/// One thing to wait for. Dropped unsettled it counts as [`Refusal::Stopping`]: whoever should have settled it is gone.
+/// One thing to wait for. Dropped unsettled it counts as [`Refusal::Stopping`]: the thread that should have settled it is
+/// gone.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     receipt: Arc<Receipt>,

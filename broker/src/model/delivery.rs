@@ -26,13 +26,13 @@ pub(crate) struct Delivery {
     pub(crate) offset: u64,
     /// The client's subscriptions that it satisfies, or that its object entered or left.
     pub(crate) subscriptions: Names,
-    /// What brought it.
+    /// Cause of the delivery.
     pub(crate) cause: Cause,
-    /// What became of its object there, where the subscriptions are told of that.
+    /// Change of the object in the subscriptions, where they are told of such changes.
     pub(crate) transition: Option<Transition>,
     /// The event.
     pub(crate) body: Arc<Body>,
-    /// What one of the subscriptions wants at the bound, if it said so.
+    /// The wish of the subscriptions for the bound, if one of them has said so.
     pub(crate) overflow: Option<OverflowName>,
     /// Whether it was kept and comes later than it could have.
     pub(crate) is_late: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Delivery {
     pub(crate) is_ahead: bool,
 }
 
-/// What becomes of an object in a subscription.
+/// A change of an object in a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
     /// It is inside now.
@@ -83,7 +83,7 @@ pub(crate) enum Reason {
     Epoch,
 }
 
-/// What is lost at the bound of what waits (`outbox.overflow`). The greater one is the stricter wish.
+/// Policy for losses at the bound of what waits (`outbox.overflow`). The greater one is the stricter wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverflowName {
@@ -95,11 +95,11 @@ pub enum OverflowName {
     Disconnect,
 }
 
-/// What an entry takes besides its text.
+/// Bytes of an entry besides its text.
 pub(crate) const ENTRY_BYTES: usize = 96;
 
 impl Reason {
-    /// All of them.
+    /// All reasons.
     pub(crate) const ALL: [Self; 7] = [
         Self::Ahead,
         Self::Acknowledged,
@@ -146,7 +146,7 @@ impl Entry {
         matches!(self, Self::Answer(text) if text.is_empty())
     }
 
-    /// What it takes.
+    /// Bytes that the entry takes.
     pub(crate) fn bytes(&self) -> usize {
         ENTRY_BYTES
             + match self {
@@ -165,7 +165,7 @@ impl Delivery {
             .then_some(self.body.received)
     }
 
-    /// What its texts take, and the pointers to them.
+    /// Bytes of the delivery's texts and of the pointers to them.
     pub(crate) fn bytes(&self) -> usize {
         let name_bytes = |name: &Arc<str>| size_of::<Arc<str>>() + name.len();
         let names: usize = self.subscriptions.as_slice().iter().map(name_bytes).sum();

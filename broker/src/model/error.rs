@@ -1,7 +1,7 @@
 //! Why a request is not carried out, whichever way it came.
 //!
-//! What is told of a request may repeat parts of it. However these are chosen, a problem has no more than some kilobytes: a refusal must
-//! not cost more than what it refuses.
+//! The text of a refusal may repeat parts of the request. However these are chosen, a problem has no more than some
+//! kilobytes: a refusal must not cost more than what it refuses.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use wire::{Fault, PROBLEM_PREFIX, Problem};
 
-/// What is told while the disk is full.
+/// Text of a refusal while the disk is full.
 pub(crate) const FULL: &str = "the disk is full: only removals are taken until there is room";
 
-/// What a problem that answers no request begins with, as a frame.
+/// Beginning of the frame of a problem that answers no request.
 pub(crate) const BEFORE_PROBLEM: &str = r#"{"op":"problem","problem":"#;
 
-/// What a subscription has cost of late.
+/// The engine time that a subscription has cost of late, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) subscription: Arc<str>,
@@ -39,7 +39,7 @@ pub(crate) enum Refusal {
     TooFast { limit: u64, setting: &'static str },
     /// Moves faster than a setting allows.
     TooManyMoves { limit: u64, setting: &'static str },
-    /// What the client has asked for, or its tenant, has cost the engines more than a setting allows.
+    /// The requests of the client, or of its tenant, have cost the engines more than a setting allows.
     TooCostly { limit: u64, setting: &'static str, debt: Duration, costliest: Arc<[Cost]> },
     /// It could not be done in time.
     Overloaded,
@@ -47,7 +47,7 @@ pub(crate) enum Refusal {
     Storage,
     /// The disk is full, and this would have added to what is there.
     Full,
-    /// The same as `Storage` where nothing was to be changed: why the disk takes nothing.
+    /// Nothing was to be changed, and the disk takes nothing, as with `Storage`; the text says why.
     NotStored(String),
     /// The broker is about to end.
     Stopping,
@@ -71,9 +71,9 @@ pub(crate) enum Refusal {
     WebSocketVersion,
     /// A web page of somewhere else asks: how that is known.
     ForeignOrigin(String),
-    /// What asks takes the broker for a host that it is not.
+    /// The request names a host, in the text, that the broker is not.
     ForeignHost(String),
-    /// Who asks has no token, or none that counts.
+    /// The request has no token, or none that counts.
     Unauthenticated { detail: String, has_token: bool },
     /// The token has ended.
     TokenExpired,
@@ -104,7 +104,7 @@ pub(crate) fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// What is quoted of something that a request says.
+/// The excerpt of a text from a request that a refusal quotes, at most `QUOTED_BYTES_MAX` bytes.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     excerpt(text, QUOTED_BYTES_MAX)
 }
@@ -118,7 +118,7 @@ const fn json_bytes(character: char) -> usize {
     }
 }
 
-/// The same as [`excerpt`], by the bytes that the text has in JSON.
+/// The beginning of a text as [`excerpt`] makes it, where `bytes_max` bounds the bytes that the text has in JSON.
 fn excerpt_of_json(text: String, bytes_max: usize) -> String {
     // Most texts are far from it.
     if text.len() * 6 <= bytes_max {
@@ -204,7 +204,7 @@ impl Refusal {
         matches!(self, Self::Stopping).then_some(5)
     }
 
-    /// What kind of token would do, as `WWW-Authenticate` says it (RFC 6750, 3).
+    /// Value of `WWW-Authenticate` (RFC 6750, 3): the kind of token that would do. `None` where no token would.
     pub(crate) fn challenge(&self) -> Option<String> {
         let error = if let Self::Unauthenticated { has_token: false, .. } = self {
             String::new()
@@ -218,7 +218,9 @@ impl Refusal {
         Some(format!(r#"Bearer realm="nearcast"{error}"#))
     }
 
-    /// The same for a document that is a part of another one, at `parent`.
+    /// Turns the refusal of a document into that of the document around it, in which the refused one is the part at `parent`
+    /// (a JSON pointer). Faults get the prefix; a malformed part becomes an invalid document, since line and column would be
+    /// the part's own.
     pub(crate) fn below(mut self, parent: &str) -> Self {
         if let Self::Invalid(faults) = &mut self {
             faults.iter_mut().for_each(|fault| fault.pointer.insert_str(0, parent));
@@ -266,7 +268,7 @@ impl Refusal {
         problem
     }
 
-    /// What programs know it by.
+    /// The code by which programs know the refusal.
     pub(crate) fn code(&self) -> &'static str {
         self.kind().0
     }
@@ -384,7 +386,7 @@ mod tests {
         serde_json::to_string(&refusal.problem()).unwrap().len()
     }
 
-    /// What any problem may take.
+    /// Bytes that any problem may take.
     const PROBLEM_BYTES_MAX: usize = 4_096;
 
     #[test]

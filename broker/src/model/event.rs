@@ -14,9 +14,9 @@ use super::record::{LiveRecord, StoredBody};
 /// An accepted event: what engines match, and what subscribers get.
 #[derive(Debug)]
 pub(crate) struct Published {
-    /// What engines match.
+    /// The event as engines match it.
     pub(crate) event: Arc<Event>,
-    /// What subscribers get.
+    /// The event as subscribers get it.
     pub(crate) body: Arc<Body>,
     /// Its life, where it does not end at once.
     pub(crate) live: Option<Live>,
@@ -31,13 +31,13 @@ pub(crate) struct Body {
     pub(crate) text: Box<str>,
     /// When the broker had read it, or read it back.
     pub(crate) received: Instant,
-    /// What it is about.
+    /// Hash of the object that the event is about.
     pub(crate) object: ObjectHash,
     /// Whether it goes before others (`"priority": "alarm"`).
     pub(crate) is_alarm: bool,
     /// Its record on disk, once there is a need for one, which is there for as long as the body is.
     pub(crate) stored: OnceLock<Arc<StoredBody>>,
-    /// What it tells of its trace, which does not outlive the broker.
+    /// The trace that the event carries; it does not outlive the broker.
     pub(crate) carried: Option<Box<Carried>>,
 }
 
@@ -83,7 +83,7 @@ impl Body {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectHash(u64);
 
-/// Of the hashes of objects. Keyed, so that nobody outside can make two objects alike.
+/// Hasher of objects. It is keyed, so that nobody outside can make two objects alike.
 static OBJECTS: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
 
 impl ObjectHash {
@@ -93,27 +93,27 @@ impl ObjectHash {
     }
 }
 
-/// What an event tells of its trace.
+/// The trace of an event, as the event carries it.
 #[derive(Debug)]
 pub(crate) struct Carried {
-    /// What its deliveries tell: members of a frame, each with a comma behind it.
+    /// Members of the frame of each delivery, each with a comma behind it.
     pub(crate) members: Box<str>,
     /// Where spans are recorded of it: telemetry knows what that is.
     pub(crate) trace: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// What is reserved for a live event; given back when it is dropped.
+/// A reservation for a live event, given back when it is dropped.
 pub(crate) type Reserved = Box<dyn Debug + Send + Sync>;
 
 /// The life of an event, which begins when it arrives.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// What it is about, within its tenant: `key:` and its key, or `id:` and its id where it has none. Of publishers who are
-    /// confined, within what they are confined to.
+    /// Name of the object that the event is about, within its tenant: `key:` and its key, or `id:` and its id where it has
+    /// none. For publishers who are confined, it is a name within what they are confined to.
     pub(crate) object: Arc<str>,
     /// Its id, within its tenant: a text as it reads, the digits of a number, or the one that this broker made.
     pub(crate) id: Arc<str>,
-    /// Of two events of one object, that with the greater number is the newer.
+    /// Sequence number: of two events of one object, the event with the greater number is the newer.
     pub(crate) sequence: u64,
     /// When its life is over by itself.
     pub(crate) expires: Instant,
@@ -121,6 +121,6 @@ pub(crate) struct Live {
     pub(crate) record: OnceLock<LiveRecord>,
     /// Whether it is on disk, whichever shard put it there.
     pub(crate) is_written: AtomicBool,
-    /// What is reserved for it, for as long as anybody keeps this.
+    /// The event's reservation, held for as long as anybody keeps this.
     pub(crate) _reserved: Reserved,
 }

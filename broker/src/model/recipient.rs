@@ -1,4 +1,4 @@
-//! Whom deliveries are for, and which of them a connection has taken.
+//! The recipients of deliveries, and the deliveries that a connection has taken.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

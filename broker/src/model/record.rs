@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BodyId(pub(crate) u64);
 
-/// Whoever holds this may still refer to the body. When the last handle has gone, the record goes too, once nothing on
-/// disk refers to it any more.
+/// A handle to a body on disk, held wherever something may still refer to the body. When the last handle has gone, the record
+/// goes too, once nothing on disk refers to it any more.
 #[derive(Debug)]
 pub(crate) struct StoredBody {
     id: BodyId,

@@ -42,7 +42,7 @@ pub(crate) fn mark(event: &mut Event, tenant: &str) {
     event.attributes.push(Attribute { name: Symbol::new(ATTRIBUTE), value });
 }
 
-/// Whose an event is.
+/// Name of an event's tenant.
 pub(crate) fn of(event: &Event) -> &str {
     let own = event.attributes.iter().rev().find(|attribute| attribute.name.as_str() == ATTRIBUTE);
     match own.map(|attribute| &attribute.value) {

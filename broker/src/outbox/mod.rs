@@ -1,4 +1,4 @@
-//! What waits for a connection: deliveries, told losses and answers, in order and bounded.
+//! The outbox of a connection: deliveries, told losses and answers that wait, in order and bounded.
 
 mod queue;
 mod state;
@@ -57,11 +57,11 @@ pub(crate) struct Bounds {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Coming {
     pub(crate) count: usize,
-    /// What their texts take, as far as it is known.
+    /// Bytes of their texts, as far as they are known.
     pub(crate) bytes: usize,
 }
 
-/// What came of an offer.
+/// The outcome of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
     /// It waits; where the writer sleeps it has to be woken by [`Outbox::wake`].
@@ -75,11 +75,11 @@ pub(crate) enum Offered {
 pub(crate) struct Close {
     /// The WebSocket status code.
     pub(crate) code: u16,
-    /// In words.
+    /// The reason in words.
     pub(crate) reason: &'static str,
 }
 
-/// What putting a delivery in led to.
+/// The outcome of putting a delivery in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pushed {
     /// Deliveries that were lost for it.
@@ -92,10 +92,10 @@ pub(crate) struct Pushed {
 
 const TOO_SLOW: Close = Close { code: 1013, reason: "overflow: the connection did not keep up" };
 
-/// One part in so many of what may wait is for alarms that come before their turn.
+/// Divisor of the bounds that gives the room for alarms that come before their turn.
 const ALARMS_PART: usize = 8;
 
-/// So much may be written by who is not the writer: others wait for who does.
+/// Bytes that a thread may write in the writer's place: others wait for that thread.
 const LITTLE_BYTES: usize = 16 * 1024;
 
 impl Bounds {
@@ -235,7 +235,7 @@ impl Outbox {
         self.cut_off_if(|_| true)
     }
 
-    /// The same where the oldest delivery that waits asks for it.
+    /// Ends the connection as [`cut_off`](Self::cut_off) does, if the oldest delivery that waits asks for it.
     pub(crate) fn cut_off_if_asked(&self) -> bool {
         self.cut_off_if(|state| state.oldest().is_some_and(|(_, policy)| policy == OverflowName::Disconnect))
     }
@@ -328,7 +328,7 @@ impl Outbox {
         self.bounds.hold_answer(&state, coming) || state.close.is_some()
     }
 
-    /// Who may write from now on as well as the task that waits.
+    /// Sets a writer for others to write with in place of the task that waits.
     pub(crate) fn write_with(&self, writer: Arc<Writer>) {
         let _ = self.writer.set(writer);
     }
@@ -404,7 +404,7 @@ impl Outbox {
         self.heard_ms.store(elapsed, Ordering::Relaxed);
     }
 
-    /// For how long the other side has been silent.
+    /// Time for which the other side has been silent.
     pub(crate) fn silence(&self) -> Duration {
         let heard = Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
         clock::now().duration_since(self.started).saturating_sub(heard)

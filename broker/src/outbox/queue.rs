@@ -100,7 +100,7 @@ impl Queue {
         entry
     }
 
-    /// Those in order, from the first or from the last.
+    /// Iterates over the entries in order, from the first to the last; `iter_back` goes the other way.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
         std::iter::successors(self.first, |spot| self.after(*spot)).filter_map(|spot| self.get(spot))
     }

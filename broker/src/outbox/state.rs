@@ -1,4 +1,4 @@
-//! What waits, counted, and what is lost of it at the bound.
+//! The entries that wait, counted, and the losses at the bound.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::model::recipient::Recipient;
 
 pub(super) struct State {
     queue: Queue,
-    /// What happens at the bound where a delivery says nothing of it.
+    /// Policy for losses at the bound, for a delivery that brings none.
     overflow: OverflowName,
     pub(super) deliveries_count: usize,
     pub(super) answers_count: usize,
-    /// What answers take.
+    /// Bytes of the answers.
     pub(super) answer_bytes: usize,
     /// Deliveries that come before their turn.
     pub(super) ahead_count: usize,
     pub(super) bytes: usize,
-    /// Of deliveries with `keep-latest`, the last of each subject, by offset.
+    /// Last delivery of each subject among those with `keep-latest`: its offset and its place.
     latest: HashMap<Subject, (u64, Spot), foldhash::fast::RandomState>,
-    /// Those before them, by offset.
+    /// Deliveries with `keep-latest` that a newer one of their subject follows, by offset.
     superseded: BTreeMap<u64, Spot>,
     /// Where the next alarm goes: before the first of those entries at the end that it overtakes, if there are any.
     overtaken: Option<Spot>,
@@ -43,14 +43,14 @@ pub(super) struct State {
     pub(super) charged: Charged,
 }
 
-/// What the account of the connection says of what waits. Answers and deliveries are held apart.
+/// The charges to the connection's account for waiting entries. Answers and deliveries are held apart.
 #[derive(Default)]
 pub(super) struct Charged {
     pub(super) answers: Held,
     pub(super) others: Held,
 }
 
-/// What an account may be wrong by: what waits for a moment alone is not worth to be counted.
+/// Bytes by which an account may be wrong: entries that wait for a moment alone are not worth being counted.
 const CHARGE_BYTES: u64 = 4_096;
 
 impl Charged {
@@ -62,7 +62,7 @@ impl Charged {
     }
 }
 
-/// What a newer delivery is a newer one of.
+/// The subject of a delivery: a newer delivery of the same subject takes its place.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Subject {
     object: ObjectHash,

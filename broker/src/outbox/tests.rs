@@ -1,4 +1,4 @@
-//! What waits, what is lost and what is told of it.
+//! Tests of outboxes: the entries that wait, the lost ones, and the gaps that tell of them.
 
 use super::*;
 use crate::budget::Budget;
@@ -39,7 +39,7 @@ fn alarm(offset: u64) -> Delivery {
     Delivery { body: Arc::new(body), ..delivery }
 }
 
-/// What waits, in short: offsets, with `!` for alarms, `from-to` for gaps and `a` for answers.
+/// The entries that wait, in short: offsets, with `!` for alarms, `from-to` for gaps and `a` for answers.
 async fn drain(outbox: &Outbox) -> Vec<String> {
     let mut shown = Vec::new();
     let mut batch = Vec::new();

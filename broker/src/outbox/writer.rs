@@ -1,4 +1,4 @@
-//! What writes for an outbox: polled by the task of its connection, and by whoever has put something in while it slept.
+//! The writer of an outbox: it is polled by the task of its connection, and by whoever has put something in while it slept.
 //!
 //! To wake a task on another thread for a lone frame costs more than to write the frame. Whoever polls in the task's place
 //! does so with the task's waker, so that a socket that takes no more wakes the task.
@@ -18,7 +18,7 @@ enum Stage {
     Gone,
 }
 
-/// The same as its task has it: with this the future goes.
+/// The task's own handle to the writer. When it is dropped the future goes.
 pub(crate) struct OwnWriter(Arc<Writer>);
 
 impl OwnWriter {

@@ -1,4 +1,4 @@
-//! What the settings name and a broker needs.
+//! The means that the settings name and a broker needs.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use crate::config::Config;
 use crate::engines::Engines;
 use crate::tls::Tls;
 
-/// What the settings name, found before anything listens, so that what cannot be had is told at once.
+/// The means that the settings name, found before anything listens, so that what cannot be had is told at once.
 pub struct Found {
-    /// What matches.
+    /// The engines that match.
     pub engines: Engines,
-    /// What connections are secured with, if they are.
+    /// The certificate that connections are secured with, if they are.
     pub tls: Option<Tls>,
-    /// What lets requests in.
+    /// The gate that lets requests in.
     pub gate: Arc<Gate>,
-    /// What the console has below what moves, if anything.
+    /// The map that the console draws below everything that moves, if any.
     pub base_map: Option<BaseMap>,
 }
 

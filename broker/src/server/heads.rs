@@ -40,12 +40,12 @@ impl HeadTimer {
         }
     }
 
-    /// What the library is told: the timer shortens it.
+    /// The time-out that the library is told; the timer shortens it.
     pub(super) fn limit(&self) -> Duration {
         self.head.max(self.idle)
     }
 
-    /// For the head that comes next.
+    /// Makes the sleep for the head that comes next.
     fn next_head(&self) -> HeadSleep {
         let is_first = self.is_first.swap(false, Ordering::Relaxed);
         let (limit, rest) = if is_first {
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// What the clock is rounded up to.
+    /// The step to which the clock is rounded up.
     const TICK: Duration = Duration::from_millis(2);
 
     #[test]

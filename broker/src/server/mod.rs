@@ -50,7 +50,7 @@ pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationTo
     run_with(listener, config, found, shutdown).await
 }
 
-/// The same with what was found before, of the same settings.
+/// Runs the broker as [`run`] does, with what [`Found`] holds of the same settings.
 ///
 /// # Errors
 /// Settings with faults, data that cannot be read back, a system without threads, and an engine's thread that panics.

@@ -21,7 +21,7 @@ use crate::store::{Phase, Progress, Recovered, Store};
 /// How often it is told how far opening what is on disk has come.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// What the last phase does, in the words of [`Phase::name`].
+/// Name of the last phase, in the words of [`Phase::name`].
 const RESTORING: &str = "clients restored";
 
 /// How far it has come.
@@ -42,7 +42,7 @@ impl Recovery {
         Arc::new(Self { now: Mutex::new(now) })
     }
 
-    /// What requests are answered until it is over.
+    /// The refusal that answers requests until the recovery is over.
     pub(super) fn refusal(&self) -> Refusal {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! What happened to a subscription, so that a quiet one can be seen to be alive.
+//! The activity of a subscription, so that a quiet one can be seen to be alive.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ impl Evaluations {
         Self { of_tenants: has_tenants.then(HashMap::default), ..Self::default() }
     }
 
-    /// These were.
+    /// Counts events that the engine has matched.
     pub(super) fn note(&mut self, events: &[&Event], now: Moment) {
         let Some(of_tenants) = &mut self.of_tenants else {
             return self.of_all.again(events.len() as u64, now);
@@ -36,7 +36,7 @@ impl Evaluations {
         }
     }
 
-    /// Those that a client may know of.
+    /// The evaluations that a client may know of: those of its tenant where there are tenants, else all.
     pub(super) fn of(&self, client: &str) -> Happened {
         match &self.of_tenants {
             Some(of_tenants) => of_tenants.get(tenant::split(client).0).copied().unwrap_or_default(),
@@ -48,7 +48,7 @@ impl Evaluations {
 /// Counts, and when each thing happened last. Times are the tracker's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Activity {
-    /// What its shard had evaluated before the subscription was made.
+    /// Count of the shard's evaluations when the subscription was made.
     evaluations_before: u64,
     matches: Happened,
     deliveries: Happened,
@@ -68,7 +68,7 @@ impl Happened {
         self.last = now;
     }
 
-    /// As two members of an object.
+    /// Writes the count and the time as two members of an object.
     fn write(&self, text: &mut String, what: &str, last: &str, shown: impl Fn(Moment) -> String) {
         let Self { count, last: moment } = *self;
         let moment = if count == 0 { "null".to_owned() } else { format!("\"{}\"", shown(moment)) };

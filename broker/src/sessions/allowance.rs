@@ -9,7 +9,7 @@ use crate::limits::{Quota, QuotaPermit, Quotas};
 use crate::model::error::Refusal;
 use crate::model::tenant;
 
-/// What each client and each tenant may have.
+/// Limits of each client and each tenant on subscriptions.
 pub(super) struct Allowance {
     budget: Budget,
     client_subscriptions: usize,
@@ -18,7 +18,7 @@ pub(super) struct Allowance {
     tenant_constraints: Arc<Quota>,
 }
 
-/// What a subscription takes of it. Its tenant has that again when this is dropped.
+/// The share of a subscription in these limits. Its tenant has the share again when this is dropped.
 #[derive(Default)]
 pub(super) struct Taken {
     pub(super) constraints: u64,
@@ -27,7 +27,7 @@ pub(super) struct Taken {
     documents: budget::Held,
 }
 
-/// What a subscription asks for.
+/// The resources that a subscription asks for.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) constraints: u64,
@@ -35,7 +35,7 @@ pub(super) struct Wanted {
     pub(super) bytes: usize,
 }
 
-/// What a subscription takes besides its texts, its constraints and its areas.
+/// Bytes of a subscription besides its texts, its constraints and its areas.
 const SUBSCRIPTION_BYTES: usize = 512;
 
 impl Allowance {
@@ -49,8 +49,8 @@ impl Allowance {
         }
     }
 
-    /// What a client's subscription takes: of one that replaces another, only what that does not have. A replacement that is no larger is
-    /// never refused.
+    /// Takes the share of a client's subscription. A subscription that replaces another takes only what that one does not
+    /// have. A replacement that is no larger is never refused.
     pub(super) fn take(
         &self,
         client: &mut Client,
@@ -85,7 +85,7 @@ impl Allowance {
         })
     }
 
-    /// What a subscription takes that a client had before the broker began; it has it whatever it may have now.
+    /// Takes the share of a subscription that a client had before the broker began, whatever the limits are now.
     pub(super) fn take_again(&self, client: &mut Client, wanted: Wanted) -> Taken {
         let Wanted { constraints, .. } = wanted;
         let documents = client.account(&self.budget).hold_anyway(Kind::Documents, wanted.bytes());

@@ -1,11 +1,11 @@
-//! What the clients of a shard cost its engine, and which of their subscriptions do.
+//! The costs of a shard's clients to its engine, and the subscriptions that cause them.
 //!
 //! A client pays for its commands. What it has cost is counted with the client and charged to its account a millisecond or more at a
 //! time, so that ordinary commands cost no more for being measured.
 //!
-//! What an event costs is its publisher's affair, but for what a few subscriptions make of it: where it takes long to hold a live
-//! event against those that stand, or any event against long conditions (`matching.rs`), that is ascribed to these. One that goes on
-//! costing much of what others publish is suspended.
+//! The cost of an event is its publisher's affair, except for the work that a few subscriptions make of it. Where it takes
+//! long to hold a live event against those that stand, or any event against long conditions (`matching.rs`), the time is
+//! ascribed to these. A subscription that goes on costing much of what others publish is suspended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +23,13 @@ use crate::model::{clock, tenant};
 /// So much is charged at once, or more.
 const CHARGED: Duration = Duration::from_millis(1);
 
-/// What a command without a client of its own costs is charged from here on.
+/// The least time that is charged for a command without a client of its own.
 const LEAST: Duration = Duration::from_micros(50);
 
 /// A move that takes longer is ascribed to subscriptions, and of events as much together.
 pub(super) const LONG: Duration = Duration::from_millis(1);
 
-/// After so long half of what a subscription has cost counts no more.
+/// Time after which half of a subscription's cost counts no more.
 const HALF_LIFE: Duration = Duration::from_secs(60);
 
 /// Seconds whose worth the subscriptions of a client may cost by the events of others, within a minute or so.
@@ -47,24 +47,24 @@ pub(crate) enum Payer {
     Name(Arc<str>),
 }
 
-/// What a client has cost.
+/// The costs of a client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Costs {
     total: Duration,
-    /// What of it has not been charged yet.
+    /// The part of the total that has not been charged yet.
     open: Duration,
-    /// What its subscriptions have cost of late by the events of others.
+    /// The recent cost of its subscriptions by the events of others.
     by_events: Recent,
 }
 
-/// What a subscription has cost of late.
+/// The recent cost of a subscription.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recent {
     ms: f64,
     at: Moment,
 }
 
-/// What of an event's cost is a subscription's.
+/// The share of a subscription in the cost of an event.
 struct Share {
     client: u32,
     number: u32,
@@ -130,8 +130,8 @@ impl Sessions {
         self.worked_before = clock::worked();
     }
 
-    /// What the thread can have worked at a part of the step that took so long. On a busy machine a thread waits for its turn, for which no
-    /// client pays. Only a part that took long is worth the system call.
+    /// Returns the time that the thread can have worked in a part of the step that took `took`. On a busy machine a thread
+    /// waits for its turn, for which no client pays. Only a part that took long is worth the system call.
     pub(crate) fn worked(&self, took: Duration) -> Duration {
         if took < LONG { took } else { took.min(clock::worked().saturating_sub(self.worked_before)) }
     }

@@ -1,4 +1,4 @@
-//! What two shards know after a crash that came when one of them had its step on disk, and the other had not.
+//! The knowledge of two shards after a crash that came when one of them had its step on disk, and the other had not.
 
 use matcher::engine::scan::Scan;
 use matcher::geo::World;
@@ -36,7 +36,7 @@ impl Broker {
         Self::confined_to(subscriptions, None)
     }
 
-    /// The same with clients who are confined by a claim.
+    /// Makes an instance whose clients are confined by a claim.
     fn confined_to(subscriptions: &[&str], claim: Option<&str>) -> Self {
         let confinement = claim.map(|claim| Confinement::read_again(claim, &Zones::default()).unwrap());
         let confinement = confinement.map(Arc::new);
@@ -77,12 +77,12 @@ impl Broker {
         committed.iter().for_each(|shard| self.running.shards[*shard].commit_and_release());
     }
 
-    /// What was not committed is gone. Then everybody moves a little, and comes to what is new.
+    /// Crashes: everything that was not committed is gone. Then all clients move a little, and come to what is new.
     fn crash(self) -> Self {
         self.crash_into(|_| {})
     }
 
-    /// The same with other settings.
+    /// Crashes, and starts again with other settings.
     fn crash_into(self, set: impl Fn(&mut Config)) -> Self {
         let Self { folder, running } = self;
         drop(running);
@@ -101,7 +101,7 @@ impl Broker {
         assert!(self.running.shards[SECOND].remove("b", "s"));
     }
 
-    /// What is kept for a client: what became of what, and why; and what is not any more.
+    /// The entries that are kept for a client: the changes of events, and their causes; and the gaps.
     async fn kept(&mut self, shard: usize) -> Vec<String> {
         let client = ["a", "b"][shard].into();
         let outbox = Arc::new(Outbox::new(7, crate::outbox::Bounds::new(&Config::default().outbox)));
@@ -180,7 +180,7 @@ async fn whoever_was_inside_of_what_moved_on_is_told_in_either_shard() {
 
 #[tokio::test]
 async fn an_exit_tells_nothing_that_its_client_is_confined_from() {
-    /// What becomes of the newer event, which one shard alone has on disk.
+    /// The later fate of the newer event, which one shard alone has on disk.
     type Later = fn(&mut Broker, usize);
     let later: [(Later, &str); 4] = [
         (|_, _| {}, "changed"),
@@ -435,7 +435,7 @@ fn a_clock_that_was_far_ahead_and_is_put_right_has_ended_nothing() {
     assert_eq!((broker.live_counts(), broker.kept_count()), ([0, 0], 4));
 }
 
-/// A broker that was killed with a live event of so many seconds, when the clock says so much more at the start.
+/// Makes a broker that was killed with a live event of `ttl_s` seconds, and whose clock is `ahead_ms` ahead at the start.
 fn started_ahead(ttl_s: u64, ahead_ms: u64) -> Broker {
     clock::paused::pause(NOW_MS);
     let mut broker = Broker::new(&[EVENTS]);

@@ -20,10 +20,11 @@ use crate::model::event::{Body, Published};
 /// that.
 const WRITERS_MAX: usize = 32;
 
-/// So many are, or half of them: the rest is written by the tasks that it waits for, which take a while to wake, at the same time.
+/// Writers that are had write here, or half of all if that is more. The tasks of the others, for which the rest is left, take
+/// a while to wake and write at the same time.
 const WRITERS_HERE: usize = 4;
 
-/// What is told of an event.
+/// The content of a delivery of an event.
 pub(super) struct Occurrence<'a> {
     pub(super) cause: Cause,
     pub(super) transition: Option<Transition>,
@@ -177,7 +178,7 @@ struct NameList {
 const LISTS_MAX: usize = 4;
 
 impl NameLists {
-    /// What the subscriptions are called, and what they want at the bound of an outbox.
+    /// The names of the subscriptions, and their strictest wish for the bound of an outbox.
     fn of(
         &mut self,
         subscriptions: &Slots<Held>,
@@ -205,7 +206,7 @@ impl NameLists {
     }
 }
 
-/// What several subscriptions are called, and what they want at the bound of an outbox.
+/// The names of several subscriptions, and their strictest wish for the bound of an outbox.
 fn names(subscriptions: &Slots<Held>, group: &[(u32, u32)]) -> (Names, Option<OverflowName>) {
     let held = group.iter().filter_map(|(_, number)| subscriptions.get(*number));
     let mut overflow = None;

@@ -1,4 +1,5 @@
-//! To whom events went, and what became of that: of the live ones, and of the last that ended or never were live.
+//! The log of deliveries: the recipients of events, and the fate of each delivery. It has the live events, and the last that
+//! ended or never were live.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -45,11 +46,11 @@ pub(super) struct Log {
     /// Entries of other events, the oldest first.
     recent: VecDeque<u32>,
     dealt_count: usize,
-    /// What the entries take: deliveries, their names, and the texts of events that are not live.
+    /// Bytes of the entries: deliveries, their names, and the texts of events that are not live.
     bytes: u64,
     /// How many deliveries share each list of names, by its address.
     names: HashMap<usize, u32, foldhash::fast::RandomState>,
-    /// The same bytes, as they count for all clients.
+    /// The count of `bytes` as it is held against the budget for all clients.
     held: budget::Held,
     /// The last end of those that were forgotten.
     forgotten: Option<Moment>,
@@ -64,7 +65,7 @@ struct Bounds {
     listed: usize,
     /// Deliveries of all events.
     dealt: usize,
-    /// What all of it takes.
+    /// Bytes of all of it.
     bytes: u64,
 }
 
@@ -91,9 +92,9 @@ pub(crate) type Known = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 /// Events that may be of an id, as one shard remembers them.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
-    /// Those of the id that are live.
+    /// Live events of the id.
     live: Vec<Arc<Body>>,
-    /// All of the tenant's that are not, whatever their ids.
+    /// All events of the tenant that are not live, whatever their ids.
     recent: Vec<Arc<Body>>,
 }
 
@@ -101,7 +102,7 @@ pub(crate) struct Remembered {
 #[derive(Debug)]
 pub(crate) struct Asked(Vec<Arc<Body>>);
 
-/// What one shard knows of the events of an id.
+/// The knowledge of one shard about the events of an id.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     /// Whether an event of the id is live.
@@ -110,7 +111,7 @@ pub(crate) struct Told {
     forgotten: Option<Moment>,
 }
 
-/// What one shard knows of an event.
+/// The knowledge of one shard about an event.
 #[derive(Debug)]
 struct ToldEvent {
     /// When its life was over; none while it lasts.
@@ -203,7 +204,7 @@ impl Log {
         self.count(self.bytes + bytes);
     }
 
-    /// What the names of a delivery take more than what is kept already: deliveries share them.
+    /// Bytes that the names of a delivery take more than is kept already, since deliveries share them.
     fn bytes_of_more(&self, names: &Names) -> u64 {
         let is_new = address_of(names).is_some_and(|address| !self.names.contains_key(&address));
         if is_new { bytes_of(names) } else { 0 }
@@ -225,7 +226,7 @@ impl Log {
         self.remember(number);
     }
 
-    /// The same for all whose time is over.
+    /// Ends the lives of all events whose time is over.
     pub(super) fn end_expired(&mut self, now: Moment) {
         while let Some((expires, address)) = self.ends.first().copied()
             && expires <= now
@@ -294,8 +295,8 @@ impl Log {
 }
 
 impl Asked {
-    /// Of what the shards remember, the events of an id that somebody may know of. Bodies are read for it, of each shard as many as
-    /// it remembers: this is nothing for the thread of an engine.
+    /// Picks the events of an id that the asker may know of from what the shards remember. Bodies are read for it, of each
+    /// shard as many as it remembers: this is no work for the thread of an engine.
     pub(crate) fn among(remembered: Vec<Remembered>, id: &str, known: Option<&Known>) -> Self {
         let id = tenant::split(id).1;
         let mut bodies = Vec::new();
@@ -316,7 +317,7 @@ impl Asked {
 }
 
 impl Entry {
-    /// What it takes besides its deliveries, once its event is not live.
+    /// Bytes of the entry besides its deliveries, once its event is not live.
     fn bytes(&self) -> u64 {
         (size_of::<Self>() + size_of::<Body>() + self.body.text.len()) as u64
     }
@@ -337,7 +338,7 @@ fn address_of(names: &Names) -> Option<usize> {
     }
 }
 
-/// What a list of names takes, with its entry among those that are shared.
+/// Bytes of a list of names, with its entry among those that are shared.
 fn bytes_of(names: &Names) -> u64 {
     (size_of_val(names.as_slice()) + 2 * size_of::<usize>() + size_of::<(usize, u32)>()) as u64
 }
@@ -365,7 +366,7 @@ impl Sessions {
         Remembered { live: live.collect(), recent: recent.collect() }
     }
 
-    /// To whom events of an id went, and what became of that.
+    /// The recipients of the events of an id, and the fate of each delivery.
     pub(crate) fn deliveries(&self, id: &str, asked: &Asked) -> Told {
         let mut told = Told { forgotten: self.log.forgotten, ..Told::default() };
         if !self.log.is_kept() {

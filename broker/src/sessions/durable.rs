@@ -15,7 +15,7 @@ use crate::model::error::Refusal;
 use crate::outbox::Offered;
 use crate::store::StoredMatch;
 
-/// What a client has whose session is durable.
+/// The part of a client that it has while its session is durable.
 pub(super) struct Durable {
     pub(super) kept: Kept,
     /// Its durable subscriptions.
@@ -26,7 +26,7 @@ pub(super) struct Durable {
     pub(super) is_changed: bool,
     /// On disk nothing is kept up to here.
     pub(super) stored_floor: u64,
-    /// What was kept and is no more, since then.
+    /// Offsets of the matches that were kept and are no more, since then.
     pub(super) gone: Vec<u64>,
     /// The date of its oldest match, or of one before that, among those that are looked at.
     date: Option<Instant>,
@@ -195,7 +195,7 @@ impl Sessions {
         self.settle_released(id);
     }
 
-    /// What had to wait for the last release may be over now.
+    /// Settles a client that had to wait for its last release, if it has no reader and no subscription any more.
     fn settle_released(&mut self, id: u32) {
         let is_last = self.clients.get(id).is_some_and(|client| {
             client.released == client.offset && client.readers.is_empty() && client.subscriptions.is_empty()

@@ -1,4 +1,5 @@
-//! What durable sessions keep, when they tell it, and how readers come back; with a disk that fails when it is told to.
+//! Tests of durable sessions: the matches they keep, the moment they tell them, and how readers come back, with a disk that
+//! fails when it is told to.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -28,7 +29,7 @@ impl FaultyDisk {
         Self { store, fails: Arc::default(), commits: Arc::default(), folder: Arc::new(folder) }
     }
 
-    /// What the next start finds.
+    /// The data that the next start finds.
     fn recovered(self) -> Recovered {
         let Self { store, folder, .. } = self;
         drop(store);
@@ -402,7 +403,7 @@ async fn a_session_is_durable_as_long_as_there_is_a_reason() {
     assert_eq!(bench.sessions.metrics.clients.get(), 0);
 }
 
-/// What it says from then on has offsets that nobody writes: after a crash it is another session.
+/// The session's later entries have offsets that nobody writes: after a crash it is another session.
 #[tokio::test]
 async fn a_session_that_an_acknowledgement_ends_is_over_on_disk_at_once() {
     let disk = FaultyDisk::new();

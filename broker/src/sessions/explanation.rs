@@ -17,7 +17,7 @@ const CHARACTERS_IN_ALL: usize = 10_000;
 /// The characters of a value that are shown in any case.
 const CHARACTERS_MIN: usize = 20;
 
-/// What the broker knows beside what matching looks at.
+/// The broker's knowledge besides what matching looks at.
 pub(crate) struct Circumstances {
     pub(crate) client: String,
     /// The subscription's id, where it has one.
@@ -205,7 +205,7 @@ mod tests {
 
     const WORLD: World = World::Planar;
 
-    /// Of an event 50 metres away.
+    /// The explanation for an event that is 50 metres away from the client.
     fn answered(radius_m: f64, condition: &str, k: u32) -> wire::Explanation {
         let at = |x: f64| WORLD.position(&[x, 0.0]).unwrap();
         let radius = Radius::new(WORLD, radius_m).unwrap();

@@ -1,4 +1,4 @@
-//! What of a shard's steps is on its way to the disk, and what waits until it is there.
+//! The ledger of a shard: changes of its steps on their way to the disk, and everything that waits until they are there.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -37,7 +37,7 @@ impl Disk for Store {
 pub(crate) struct Health {
     /// Shards whose last commit failed.
     failing: AtomicUsize,
-    /// What the last failure said. A std mutex: held to copy a text.
+    /// Text of the last failure. A std mutex: held to copy a text.
     why: Mutex<String>,
     /// Whether the disk is full; without a store it never is.
     shortage: OnceLock<Arc<Shortage>>,
@@ -85,7 +85,7 @@ impl Health {
 pub(super) struct Ledger {
     disk: Option<Box<dyn Disk>>,
     batch: Batch,
-    /// What the live events take that are going to be in the batch.
+    /// Bytes of the live events that are going to be in the batch.
     live_bytes: usize,
     /// Whether somebody waits for the batch.
     is_due: bool,
@@ -95,7 +95,7 @@ pub(super) struct Ledger {
     due_at: Option<Instant>,
     /// How long that may be put off.
     delay: Duration,
-    /// In the order of what happened.
+    /// Entries that wait for the disk, in the order in which they arose.
     waiting: Vec<Waiting>,
     /// Clients whose session's record has to be written anew.
     sessions: Vec<u32>,
@@ -106,7 +106,8 @@ pub(super) struct Ledger {
     objects: Vec<Arc<str>>,
     /// Live events in the batch. Their records are not to go before it has put them there.
     lives: Vec<Arc<Published>>,
-    /// Of all shards; filled by whoever lets go of one last, emptied by the first.
+    /// Live events that no shard holds any more. The list is one for all shards: the last holder of an event puts it in, and
+    /// the first shard empties it.
     dropped_lives: Arc<DroppedLives>,
     /// Counts steps.
     step: u64,
@@ -121,13 +122,13 @@ pub(super) struct Ledger {
 pub(super) enum Waiting {
     /// The next kept match of a durable session, or the next hole in it.
     Kept { client: u32, offset: u64 },
-    /// What is not kept: the readers that are there get it.
+    /// A delivery that is not kept: the readers that are there get it.
     Passing { client: u32, offset: u64, entry: Box<Entry> },
     /// An answer.
     Answer(Answer),
 }
 
-/// Whom to answer, and what if all goes well.
+/// The asker of a command, and the answer if all goes well.
 pub(crate) enum Answer {
     Ticket(Ticket),
     Moved(oneshot::Sender<Result<(), Refusal>>),
@@ -147,9 +148,10 @@ const RETRY: Duration = Duration::from_secs(1);
 /// finds no jump of the clock.
 const STAMP_INTERVAL: Duration = Duration::from_secs(clock::JUMP.as_secs() / 2);
 
-/// What may wait before a step is committed although it has not come to its end: some megabytes.
+/// Entries that may wait before a step is committed although it has not come to its end: some megabytes.
 const WAITING_MAX: usize = 65_536;
-/// The same for the bytes of the batch: what is under way when the disk becomes full has to find room in the reserve.
+/// Bytes of the batch that may wait before it is committed although its step has not come to its end. What is under way when
+/// the disk becomes full has to find room in the reserve.
 const BATCH_BYTES: usize = 1 << 20;
 
 impl Answer {
@@ -375,7 +377,7 @@ impl Sessions {
         }
     }
 
-    /// The same when the broker ends: nothing is put off any more.
+    /// Commits what is left when the broker ends: nothing is put off any more.
     pub(crate) fn commit_rest(&mut self) {
         if self.ledger.has_disk() {
             self.record_objects();

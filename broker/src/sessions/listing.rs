@@ -15,7 +15,7 @@ use crate::budget::Kind;
 use crate::model::{clock, tenant};
 use crate::outbox::Close;
 
-/// A place in the order of the listing: who is furthest behind comes first, then those for whom most is kept.
+/// A place in the order of the listing: the client that is furthest behind comes first, then those for whom most is kept.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank<N> {
     behind: Reverse<u64>,
@@ -23,14 +23,14 @@ pub(crate) struct Rank<N> {
     name: N,
 }
 
-/// What a standing takes in memory, where it was measured with 50 subscriptions over 10,000 live objects.
+/// Bytes of a standing in memory, as measured with 50 subscriptions over 10,000 live objects.
 pub(super) const MEMBER_BYTES: u64 = 206;
 
-/// What its connections are told.
+/// The close that a client's connections are told when an operator disconnects it.
 const DISCONNECTED: Close = Close { code: 1008, reason: "disconnected by an operator" };
 
 impl Rank<String> {
-    /// Reads what [`text`](Self::text) wrote.
+    /// Reads a rank from the text that [`text`](Self::text) wrote.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, ':');
         let mut number = || Some(Reverse(parts.next()?.parse().ok()?));
@@ -57,7 +57,7 @@ impl<N: std::ops::Deref<Target = str>> Rank<N> {
 }
 
 impl Rank<&str> {
-    /// The same with the name itself.
+    /// Returns the rank with the shared name in place of the borrowed one.
     fn owned(&self, name: &Arc<str>) -> Rank<Arc<str>> {
         Rank { behind: self.behind, kept: self.kept, name: Arc::clone(name) }
     }
@@ -86,7 +86,7 @@ impl Client {
         Rank { behind: Reverse(self.behind()), kept: Reverse(self.kept_count()), name: &self.name }
     }
 
-    /// Of the connection that is furthest behind: deliveries that wait for it, and offsets that found no room there yet.
+    /// How far the slowest connection is behind: deliveries that wait for it, and offsets that found no room there yet.
     fn behind(&self) -> u64 {
         let of_readers = self.readers.iter().map(|reader| {
             let (frames, _) = reader.outbox.waiting();
@@ -100,8 +100,8 @@ impl Client {
         self.durable.as_ref().map_or(0, |durable| durable.kept.count() as u64)
     }
 
-    /// What is held for it, by kind, where `waiting` bytes wait for its connections, and `members` are of its standings. Outboxes and
-    /// trackers count those themselves.
+    /// Bytes that are held for the client, by kind, where `waiting` bytes wait for its connections, and `members` are of its
+    /// standings. Outboxes and trackers count those themselves.
     fn held(&self, waiting: u64, members: u64) -> BTreeMap<String, u64> {
         // Answers wait there, too, and are a kind of their own.
         let answers = self.account.as_ref().map_or(0, |account| account.bytes(Kind::Answers));

@@ -1,4 +1,5 @@
-//! Live events of one shard: who is told of them when they come, when somebody moves, and when their time is up.
+//! Live events of one shard: the clients that are told of them when they come, when a client moves, and when their time is
+//! up.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::model::{clock, tenant};
 use crate::store::StoredLive;
 
 impl Sessions {
-    /// What the time is, as the tracker counts it.
+    /// The time as the tracker counts it.
     pub(super) fn moment(&self, at: Instant) -> Moment {
         at.saturating_duration_since(self.started)
     }

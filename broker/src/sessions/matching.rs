@@ -1,4 +1,4 @@
-//! What the matching of events takes an engine, and whose conditions do.
+//! Engine time that the matching of events takes, and the subscriptions whose conditions cause it.
 //!
 //! Mostly that is little, and nobody is asked. Where it took long, some of it is ascribed: the events at hand are held once more
 //! against the subscriptions with long conditions, with counting. That takes long as well, so it is done for some events of one run of many,
@@ -39,13 +39,13 @@ const LONGEST: Duration = Duration::from_millis(50);
 /// Finding out for whom matching takes long may take one part in `PART` of its time.
 const PART: u32 = 8;
 
-/// What is known of the matching of a shard.
+/// The measurements of a shard's matching.
 #[derive(Debug)]
 pub(super) struct Matching {
     world: World,
     /// The subscriptions with long conditions, and others of clients that have much.
     looked_at: [Turns; 2],
-    /// What the run of events at hand took, where that was long.
+    /// Time that the run of events at hand took, if that was long.
     took: Duration,
     open: Open,
     random: StdRng,
@@ -114,7 +114,7 @@ impl Sessions {
         self.matching.open.wait(LONG.max(clock::now().saturating_duration_since(began) * PART));
     }
 
-    /// What long conditions took for these events, in nanoseconds, as far as there is time to find out.
+    /// Time that long conditions took for these events, in nanoseconds, as far as there is time to find out.
     fn effort(&mut self, events: &[&Event], deadline: Instant) -> Vec<(SubscriptionId, u64)> {
         let Self { matching: Matching { world, looked_at, random, .. }, subscriptions, tracker, .. } = self;
         let mut events = events.to_vec();

@@ -72,18 +72,18 @@ use slots::Slots;
 use surveys::weight;
 pub(crate) use surveys::{Heavy, HeavyClient};
 
-/// The clients of one shard and the engine that matches for them. Used by who has the turn in the shard.
+/// The clients of one shard and the engine that matches for them. Used by the holder of the shard's turn.
 pub(crate) struct Sessions {
     engine: Box<dyn Engine>,
     /// Has the subscriptions and positions that the engine has, and the live events.
     tracker: Tracker<Arc<Published>>,
-    /// What the tracker's times count from.
+    /// The moment from which the tracker's times count.
     started: Instant,
     /// When what is carried out now began.
     now: Moment,
     limits: Limits,
     client_limit: Arc<ClientLimit>,
-    /// What is held for whom.
+    /// Accounts of the bytes that are held for connections, clients and tenants.
     budget: Budget,
     /// How the live objects stand to all subscriptions of this shard, as it counts for all clients.
     members_held: budget::Held,
@@ -93,39 +93,39 @@ pub(crate) struct Sessions {
     clients: Slots<Client>,
     subscriptions: Slots<Held>,
     rows: MatchRows,
-    /// To whom events went.
+    /// The recipients of events.
     log: Log,
     /// Makes numbers of tenants, where there are any.
     partitions: Option<foldhash::quality::RandomState>,
     /// Events that the engine has matched, each held against every subscription.
     evaluations: Evaluations,
-    /// Of the step at hand, kept for its memory.
+    /// Effects of the step at hand; kept for its memory.
     effects: Vec<Effect<Arc<Published>>>,
     /// Pairs of client and subscription of one event; kept for its memory.
     pairs: Vec<(u32, u32)>,
     kept_bounds: KeptBounds,
-    /// What is kept, over all shards.
+    /// Kept matches over all shards.
     kept_total: Arc<KeptTotal>,
     /// When the oldest kept match of each session will have been kept for long enough; one for each durable session at most.
     dates: BTreeSet<(Instant, u32)>,
-    /// Who is forgotten because nothing is heard of it.
+    /// Clients to forget because nothing is heard of them.
     idle: Idle,
-    /// Who gives way where all room is taken.
+    /// Clients that give way where all room is taken.
     heaviest: Heaviest,
-    /// What the thread had worked when the step at hand began.
+    /// Working time of the thread when the step at hand began.
     worked_before: Duration,
-    /// The same as `now`, in Unix milliseconds.
+    /// The time of the step, `now`, in Unix milliseconds.
     unix_ms: u64,
     timeline: Timeline,
     /// Live events whose lives are shorter by a clock that is in doubt: object, sequence number, and when they are over by it.
     doubtful: Vec<(Arc<str>, u64, u64)>,
-    /// What waits for the disk.
+    /// Changes that wait for the disk.
     ledger: Ledger,
     /// Whether this shard writes the live events, which all of them have, and takes their records away.
     writes_live: bool,
-    /// What another run of the broker did not come to the end of.
+    /// Work that another run of the broker did not come to the end of.
     unfinished: Unfinished,
-    /// Of the batch at hand, counted once at its end.
+    /// Deliveries of the batch at hand, counted once at its end.
     deliveries_count: u64,
     unread_count: u64,
     /// How others are shown where a client is.
@@ -134,27 +134,27 @@ pub(crate) struct Sessions {
     sleepers: Vec<Arc<Outbox>>,
     /// Whether so much is to be done that nobody is to write in the place of others now.
     is_pressed: bool,
-    /// What clients have cost, over all shards.
+    /// Engine time that clients have cost, over all shards.
     engine_time: Arc<EngineTime>,
     /// The payer of the command at hand.
     payer: Option<Payer>,
     matching: Matching,
-    /// What it took to hold live events against subscriptions that stand.
+    /// Time that it took to hold live events against subscriptions that stand.
     standing: Open,
     /// Listings under way.
     listings: VecDeque<Listing>,
-    /// Whose moves are surveyed, over all shards.
+    /// Clients whose moves are surveyed, over all shards.
     heavy: Arc<Heavy>,
-    /// What was found out ahead of the command at hand.
+    /// Findings ahead of the command at hand.
     survey: Option<Survey>,
 }
 
-/// What the sessions of all shards share.
+/// State that the sessions of all shards share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) client_limit: Arc<ClientLimit>,
     pub(crate) quotas: Quotas,
-    /// What is held for whom, in bytes.
+    /// Accounts of the bytes that are held for connections, clients and tenants.
     pub(crate) budget: Budget,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) kept: Arc<KeptTotal>,
@@ -201,7 +201,7 @@ pub(crate) enum Resume {
     After { epoch: String, offset: u64 },
 }
 
-/// What a reader has to know.
+/// The place of a new reader in its session.
 #[derive(Clone, Debug)]
 pub(crate) struct Attached {
     /// Names the session.
@@ -210,7 +210,7 @@ pub(crate) struct Attached {
     pub(crate) offset: u64,
 }
 
-/// What installing did.
+/// The outcome of installing a subscription.
 #[derive(Clone, Debug)]
 pub(crate) struct Installed {
     /// Whether it replaced one of the same id.
@@ -223,9 +223,10 @@ pub(crate) struct Installed {
 struct Client {
     name: Arc<str>,
     epoch: Arc<str>,
-    /// Of the last delivery.
+    /// Offset of the last delivery.
     offset: u64,
-    /// Of the last one that readers may have: what is not on disk and has to be is held back, and what comes after it.
+    /// Offset of the last delivery that readers may have. A delivery that has to be on disk and is not is held back, and so
+    /// is everything after it.
     released: u64,
     /// The step in which what comes to it is held back, as it is for durable sessions always.
     held_step: u64,
@@ -235,25 +236,25 @@ struct Client {
     is_stored: bool,
     /// To what the tokens are confined under which there is anything of it.
     confinement: Option<Arc<Confinement>>,
-    /// The same as it is on disk.
+    /// The confinement as it is on disk.
     stored_confinement: Option<Arc<Confinement>>,
     /// When something last came from it, or its last connection ended.
     heard: Instant,
     /// When it last told a position, in Unix milliseconds.
     positioned_ms: Option<u64>,
     subscriptions: BTreeMap<Arc<str>, u32>,
-    /// Of all of these.
+    /// Constraints of all subscriptions.
     constraints: u64,
     /// How much there is to test for them at each event.
     weight: u64,
     /// Where that is much.
     heavy: Option<HeavyClient>,
     readers: Vec<Reader>,
-    /// What its last deliveries were of.
+    /// Lists of names of the last deliveries.
     lists: NameLists,
     /// Where its readers note what they take, once there is a need.
     recipient: Option<Arc<Recipient>>,
-    /// What is held for it, once something is.
+    /// Account of the bytes that are held for the client, once something is.
     account: Option<Arc<Account>>,
     costs: Costs,
     _permit: ClientPermit,
@@ -278,7 +279,7 @@ impl Client {
 struct Held {
     client: u32,
     id: Arc<str>,
-    /// The same as JSON.
+    /// The id as JSON.
     name: Arc<str>,
     durable: bool,
     /// Whether it is on disk.
@@ -296,7 +297,8 @@ struct Held {
 }
 
 impl Sessions {
-    /// Those of a shard. The first writes the live events. The seed decides what is looked into of what takes long.
+    /// Makes the sessions of a shard. The first shard writes the live events. The seed decides which of the long work is
+    /// looked into.
     pub(crate) fn new(
         engine: Box<dyn Engine>,
         config: &config::Config,
@@ -560,7 +562,7 @@ impl Sessions {
         }
     }
 
-    /// What the engine holds.
+    /// Counts of the subscriptions and filters that the engine holds, and the bytes that they take.
     pub(crate) fn footprint(&self) -> Footprint {
         self.engine.footprint()
     }

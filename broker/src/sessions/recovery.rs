@@ -26,13 +26,13 @@ use crate::store::{
     Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession, StoredStanding,
 };
 
-/// What was found on disk, read and checked.
+/// The data that were found on disk, read and checked.
 #[derive(Default)]
 pub(crate) struct Restored {
     pub(crate) clients: Vec<RestoredClient>,
-    /// For every shard.
+    /// Live events, for every shard.
     pub(crate) live: Vec<RestoredLive>,
-    /// What time it is after what is on disk.
+    /// The time that follows from the data on disk.
     pub(crate) timeline: Option<Timeline>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct RestoredClient {
     kept: Vec<(RecoveredMatch, Arc<Body>)>,
 }
 
-/// What a run of the broker left to the next, which does it first of all.
+/// Work that a run of the broker left to the next, which does it first of all.
 #[derive(Debug, Default)]
 pub(super) struct Unfinished {
     /// Objects whose live events were revoked; not everybody was told.
@@ -215,7 +215,7 @@ fn refuse_what_tokens_part(recovered: &Recovered) -> Result<(), RestoreError> {
     Err(RestoreError { what: "what is in store.data".to_owned(), why: why.to_owned() })
 }
 
-/// Whose a client or an object is; `None` where that is nobody's and none have to say who they are.
+/// Tenant of a client or an object; `None` where there is none, and none have to say who they are.
 fn tenant_of<'a>(config: &Config, name: &'a str) -> Option<&'a str> {
     let (tenant, _) = tenant::split(name);
     (config.wants_tokens() || !tenant.is_empty()).then_some(tenant)
@@ -254,7 +254,8 @@ pub(super) fn stored_standing(known: StandingNow, now: Moment, unix_ms: u64) -> 
     StoredStanding { sequence: known.sequence, waits }
 }
 
-/// What waits has no more left than the subscription's dwell, however far the time that counts is behind the one when it was written.
+/// Reads a standing. A dwell that waits has no more left than the subscription's dwell, however far the time that counts is
+/// behind the time when it was written.
 fn standing_of(stored: &StoredStanding, dwell: Duration, now: Moment, unix_ms: u64) -> StandingNow {
     let standing = stored.waits.map_or(Standing::Inside, |(until_ms, cause)| {
         let left = Duration::from_millis(until_ms.saturating_sub(unix_ms)).min(dwell);
@@ -405,7 +406,7 @@ impl Sessions {
         self.note_constraints(number);
     }
 
-    /// What is kept, and what the offsets between stand for: up to the last loss they are taken for lost.
+    /// Restores the kept matches, and the meaning of the offsets between them: up to the last loss they are taken for lost.
     fn restore_kept(
         &mut self,
         id: u32,
@@ -447,7 +448,7 @@ impl Sessions {
         kept
     }
 
-    /// What the subscriptions of a match want at the bound.
+    /// The strictest wish of the subscriptions of a match for the bound; `None` where none of them has one.
     fn overflow_of(&self, client: &Client, names: &[Arc<str>]) -> Option<OverflowName> {
         let numbers = client.subscriptions.values();
         let held = numbers.filter_map(|number| self.subscriptions.get(*number));

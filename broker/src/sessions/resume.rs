@@ -19,9 +19,9 @@ pub(super) struct Reader {
     pub(super) outbox: Arc<Outbox>,
     /// The last offset that it was given, or told as lost.
     pub(super) cursor: u64,
-    /// Of a durable session: whether there is more for it than its outbox has room for. It asks when it has.
+    /// Whether more waits for a durable session than its outbox has room for. It asks when it has room.
     pub(super) is_behind: bool,
-    /// Of a durable session: the alarms behind its cursor that it was given before their turn.
+    /// Offsets of the alarms behind the cursor of a durable session that it was given before their turn.
     pub(super) ahead: BTreeSet<u64>,
 }
 
@@ -46,8 +46,8 @@ impl Reader {
         }
     }
 
-    /// What is new to a reader that kept up until now finds no room: it is behind, or cut off if that is the policy. What is
-    /// kept stays for whoever comes back.
+    /// Deals with a delivery that finds no room with a reader that kept up until now: the reader is behind, or cut off if
+    /// that is the policy. The kept matches stay for the reader that comes back.
     pub(super) fn overflow(&mut self, metrics: &Metrics) {
         metrics.overflowed.add(self.outbox.cut_off_if_asked().into());
         self.fall_behind(metrics);

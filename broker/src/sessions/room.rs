@@ -1,4 +1,4 @@
-//! Room for what is kept, once all that there may be over all clients is taken: who has most gives way.
+//! Room for what is kept, once all that there may be over all clients is taken: the client that has most gives way.
 //!
 //! So clients that are away for good cannot take the room of those that come and go.
 

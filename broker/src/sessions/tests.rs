@@ -1,4 +1,4 @@
-//! What the sessions of one shard do, command by command.
+//! Tests of the sessions of one shard, command by command.
 
 use matcher::engine::scan::Scan;
 use matcher::geo::World;
@@ -116,7 +116,7 @@ fn fix(x: f64) -> Fix {
     Fix { position: World::Planar.position(&[x, 0.0]).unwrap(), accuracy_m: 0.0 }
 }
 
-/// What waits in an outbox, in short.
+/// The entries that wait in an outbox, in short.
 pub(super) async fn waiting(outbox: &Outbox) -> Vec<String> {
     // Something always waits once this has been put in.
     outbox.push_answer("end");
@@ -401,7 +401,7 @@ fn listings_take_turns_and_none_is_hurried() {
     assert_eq!(order, (0..20).collect::<Vec<_>>());
 }
 
-/// What became of the deliveries of an event, in order.
+/// States of the deliveries of an event, in order.
 fn states(bench: &Bench, id: &str) -> Option<Vec<wire::DeliveryState>> {
     let asked = Asked::among(vec![bench.sessions.remembered(id)], id, None);
     let told = Told::joined(id, vec![bench.sessions.deliveries(id, &asked)])?;

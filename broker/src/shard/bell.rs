@@ -1,4 +1,4 @@
-//! Whose turn it is to work in a shard, and when its thread is woken.
+//! The turn to work in a shard, and the waking of its thread.
 //!
 //! To wake a thread costs more than most of what it is woken for. So moves that nobody waits for lie in the queue until
 //! something comes that depends on them, or a moment has passed; and who has put in little may take the turn itself. In each
@@ -26,8 +26,9 @@ const NEVER: u64 = u64::MAX;
 
 /// The turn, and the sleep of the thread that has it most of the time.
 ///
-/// Who puts something in looks at the turn afterwards; who gives the turn back looks into the queue afterwards: one of both sees
-/// what the other did. The same holds for the thread, whose timer has run out while another had the turn, and that other.
+/// A sender looks at the turn after it has put something in. The holder of the turn looks into the queue after it has given
+/// the turn back. So one of both sees what the other did. That holds for the thread, too, whose timer has run out while
+/// another had the turn, and for that other.
 pub(super) struct Bell {
     turn: AtomicU8,
     /// Set before the thread gives back its first turn.
@@ -201,7 +202,8 @@ mod tests {
             self.queue.lock().unwrap().push_back(number);
         }
 
-        /// Only who has the turn calls this; says whether there was anything.
+        /// Takes everything that is in the queue, and says whether there was anything. Only the holder of the turn calls
+        /// this.
         fn work(&self) -> bool {
             let mut taken = self.taken.try_lock().expect("one has the turn");
             let before = taken.len();

@@ -1,4 +1,4 @@
-//! What a shard can be told.
+//! Commands to a shard.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) enum Command {
         turn: Option<Arc<Turn>>,
         ticket: Option<Ticket>,
     },
-    /// The same for a client that needs a permit should it be new.
+    /// A client is there now, as with `Move`; should it be new, it needs a permit.
     MoveIfRoom {
         client: Arc<str>,
         fix: Fix,
@@ -50,21 +50,21 @@ pub(crate) enum Command {
         answer: Option<Box<str>>,
         reply: oneshot::Sender<Result<Installed, Refusal>>,
     },
-    /// End a subscription, on behalf of who is confined so.
+    /// End a subscription, on behalf of an asker with this confinement.
     Remove {
         client: Arc<str>,
         id: Arc<str>,
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<bool, Refusal>>,
     },
-    /// The document of one subscription, for who is confined so.
+    /// Give the document of one subscription, to an asker with this confinement.
     Get {
         client: Arc<str>,
         id: Arc<str>,
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<Option<String>, Refusal>>,
     },
-    /// The documents of all subscriptions of a client, by id, for who is confined so.
+    /// Give the documents of all subscriptions of a client, by id, to an asker with this confinement.
     List {
         client: Arc<str>,
         confinement: Option<Arc<Confinement>>,
@@ -105,7 +105,7 @@ pub(crate) enum Command {
         payer: Arc<str>,
         reply: oneshot::Sender<Result<wire::Explanation, Refusal>>,
     },
-    /// What the engine holds.
+    /// Give the footprint of the engine.
     Footprint { payer: Arc<str>, reply: oneshot::Sender<Footprint> },
     /// The clients behind a place in the order of their listing, `limit` at most.
     ListClients {
@@ -114,7 +114,7 @@ pub(crate) enum Command {
         payer: Arc<str>,
         reply: oneshot::Sender<Vec<wire::ClientFigures>>,
     },
-    /// End the connections of a client, on behalf of who is confined so.
+    /// End the connections of a client, on behalf of an asker with this confinement.
     Disconnect {
         client: Arc<str>,
         confinement: Option<Arc<Confinement>>,

@@ -1,4 +1,4 @@
-//! A shard and those who work in it by turns: its thread, and now and then who has put in something small.
+//! A shard and its workers, which take turns: its thread, and now and then a sender that has put in something small.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,32 +10,33 @@ use super::queue::Receiver;
 use super::worker::Shard;
 use crate::sessions::Sessions;
 
-/// So many events are few.
+/// Events that count as few, at most.
 pub(super) const LITTLE: usize = 4;
 
-/// And this is a short time: some tens of times that in which a thread wakes.
+/// Time that counts as short: some tens of times that in which a thread wakes.
 pub(super) const LITTLE_TIME: Duration = Duration::from_millis(1);
 
-/// A helper's step that took longer was long, and not only interrupted once;
+/// Time beyond which a helper's step was long, and not only interrupted once.
 const LONG: Duration = Duration::from_millis(4);
 
-/// after it the thread works alone for so many times as long.
+/// Factor for the time in which the thread works alone after a helper's long step.
 const ALONE: u32 = 20;
 
 /// A shard, as those who work in it share it.
 pub(super) struct Crew {
     bell: Arc<Bell>,
-    /// A std mutex, for a step or more: locked by who has the turn, or has just given it back. Nothing, where work has ended or failed.
+    /// A std mutex, for a step or more: locked by the holder of the turn, or one that has just given it back. Nothing, where
+    /// work has ended or failed.
     work: Mutex<Option<Work>>,
     /// The shard whose work a panic has interrupted. It is held until the end: to let go of what is kept would have the other shards
     /// remove that from the disk. A std mutex: held for an exchange or a look.
     failed: Mutex<Option<Shard>>,
-    /// Until then the thread does everything itself, for a helper's step took long; nanoseconds from `started`.
+    /// Time until which the thread does everything itself, for a helper's step took long; nanoseconds from `started`.
     alone_ns: AtomicU64,
     started: Instant,
 }
 
-/// What there is to work with.
+/// The state that the member with the turn works with.
 struct Work {
     shard: Shard,
     receiver: Receiver,
@@ -44,7 +45,7 @@ struct Work {
     has_ended: bool,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 enum Step {
     /// Something was done.
     Done,
@@ -78,7 +79,7 @@ impl Crew {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// What the thread does from its start to the end, when it gives the sessions back.
+    /// Runs the thread from its start to the end, when it gives the sessions back.
     pub(super) fn run(&self) -> Sessions {
         self.bell.begin();
         loop {

@@ -1,7 +1,8 @@
 //! Commands that have much to look at: they are deferred until a survey has looked at it, a slice at each step of the shard.
 //!
-//! What else comes for their clients waits behind them, so that the commands of each client take effect in their order. Those of
-//! everybody else go on. Only commands are deferred whose senders wait for them: they are in force when they are answered.
+//! Later commands of their clients wait behind them, so that the commands of each client take effect in their order. The
+//! commands of everybody else go on. Only commands are deferred whose senders wait for them: they are in force when they are
+//! answered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use crate::sessions::HeavyClient;
 /// The surveys that are under way at once, by turns; the others wait for one to end.
 const SURVEYS: usize = 16;
 
-/// What surveys may hold while they take turns: for a client with 200 subscriptions over 100,000 live events it is some megabytes. Beyond
-/// that one comes to its end before another goes on.
+/// Bytes that surveys may hold while they take turns: for a client with 200 subscriptions over 100,000 live events it is some
+/// megabytes. Beyond that one comes to its end before another goes on.
 const SURVEYED_BYTES: u64 = 64 << 20;
 
 /// The commands that may wait behind a deferred one.
@@ -42,7 +43,7 @@ pub(super) struct Deferred {
     pub(super) held: Held,
     /// How long that has taken.
     pub(super) took: Duration,
-    /// What came for its client since.
+    /// Commands that came for its client since.
     pub(super) behind: Vec<Command>,
     /// Its moves are waited for meanwhile, so that they can wait.
     _heavy: HeavyClient,
@@ -80,7 +81,7 @@ impl Deferrals {
         None
     }
 
-    /// Whose deferred command looks from another place once this one has been carried out.
+    /// Client whose deferred command looks from another place once this one has been carried out.
     pub(super) fn moved_by(&mut self, command: &Command) -> Option<Arc<str>> {
         let is_move = matches!(command, Command::Move { .. });
         self.of(command).filter(|_| is_move).and(command.client()).map(Arc::clone)
@@ -181,7 +182,7 @@ mod tests {
     type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Refusal>>>>;
 
     impl Bench {
-        /// With live events at places where all circles hold them.
+        /// Makes a bench with live events at places where all circles hold them.
         fn new() -> Self {
             let mut config = Config::default();
             config.server.shards = 1;

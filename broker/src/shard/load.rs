@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a shard tells of its work while it is at it. Written by the shard alone; nobody waits for it.
+/// Measurements of a shard's work while it is at it. Written by the shard alone; nobody waits for it.
 #[derive(Debug)]
 pub(crate) struct Load {
     started: Instant,
@@ -14,15 +14,16 @@ pub(crate) struct Load {
     oldest_ns: AtomicU64,
     /// Alarms that were put into the queue and not taken out yet.
     alarms: AtomicUsize,
-    /// What a command takes, in picoseconds: a mean in which each counts for a 64th of what came before it.
+    /// Time of a command, in picoseconds: a mean in which each counts for a 64th of what came before it.
     command_ps: AtomicU64,
-    /// What the commit behind a step takes, in nanoseconds: a mean in which each counts for an eighth.
+    /// Time of the commit behind a step, in nanoseconds: a mean in which each counts for an eighth.
     commit_ns: AtomicU64,
     /// Whether a command is at hand that is no event. How long it will take is not known, and it is not what events are refused for.
     is_own: AtomicBool,
     /// When the last of these ended that took long; nanoseconds from `started`.
     own_ended_ns: AtomicU64,
-    /// Those of the step at hand that took long: how many, and how long all of them. Written and read by the shard alone.
+    /// Number of the commands of the step at hand that took long. This and their time are written and read by the shard
+    /// alone.
     own_count: AtomicUsize,
     own_ns: AtomicU64,
 }
@@ -32,12 +33,12 @@ const LONG: Duration = Duration::from_millis(1);
 
 /// Commands over which the mean cost of one is taken.
 const COMMANDS: f64 = 64.0;
-/// The same of commits.
+/// Commits over which the mean time of one is taken.
 const COMMITS: u64 = 8;
-/// A step in which commands took more than so many times the mean counts as this: a thread that was not let run for a while
-/// says nothing of what comes next.
+/// Bound on the time of a command in one step, as a multiple of the mean. A thread that was not let run for a while says
+/// nothing of what comes next.
 const JUMP: f64 = 8.0;
-/// Less no command takes, in picoseconds.
+/// The least time that a command takes, in picoseconds.
 const LEAST_PS: f64 = 100_000.0;
 
 impl Load {
@@ -63,12 +64,12 @@ impl Load {
         }
     }
 
-    /// So many alarms were taken out of the queue. Says whether there are others.
+    /// Notes that `alarms` alarms were taken out of the queue. Returns whether there are others.
     pub(super) fn took(&self, alarms: usize) -> bool {
         self.alarms.fetch_sub(alarms, Ordering::Relaxed) > alarms
     }
 
-    /// A step begins: so many commands were taken, of which the oldest event was read then.
+    /// Begins a step: `commands` commands were taken, and the oldest event among them was read at `oldest`.
     pub(super) fn begin(&self, commands: usize, oldest: Instant) {
         self.in_hand.store(commands, Ordering::Relaxed);
         let oldest = oldest.saturating_duration_since(self.started);
@@ -115,8 +116,8 @@ impl Load {
         self.command_ps.store(after, Ordering::Relaxed);
     }
 
-    /// How long a command waits that comes now, behind so many in the queue: as long as these are going to take, or as long
-    /// as the oldest that is at hand has waited, should that be longer.
+    /// Time that a command waits that comes now, behind `queued` commands in the queue: as long as these are going to take,
+    /// or as long as the oldest at hand has waited, should that be longer.
     pub(super) fn wait(&self, queued: usize, now: Instant) -> Duration {
         let in_hand = self.in_hand.load(Ordering::Relaxed);
         if queued + in_hand == 0 {
@@ -135,7 +136,7 @@ impl Load {
         coming.max(waited)
     }
 
-    /// What so many commands are going to take.
+    /// The time that `commands` commands are going to take.
     pub(super) fn cost(&self, commands: usize) -> Duration {
         let command_ps = self.command_ps.load(Ordering::Relaxed);
         Duration::from_nanos(command_ps.saturating_mul(commands as u64) / 1_000)
@@ -154,7 +155,7 @@ mod tests {
         Duration::from_micros(us)
     }
 
-    /// Steps of so many commands each, of which each takes so long.
+    /// Carries out `steps` steps of `commands` commands, of which each takes `each`.
     fn work(load: &Load, steps: usize, commands: usize, each: Duration) {
         for _ in 0..steps {
             load.begin(commands, load.started);

@@ -52,30 +52,30 @@ pub(crate) struct Coming {
 pub(crate) struct Shards {
     /// One queue per shard, the only way to change or ask its engine. A full queue holds its senders back.
     senders: Arc<[Sender]>,
-    /// Those who work in each by turns.
+    /// The crew of each shard: workers that take turns.
     crews: Arc<[Arc<Crew>]>,
-    /// What each has to do.
+    /// The load of each shard.
     loads: Arc<[Arc<Load>]>,
     /// How long a sender is held back before it is refused.
     wait: Duration,
     /// Whether what is answered has to be on disk.
     has_store: bool,
-    /// Whose moves are waited for.
+    /// Clients whose moves are waited for.
     heavy: Arc<Heavy>,
     /// Held while something goes into all queues on which they have to agree what came first: the birth of a live event, and
     /// its end. A std mutex: held for a few pushes, never over an await.
     order: Arc<Mutex<()>>,
-    /// Of the clients of all shards.
+    /// Limit on the clients of all shards together.
     client_limit: Arc<ClientLimit>,
     /// Whether the disk takes what it is given.
     health: Arc<Health>,
-    /// What the engines say of themselves.
+    /// The report of each engine.
     reports: Arc<[Report]>,
     /// Deals clients out. Keyed, so that nobody outside can overload one shard by choosing names.
     hash: Dealing,
 }
 
-/// Of clients to shards.
+/// Hasher that deals clients out to shards.
 pub(crate) type Dealing = foldhash::fast::SeedableRandomState;
 
 impl Backlog for Shards {
@@ -193,13 +193,13 @@ impl Shards {
         self.has_store
     }
 
-    /// For what has to be safe before a request is answered; `None` without a store, where it is enough that it waits in
-    /// the queues.
+    /// Makes the receipt of a request, which is answered when everything it asked for is safe. `None` without a store, where
+    /// it is enough that its commands wait in the queues.
     pub(crate) fn receipt(&self) -> Option<Arc<Receipt>> {
         self.has_store.then(Receipt::new)
     }
 
-    /// The same for moves, which also take long where their clients have much to look for.
+    /// Returns a receipt for moves: with a store, and also where a client has much to look for, since its moves take long.
     pub(crate) fn receipt_of_moves(&self) -> Option<Arc<Receipt>> {
         (self.has_store || self.heavy.any()).then(Receipt::new)
     }
@@ -214,12 +214,12 @@ impl Shards {
         self.senders.len()
     }
 
-    /// What the engines say of themselves, shard by shard.
+    /// The reports of the engines, shard by shard.
     pub(crate) fn reports(&self) -> &[Report] {
         &self.reports
     }
 
-    /// The same in one: of the first that has lost its device, or of the first.
+    /// The report that stands for all: that of the first engine that has lost its device, or else that of the first engine.
     pub(crate) fn report(&self) -> &Report {
         let failed = self.reports.iter().find(|report| report.failure().is_some());
         failed.unwrap_or(&self.reports[0])
@@ -249,14 +249,14 @@ impl Shards {
         index_of(&self.hash, client, self.senders.len())
     }
 
-    /// Puts events into every queue, as many at a time as a queue holds, each time all of them or none: room is found everywhere first.
-    /// What is left in `events` was refused.
+    /// Puts events into every queue, as many at a time as a queue holds, each time all of them or none: room is found
+    /// everywhere first. After a refusal `events` holds the events that were refused.
     pub(crate) async fn publish(&self, events: &mut Vec<Coming>) -> Result<(), Refusal> {
         self.put(events).await.map(drop)
     }
 
-    /// The same for somebody who would do what there is to do himself. Says whether it is little enough: then it waits for
-    /// [`help`](Self::help).
+    /// Publishes events as [`publish`](Self::publish) does, for a caller that would do the engines' work itself. Returns
+    /// whether the work is little enough for that: it then waits for [`help`](Self::help).
     pub(crate) async fn publish_and_help(&self, events: &mut Vec<Coming>) -> Result<bool, Refusal> {
         let is_little = self.is_little(events);
         let mut rooms = self.put(events).await?;
@@ -305,7 +305,7 @@ impl Shards {
         Ok(rooms)
     }
 
-    /// Room for so many commands in every queue.
+    /// Waits for room for `count` commands in every queue.
     async fn room(&self, count: usize) -> Result<Vec<Room<'_>>, Refusal> {
         let mut rooms = Vec::with_capacity(self.senders.len());
         for sender in self.senders.iter() {
@@ -451,7 +451,7 @@ impl Shards {
         self.senders.iter().all(Sender::is_closed)
     }
 
-    /// What all engines hold.
+    /// The sum of the footprints of all engines.
     pub(crate) async fn footprint(&self, payer: &Arc<str>) -> Result<Footprint, Refusal> {
         let mut sum = Footprint::default();
         let ask = |reply| Command::Footprint { payer: Arc::clone(payer), reply };
@@ -463,8 +463,8 @@ impl Shards {
         Ok(sum)
     }
 
-    /// The clients of all shards behind a place in the order of their listing, so many at most, and the place behind them
-    /// if there are more.
+    /// The clients of all shards behind a place in the order of their listing, `limit` at most, and the place behind them if
+    /// there are more.
     pub(crate) async fn list_clients(
         &self,
         after: Option<Rank<String>>,

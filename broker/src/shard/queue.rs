@@ -10,7 +10,7 @@ use super::Command;
 use super::bell::Bell;
 use crate::model::error::Refusal;
 
-/// Makes a queue for so many commands.
+/// Makes a queue for `commands` commands.
 pub(super) fn queue(commands: usize) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::channel(commands);
     let bell = Arc::new(Bell::new());
@@ -21,7 +21,7 @@ pub(super) fn queue(commands: usize) -> (Sender, Receiver) {
 /// The end where commands are put in.
 pub(super) struct Sender {
     commands: mpsc::Sender<Command>,
-    /// Goes behind the sender: who is called by it finds the queue closed.
+    /// Goes behind the sender: a thread that is called by it finds the queue closed.
     bell: LastRing,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Room<'a> {
 /// When the shard has to see to something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// Whoever put it there sees to that.
+    /// Never: the sender of the command sees to it.
     Never,
     Soon,
     Now,
@@ -82,8 +82,8 @@ impl Sender {
         self.bell.0.ring();
     }
 
-    /// Room for so many commands, no more than the queue holds, which is waited for so long. A ticket is for a command that has
-    /// it: what is refused has nothing to settle.
+    /// Waits for room for `count` commands, no more than the queue holds, for as long as `wait`. A ticket is for a command
+    /// that has room: a refused one has nothing to settle.
     pub(super) async fn room(&self, count: usize, wait: Duration) -> Result<Room<'_>, Refusal> {
         let permits = match self.commands.try_reserve_many(count) {
             Ok(permits) => permits,
@@ -162,7 +162,7 @@ impl Receiver {
         self.commands.try_recv().ok()
     }
 
-    /// Appends up to so many commands that are there, and says how many; `None` where none will ever come again.
+    /// Appends up to `count_max` commands that are there, and returns their number; `None` where none will ever come again.
     pub(super) fn take(&mut self, commands: &mut Vec<Command>, count_max: usize) -> Option<usize> {
         match self.commands.poll_recv_many(&mut Context::from_waker(Waker::noop()), commands, count_max) {
             Poll::Ready(0) => None,

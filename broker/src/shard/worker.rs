@@ -25,7 +25,7 @@ use crate::telemetry;
 /// Surveys may take one part in `SURVEYED_PART` of a step, and a slice at least.
 const SURVEYED_PART: u32 = 4;
 
-/// A shard, for who has the turn.
+/// A shard, for the holder of its turn.
 pub(crate) struct Shard {
     pub(crate) sessions: Sessions,
     metrics: Arc<Metrics>,
@@ -37,7 +37,7 @@ pub(crate) struct Shard {
     traced_as: Option<usize>,
     /// Events that came in a row; kept for its memory.
     events: Vec<Matching>,
-    /// Of the move at hand.
+    /// Turn of the move at hand.
     turn: Option<Arc<Turn>>,
     deferrals: Deferrals,
     /// When the step at hand began, and whether a command of it has had a slice.
@@ -244,7 +244,7 @@ impl Shard {
         }
     }
 
-    /// Matches events that came in a row, alarms first: who gets one has it before the others are looked at.
+    /// Matches events that came in a row, alarms first: the recipient of an alarm has it before the others are looked at.
     fn match_run(&mut self, events: &mut Vec<Matching>) {
         let alarms = put_alarms_first(events);
         if alarms > 0 && alarms < events.len() {

@@ -37,7 +37,7 @@ pub(super) const PARTIAL: &str = "store.redb.partial";
 /// Copies a data directory into a new one, through the broker that has it if one does.
 ///
 /// # Errors
-/// As [`Store::open`] and [`Store::backup`].
+/// Fails as [`Store::open`] and [`Store::backup`] do.
 pub(crate) fn back_up(dir: &Path, to: &Path) -> Result<Backup, StoreError> {
     let to = std::path::absolute(to).map_err(|error| StoreError::io("name", to, &error))?;
     let file = store_file(dir);
@@ -135,7 +135,7 @@ fn write_copy(shared: &Shared, requests: &SyncSender<Request>, partial: &Path) -
 /// original may have given offsets to events that the copy knows nothing of, and here they are given to others: who has come
 /// as far there must not go on from there here.
 ///
-/// In one transaction, so that there is no time at which the copy passes for the original.
+/// Does so in one transaction, so that there is no time at which the copy passes for the original.
 pub(super) fn take_over(shared: &Shared, contents: &mut Contents) -> Result<(), StoreError> {
     let path = shared.path();
     let batch = contents.begin_epochs();

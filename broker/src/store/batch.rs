@@ -1,4 +1,4 @@
-//! What one step of a shard puts on disk, as it is written there.
+//! The changes that one step of a shard puts on disk, as they are written there.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,8 +15,8 @@ use super::records::{
 use crate::model::delivery::Names;
 use crate::model::record::{BodyId, StoredBody};
 
-/// What of one shard's step has to survive. Built in memory, in the form in which it is written; nothing is written before
-/// [`Store::commit`](super::Store::commit).
+/// The part of one shard's step that has to survive. It is built in memory, in the form in which it is written; nothing is
+/// written before [`Store::commit`](super::Store::commit).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     /// One [`Op`] after the other.
@@ -25,11 +25,11 @@ pub(crate) struct Batch {
     bodies: Vec<PutBody>,
     /// The changes that put them.
     body_ops: Vec<u8>,
-    /// What was kept last.
+    /// The event that was kept last.
     matched: Option<Matched>,
     /// A record on its way there.
     value: Vec<u8>,
-    /// What the time is, in Unix milliseconds.
+    /// The believed time, in Unix milliseconds.
     pub(super) believed_ms: Option<u64>,
 }
 
@@ -60,7 +60,7 @@ pub(super) enum Op<'a> {
         from: Bytes<'a>,
         to: Bytes<'a>,
     },
-    /// What is kept from here on.
+    /// The event that is kept from here on.
     Matched(Matched),
     /// It is kept for a client.
     Keep {

@@ -16,12 +16,12 @@ pub(crate) struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// By number; those that nobody can reach any more are empty.
+    /// Files by number; those that nobody can reach any more are empty.
     files: Vec<File>,
-    /// Which of them has the name, and which has it for good.
+    /// Number of the file that has the name, and of the file that has it for good.
     named: usize,
     named_synced: usize,
-    /// Which one is beside it.
+    /// Number of the file that is beside it.
     beside: Option<usize>,
     /// Writes until power is lost.
     power: Option<u64>,
@@ -31,7 +31,7 @@ struct State {
     opens: u64,
     syncs: u64,
     replacements: u64,
-    /// Of so many syncs one does nothing.
+    /// With `n`, one sync of every `n` does nothing.
     lies: Option<u64>,
 }
 
@@ -125,13 +125,14 @@ impl Disk {
         self.state().lies = Some(syncs);
     }
 
-    /// It may become so many bytes longer; `None`: without bound.
+    /// Lets the files become `bytes` bytes longer; `None`: without bound.
     pub(crate) fn leave_room(&self, bytes: Option<usize>) {
         let mut state = self.state();
         state.room = bytes.map(|bytes| state.len() + bytes);
     }
 
-    /// What may be there after power was lost: what was synced, and of all sectors written since then any.
+    /// Contents that the file may have after power was lost: everything that was synced, and any of the sectors written since
+    /// then.
     pub(crate) fn torn(&self, random: &mut StdRng) -> Vec<u8> {
         let state = self.state();
         let named = if random.random() { state.named } else { state.named_synced };

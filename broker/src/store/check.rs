@@ -16,7 +16,7 @@ use super::shared::guarded;
 use super::{store_file, tail, tail_file};
 use crate::model::record::BodyId;
 
-/// What is in a data directory, and what is wrong with it.
+/// The contents of a data directory, and its faults.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) counts: Vec<(&'static str, u64)>,

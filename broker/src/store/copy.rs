@@ -123,7 +123,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Whoever wrote it has it now, and what it tells of its failures.
+    /// Gives the database away to the writer of the copy, with the record of its failures.
     pub(super) fn into_parts(self) -> (Database, Arc<Fault>) {
         (self.database, self.fault)
     }
@@ -140,7 +140,7 @@ impl Copy {
         done().map_err(|error| self.told(StoreError::of("write", &self.path, error)))
     }
 
-    /// What went wrong first, which the library may not tell.
+    /// Puts the first failure in the place of an error, since the library may not tell it.
     fn told(&self, error: StoreError) -> StoreError {
         self.fault.take().map_or(error, |fault| StoreError::io("write", &self.path, &fault))
     }

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
-/// What a store is opened on, again after each failure. The one there is is a file; tests have disks that break.
+/// A medium on which a store is opened, again after each failure. The real one is a file; tests have disks that break.
 pub(super) trait Medium: Debug + Send + Sync {
-    /// Opens what is there, and nothing else.
+    /// Opens the file that is there, and nothing else.
     fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
-    /// What messages call it.
+    /// The path by which messages name the medium.
     fn path(&self) -> &Path;
     /// Whether there is room again, found out before a file is read from end to end for nothing.
     fn has_room(&self) -> io::Result<()>;
@@ -64,11 +64,11 @@ pub(super) struct Space {
 #[derive(Debug)]
 pub(super) struct FileMedium {
     path: PathBuf,
-    /// Of the file that was opened first, or put in its place by us.
+    /// Identity of the file that was opened first, or put in its place by us.
     identity: Mutex<Option<Identity>>,
 }
 
-/// What a file is, whatever its name: device and inode.
+/// Identity of a file, whatever its name: device and inode.
 pub(super) type Identity = (u64, u64);
 
 /// A backend that tells how much was read, for a start reads all of it, and what went wrong: the library may tell no more than
@@ -105,7 +105,7 @@ pub(super) struct Overlay {
 
 #[derive(Debug)]
 struct Written {
-    /// As far as what is in the file still counts.
+    /// Length up to which the bytes in the file still count.
     file_len: u64,
     len: u64,
     blocks: HashMap<u64, Box<[u8]>>,
@@ -129,13 +129,13 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }
 
-/// Gives a file so many bytes of the disk.
+/// Gives a file `bytes` bytes of the disk.
 #[cfg(target_os = "linux")]
 fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes)?)
 }
 
-/// Gives a file so many bytes of the disk. They are random, for zeros may take no room.
+/// Gives a file `bytes` bytes of the disk. They are random, for zeros may take no room.
 #[cfg(not(target_os = "linux"))]
 fn allocate(mut file: &File, bytes: u64) -> io::Result<()> {
     let mut random = io::Read::take(io::BufReader::new(RandomBytes), bytes);
@@ -330,7 +330,7 @@ impl Overlay {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is in the file of a block; zeros behind its end.
+    /// Bytes of a block as they are in the file; zeros behind its end.
     fn block(&self, state: &Written, number: u64) -> io::Result<Box<[u8]>> {
         let mut block = vec![0; BLOCK_BYTES].into_boxed_slice();
         let start = number * BLOCK_BYTES as u64;

@@ -1,4 +1,4 @@
-//! What can go wrong with a data directory, and what to do about it.
+//! Errors of a data directory, and the remedies for them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) enum StoreError {
     /// The system refused. What was asked for may be asked again.
     #[error("cannot {what} {}: {why}", path.display())]
     Io { what: &'static str, path: PathBuf, why: String },
-    /// What is there is not what was written.
+    /// The data are not those that were written.
     #[error(
         "{} is damaged: {what}; `nearcast check` says more, and a backup may be put in its place",
         path.display()
@@ -74,7 +74,7 @@ impl StoreError {
         Self::NoCopy { to: to.to_owned(), why: self.to_string() }
     }
 
-    /// What the library says about a file.
+    /// Translates an error of the library about a file.
     pub(super) fn of(what: &'static str, path: &Path, error: impl Into<redb::Error>) -> Self {
         let error = error.into();
         if let redb::Error::Io(error) = &error {

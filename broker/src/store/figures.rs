@@ -1,4 +1,4 @@
-//! What the store counts.
+//! Metrics of the store.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct Figures {
     pub(crate) wipe_failures: Counter,
     /// 1 while the disk counts as full.
     pub(crate) short: Gauge,
-    /// What of the log is not in the tables.
+    /// Rows and bytes of the log that are not in the tables.
     pub(crate) log_rows: Gauge,
     pub(crate) log_bytes: Gauge,
 }

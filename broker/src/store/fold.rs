@@ -42,7 +42,7 @@ enum Stage {
 #[derive(Debug, Default)]
 pub(super) struct Bodies {
     known: HashMap<u64, Body, RandomState>,
-    /// Those that nobody in memory refers to any more: they go when no row does either.
+    /// Bodies that nobody in memory refers to any more: they go when no row does either.
     let_go: HashSet<u64, RandomState>,
 }
 
@@ -75,7 +75,7 @@ impl Bodies {
         }
     }
 
-    /// Those that nothing refers to.
+    /// Bodies that nothing refers to, neither in memory nor on disk.
     fn over(&self) -> Vec<u64> {
         let is_over = |body: &u64| self.known.get(body).is_some_and(|known| known.references == 0);
         self.let_go.iter().copied().filter(is_over).collect()
@@ -90,7 +90,7 @@ impl Bodies {
         self.let_go.retain(|body| self.known.contains_key(body));
     }
 
-    /// What was found when the file was opened again.
+    /// Takes over the bodies that were found when the file was opened again.
     pub(super) fn found(&mut self, found: Self) {
         self.known = found.known;
     }

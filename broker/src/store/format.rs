@@ -1,4 +1,4 @@
-//! What is in the file besides the tables of [`keys`](super::keys): the log, and what the file is.
+//! The parts of the file besides the tables of [`keys`](super::keys): the log, and the description of the file.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -31,7 +31,7 @@ const BELIEVED_MS: &str = "believed_ms";
 /// Pages that are kept in memory. Reading is done at the start; folding touches what it comes by.
 const CACHE_BYTES: usize = 32 << 20;
 
-/// What a file says about itself.
+/// The description of a file, as the file has it.
 #[derive(Clone, Debug)]
 pub(super) struct Meta {
     pub(super) format: u32,
@@ -81,7 +81,7 @@ impl Meta {
         }
     }
 
-    /// What the file says; `None` in a new one.
+    /// Reads the description from the file; `None` in a new one.
     pub(super) fn read(txn: &ReadTransaction, path: &Path) -> Result<Option<Self>, StoreError> {
         let of = |error: redb::Error| StoreError::of("read", path, error);
         if txn.list_tables().map_err(|error| of(error.into()))?.next().is_none() {

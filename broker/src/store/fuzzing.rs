@@ -57,7 +57,7 @@ pub fn store_record(data: &[u8]) {
     assert!(faults <= 1);
 }
 
-/// What was read and written again reads as the same.
+/// Checks that a record that was read and written again reads as the same.
 fn check_record<'a, T: Deserialize<'a> + Serialize>(
     table: Table,
     key: &[u8],

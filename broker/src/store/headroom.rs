@@ -39,7 +39,8 @@ const PART: u64 = 16;
 const LEAST: u64 = 8 << 20;
 const MOST: u64 = 128 << 20;
 
-/// What is committed waits while room is made, which is to take a small part of the time.
+/// Pause after making room, as a multiple of the time that it took: commits wait while room is made, which is to take a small
+/// part of the time.
 const REST: u32 = 10;
 /// The library needs some room to move pages.
 const COMPACT_BYTES: u64 = 2 << 20;
@@ -110,7 +111,7 @@ impl Shared {
         }
     }
 
-    /// Whether so many bytes can be written.
+    /// Checks that `bytes` bytes can be written.
     ///
     /// # Errors
     /// They might find no room.
@@ -124,7 +125,7 @@ impl Shared {
         self.has_free(space, needed)
     }
 
-    /// Whether a copy of the file may become so many bytes longer. It leaves the reserve to what is committed meanwhile.
+    /// Checks that a copy of the file may become `bytes` bytes longer. It leaves the reserve to what is committed meanwhile.
     ///
     /// # Errors
     /// It would come near to filling the disk.

@@ -1,4 +1,5 @@
-//! A store without a thread: whoever commits drives the writer. For simulations and fuzzing, in which nothing happens by itself.
+//! A store without a thread: each caller that commits drives the writer. For simulations and fuzzing, in which nothing
+//! happens by itself.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -25,7 +26,7 @@ struct Inline {
 }
 
 impl InlineStore {
-    /// Opens what is on a disk. A fold begins at so many rows of log, and either does one thing at a time or all at once:
+    /// Opens the store on a disk. A fold begins at `rows` rows of log, and either does one thing at a time or all at once:
     /// where the clock stands still there is nothing in between.
     pub(crate) fn open(
         disk: &TestDisk,
@@ -45,7 +46,7 @@ impl InlineStore {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the writer does while nobody commits. Says whether there was something.
+    /// Does the writer's work for a time when nobody commits. Returns whether there was any.
     pub(crate) fn idle(&self) -> bool {
         let writer = &mut self.inline().writer;
         writer.wipe();
@@ -70,7 +71,7 @@ impl InlineStore {
         snapshot
     }
 
-    /// What `nearcast check` says of what is committed.
+    /// Makes the report of `nearcast check` on the committed data.
     pub(crate) fn check(&self) -> Result<Report, StoreError> {
         let shared = Arc::clone(&self.inline().writer.shared);
         let txn = shared.snapshot()?;

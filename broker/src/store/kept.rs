@@ -12,24 +12,24 @@ use super::fold::{Bodies, Broken, Rows};
 use super::keys::{self, Table};
 use super::records::{MatchRecord, Matched, seal, unseal};
 
-/// What a run of log rows does to kept matches. Memory: some 40 bytes a match that is kept and not forgotten again.
+/// The effect of a run of log rows on kept matches. Memory: some 40 bytes a match that is kept and not forgotten again.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     clients: HashMap<Box<str>, KeptChanges, RandomState>,
-    /// What new matches are of.
+    /// Events of the new matches.
     matched: Vec<Matched>,
     /// The subscriptions of new matches, one after the other.
     names: String,
-    /// What of the clients is not in the table yet, the first of them last.
+    /// Changes of clients that are not in the table yet, the first of them last.
     left: Vec<(Box<str>, KeptChanges)>,
 }
 
-/// What becomes of a client's: first the offsets go, then the new ones count.
+/// Changes of a client's matches: first the offsets go, then the new matches count.
 #[derive(Debug, Default)]
 pub(super) struct KeptChanges {
     /// First -> last. They do not touch.
     gone: BTreeMap<u64, u64>,
-    /// In the order of their offsets.
+    /// New matches, in the order of their offsets.
     new: VecDeque<NewMatch>,
 }
 
@@ -155,7 +155,7 @@ impl KeptChanges {
             && self.new.binary_search_by_key(&offset, |new| new.offset).is_err()
     }
 
-    /// What stays of a row; of the rest the bodies are not referred to any more.
+    /// Returns the matches of a row that stay. The bodies of the others are not referred to any more.
     fn staying<'a>(
         &self,
         key: &[u8],

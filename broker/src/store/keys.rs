@@ -6,7 +6,7 @@ use redb::TableDefinition;
 /// Rows of bytes under bytes.
 pub(super) type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
-/// What is kept in rows of its own. The numbers are on disk.
+/// The tables: kinds of data that are kept in rows of their own. The numbers are on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Table {
     /// client 0x00 subscription -> text; without a subscription: to what the client is confined
@@ -35,7 +35,8 @@ impl Table {
         Self::Live,
         Self::Bodies,
     ];
-    /// Those whose keys begin with a client's name, but for what is kept, which has changes of its own.
+    /// Tables whose keys begin with a client's name. The table of kept matches, which has changes of its own, is not among
+    /// them.
     pub(super) const OF_CLIENTS: [Self; 4] =
         [Self::Subscriptions, Self::Positions, Self::Sessions, Self::Standings];
 
@@ -60,15 +61,15 @@ impl Table {
     }
 }
 
-/// What is wrong with a key that is none of its table.
+/// Fault of a key that cannot be one of its table.
 pub(super) const NO_KEY: &str = "has a key that cannot be one";
 
-/// What begins all keys of a client, and is the key of what it has one of.
+/// Prefix of all keys of a client. It is also the whole key where the client has one row in a table.
 pub(super) fn of_client(client: &str) -> Vec<u8> {
     within(client, &[])
 }
 
-/// What a client has under a name.
+/// Key of a client's row under a name.
 pub(super) fn within(client: &str, name: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(client.len() + 1 + name.len());
     key.extend_from_slice(client.as_bytes());

@@ -42,8 +42,8 @@ impl Lock {
             .and_then(|()| self.file.set_len(process.len() as u64));
     }
 
-    /// What is in a directory that is not put there before a store, or a copy of one, is. Where there is none it tells one that was
-    /// lost, or a copy that was cut off, from a first start that was.
+    /// Name of a file in the directory that is put there only when there is a store, or a copy of one. Where the store itself
+    /// is missing, such a file tells a store that was lost, or a copy that was cut off, from a first start that was.
     pub(super) fn left_in(&self, dir: &Path) -> Result<Option<&'static str>, StoreError> {
         let of = |error: io::Error| StoreError::io("look into", dir, &error);
         if self.file.metadata().map_err(of)?.len() > 0 {
@@ -57,7 +57,7 @@ impl Lock {
         Ok(None)
     }
 
-    /// The same without making a file: `None` where nobody ever opened the directory.
+    /// Takes the lock without making a file: `None` where nobody ever opened the directory.
     pub(super) fn take_existing(dir: &Path) -> Result<Option<Self>, StoreError> {
         let path = dir.join(NAME);
         let mut file = match File::open(&path) {

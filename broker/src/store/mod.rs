@@ -1,4 +1,4 @@
-//! What outlives the broker: records on disk, and nothing of what they mean.
+//! The store, for everything that outlives the broker: records on disk, and nothing of what they mean.
 //!
 //! A data directory (`store.data`, readable by its owner alone) holds
 //!
@@ -15,8 +15,8 @@
 //! ([`fold`]), and what was put and removed meanwhile never gets there. Reading back is the tables and, over them, the
 //! rows of the log in their order ([`recovery`]).
 //!
-//! What an event is kept for is one change in the log with all its recipients, and in the tables a row for each client and
-//! some of its matches ([`kept`]). The text of an event is written once, whoever refers to it.
+//! Matches of an event are one change in the log, with all recipients, and in the tables a row for each client and some of
+//! its matches ([`kept`]). The text of an event is written once, whoever refers to it.
 //!
 //! Each row of the log and each record has a CRC-32 of its own, which covers where it belongs; the library checks pages
 //! only when a file is opened. Table `meta` says the format's version and the world; another is refused.
@@ -24,8 +24,8 @@
 //! A commit is one transaction, in two phases and synced ([`writer`]). One that failed may have happened: its number is
 //! given to the next, which takes its place.
 //!
-//! What was replaced or removed leaves the disk some time later, when all rows are written into a new file that takes the place of
-//! the old one ([`wiping`]).
+//! Replaced and removed data leave the disk some time later, when all rows are written into a new file that takes the place
+//! of the old one ([`wiping`]).
 
 mod backup;
 mod batch;
@@ -113,7 +113,7 @@ pub(crate) struct Progress {
     pub(crate) of: u64,
 }
 
-/// What opening does, one after the other.
+/// The phases of opening a store, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Bytes are compared with their checksums.
@@ -216,8 +216,8 @@ impl Store {
     /// broker's end. All of it or nothing. Blocks; callers that wait at the same time share one write.
     ///
     /// # Errors
-    /// Why it is not on disk. The batch stays with the caller, who commits it again later: to commit it twice does no harm.
-    /// What is wrong may pass (a full disk); each call tries anew.
+    /// Why the batch is not on disk. It stays with the caller, who commits it again later: to commit it twice does no harm.
+    /// The fault may pass (a full disk); each call tries anew.
     pub(crate) fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! What is stored, and how it is written: a CRC-32 over table, key and record, and the record as postcard writes it. What
-//! the key says is not said again.
+//! Records as they are stored: a CRC-32 over table, key and record, and the record as postcard writes it. Facts that the key
+//! states are not repeated in the record.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub(crate) struct StoredMatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredStanding {
     pub(crate) sequence: u64,
-    /// Until when it waits, and because of what; none where it is inside.
+    /// Time until which it waits, and the cause; `None` where the object is inside.
     pub(crate) waits: Option<(u64, Cause)>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct LiveRecord<'a> {
     pub(super) body: u64,
 }
 
-/// What all have in common for whom an event is kept.
+/// The event of a kept match, which is the same for all its recipients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Matched {
     pub(super) body: u64,
@@ -87,7 +87,7 @@ pub(super) struct Matched {
 pub(super) struct MatchRecord<'a> {
     pub(super) offset: u64,
     pub(super) matched: Matched,
-    /// With 0x00 between them: they are JSON texts, in which there is none.
+    /// Names with 0x00 between them: they are JSON texts, in which there is none.
     pub(super) subscriptions: &'a str,
 }
 
@@ -131,7 +131,7 @@ impl Matched {
 }
 
 impl MatchRecord<'_> {
-    /// What was kept, for subscriptions that were read from this record or from one like it.
+    /// Reads the kept match, for subscriptions that were read from this record or from one like it.
     pub(super) fn read(self, subscriptions: Names) -> Option<StoredMatch> {
         let Matched { body, cause, transition, at_ms } = self.matched;
         Some(StoredMatch {

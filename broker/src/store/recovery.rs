@@ -21,7 +21,7 @@ use super::window::{Changes, Point, Window};
 use crate::model::delivery::Names;
 use crate::model::record::{BodyId, Dropped, StoredBody};
 
-/// What was found on disk.
+/// The data that were found on disk.
 #[derive(Debug, Default)]
 pub(crate) struct Recovered {
     pub(crate) clients: Vec<RecoveredClient>,
@@ -41,9 +41,9 @@ pub(crate) struct RecoveredClient {
     /// To what all of it is confined.
     pub(crate) confinement: Option<Arc<str>>,
     pub(crate) position: Option<StoredPosition>,
-    /// In the order of their ids.
+    /// Subscriptions, in the order of their ids.
     pub(crate) subscriptions: Vec<RecoveredSubscription>,
-    /// In the order of their offsets.
+    /// Kept matches, in the order of their offsets.
     pub(crate) kept: Vec<RecoveredMatch>,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Contents {
     pub(super) references: Bodies,
     latest_ms: Option<u64>,
     ids: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
-    /// Of the last kept match, as they are written.
+    /// Names of the last kept match, as they are written and as they were read.
     names: Option<(Box<str>, Names)>,
 }
 
@@ -103,7 +103,7 @@ pub(super) struct ClientContents {
     pub(super) loose: Vec<(Box<str>, Box<str>)>,
 }
 
-/// What is removed with the first commit, for nobody has it any more.
+/// Records that are removed with the first commit, for nobody has them any more.
 #[derive(Debug, Default)]
 pub(super) struct Cleanup {
     pub(super) batch: Batch,
@@ -112,12 +112,12 @@ pub(super) struct Cleanup {
     pub(super) dangling_count: u64,
 }
 
-/// What of the log is not in the tables yet.
+/// The part of the log that is not in the tables yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LogState {
     /// The number of the last commit.
     pub(super) last: u64,
-    /// That of the last that is in the tables.
+    /// The number of the last commit that is in the tables.
     pub(super) folded: u64,
     pub(super) bytes: u64,
     pub(super) next_body: u64,
@@ -343,8 +343,8 @@ impl Contents {
         Ok(())
     }
 
-    /// What was in the log may belong between what was in the table; and a session is where its last match is, which is
-    /// not said twice.
+    /// Sorts the kept matches of each client, since those from the log may belong between those from the table. Moves each
+    /// session to its last match: the session's own record does not repeat that offset.
     fn put_in_order(&mut self) {
         for ClientContents { kept, session, .. } in &mut self.clients {
             kept.sort_by_key(|one| one.offset);
@@ -381,8 +381,8 @@ impl Contents {
 
     /// Puts handles to the bodies, and leaves out what refers to a body that is not there, or to a subscription.
     ///
-    /// Of the live events of an object the newest is live. That there are older ones is nothing special: the record of one goes
-    /// when the last shard has let go of it, some time after the newer one's was put.
+    /// The newest of the live events of an object is live. Older ones are nothing special: the record of one goes when the
+    /// last shard has let go of it, some time after the newer one's was put.
     pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Cleanup) {
         let Self { clients, live, bodies, latest_ms, .. } = self;
         let handle = |(id, text)| {
@@ -455,7 +455,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, &'static str> {
     std::str::from_utf8(bytes).map_err(|_| NO_KEY)
 }
 
-/// What is wrong with which row. Of clients the name, never where they are.
+/// Describes the fault of a row. Of clients it gives the name, never the position.
 fn say(table: Table, key: &[u8], what: &str) -> String {
     let key = match table {
         Table::Bodies => keys::number(key).map_or_else(|| "?".to_owned(), |number| number.to_string()),

@@ -1,4 +1,4 @@
-//! What the writer and its callers share, and what it is asked for.
+//! State that the writer and its callers share, and the requests to the writer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::format;
 use super::headroom::Shortage;
 use crate::model::record::Dropped;
 
-/// What the writer and its callers share.
+/// State that the writer and its callers share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) medium: Box<dyn Medium>,
@@ -24,29 +24,30 @@ pub(super) struct Shared {
     pub(super) database: Mutex<Option<Database>>,
     pub(super) dropped: Arc<Dropped>,
     pub(super) next_body: AtomicU64,
-    /// Whoever copies ends.
+    /// Tells copying threads to end.
     pub(super) is_closing: AtomicBool,
-    /// Whoever copies does not rest.
+    /// Tells copying threads not to rest.
     pub(super) is_in_a_hurry: AtomicBool,
     pub(super) figures: OnceLock<Figures>,
     pub(super) shortage: Arc<Shortage>,
-    /// Of the file that is open. A std mutex: held to clone a handle.
+    /// Fault of the file that is open. A std mutex: held to clone a handle.
     fault: Mutex<Arc<Fault>>,
-    /// Cloned by whoever reads for long from the file that is open.
+    /// Cloned by each caller that reads for long from the file that is open.
     readers: Arc<()>,
 }
 
-/// What the writer is asked for.
+/// A request to the writer.
 #[derive(Debug)]
 pub(super) enum Request {
     Commit(Commit),
-    /// What is committed now, after what was replaced or removed before is out of it.
+    /// To give a snapshot of the data that are committed now, after all data that were replaced or removed before are out of
+    /// the file.
     Snapshot(SnapshotSender),
     /// To end, where others could still ask.
     End,
 }
 
-/// A batch, and who waits for it.
+/// A batch, and the caller that waits for it.
 #[derive(Debug)]
 pub(super) struct Commit {
     pub(super) batch: Batch,
@@ -78,7 +79,7 @@ impl Shared {
         }
     }
 
-    /// Whoever copies goes on.
+    /// Checks that a copying thread may go on.
     ///
     /// # Errors
     /// The store is closing.

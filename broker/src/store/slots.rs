@@ -13,15 +13,16 @@ use xxhash_rust::xxh3::xxh3_128;
 
 const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 const FLAGS: usize = MAGIC.len();
-/// Which slot is the last commit.
+/// Flag by which the second slot is the last commit.
 const SECOND_IS_LAST: u8 = 1;
-/// That this is to be believed. Without it the library itself takes the newer one, if all of that is whole.
+/// Flag by which the last slot is to be believed. Without it the library itself takes the newer slot, if all of that is
+/// whole.
 const IN_TWO_PHASES: u8 = 4;
 const SLOTS: [usize; 2] = [64, 192];
 const SLOT_BYTES: usize = 128;
-/// In a slot: the number of its transaction.
+/// Place in a slot of the number of its transaction.
 const NUMBER: usize = 104;
-/// In a slot: the checksum of what is in front of it.
+/// Place in a slot of the checksum of the bytes in front of it.
 const CHECKSUM: usize = SLOT_BYTES - 16;
 const HEADER_BYTES: usize = SLOTS[1] + SLOT_BYTES;
 
@@ -29,7 +30,7 @@ const HEADER_BYTES: usize = SLOTS[1] + SLOT_BYTES;
 /// not take it already.
 ///
 /// # Errors
-/// Of reading and writing. What is not a file of the library's is left to it.
+/// Fails if reading or writing does. A file that is not the library's is left to the library.
 pub(super) fn prefer_newer(file: &impl StorageBackend) -> io::Result<()> {
     if file.len()? < HEADER_BYTES as u64 {
         return Ok(());

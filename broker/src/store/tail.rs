@@ -22,7 +22,7 @@ pub(super) struct Tail {
     end: u64,
 }
 
-/// What is in a tail.
+/// The contents of a tail.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) rows: Vec<NumberedRow>,
@@ -31,7 +31,7 @@ pub(super) struct Found {
     pub(super) rest_bytes: usize,
 }
 
-/// Of a tail with such bytes.
+/// Description of a tail that ends with bytes that are no rows.
 pub(super) const CUT: &str =
     "it does not end with a whole commit; the last that were acknowledged before a sync may be lost";
 
@@ -101,7 +101,7 @@ pub(super) fn rows_after(mut bytes: &[u8], last: u64) -> Found {
     Found { rows, rest_bytes: bytes.len() }
 }
 
-/// What is in a tail, if there is one, without changing it.
+/// Reads the bytes of a tail, without changing it; they are empty where there is none.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(bytes),

@@ -7,14 +7,14 @@ use super::batch::Op;
 use super::kept::Kept;
 use super::keys::Table;
 
-/// What a run of rows comes to. Memory: what is put and not removed again, once.
+/// The result of a run of rows. Memory: everything that is put and not removed again, once.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     tables: [Changes; Table::ALL.len()],
     pub(super) kept: Kept,
 }
 
-/// What becomes of one table: first the ranges go, then the points count.
+/// Changes of one table: first the ranges go, then the points count.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub(super) points: BTreeMap<Box<[u8]>, Point>,
@@ -22,7 +22,7 @@ pub(super) struct Changes {
     pub(super) ranges: BTreeMap<Box<[u8]>, Box<[u8]>>,
 }
 
-/// What becomes of one key.
+/// The change of one key.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Point {
     Put(Box<[u8]>),

@@ -71,16 +71,16 @@ pub(super) struct Copied {
     log_bytes: u64,
 }
 
-/// How often it is looked whether a thread has ended, or whoever reads the file.
+/// Pause between two looks at whether a thread has ended, or the last reader of the file.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// And whether somebody has let go of a text that is on disk.
+/// Pause between two looks at whether somebody has let go of a text that is on disk.
 const LOOK_IDLE: Duration = Duration::from_secs(1);
-/// Of what is copied a thread rests so many times as long, and so is all of it followed by so many times as long without any.
+/// The rest of a copying thread after a slice, and the pause after a whole copy, as multiples of the time that it took.
 const REST: u32 = 4;
 const REST_MAX: Duration = Duration::from_millis(200);
-/// After a failure it is tried again no sooner.
+/// Pause before a new try after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// What the writer copies itself, while others wait for it, and after how many rounds it takes more.
+/// Bytes that the writer copies itself, while others wait for it, and the number of rounds after which it takes more.
 const LAST_BYTES: u64 = 256 << 10;
 const ROUNDS: u32 = 8;
 

@@ -1,7 +1,7 @@
 //! The one thread that writes: it commits what waits, all of it in one transaction, and folds the log in between.
 //!
-//! Of ten callers that commit while a sync is under way the next sync serves all. A slice of a fold takes a few
-//! milliseconds of a commit while there are commits, and a transaction of its own while there are none: so none waits
+//! If ten callers commit while a sync is under way, the next sync serves all of them. A slice of a fold takes a few
+//! milliseconds of a commit while there are commits, and a transaction of its own while there are none. So no caller waits
 //! for more than a slice, and the log does not grow without bound.
 
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ use super::wiping::{self, Wiping};
 use crate::model::clock;
 use crate::model::record::Dropped;
 
-/// Who waits for a fold.
+/// The waits for a fold: wiping, making room, snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Awaiting {
     wipe: bool,
@@ -40,7 +40,7 @@ pub(super) struct Writer {
     pub(super) log: LogState,
     bodies: Bodies,
     folding: Option<Folding>,
-    /// Who waits for that one, and for the next.
+    /// Waits for the fold under way, and for the next one.
     awaiting: Awaiting,
     pub(super) awaiting_next: Awaiting,
     pub(super) wiping: Wiping,
@@ -57,7 +57,7 @@ pub(super) struct Writer {
     noted_ms: u64,
 }
 
-/// What is acknowledged before it is synced.
+/// The state that acknowledgements before the sync need.
 #[derive(Debug)]
 pub(super) struct Lazy {
     pub(super) tail: Tail,
@@ -71,7 +71,7 @@ pub(super) struct Lazy {
     is_failing: bool,
 }
 
-/// What there is to do next.
+/// The next task of the writer.
 enum Next {
     Commit(Commit),
     Sync,
@@ -290,7 +290,7 @@ impl Writer {
         }
     }
 
-    /// The fold at hand, and whoever waits for one, cannot go on.
+    /// Gives up the fold at hand, and everything that waits for one, since they cannot go on.
     fn give_up_fold(&mut self, error: &StoreError) {
         self.folding = None;
         for Awaiting { wipe, room, snapshots } in

@@ -27,7 +27,7 @@ pub(crate) struct TraceContext {
 }
 
 impl TraceContext {
-    /// What the headers of a request tell. What is not right counts as absent, as the standard wants it.
+    /// Reads the context from the headers of a request. A header with a fault counts as absent, as the standard wants it.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Option<Self> {
         let mut parents = headers.get_all("traceparent").iter();
         let (Some(parent), None) = (parents.next(), parents.next()) else { return None };

@@ -123,7 +123,7 @@ impl Exporting {
 }
 
 impl Span {
-    /// As the exporter wants it, by what both clocks show now.
+    /// The span in the exporter's form, by the times that both clocks show now.
     fn data(self, scope: &InstrumentationScope, (now, unix): (Instant, SystemTime)) -> SpanData {
         let at = |instant: Instant| unix.checked_sub(now.saturating_duration_since(instant)).unwrap_or(unix);
         let context = &self.trace.context;

@@ -51,7 +51,7 @@ impl Telemetry {
         Ok(Some((Arc::new(Self { spans, sample: settings.sample, shards_count, metrics }), export)))
     }
 
-    /// What an event carries from here on, which came with this context or with none.
+    /// Makes the trace that an event carries from here on. `context` is the one that the event came with, if any.
     pub(crate) fn carried(
         telemetry: Option<&Arc<Self>>,
         context: Option<&TraceContext>,

@@ -21,23 +21,23 @@ const DELIVER_SPANS_MAX: u32 = 16;
 /// The trace of an event of which spans are recorded.
 pub(crate) struct Trace {
     telemetry: Arc<Telemetry>,
-    /// Of its span `publish`, which is what subscribers get.
+    /// Context of the span `publish`, which is what subscribers get.
     pub(super) context: TraceContext,
     /// The publisher's span; invalid where there is none.
     publisher: SpanId,
-    /// Of each shard.
+    /// The parts of the shards, by the shard's number.
     legs: Box<[Leg]>,
     deliver_spans: AtomicU32,
 }
 
 /// The part of one shard in a trace.
 struct Leg {
-    /// Of its span `match`.
+    /// Id of the leg's span `match`.
     span_id: SpanId,
     matched: OnceLock<Instant>,
 }
 
-/// What happened from one moment to another.
+/// A span of a trace: one activity, from its start to its end.
 pub(crate) struct Span {
     pub(super) trace: Arc<Trace>,
     pub(super) name: &'static str,
@@ -49,7 +49,7 @@ pub(crate) struct Span {
     pub(super) started: Instant,
     pub(super) ended: Instant,
     pub(super) attributes: Vec<KeyValue>,
-    /// What went wrong, as a problem's code.
+    /// Code of the problem, if the activity has failed.
     pub(super) failure: Option<&'static str>,
 }
 

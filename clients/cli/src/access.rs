@@ -33,7 +33,7 @@ pub(crate) struct Access {
     ca: Option<PathBuf>,
 }
 
-/// Where the token comes from.
+/// Source of the token.
 enum Token {
     Fixed(String),
     File(PathBuf),
@@ -45,7 +45,7 @@ impl Access {
         &self.url
     }
 
-    /// What the broker refuses, or that there is none.
+    /// An error as text: the refusal of the broker, or that there is no broker at the URL.
     pub(crate) fn told(&self, error: &Error) -> anyhow::Error {
         if error.problem().is_some() {
             told(error)
@@ -59,7 +59,7 @@ impl Access {
         self.open(Broker::at(&self.url))
     }
 
-    /// The same, each answered within so long.
+    /// The broker, with `limit` as the time in which each request has to be answered.
     pub(crate) fn broker_within(&self, limit: Duration) -> anyhow::Result<Broker> {
         self.open(Broker::at(&self.url).request_timeout(limit))
     }
@@ -152,7 +152,7 @@ pub(crate) fn told(error: &Error) -> anyhow::Error {
     anyhow::Error::msg(in_words(error))
 }
 
-/// The same as text.
+/// An error of the client's as text in one line, with what is at the bottom of it.
 pub(crate) fn in_words(error: &Error) -> String {
     match error {
         Error::Connection { reason, source, .. } => {
@@ -194,7 +194,7 @@ pub(crate) fn refusal(problem: &Problem) -> String {
     }
 }
 
-/// What is worth waiting for: the broker is there, and cannot now.
+/// Whether an error passes with time: the broker is there, and cannot answer now.
 pub(crate) fn passes(error: &Error) -> bool {
     error.problem().is_some_and(|problem| [429, 503].contains(&problem.status))
 }

@@ -32,7 +32,7 @@ pub struct ExplainArguments {
     /// The id of a live event
     #[arg(long, value_name = "ID", conflicts_with = "at")]
     event: Option<String>,
-    /// Who gets it, or does not; else the subject of the token
+    /// The client that gets the event, or does not; else the subject of the token
     #[arg(long, value_name = "NAME", env = "NEARCAST_CLIENT")]
     client: Option<String>,
     /// One of the client's subscriptions; else all, or the one that flags say
@@ -96,7 +96,7 @@ pub(crate) async fn run(arguments: ExplainArguments) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-/// What held and what did not, a line each.
+/// An explanation as text: what held and what did not, a line each.
 fn tree(explained: &Explanation, palette: Palette) -> String {
     let Explanation {
         matched,

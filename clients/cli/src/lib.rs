@@ -1,4 +1,5 @@
-//! What `nearcast` does at a terminal, or in a pipe, against a running broker: publish, subscribe, move, explain, and watch.
+//! The verbs of `nearcast` against a running broker, at a terminal or in a pipe: publish, subscribe, move, explain, and
+//! watch.
 //!
 //! - `access`: which broker, and by which token
 //! - `input`: events and positions as they come, from files and pipes, with the lines where they stand
@@ -53,7 +54,7 @@ pub enum Verb {
 /// where it was stopped before its input ended.
 ///
 /// # Errors
-/// What has ended it, in words for who typed it.
+/// The reason why the verb ended, in words for the person who typed the command.
 pub async fn run(verb: Verb, stop: CancellationToken) -> anyhow::Result<ExitCode> {
     let done = match verb {
         Verb::Pub(arguments) => publish::run(*arguments, stop).await,
@@ -82,7 +83,7 @@ pub async fn run(verb: Verb, stop: CancellationToken) -> anyhow::Result<ExitCode
     })
 }
 
-/// What there is to do before anything is shown, or the wish to stop.
+/// Does work that comes before anything is shown. It ends with [`Stopped`] when `stop` is cancelled.
 async fn or_stopped<T>(
     stop: &CancellationToken,
     work: impl Future<Output = anyhow::Result<T>>,

@@ -30,7 +30,7 @@ pub struct MoveArguments {
     /// Positions, a line each; - is standard input
     #[arg(value_name = "FILE", conflicts_with = "at")]
     file: Option<PathBuf>,
-    /// Who is there, where a line does not say it; else the subject of the token
+    /// The client that is there, where a line does not name one; else the subject of the token
     #[arg(long, value_name = "NAME", env = "NEARCAST_CLIENT")]
     client: Option<String>,
     /// Where the client is

@@ -1,4 +1,4 @@
-//! What people read.
+//! Texts for people.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -255,7 +255,7 @@ fn short(value: &Value) -> String {
     cut(&plain(&text), 60)
 }
 
-/// At most so many characters.
+/// Cuts a text to at most `characters` characters, with an ellipsis where some are left out.
 pub(crate) fn cut(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),

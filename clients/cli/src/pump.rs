@@ -22,22 +22,22 @@ const TOLD: u64 = 20;
 /// Faults that are listed at the end, where that is JSON.
 const LISTED: usize = 1000;
 
-/// Who has waited for so long is told what for.
+/// Time after which somebody who waits for the broker is told so.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How entries are sent.
 pub(crate) struct Pump {
-    /// What the input is called.
+    /// Name of the input.
     pub(crate) name: String,
     /// Ends at the first entry that is refused.
     pub(crate) strict: bool,
     /// Whether a live line is of use.
     pub(crate) shows_progress: bool,
-    /// What becomes of entries that are taken: `published`.
+    /// Word for what becomes of entries that are taken: `published`.
     pub(crate) done: &'static str,
 }
 
-/// What became of an input.
+/// Outcome of an input.
 #[derive(Default)]
 struct Outcome {
     accepted: u64,
@@ -242,7 +242,7 @@ impl Pump {
 }
 
 impl Outcome {
-    /// What became of it, in words.
+    /// The outcome in words.
     fn summary(&self, done: &str) -> String {
         let mut text = format!("{} {done}", count(self.accepted));
         if self.rejected > 0 {
@@ -251,7 +251,7 @@ impl Outcome {
         text
     }
 
-    /// The same as JSON, with what was refused.
+    /// The outcome as JSON, with the entries that were refused and listed.
     fn json(&self) -> Value {
         let listed = self.listed.iter().map(|Fault { origin, why, problem }| {
             let mut fault = json!({"line": origin.line, "why": why});
@@ -277,7 +277,7 @@ impl Outcome {
         summary
     }
 
-    /// With what the program ends.
+    /// Exit code of the program.
     fn exit_code(&self) -> ExitCode {
         if self.is_interrupted {
             return ExitCode::from(130);

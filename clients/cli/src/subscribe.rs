@@ -39,10 +39,10 @@ Examples:
 
 Without --durable the subscription ends with the program. Events go to standard output, a line each; all else to standard error.")]
 pub struct SubArguments {
-    /// Who subscribes; else the subject of the token, or a name for this once
+    /// The client that subscribes; else the subject of the token, or a name for this once
     #[arg(long, value_name = "NAME", env = "NEARCAST_CLIENT")]
     client: Option<String>,
-    /// What the client calls the subscription, so that it can be found again; else a name for this once
+    /// The client's name for the subscription, so that it can be found again; else a name for this once
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
     /// Keep what matches while nobody listens, until it was shown; needs a client of one's own
@@ -440,7 +440,7 @@ impl Bookmark {
     }
 }
 
-/// Where a file is written before it takes the place of the other.
+/// Path at which a file is written before it takes the place of the other.
 fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");

@@ -1,4 +1,4 @@
-//! What is written behind flags.
+//! Values of flags.
 
 use std::path::PathBuf;
 use std::time::Duration;

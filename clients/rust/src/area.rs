@@ -29,12 +29,13 @@ impl Area {
     }
 }
 
-/// Within so many metres of the client, wherever it moves. Holds nothing until the client has told its position.
+/// A circle of `radius_m` metres around the client, wherever it moves. It holds nothing until the client has told its
+/// position.
 pub fn around(radius_m: f64) -> Area {
     Area(Some(wire::Area::Following(wire::Following { radius_m, nearest: None })))
 }
 
-/// Within so many metres of a place, the edge included.
+/// A circle of `radius_m` metres around a place, the edge included.
 pub fn circle(center: impl Into<Coordinates>, radius_m: f64) -> Area {
     Area(Some(wire::Area::Circle { center: center.into().to_vec(), radius_m, nearest: None }))
 }
@@ -50,7 +51,7 @@ pub fn polygon(shape: impl Into<Shape>) -> Area {
     Area(Some(wire::Area::Polygon { polygon: shape.into().0, nearest: None }))
 }
 
-/// Within so many metres of a line of two positions or more, or of a GeoJSON LineString as a [`Value`].
+/// All places within `radius_m` metres of a line of two positions or more, or of a GeoJSON LineString as a [`Value`].
 pub fn corridor(line: impl Into<Line>, radius_m: f64) -> Area {
     Area(Some(wire::Area::Corridor { corridor: line.into().0, radius_m, nearest: None }))
 }
@@ -60,7 +61,7 @@ pub fn everywhere() -> Area {
     Area(None)
 }
 
-/// What [`polygon`] takes: rings of positions, or GeoJSON.
+/// Argument of [`polygon`]: rings of positions, or GeoJSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape(Value);
 
@@ -93,7 +94,7 @@ fn closed<C: Into<Coordinates>>(ring: Vec<C>) -> Vec<Coordinates> {
     ring
 }
 
-/// What [`corridor`] takes: positions, or GeoJSON.
+/// Argument of [`corridor`]: positions, or GeoJSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line(Value);
 

@@ -44,7 +44,7 @@ impl Batch {
     }
 }
 
-/// What became of many elements.
+/// Outcome of a batch of many events or positions.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -60,9 +60,9 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Rejected {
-    /// Which, counted from 0 over the whole input.
+    /// Index of the element, counted from 0 over the whole input.
     pub index: u64,
-    /// Why.
+    /// The reason.
     pub problem: Problem,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Batcher<'a> {
     done: u64,
 }
 
-/// What became of elements, as an answer tells it, or the problem of a batch that ended midway.
+/// Counts of accepted and refused elements, as an answer tells them, or the problem of a batch that ended midway.
 #[derive(Deserialize)]
 struct Tally {
     #[serde(alias = "moved")]
@@ -91,7 +91,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Of how many elements it tells.
+    /// Number of elements that the tally accounts for: accepted, refused and listed, or refused and not listed.
     fn through(&self) -> u64 {
         let listed = self.rejected.as_ref().map_or(0, Vec::len) as u64;
         self.accepted.saturating_add(listed).saturating_add(self.rejected_unlisted)

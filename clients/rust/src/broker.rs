@@ -1,4 +1,4 @@
-//! The broker's calls over HTTP, for who needs no session.
+//! The broker's calls over HTTP, for applications that need no session.
 
 use std::{sync::Arc, time::Duration};
 
@@ -63,8 +63,9 @@ impl Broker {
         }
     }
 
-    /// Publishes many events, and reads the source no faster than the broker takes them. What it refuses is in the report; where it is
-    /// overloaded, or away, it is tried again. [`iter`](crate::iter) makes a source of an iterator.
+    /// Publishes many events, and reads the source no faster than the broker takes them. Events that it refuses are in
+    /// the report. Where it is overloaded, or away, they are tried again. [`iter`](crate::iter) makes a source of an
+    /// iterator.
     ///
     /// # Errors
     /// [`Error::Batch`], which says how far it came.
@@ -80,8 +81,9 @@ impl Broker {
         self.batcher("/v1/events", options).send(lines).await
     }
 
-    /// The same of Features as texts, which are passed on as they are: each on a line of its own, without line ends. One without an `id` may,
-    /// where it has to be sent again, come under two.
+    /// Publishes many Features that are given as texts, like [`publish_many`](Self::publish_many). Each text is one
+    /// line without line ends and is passed on as it is. A Feature without an `id` may come under two ids where it has
+    /// to be sent again.
     ///
     /// # Errors
     /// As [`publish_many`](Self::publish_many).
@@ -114,7 +116,7 @@ impl Broker {
         self.batcher("/v1/positions", options).send(lines).await
     }
 
-    /// A client's subscriptions as the broker shows them, whoever made them.
+    /// A client's subscriptions as the broker shows them, also those that others made for it.
     ///
     /// # Errors
     /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
@@ -122,7 +124,7 @@ impl Broker {
         self.get(&format!("{}/subscriptions", client_path(client))).await
     }
 
-    /// Ends a client's subscription, whoever made it.
+    /// Ends a client's subscription, also one that others made for it.
     ///
     /// # Errors
     /// [`Error::Problem`] with `not-found` where there is none, [`Error::Connection`], and [`Error::Timeout`].
@@ -185,7 +187,7 @@ impl Broker {
         self.get(&format!("/v1/clients?limit={limit}{after}")).await
     }
 
-    /// What the broker holds, and has done since it started.
+    /// Figures of what the broker holds, and of what it has done since it started.
     ///
     /// # Errors
     /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
@@ -193,7 +195,7 @@ impl Broker {
         self.get("/v1/stats").await
     }
 
-    /// All of its figures, as Prometheus text.
+    /// All figures of the broker, as Prometheus text.
     ///
     /// # Errors
     /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
@@ -239,7 +241,7 @@ pub struct BrokerAt {
 }
 
 impl BrokerAt {
-    /// With a JSON Web Token.
+    /// Sets a JSON Web Token that the calls have with them.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Source::Fixed(token.into());
         self
@@ -286,7 +288,7 @@ impl BrokerAt {
     }
 }
 
-/// What is read of the answer to an event.
+/// The part of the answer to an event that is read.
 #[derive(Deserialize)]
 struct Taken {
     accepted: u64,

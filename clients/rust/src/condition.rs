@@ -16,7 +16,7 @@ pub struct Condition {
     shape: Shape,
 }
 
-/// What it is that parentheses may be needed around.
+/// Outermost form of a condition, which decides whether it needs parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Constraint,
@@ -118,12 +118,12 @@ impl Attribute {
         self.constraint(">=", &value.into().0)
     }
 
-    /// From `low` to `high`, both included.
+    /// The attribute is between `low` and `high`, both included.
     pub fn between(self, low: impl Into<Literal>, high: impl Into<Literal>) -> Condition {
         self.constraint("BETWEEN", &format!("{} AND {}", low.into().0, high.into().0))
     }
 
-    /// One of these values, of which the broker wants at least one.
+    /// The attribute is one of these values, of which the broker wants at least one.
     pub fn is_in<V: Into<Literal>>(self, values: impl IntoIterator<Item = V>) -> Condition {
         self.constraint("IN", &list(values.into_iter().map(|value| value.into().0)))
     }
@@ -143,7 +143,7 @@ impl Attribute {
         self.constraint("IS", "NOT NULL")
     }
 
-    /// The same attribute without regard to case.
+    /// The attribute, to be compared without regard to case.
     pub fn casei(self) -> Caseless {
         Caseless(Self(format!("CASEI({})", self.0)))
     }
@@ -169,7 +169,7 @@ impl Caseless {
         self.0.constraint("<>", &folded(text.as_ref()))
     }
 
-    /// One of these texts, of which the broker wants at least one.
+    /// The attribute is one of these texts without regard to case. The broker wants at least one text.
     pub fn is_in<T: AsRef<str>>(self, texts: impl IntoIterator<Item = T>) -> Condition {
         self.0.constraint("IN", &list(texts.into_iter().map(|text| folded(text.as_ref()))))
     }
@@ -180,7 +180,8 @@ impl Caseless {
     }
 }
 
-/// What an attribute is held against: a text, a number or a truth value. The broker refuses numbers that are not finite.
+/// Value that an attribute is compared with: a text, a number or a truth value. The broker refuses numbers that are not
+/// finite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Literal(String);
 

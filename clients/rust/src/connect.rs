@@ -19,7 +19,8 @@ use crate::{
 
 /// Opens a session of a client: a WebSocket that reconnects by itself. `url` is the broker's, `http`, `https`, `ws` or `wss`.
 ///
-/// What is returned is awaited, after options where there are some. It has to happen in a tokio runtime.
+/// Returns options that become a session when awaited; they can be set first. Awaiting has to happen in a tokio
+/// runtime.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), nearcast_client::Error> {
@@ -46,7 +47,7 @@ pub fn connect(url: impl Into<String>, client: impl Into<String>) -> Connect {
     }
 }
 
-/// Who acknowledges what was delivered.
+/// Which side acknowledges deliveries: the session or the application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Acknowledge {
@@ -75,7 +76,7 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// With a JSON Web Token.
+    /// Sets a JSON Web Token that the session opens with.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.broker = self.broker.token(token);
         self
@@ -100,31 +101,33 @@ impl Connect {
         self
     }
 
-    /// Goes on behind a place that an application has stored.
+    /// Continues behind a checkpoint that an application has stored.
     pub fn resume(mut self, checkpoint: impl Into<Option<Checkpoint>>) -> Self {
         self.resume = checkpoint.into();
         self
     }
 
-    /// Who acknowledges what was delivered.
+    /// Chooses which side acknowledges deliveries: the session, which is the default, or the application.
     pub fn acknowledge(mut self, acknowledge: Acknowledge) -> Self {
         self.acknowledge = acknowledge;
         self
     }
 
-    /// So many messages may wait for the application (1,000) before the connection is read no further.
+    /// Sets how many messages may wait for the application (1,000) before the connection is read no further.
     pub fn inbox(mut self, messages: usize) -> Self {
         self.inbox = messages;
         self
     }
 
-    /// So many publishes (1,000), and so many other calls, may wait for their answers, also while there is no connection.
+    /// Sets how many publishes (1,000), and how many other calls, may wait for their answers, also while there is no
+    /// connection.
     pub fn queue(mut self, calls: usize) -> Self {
         self.queue = calls;
         self
     }
 
-    /// So many points [`Session::follow`] records while there is no connection (1,000). Of a longer way every other point is left out.
+    /// Sets how many points [`Session::follow`] records while there is no connection (1,000). Every other point of a
+    /// longer way is left out.
     pub fn track_points(mut self, points: usize) -> Self {
         self.track_points = points;
         self
@@ -137,7 +140,7 @@ impl Connect {
         self
     }
 
-    /// For so long the first connection is tried (30 s).
+    /// Sets how long the first connection is tried (30 s).
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = limit;
         self
@@ -155,7 +158,8 @@ impl Connect {
         self
     }
 
-    /// A connection on which nothing was heard for so long is made anew (45 s). The broker is asked for a sign of life before.
+    /// Sets the time after which a connection on which nothing was heard is made anew (45 s). The broker is asked for a
+    /// sign of life before.
     pub fn silence(mut self, limit: Duration) -> Self {
         self.silence = limit;
         self

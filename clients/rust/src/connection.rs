@@ -1,4 +1,4 @@
-//! What becomes of a connection.
+//! State of a session's connection, and its changes.
 
 use std::{
     fmt,
@@ -13,13 +13,13 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::Error;
 
-/// What becomes of a connection: of [`Session::connections`](crate::Session::connections).
+/// State of a connection, as [`Session::connections`](crate::Session::connections) tells it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Connection {
-    /// It is tried.
+    /// A connection is being tried.
     Connecting,
-    /// It is there.
+    /// The connection is there.
     Ready {
         /// The session of the broker's.
         epoch: Arc<str>,
@@ -28,11 +28,11 @@ pub enum Connection {
         /// Whether it goes on in the session of before. Where it does not, and there was one, a gap of reason `epoch` follows.
         resumed: bool,
     },
-    /// It is gone, or could not be made.
+    /// The connection is gone, or could not be made.
     Lost {
         /// Why.
         error: Error,
-        /// In what time it is tried again.
+        /// Time after which it is tried again.
         retry_in: Duration,
     },
     /// The broker refused something that nobody waits for: a position, a subscription that was made again, a token. The connection stays.
@@ -40,15 +40,15 @@ pub enum Connection {
         /// Why.
         error: Error,
     },
-    /// It is over for good.
+    /// The connection is over for good.
     Closed {
         /// Why, where the application did not close it.
         error: Option<Error>,
     },
 }
 
-/// Changes of a connection as they come: a [`Stream`], of [`Session::connections`](crate::Session::connections). Who is 256 of them behind
-/// misses the oldest.
+/// Changes of a connection as they come: a [`Stream`], of [`Session::connections`](crate::Session::connections). A
+/// reader that is 256 of them behind misses the oldest.
 #[must_use = "it tells nothing by itself"]
 pub struct Connections(BoxStream<'static, Connection>);
 

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of this client.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,10 +6,10 @@ use wire::Problem;
 
 use crate::{Checkpoint, Report};
 
-/// What went wrong further down.
+/// Underlying error.
 pub(crate) type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
-/// What can go wrong. Several calls may fail for the same reason, so it can be cloned.
+/// Error of this client. Several calls may fail for the same reason, so it can be cloned.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -28,7 +28,7 @@ pub enum Error {
         code: Option<u16>,
         /// Why.
         reason: String,
-        /// What went wrong further down.
+        /// The underlying error.
         source: Option<Cause>,
     },
     /// The session is over: the application closed it, or the broker did for good.
@@ -38,29 +38,29 @@ pub enum Error {
         code: Option<u16>,
         /// Why.
         reason: String,
-        /// What the broker said before it closed.
+        /// The problem that the broker told before it closed the session.
         problem: Option<Box<Problem>>,
     },
-    /// So many calls of this kind wait for their answer already. Wait for some of them, or call less.
+    /// Too many calls of this kind wait for their answer already. Wait for some of them, or call less.
     #[error("{limit} calls wait for their answer already")]
     QueueFull {
         /// How many may wait.
         limit: usize,
     },
-    /// It has taken longer than it may.
+    /// An operation has taken longer than it may.
     #[error("{what} took longer than {limit:?}")]
     Timeout {
-        /// What did.
+        /// The operation that took too long.
         what: &'static str,
         /// How long it may take.
         limit: Duration,
-        /// What stood in the way the last time that it was tried.
+        /// The error of the last attempt.
         source: Option<Box<Error>>,
     },
     /// A batch ended before its end. What was done until then stays done.
     #[error("the batch ended at element {index}: {source}")]
     Batch {
-        /// What is known of the elements before `index`.
+        /// The known outcome of the elements before `index`.
         report: Report,
         /// The first element of which nothing is known: it may have been carried out, or not.
         index: u64,
@@ -70,7 +70,7 @@ pub enum Error {
     /// An event that is not of the type that the application expects. The stream goes on behind it.
     #[error("an event is of another type: {fault}")]
     Unreadable {
-        /// Where it was.
+        /// Place of the event in the deliveries.
         checkpoint: Checkpoint,
         /// The Feature as it came.
         feature: Arc<str>,

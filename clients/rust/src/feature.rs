@@ -15,15 +15,15 @@ use crate::Coordinates;
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Feature<P = Value> {
-    /// Where it happened.
+    /// The place where it happened.
     pub coordinates: Coordinates,
-    /// What it is about.
+    /// Attributes of the event.
     pub properties: P,
     /// Its name. A session makes one where there is none, so that a publish can be sent again; what is delivered has one.
     pub id: Option<Id>,
     /// When it happened, RFC 3339. The time of arrival where there is none; what is delivered has one.
     pub time: Option<String>,
-    /// For how many seconds it stays live.
+    /// Seconds for which it stays live.
     pub ttl_s: Option<f64>,
     /// The object that it is about: a newer event of it takes this one's place.
     pub key: Option<String>,
@@ -31,7 +31,7 @@ pub struct Feature<P = Value> {
     pub priority: Option<String>,
     /// Its own area in metres: clients that are further away do not get it.
     pub reach_m: Option<f64>,
-    /// Whatever else there is; it is passed on.
+    /// All other members of the Feature; they are passed on.
     pub foreign: Map<String, Value>,
 }
 
@@ -57,24 +57,24 @@ pub fn event<P>(coordinates: impl Into<Coordinates>, properties: P) -> Feature<P
 }
 
 impl<P> Feature<P> {
-    /// With a name of the application's own.
+    /// Sets a name of the application's own.
     pub fn id(mut self, id: impl Into<Id>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// With the time when it happened, RFC 3339.
+    /// Sets the time when it happened, as an RFC 3339 text.
     pub fn time(mut self, time: impl Into<String>) -> Self {
         self.time = Some(time.into());
         self
     }
 
-    /// Live for so long: who comes into reach of it later gets it then.
+    /// Keeps the event live for this time: clients that come into reach of it later get it then.
     pub fn ttl(self, ttl: Duration) -> Self {
         self.ttl_s(ttl.as_secs_f64())
     }
 
-    /// Live for so many seconds.
+    /// Keeps the event live for this many seconds.
     pub fn ttl_s(mut self, ttl_s: f64) -> Self {
         self.ttl_s = Some(ttl_s);
         self

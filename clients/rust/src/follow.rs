@@ -12,13 +12,13 @@ use crate::Coordinates;
 #[non_exhaustive]
 #[must_use]
 pub struct Fix {
-    /// Where.
+    /// The position.
     pub coordinates: Coordinates,
     /// How many metres it may be off.
     pub accuracy_m: Option<f64>,
     /// When it was measured, in seconds since 1970; when it came where there is none.
     pub unix_s: Option<f64>,
-    /// The same as RFC 3339 has it, which the broker checks and does not use.
+    /// Time of the measurement as an RFC 3339 text. The broker checks it and does not use it.
     pub time: Option<String>,
 }
 
@@ -29,24 +29,24 @@ impl<C: Into<Coordinates>> From<C> for Fix {
 }
 
 impl Fix {
-    /// Here, and now.
+    /// A fix at a position, of the time at which it comes.
     pub fn at(coordinates: impl Into<Coordinates>) -> Self {
         Self { coordinates: coordinates.into(), accuracy_m: None, unix_s: None, time: None }
     }
 
-    /// It may be so many metres off.
+    /// Sets how many metres the position may be off.
     pub fn accuracy_m(mut self, accuracy_m: f64) -> Self {
         self.accuracy_m = Some(accuracy_m);
         self
     }
 
-    /// It was measured then, in seconds since 1970.
+    /// Sets the time of the measurement, in seconds since 1970.
     pub fn unix_s(mut self, unix_s: f64) -> Self {
         self.unix_s = Some(unix_s);
         self
     }
 
-    /// It was measured then, RFC 3339.
+    /// Sets the time of the measurement as an RFC 3339 text.
     pub fn time(mut self, time: impl Into<String>) -> Self {
         self.time = Some(time.into());
         self
@@ -75,25 +75,25 @@ impl Default for Follow {
 }
 
 impl Follow {
-    /// When it is so many metres away from the last one that was sent (25).
+    /// Sends a fix that is this many metres away from the last one that was sent (25).
     pub fn min_distance_m(mut self, min_distance_m: f64) -> Self {
         self.min_distance_m = min_distance_m;
         self
     }
 
-    /// Or when so long has passed since (a minute).
+    /// Sends a fix when this time has passed since the last one that was sent (a minute).
     pub fn max_interval(mut self, max_interval: Duration) -> Self {
         self.max_interval = max_interval;
         self
     }
 
-    /// But never sooner than after so long (a second).
+    /// Sends no fix before this time has passed since the last one that was sent (a second).
     pub fn min_interval(mut self, min_interval: Duration) -> Self {
         self.min_interval = min_interval;
         self
     }
 
-    /// In a planar world: coordinates are metres.
+    /// Takes coordinates for metres, as in a planar world.
     pub fn planar(mut self) -> Self {
         self.planar = true;
         self
@@ -146,7 +146,8 @@ mod tests {
 
     use super::*;
 
-    /// What is sent, with the second when it is, of fixes that come every so often from place to place.
+    /// Longitudes that are sent, each with the second at which it is sent. The fixes come one by one at an interval of
+    /// `every`.
     async fn sent(options: Follow, every: Duration, lons: &[f64]) -> Vec<(f64, f64)> {
         let start = Instant::now();
         let fixes = stream::iter(lons.to_owned()).then(|lon| async move {

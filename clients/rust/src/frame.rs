@@ -9,7 +9,7 @@ use wire::{ClientFrame, Problem};
 
 use crate::{Gap, Trace, feature::event, message::Incoming, problem};
 
-/// What the broker sends.
+/// A frame that the broker sends.
 #[derive(Debug)]
 pub(crate) enum ServerFrame {
     Ready {
@@ -22,7 +22,7 @@ pub(crate) enum ServerFrame {
     },
     Message(Incoming),
     Pong,
-    /// Of a newer broker; passed over.
+    /// A frame of a newer broker. It is passed over.
     Unknown,
 }
 

@@ -23,18 +23,18 @@ pub(crate) type Socket = WebSocketStream<reqwest::Upgraded>;
 
 /// Bytes of an answer, at most. The longest that a broker has are a thousand clients, or subscriptions, and their figures.
 const ANSWER_MAX: usize = 64 << 20;
-/// Of one that refuses.
+/// Bytes of an answer that is a refusal, at most.
 const PROBLEM_MAX: usize = 1 << 20;
 
 pub(crate) struct Http {
     client: reqwest::Client,
-    /// Without a slash at its end.
+    /// URL of the broker without a slash at its end.
     base: String,
     pub(crate) tokens: Tokens,
     timeout: Duration,
 }
 
-/// Without its tokens.
+/// Leaves out the tokens.
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Http").field(&self.base).finish()
@@ -153,7 +153,7 @@ impl Http {
     }
 }
 
-/// What a request has with it. Copied when a request is made again.
+/// Body of a request. It is copied when a request is made again.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub(crate) media_type: &'static str,

@@ -27,7 +27,7 @@ use crate::{
     state::State,
 };
 
-/// A connection that was ready for so long is taken for a good one: the next wait begins short again.
+/// Time after which a ready connection is taken for a good one: the next wait begins short again.
 const STABLE: Duration = Duration::from_secs(10);
 /// So long the rest of a connection may take when it is known to end: after a close, or when it takes nothing any more.
 const REST: Duration = Duration::from_secs(2);
@@ -42,9 +42,9 @@ pub(crate) struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Open,
-    /// What is under way is written, and the connection closed.
+    /// Writes what is under way, then closes the connection.
     Close,
-    /// At once.
+    /// Closes the connection at once.
     Cut,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Link {
     pub(crate) end: watch::Sender<End>,
 }
 
-/// Without what is nobody's business in a log: tokens, and places.
+/// Leaves out tokens and places, which do not belong in a log.
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link").field("client", &self.client).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! What a session hands to the application.
+//! Messages that a session hands to the application.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -43,7 +43,7 @@ pub(crate) fn further(before: &mut Option<Checkpoint>, place: Checkpoint) {
     }
 }
 
-/// What comes to the application.
+/// A message to the application.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[expect(clippy::large_enum_variant, reason = "nearly all messages are events")]
@@ -64,7 +64,7 @@ impl<P> Message<P> {
         }
     }
 
-    /// Where the message brings who takes it.
+    /// The place in the deliveries at which an application is once it has taken the message.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         match self {
@@ -80,16 +80,16 @@ impl<P> Message<P> {
 pub struct Event<P = Value> {
     /// The session of the broker's that `offset` counts in.
     pub epoch: Arc<str>,
-    /// Its number there.
+    /// Number of the delivery in that session.
     pub offset: u64,
     /// Whether it is an alarm before its turn. Then `offset` is that of the delivery before it, a gap of reason `ahead` comes where its
     /// turn is, and who breaks off in between gets the alarm again.
     pub ahead: bool,
     /// The client's subscriptions that it is for.
     pub subscriptions: Vec<String>,
-    /// What brought it.
+    /// Reason for the delivery.
     pub cause: Cause,
-    /// Of subscriptions to transitions: what became of the event's object.
+    /// Transition of the event's object, in deliveries to subscriptions to transitions.
     pub transition: Option<Transition>,
     /// The trace that the event belongs to.
     pub trace: Option<Trace>,
@@ -98,7 +98,7 @@ pub struct Event<P = Value> {
 }
 
 impl<P> Event<P> {
-    /// Where the event brings who takes it.
+    /// The place in the deliveries at which an application is once it has taken the event.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { epoch: self.epoch.clone(), offset: self.offset }
@@ -122,7 +122,7 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Where the gap brings who takes it.
+    /// The place in the deliveries at which an application is once it has taken the gap.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { epoch: self.epoch.clone(), offset: self.to }
@@ -132,9 +132,9 @@ impl Gap {
 /// A trace as W3C Trace Context writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Its id, the span's, and flags.
+    /// The ids of the trace and of the span, and flags.
     pub parent: String,
-    /// What belongs to that.
+    /// The `tracestate` that belongs to `parent`.
     pub state: Option<String>,
 }
 
@@ -145,12 +145,12 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)*
-            /// One that a newer broker knows.
+            /// A value that a newer broker knows.
             Other(String),
         }
 
         impl $name {
-            /// As it is on the wire.
+            /// The text of it on the wire.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
@@ -178,7 +178,7 @@ macro_rules! open_enum {
 }
 
 open_enum! {
-    /// What brought a delivery.
+    /// Reason for a delivery.
     Cause {
         /// The event was published.
         Published = "published",
@@ -194,11 +194,11 @@ open_enum! {
 }
 
 open_enum! {
-    /// What became of an object in a subscription.
+    /// Change of an object's standing in a subscription.
     Transition {
-        /// It is inside now.
+        /// The object is inside now.
         Enter = "enter",
-        /// It is inside no more.
+        /// The object is inside no more.
         Exit = "exit",
     }
 }
@@ -223,7 +223,7 @@ open_enum! {
     }
 }
 
-/// A message as it came. What the event is about is read by who takes it, for only he knows its type.
+/// A message as it came. The properties of the event are read by its taker, which alone knows their type.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Event { event: Box<Event<()>>, feature: Box<RawValue> },

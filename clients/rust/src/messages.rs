@@ -28,7 +28,7 @@ pub struct Messages<P = Value> {
     properties: PhantomData<fn() -> P>,
 }
 
-/// The one who takes messages.
+/// Taker of the session's messages, whatever type their properties have.
 #[derive(Debug)]
 struct Reader {
     handle: Arc<Handle>,
@@ -42,7 +42,7 @@ impl Messages {
 }
 
 impl<P> Messages<P> {
-    /// The same messages, of events with properties of this type.
+    /// Reads the properties of the stream's events as `T`.
     pub fn typed<T: DeserializeOwned>(self) -> Messages<T> {
         Messages { reader: self.reader, properties: PhantomData }
     }

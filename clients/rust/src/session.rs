@@ -1,4 +1,4 @@
-//! What an application does with a session.
+//! Sessions and their calls.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ pub struct Session {
     handle: Arc<Handle>,
 }
 
-/// What keeps a session open.
+/// Keeps a session open. The session closes when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) link: Arc<Link>,
@@ -69,7 +69,7 @@ impl Session {
         &self.link().broker
     }
 
-    /// Its client.
+    /// The client of the session.
     #[must_use]
     pub fn client(&self) -> &str {
         &self.link().client
@@ -91,7 +91,7 @@ impl Session {
         self.ask(|state, answer| state.subscribe(id, subscription, answer)).await
     }
 
-    /// Ends a subscription, whoever made it.
+    /// Ends a subscription of the client, also one that others made for it.
     ///
     /// # Errors
     /// [`Error::Problem`] with `not-found` where there is none, [`Error::QueueFull`], and [`Error::Closed`].
@@ -101,8 +101,8 @@ impl Session {
 
     /// Publishes an event, and returns its id when the broker has it. While there is no connection it waits for one.
     ///
-    /// What was not answered when a connection broke is sent again: a live event (`ttl_s`, `key`) then takes its own place, another one may
-    /// come twice, under the same id.
+    /// A publish that was not answered when a connection broke is sent again. A live event (`ttl_s`, `key`) then takes
+    /// its own place; another one may come twice, under the same id.
     ///
     /// # Errors
     /// [`Error::Problem`] when the broker refuses it, [`Error::QueueFull`] when too many wait, [`Error::Invalid`] for properties that JSON
@@ -127,8 +127,9 @@ impl Session {
         Ok(id)
     }
 
-    /// Publishes many events over HTTP, and reads the source no faster than the broker takes them. What it refuses is in the report; where it
-    /// is overloaded, or away, it is tried again. [`iter`](crate::iter) makes a source of an iterator.
+    /// Publishes many events over HTTP, and reads the source no faster than the broker takes them. Events that it
+    /// refuses are in the report. Where it is overloaded, or away, they are tried again. [`iter`](crate::iter) makes a
+    /// source of an iterator.
     ///
     /// # Errors
     /// [`Error::Batch`], which says how far it came.
@@ -224,7 +225,7 @@ impl Session {
         self.link().state().inbox.taken.clone()
     }
 
-    /// What the connection is at now.
+    /// The present state of the connection.
     #[must_use]
     pub fn connection(&self) -> Connection {
         self.link().state().connection.clone()
@@ -240,7 +241,7 @@ impl Session {
         self.link().hurry.notify_waiters();
     }
 
-    /// The client's subscriptions as the broker shows them, whoever made them.
+    /// The client's subscriptions as the broker shows them, also those that others made for it.
     ///
     /// # Errors
     /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
@@ -316,13 +317,13 @@ impl Session {
     }
 }
 
-/// What [`Session::explain`] is asked about.
+/// Subject of a question to [`Session::explain`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Asked<T> {
-    /// The id of one that is there.
+    /// The id of a document that is there.
     Id(String),
-    /// One that might be.
+    /// A document that might be there.
     Document(T),
 }
 
@@ -356,7 +357,7 @@ impl From<Feature> for Asked<Feature> {
     }
 }
 
-/// Up to where is acknowledged.
+/// End of the deliveries that are acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpTo {

@@ -1,4 +1,4 @@
-//! What a client wants to be told of.
+//! Subscriptions and their filters.
 
 use std::time::Duration;
 
@@ -71,8 +71,8 @@ impl From<Value> for Where {
     }
 }
 
-/// What [`Session::subscribe`](crate::Session::subscribe) takes: filters, of which one has to hold, and how it is told. A single [`Filter`],
-/// [`Area`] or [`Condition`] becomes one by itself.
+/// Argument of [`Session::subscribe`](crate::Session::subscribe): filters, of which one has to hold, and how the client
+/// is told. A single [`Filter`], [`Area`] or [`Condition`] becomes a subscription by itself.
 ///
 /// ```
 /// use nearcast_client::{Subscription, around, attr};
@@ -84,7 +84,7 @@ impl From<Value> for Where {
 pub struct Subscription(wire::Subscription);
 
 impl Subscription {
-    /// Of events for which one of the filters holds.
+    /// A subscription to events for which one of the filters holds.
     pub fn any(filters: impl IntoIterator<Item = Filter>) -> Self {
         Self(wire::Subscription::of_events(filters.into_iter().map(|filter| filter.0).collect()))
     }
@@ -105,19 +105,20 @@ impl Subscription {
         self
     }
 
-    /// Of transitions: begins with an enter for each object that is inside already.
+    /// Begins with an enter for each object that is inside already. This is for subscriptions to transitions.
     pub fn initial(mut self) -> Self {
         self.0.initial = Some(true);
         self
     }
 
-    /// Of transitions: an object enters when it has been inside for so long.
+    /// Lets an object enter only when it has been inside for `time`. This is for subscriptions to transitions.
     pub fn dwell(mut self, time: Duration) -> Self {
         self.0.dwell_s = Some(time.as_secs_f64());
         self
     }
 
-    /// Of transitions: an object leaves when it is more than so many metres outside.
+    /// Lets an object leave only when it is more than `hysteresis_m` metres outside. This is for subscriptions to
+    /// transitions.
     pub fn hysteresis_m(mut self, hysteresis_m: f64) -> Self {
         self.0.hysteresis_m = Some(hysteresis_m);
         self
@@ -129,7 +130,7 @@ impl Subscription {
         self
     }
 
-    /// What happens when the client does not keep up. As the broker has it by default where this is not said.
+    /// Sets what happens when the client does not keep up. The broker's default holds where this is not set.
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.0.overflow = Some(overflow);
         self
@@ -146,7 +147,7 @@ impl<F: Into<Filter>> From<F> for Subscription {
     }
 }
 
-/// As the broker shows it.
+/// Makes a subscription of the document that the broker shows.
 impl From<wire::Subscription> for Subscription {
     fn from(document: wire::Subscription) -> Self {
         Self(document)

@@ -13,7 +13,7 @@ use crate::{Error, chance::Chance, error};
 
 type Provider = dyn Fn() -> BoxFuture<'static, Result<String, error::Cause>> + Send + Sync;
 
-/// Where a token comes from.
+/// Source of a token.
 #[derive(Clone, Default)]
 pub(crate) enum Source {
     #[default]

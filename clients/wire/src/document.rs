@@ -40,7 +40,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Of the events that satisfy one of the filters.
+    /// A subscription to the events that satisfy one of the filters.
     #[must_use]
     pub fn of_events(filters: Vec<Filter>) -> Self {
         Self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What every `type` of a problem begins with; the rest is its code.
+/// Beginning of the `type` of every problem. The rest of the `type` is the problem's code.
 pub const PROBLEM_PREFIX: &str = "urn:nearcast:problem:";
 
 /// An `application/problem+json` document.

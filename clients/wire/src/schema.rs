@@ -2,7 +2,7 @@
 
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
-/// Of what goes on as it was written.
+/// Schema of a value that goes on as it was written: a number, a text or null.
 pub(crate) fn number_or_text() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Number, Type::String, Type::Null]))

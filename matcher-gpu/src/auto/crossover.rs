@@ -22,7 +22,7 @@ const CLASSES: usize = 17;
 const SAMPLES: usize = 5;
 /// A side is left only for one that takes less than this share of its time: noise of a tenth is usual.
 const CLEARLY: f64 = 0.9;
-/// Trying the slower side takes about one part in so many of all time, at most.
+/// Inverse of the share of all time that trying the slower side takes, about, at most.
 const PARTS: f64 = 64.0;
 /// How often the wait between tries doubles.
 const DOUBLINGS_MAX: i32 = 6;
@@ -39,7 +39,7 @@ pub(super) struct Crossover {
     device_from: Option<usize>,
 }
 
-/// What is known of batches of one class.
+/// Measurements of batches of one class.
 #[derive(Clone, Copy, Debug, Default)]
 struct Class {
     cells: Times,
@@ -67,7 +67,7 @@ impl Crossover {
         Self { classes: [Class::default(); CLASSES], load: 1, device_from: None }
     }
 
-    /// Where a batch of so many events should go.
+    /// The side that a batch of `events` events should go to.
     pub(super) fn side(&self, events: usize) -> Side {
         let index = class_of(events);
         let better = self.better(index);
@@ -138,8 +138,8 @@ impl Crossover {
         spent > 0.0 && spent >= PARTS * 2_f64.powi(doublings) * extra
     }
 
-    /// What an event takes in that class: the median, or what other classes say that it takes at least. A batch takes no
-    /// less than a smaller one, and no less than its share of a larger one.
+    /// Lower bound on the time that an event takes in a class: the median, or the bound that other classes give. A
+    /// batch takes no less than a smaller one, and no less than its share of a larger one.
     fn at_least(&self, side: Side, index: usize) -> f64 {
         let times = self.times(side, index);
         if times.count > 0 {
@@ -150,7 +150,8 @@ impl Crossover {
         below.unwrap_or_default().max(above.unwrap_or_default())
     }
 
-    /// The same from above: a batch takes no longer than its parts one by one, and no longer than a larger one.
+    /// Upper bound on the time that an event takes in a class: the median, or the bound that other classes give. A
+    /// batch takes no longer than its parts one by one, and no longer than a larger one.
     fn at_most(&self, side: Side, index: usize) -> f64 {
         let times = self.times(side, index);
         if times.count > 0 {
@@ -230,7 +231,7 @@ fn class_of(events: usize) -> usize {
     (events.max(1).ilog2() as usize).min(CLASSES - 1)
 }
 
-/// What is left after so many halvings.
+/// Share that is left after `times` halvings.
 fn halved(times: usize) -> f64 {
     0.5_f64.powi(i32::try_from(times).unwrap_or(i32::MAX))
 }

@@ -1,7 +1,7 @@
 //! `auto`: `cells` on the CPU and a device side by side. Both see every change; each batch goes to one of them. When the
 //! device fails, `cells` answers that very batch and all that follow, so nothing is lost.
 //!
-//! The same guard stands around an engine that is to have every batch ([`Auto::gpu`], [`Auto::clcb`]).
+//! An engine that is to have every batch ([`Auto::gpu`], [`Auto::clcb`]) has the same fallback to `cells`.
 //!
 //! A device that has failed is not taken again: an engine starts with one or goes on without. That holds for too little
 //! memory as well. What was installed would be too much for it tomorrow, too, and to bring all filters back to a device takes
@@ -26,8 +26,8 @@ use device::{Device, DriverError};
 use report::Choice;
 pub use report::Report;
 
-/// Changes that a device has not seen are brought there when there are so many, whoever matches: no batch should have to
-/// wait for more.
+/// Changes that a device has not seen, at most: then they are brought there, whichever side matches, since no batch
+/// should have to wait for more.
 const UNSEEN_MAX: usize = 1 << 14;
 
 /// The engine.
@@ -81,7 +81,7 @@ impl Auto {
     /// An empty engine that has every batch matched by [`Gpu`] while that works.
     ///
     /// # Errors
-    /// Those of [`Gpu::new`].
+    /// The errors of [`Gpu::new`].
     ///
     /// # Panics
     /// Without a device.
@@ -93,7 +93,7 @@ impl Auto {
     /// An empty engine that has every batch matched by [`Clcb`] while that works.
     ///
     /// # Errors
-    /// Those of [`Clcb::new`].
+    /// The errors of [`Clcb::new`].
     pub fn clcb(world: World, device: &Device) -> Result<Self, DriverError> {
         let engine = DeviceEngine::Clcb(Box::new(Clcb::new(world, device)?));
         let devices = device.name().to_owned();
@@ -133,8 +133,8 @@ impl Auto {
         matched.map_err(|error| self.give_up(error)).is_ok()
     }
 
-    /// Looks whether there are so many more or fewer filters that what was measured is old. Counting takes time, so it is
-    /// done when about half as many subscriptions have changed as there are.
+    /// Looks whether the number of filters has changed so far that the measurements are old. Counting takes time, so it
+    /// is done when about half as many subscriptions have changed as there are.
     fn note_change(&mut self) {
         self.changes += 1;
         if let Some(crossover) = &mut self.crossover
@@ -283,7 +283,7 @@ fn dispose(engine: DeviceEngine) {
     let _ = thread.spawn(move || drop(ManuallyDrop::into_inner(engine)));
 }
 
-/// What devices are called, in a sentence.
+/// Names of devices, for a sentence.
 fn names(devices: &[Device]) -> String {
     let mut names: Vec<&str> = devices.iter().map(Device::name).collect();
     names.dedup();

@@ -1,4 +1,4 @@
-//! What an engine with a fallback says of itself, to logs and figures.
+//! Report of an engine with a fallback on itself, for logs and figures.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ struct Shared {
     device_events: AtomicU64,
 }
 
-/// What was taken at the start.
+/// Engines that were chosen at the start.
 #[derive(Debug)]
 pub(super) enum Choice {
     /// No device, for this reason.
@@ -99,7 +99,7 @@ impl Report {
         self.shared.device_events.load(Ordering::Relaxed)
     }
 
-    /// What the devices are called.
+    /// Names of the devices.
     pub(super) fn devices(&self) -> &str {
         match &self.shared.choice {
             Choice::Cells { .. } => "no device",

@@ -5,7 +5,7 @@ use kernels::clcb::{Constraint, SUBS};
 use crate::growth::{grow, grown};
 use device::{Buffer, Device, DriverError, Stream};
 
-/// Arrays grow by one part in so many: memory is scarcer on a device than copies are slow.
+/// Inverse of the share by which arrays grow: memory is scarcer on a device than copies are slow.
 const GROWTH_PART: usize = 32;
 
 /// Filters, constraints and results. Numbers of filters and subscriptions are below the lengths.
@@ -18,7 +18,7 @@ pub(crate) struct Arrays {
     pub(crate) sq_dist: Buffer<f32>,
     /// A byte for each of four runs.
     pub(crate) fcount: Buffer<u32>,
-    /// What a counter reaches when all holds.
+    /// The value of a filter's counter when its area and all of its constraints hold.
     pub(crate) needed: Buffer<u8>,
     /// The subscription of each filter.
     pub(crate) owner: Buffer<u32>,
@@ -27,7 +27,7 @@ pub(crate) struct Arrays {
     pub(crate) subs_bv: Buffer<u8>,
     /// SubsCount, and Subs after [`SUBS`] words.
     pub(crate) results: Buffer<u32>,
-    /// What Zip counts in the fast form.
+    /// Counts of Zip in the fast form.
     pub(crate) tally: Buffer<u64>,
 }
 

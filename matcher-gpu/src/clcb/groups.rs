@@ -31,7 +31,7 @@ impl Slots {
         self.end
     }
 
-    /// Whether so many more constraints, of whatever names, are sure to have slots.
+    /// Whether this number of further constraints, of whatever names, is sure to have slots.
     pub(super) fn has_room(&self, constraints: usize) -> bool {
         constraints < (u32::MAX as usize - self.end) / PAGE
     }

@@ -39,7 +39,8 @@ const STRETCH: f64 = 1.0 / 1024.0;
 /// For the roundings of squares themselves, as a share: 32 times that of one.
 const SQUARES: f64 = 32.0 / (1 << 24) as f64;
 
-/// So many filters in so few runs of neighbours are moved by copies: from a fifth copy on a kernel is quicker.
+/// Most filters, and most runs of neighbours among them, that are moved by copies: from a fifth copy on a kernel is
+/// quicker.
 const COPIED_FILTERS: usize = 256;
 const COPIED_RUNS: usize = 4;
 
@@ -53,7 +54,7 @@ pub struct Clcb {
     slots: Slots,
     placed: Slab<Placed>,
     filters_end: u32,
-    /// Of subscriptions, for SubsBV.
+    /// Numbers of subscriptions, for SubsBV.
     numbering: Numbering,
     /// Filters whose arrays are to be written, each once.
     changed: Vec<u32>,
@@ -70,7 +71,7 @@ pub struct Clcb {
 struct Placed {
     live: bool,
     pending: Pending,
-    /// Of the constraints that have to hold, in the order of its bounds.
+    /// Slots of the constraints that have to hold, in the order of the filter's bounds.
     slots: Box<[u32]>,
 }
 
@@ -345,7 +346,7 @@ fn sq_dist(world: World, reach: f64) -> f32 {
     to_f32(square * (1.0 + SQUARES))
 }
 
-/// What rounding may add to a squared distance from an event.
+/// Bound on the amount by which rounding may increase a squared distance from an event.
 fn slack_sq(world: World, point: &[f64; 3]) -> f32 {
     match world {
         World::Geodetic => 0.0,

@@ -36,15 +36,15 @@ pub enum Step {
     Cont,
     /// Subscriptions in a row.
     Zip,
-    /// Those come back.
+    /// The subscriptions come back.
     CopyResult,
 }
 
 impl Step {
-    /// In their order.
+    /// All steps in their order.
     pub const ALL: [Self; 5] = [Self::CopyInput, Self::Loc, Self::Cont, Self::Zip, Self::CopyResult];
 
-    /// What reports call it.
+    /// Name of the step in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ pub struct StepTimes {
 }
 
 impl StepTimes {
-    /// Of one step.
+    /// Time that one step took.
     #[must_use]
     pub fn of(&self, step: Step) -> Duration {
         self.steps[step as usize]
@@ -152,7 +152,7 @@ impl Runner {
         }
     }
 
-    /// Stands in for billions of runs: so many are left until they are counted anew.
+    /// Stands in for billions of runs: `left` runs are left until they are counted anew.
     #[cfg(test)]
     pub(super) fn set_run_before_the_last(&mut self, left: u32) {
         self.run = RUN - left;

@@ -14,7 +14,7 @@ impl Arena {
         self.end as usize
     }
 
-    /// Whether so many more are sure to have places.
+    /// Whether `count` further ones are sure to have places.
     pub(super) fn has_room(&self, count: usize) -> bool {
         (u32::MAX - self.end) as usize >= count
     }

@@ -30,14 +30,14 @@ pub(crate) struct Base {
     pub(crate) epoch: u32,
 }
 
-/// What sorting needs beside the base: kept for its memory.
+/// Memory that sorting needs beside the base, kept to be used again.
 #[derive(Debug)]
 pub(crate) struct Sorter {
     /// The bucket of each entry.
     pub(crate) keys: Buffer<u32>,
     /// Its place in there.
     pub(crate) ranks: Buffer<u32>,
-    /// Of each chunk of buckets.
+    /// Sum of the counts of each chunk of buckets, and then that of the chunks before.
     pub(crate) sums: Buffer<u32>,
 }
 

@@ -51,7 +51,7 @@ impl Default for Entry {
     }
 }
 
-/// Whose entries follow.
+/// A client whose filters follow it, with the list of their entries.
 #[derive(Clone, Copy, Debug)]
 struct Client {
     head: u32,
@@ -66,7 +66,7 @@ impl Default for Client {
     }
 }
 
-/// What the device is to be told.
+/// Changes that the device is to be told.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// Entries whose record or link has changed, each once.
@@ -96,12 +96,13 @@ impl Entries {
         }
     }
 
-    /// Whether so many more constraints are sure to have numbers.
+    /// Whether this number of further constraints is sure to have numbers.
     pub(super) fn has_room(&self, constraints: usize) -> bool {
         self.arena.has_room(constraints)
     }
 
-    /// Adds a filter with so many constraints, for which there is room, in the list of a client if it follows that.
+    /// Adds a filter with `constraints_len` constraints, for which there is room, in the list of a client if it follows
+    /// that.
     pub(super) fn enter(&mut self, filter: u32, constraints_len: usize, client: Option<u32>) {
         let constraints_start = self.arena.acquire(constraints_len).expect("room was asked for");
         let number = self.filters.enter(filter);
@@ -161,7 +162,7 @@ impl Entries {
         }
     }
 
-    /// What the device does not know yet.
+    /// Changes that the device does not know yet.
     pub(super) fn changes(&self) -> &Changes {
         &self.changes
     }

@@ -10,8 +10,8 @@ const SIDE_MIN_M: f64 = 4.0;
 /// Powers of two that reaches may have, from 2^-64 on.
 const OCTAVES: usize = 128;
 
-/// What reaches further holds everything that its world has, or nearly: it needs no cells, and squares of more would be too
-/// large for single precision.
+/// Largest reach that has cells. An area that reaches further holds everything that its world has, or nearly: it needs
+/// no cells, and squares of more would be too large for single precision.
 const REACH_MAX: f64 = 1e10;
 
 /// How many areas reach how far, in powers of two.

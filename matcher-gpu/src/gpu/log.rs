@@ -1,4 +1,4 @@
-//! What has changed since the base was sorted, in the order of the changes: a ring on the device that is scanned whole.
+//! Changes since the base was sorted, in their order: a ring on the device that is scanned whole.
 
 use kernels::gpu::Place;
 

@@ -103,7 +103,7 @@ impl Gpu {
         client as usize % self.shares.len()
     }
 
-    /// Brings changes to the devices and gets them ready for so many events, without a wait.
+    /// Brings changes to the devices and gets them ready for `events_count` events, without a wait.
     pub(crate) fn flush(&mut self, events_count: usize) -> Result<(), DriverError> {
         let Self { world, filters, reaches, shares, .. } = self;
         for share in shares {

@@ -18,7 +18,7 @@ use device::{Device, DriverError, Event, Priority, Stream};
 
 /// Once the log is longer than this, a sixteenth of its ring, the base is sorted anew beside the matching.
 const LOG_SORTED_FROM: u32 = CAPACITY / 16;
-/// Sorting an entry takes as long as so many tests of log entries, roughly: above that the sort comes first.
+/// Tests of log entries that take as long as sorting an entry, roughly: above that the sort comes first.
 const TESTS_A_SORTED_ENTRY: u64 = 100;
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct Share {
     changed: Event,
     /// The base that was last begun is sorted.
     sorted: Event,
-    /// Of the last flush.
+    /// Stamp of the last flush.
     stamp: u32,
     /// The base lacks changes that are not in the log.
     stale: bool,
@@ -141,7 +141,7 @@ impl Share {
         Ok(())
     }
 
-    /// Sees to it that the base is fit for a batch of so many events: it is sorted first where the log would take longer,
+    /// Prepares the base for a batch of this number of events: it is sorted first where the log would take longer,
     /// beside the matching where the log has grown, and otherwise left alone.
     ///
     /// # Errors

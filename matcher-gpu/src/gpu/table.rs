@@ -5,7 +5,7 @@ use kernels::gpu::{Constraint, NONE, Place};
 use crate::growth::{grow, grown};
 use device::{Buffer, Device, DriverError, Stream};
 
-/// Arrays grow by one part in so many.
+/// Inverse of the share by which arrays grow.
 pub(super) const GROWTH_PART: usize = 4;
 
 /// Numbers of entries, clients and constraints are below the lengths.

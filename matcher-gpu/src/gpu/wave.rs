@@ -32,7 +32,7 @@ const PAIRS_MAX: usize = 1 << 22;
 /// Set in a sorted answer that is the number of a filter in doubt.
 const DOUBT: u64 = 1 << 32;
 
-/// What one thread needs to take a wave through: a stream and memory of its own on each device.
+/// Stream and memory on each device with which one thread takes a wave through.
 #[derive(Debug)]
 pub(super) struct Lane {
     ways: Vec<Way>,
@@ -207,7 +207,7 @@ impl Way {
         Ok(())
     }
 
-    /// Pairs that probably come back from so many events.
+    /// Pairs that probably come back from `events` events.
     fn guess(&self, events: usize) -> usize {
         let guess = (self.pairs_before + self.pairs_before / 8).max(2 * events) + PAIRS_MIN;
         if events > 1 { guess.min(PAIRS_MAX) } else { guess }
@@ -268,7 +268,7 @@ impl Way {
         }
     }
 
-    /// What came back last.
+    /// The answers that came back last.
     fn answers(&mut self) -> Result<&[Answer], DriverError> {
         let words = FOUND_HEAD..FOUND_HEAD + self.pairs_before * ANSWER_WORDS;
         Ok(bytemuck::cast_slice(&self.found.slice()?[words]))

@@ -15,7 +15,7 @@ const _: () = assert!(PAGE == (TASK_BLOCKS * BLOCK) as usize);
 const LOC_BLOCKS_MAX: u32 = 16 * 132;
 /// Blocks of Cont in the fast form, four for each of an H100's multiprocessors; they take a task at a time.
 const CONT_BLOCKS: u32 = 4 * 132;
-/// The input takes the room of so many tasks.
+/// Tasks whose room the input takes.
 pub(crate) const INPUT_TASKS: usize = size_of::<Input>() / size_of::<Task>();
 
 /// How an event goes through the device.
@@ -29,7 +29,7 @@ pub enum Form {
     Fast,
 }
 
-/// What an event goes through in the fast form.
+/// Memory that an event goes through in the fast form.
 #[derive(Debug)]
 pub(crate) struct FastWay<'a> {
     /// Begins with the tasks.
@@ -52,7 +52,7 @@ pub(crate) struct ClcbKernels {
     install: Kernel,
     constrain: Kernel,
     move_centres: Kernel,
-    /// Of the fast form.
+    /// The launches of the fast form.
     graph: Graph,
 }
 

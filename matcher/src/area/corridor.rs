@@ -10,10 +10,11 @@ use crate::geo::{EARTH_RADIUS_M, Position, Radius, World, squared_chord};
 /// this many.
 pub const CORRIDOR_POSITIONS_MAX: usize = 10_000;
 
-/// What the quick rejection of a segment allows for rounding, on the unit sphere.
+/// Margin for rounding in the quick rejection of a segment, on the unit sphere.
 const SPHERE_MARGIN: f64 = 1e-13;
 
-/// The same in the plane, as a share of the reach and in metres, since the middle of a segment is rounded.
+/// Margin for rounding in the quick rejection of a segment in the plane, as a share of the reach and in metres. The
+/// middle of a segment is rounded.
 const PLANE_MARGIN: (f64, f64) = (1e-12, 1e-6);
 
 /// All within a radius of one of a line's segments, great-circle ones or, in the plane, straight ones.
@@ -116,7 +117,7 @@ impl Corridor {
         distances.fold(f64::INFINITY, f64::min)
     }
 
-    /// Whether a position is further than so many metres outside of the corridor.
+    /// Whether a position is further than `limit_m` metres outside of the corridor.
     ///
     /// Cost: linear in the segments, a few nanoseconds for one that is out of reach.
     #[must_use]

@@ -203,7 +203,7 @@ impl Search<'_> {
     }
 }
 
-/// Which of some numbers is the least.
+/// Index of the least of some numbers.
 fn least(numbers: impl Iterator<Item = f64>) -> Option<usize> {
     let less = |a: (usize, f64), b: (usize, f64)| if b.1 < a.1 { b } else { a };
     numbers.enumerate().reduce(less).map(|(index, _)| index)

@@ -37,7 +37,7 @@ impl Extent {
             && other.min.y <= self.max.y
     }
 
-    /// The same, wider by so much on each side.
+    /// The extent made wider by `by` on each side.
     pub(super) fn widened(self, by: f64) -> Self {
         Self {
             min: Coord { x: self.min.x - by, y: self.min.y - by },

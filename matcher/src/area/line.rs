@@ -21,7 +21,7 @@ pub(super) struct Line {
     levels: Box<[Box<[Cover]>]>,
 }
 
-/// What holds some edges: a box, and for a quick look a ball around the box.
+/// Cover of some edges: a box, and for a quick look a ball around the box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cover {
     pub(super) extent: Extent,

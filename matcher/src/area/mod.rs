@@ -18,12 +18,12 @@ pub(crate) use track::{Part, Track};
 
 use crate::geo::{Position, Radius, World, squared_chord};
 
-/// What a ball on the sphere is wider than its area: 1e-13 of the Earth's radius is less than a micrometre,
+/// Margin by which a ball on the sphere is wider than its area: 1e-13 of the Earth's radius is less than a micrometre,
 /// and fifty times what rounding can do to the unit vectors, angles and chords of a ball.
 const SPHERE_MARGIN: f64 = 1e-13;
 
-/// What a ball in the plane is wider than its area, beside one part in 10^12: the middle of two coordinates
-/// of up to a billion metres is off by up to 1.2e-7.
+/// Margin in metres by which a ball in the plane is wider than its area, beside one part in 10^12: the middle of two
+/// coordinates of up to a billion metres is off by up to 1.2e-7.
 const PLANE_MARGIN_M: f64 = 1e-6;
 
 /// Caps wider than this (153 degrees from the middle) are not worth bounding.

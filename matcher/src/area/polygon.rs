@@ -35,15 +35,15 @@ pub enum PolygonError {
     /// A polygon without rings.
     #[error("polygon {polygon} has no rings")]
     NoRings {
-        /// Which polygon, from 0.
+        /// Index of the polygon, from 0.
         polygon: usize,
     },
     /// A ring that cannot enclose anything.
     #[error("ring {ring} of polygon {polygon} has {found} positions, at least 4 are needed")]
     RingTooShort {
-        /// Which polygon, from 0.
+        /// Index of the polygon, from 0.
         polygon: usize,
-        /// Which of its rings, from 0; 0 is the outer one.
+        /// Index of the ring in the polygon, from 0; 0 is the outer one.
         ring: usize,
         /// Positions found.
         found: usize,
@@ -51,9 +51,9 @@ pub enum PolygonError {
     /// A ring whose last position is not its first.
     #[error("ring {ring} of polygon {polygon} is not closed: position {position} differs from position 0")]
     RingOpen {
-        /// Which polygon, from 0.
+        /// Index of the polygon, from 0.
         polygon: usize,
-        /// Which of its rings, from 0; 0 is the outer one.
+        /// Index of the ring in the polygon, from 0; 0 is the outer one.
         ring: usize,
         /// The index of the last position.
         position: usize,
@@ -67,7 +67,7 @@ pub enum PolygonError {
     /// Rings that cross each other more than [`RING_CROSSINGS_MAX`] times.
     #[error("the rings of polygon {polygon} cross each other more than {RING_CROSSINGS_MAX} times")]
     TooManyCrossings {
-        /// Which polygon, from 0.
+        /// Index of the polygon, from 0.
         polygon: usize,
     },
 }
@@ -77,7 +77,7 @@ pub enum PolygonError {
 struct Member {
     outer: Line,
     holes: Box<[Line]>,
-    /// What bounds it, where that is not all of its rings.
+    /// Lines that bound the member, where those are not all of its rings.
     border: Option<Box<[Line]>>,
 }
 

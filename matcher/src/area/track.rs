@@ -9,10 +9,10 @@ use crate::geo::{Position, Radius, World, squared_chord};
 
 /// A line from position to position, along great circles or, in the plane, straight, of any length and number.
 ///
-/// The same as a [`Corridor`](super::Corridor)'s line, with three differences: the radius is for whoever asks; a single
-/// position is a line too, and neighbours on opposite sides of the globe, which no single great circle joins, are two
-/// positions with nothing between them; and balls around its segments, and around those of neighbours up to the whole,
-/// let a test cost the logarithm of its length.
+/// A track differs from the line of a [`Corridor`](super::Corridor) in three ways. The radius is given with each
+/// question. A single position is a line too, and neighbours on opposite sides of the globe, which no single great
+/// circle joins, are two positions with nothing between them. Balls around its segments, and around those of neighbours
+/// up to the whole, let a test cost the logarithm of its length.
 #[derive(Debug)]
 pub(crate) struct Track {
     world: World,
@@ -57,8 +57,8 @@ impl Track {
         Part(vec![1])
     }
 
-    /// What of a part decides whether positions in a ball are within a radius of the part, if any of it can be. For
-    /// those it is the same question.
+    /// Narrows a part to the pieces that decide whether positions in a ball are within a radius of the part. For those
+    /// positions the question is the same. `None` where none of the part can be within the radius.
     ///
     /// Cost: linear in the pieces of the part, and logarithmic in the segments of those that are split.
     pub(crate) fn narrowed(&self, part: &Part, ball: &Ball, radius: &Radius) -> Option<Part> {
@@ -131,7 +131,7 @@ impl Track {
 /// On the unit sphere: where chords tell angles well.
 const CHORD_MAX: f64 = 1.9;
 
-/// What balls in balls are wider than need be, as a share, beside the margin of their world.
+/// Share by which balls around balls are wider than need be, beside the margin of their world.
 const RELATIVE_MARGIN: f64 = 1e-12;
 
 fn margin(world: World) -> f64 {

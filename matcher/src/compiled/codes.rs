@@ -31,37 +31,37 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Of every value.
+    /// The interval of every value.
     pub const VALUES: Self = Self { low: PRESENT, high: u32::MAX };
-    /// Of every number.
+    /// The interval of every number.
     pub const NUMBERS: Self = Self { low: PRESENT, high: NUMBERS_END };
 
-    /// Of the numbers from this one on.
+    /// The interval of the numbers from `number` on.
     #[must_use]
     pub fn at_least(number: f64) -> Self {
         Self { low: number_code(number), high: NUMBERS_END }
     }
 
-    /// Of the numbers up to this one.
+    /// The interval of the numbers up to `number`.
     #[must_use]
     pub fn at_most(number: f64) -> Self {
         Self { low: PRESENT, high: number_code(number) }
     }
 
-    /// Of the numbers from one to another.
+    /// The interval of the numbers from `low` to `high`.
     #[must_use]
     pub fn between(low: f64, high: f64) -> Self {
         Self { low: number_code(low), high: number_code(high) }
     }
 
-    /// Of the text with this number, among others.
+    /// The interval of the text with this number. Other values may have the same code.
     #[must_use]
     pub fn text(number: u64) -> Self {
         let code = other_code(number);
         Self { low: code, high: code }
     }
 
-    /// What both hold.
+    /// The codes that both intervals hold.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { low: self.low.max(other.low), high: self.high.min(other.high) }

@@ -21,7 +21,7 @@ const NEGATED: u64 = 1 << 40;
 /// From this bit on: whether a number that is less, equal or greater is accepted.
 const ACCEPTS_BIT: u32 = 41;
 
-/// What a constraint's word says to do; `Op::values_count` words follow it.
+/// Operation of a constraint's word; `Op::values_count` words follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Op {
     /// Compares with a number; the word tells which outcomes are accepted.
@@ -34,7 +34,7 @@ enum Op {
     Written,
 }
 
-/// By code, so many that the bounds need no check.
+/// Operations by code, filled up so that the bounds need no check.
 const OPS: [Op; 8] = [
     Op::Number,
     Op::NumberBetween,
@@ -82,7 +82,7 @@ fn accepted(word: u64, number: f64, value: u64) -> bool {
     word >> ACCEPTS_BIT & outcome != 0
 }
 
-/// What is known of a value that satisfies a constraint.
+/// Bounds of a value that satisfies a constraint.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     /// The number of the attribute's name.
@@ -393,7 +393,7 @@ fn mix(word: u64) -> u64 {
     folded
 }
 
-/// The same for equal constraints.
+/// Hash of a constraint, the same for equal constraints.
 pub(crate) fn hash_constraint(constraint: &Constraint) -> u64 {
     let start = constraint.name.hash() ^ u64::from(constraint.casei);
     match &constraint.test {
@@ -430,7 +430,7 @@ mod tests {
     use crate::event::Event;
     use crate::geo::World;
 
-    /// What is known of one event is not taken for another, and what is folded once is folded right.
+    /// Truths of one event are not taken for those of another, and a value that is folded once is folded right.
     #[test]
     fn truths_are_of_the_event_at_hand() {
         let (mut constraints, mut names, mut texts) = (Constraints::new(), Names::<()>::new(), Texts::new());

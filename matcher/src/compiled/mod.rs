@@ -1,4 +1,4 @@
-//! What every fast engine keeps of subscriptions on the host: names, texts, constraints and areas by number.
+//! Parts of subscriptions that every fast engine keeps on the host: names, texts, constraints and areas by number.
 //!
 //! A condition's normal form becomes words ([`constraints`]) that refer to interned names and texts; an area becomes a
 //! number ([`shapes`]); a [`roster`] knows which subscriptions are whose. An event is seen through the numbers of its

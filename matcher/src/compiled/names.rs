@@ -15,15 +15,15 @@ pub struct Names<P> {
     free: Vec<u32>,
 }
 
-/// What is known of a name.
+/// A name, with what is known of it.
 #[derive(Clone, Debug)]
 pub struct Name<P> {
     symbol: Symbol,
-    /// In how many constraints it occurs.
+    /// Number of constraints in which it occurs.
     pub uses: u32,
-    /// Its bits in the masks.
+    /// Bits of the name in the masks.
     pub mask: u32,
-    /// What the engine keeps of it.
+    /// The engine's own knowledge of the name.
     pub payload: P,
 }
 
@@ -82,7 +82,7 @@ impl<P> Names<P> {
         self.free.push(number);
     }
 
-    /// What is known of a name.
+    /// The name with this number.
     ///
     /// # Panics
     /// When the number was never given out.

@@ -1,4 +1,4 @@
-//! Who is where, and which subscriptions are whose.
+//! Positions of clients, and the subscriptions of each client.
 
 use super::NONE;
 use super::slab::Slab;
@@ -87,7 +87,7 @@ impl Roster {
         (held.client, held.records)
     }
 
-    /// Whose subscription it is.
+    /// The client that a subscription belongs to.
     #[inline]
     #[must_use]
     pub fn client(&self, subscription: u32) -> u32 {
@@ -101,7 +101,7 @@ impl Roster {
         &self.subscriptions[subscription].records
     }
 
-    /// The same, to add to them.
+    /// The records of a subscription, to add to them.
     pub fn records_mut(&mut self, subscription: u32) -> &mut Vec<u32> {
         &mut self.subscriptions[subscription].records
     }
@@ -115,7 +115,7 @@ impl Roster {
             .copied()
     }
 
-    /// Where a client is.
+    /// Position of a client.
     #[inline]
     #[must_use]
     pub fn position(&self, client: u32) -> Option<&Position> {

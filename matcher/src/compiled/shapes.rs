@@ -74,7 +74,7 @@ impl<E> Shapes<E> {
         &self.shape(number).area
     }
 
-    /// What the engine made of its reach.
+    /// The engine's own form of the area's reach.
     ///
     /// # Panics
     /// When nobody uses it.

@@ -14,7 +14,7 @@ pub struct View {
     /// By the number of the name: when it was shown, and where it stands in the list of attributes.
     places: Vec<(u32, u32)>,
     now: u32,
-    /// What written constraints have been found to be, by their number: when, and the truth in the two lowest bits.
+    /// Truths of written constraints by their number: when each was found, and the truth in the two lowest bits.
     truths: Vec<AtomicU64>,
     /// The folded values of attributes by their place in the event, where `CASEI` has asked for them.
     folded: Vec<OnceLock<Option<Box<Value>>>>,
@@ -27,13 +27,13 @@ pub struct ViewedAttribute {
     pub name: u32,
     /// Where it stands in the event.
     pub source: u32,
-    /// What its value is.
+    /// Kind of its value.
     pub kind: Kind,
     /// A number's bits, the number of a text (or one past all, when no filter knows it), a truth value.
     pub bits: u64,
 }
 
-/// What a value is.
+/// Kind of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// A number.
@@ -125,8 +125,8 @@ impl View {
 const TRUTHS: [Truth; 3] = [Truth::Unknown, Truth::False, Truth::True];
 
 impl View {
-    /// Makes room for what so many written constraints are found to be, and for the folded values of an event. What there is no room for
-    /// is found out each time.
+    /// Makes room for the truths of `written_end` written constraints, and for the folded values of an event. Whatever
+    /// has no room is found out each time.
     pub fn make_room(&mut self, written_end: usize, attributes_count: usize) {
         if written_end == 0 {
             return;
@@ -175,7 +175,7 @@ pub struct Viewed<'a> {
     pub event: &'a Event,
     /// Its attributes that filters name.
     pub attributes: &'a [ViewedAttribute],
-    /// What shows them.
+    /// The view that shows the attributes.
     pub view: &'a View,
 }
 

@@ -33,11 +33,11 @@ pub enum ConditionError {
     /// The text does not follow the grammar.
     #[error("expected {expected}, found {found}, at {place}{}", Advice(*.advice))]
     Syntax {
-        /// What could stand there.
+        /// Description of what could stand there.
         expected: String,
-        /// What stands there.
+        /// Description of what stands there.
         found: String,
-        /// Where.
+        /// Place of it in the text.
         place: Place,
         /// How the likely intention is written, when there is one.
         advice: Option<&'static str>,
@@ -49,7 +49,7 @@ pub enum ConditionError {
         what: String,
         /// Where it begins.
         place: Place,
-        /// What to write instead, when there is something.
+        /// The replacement to write instead, when there is one.
         advice: Option<&'static str>,
     },
     /// A number that a 64-bit float cannot hold.
@@ -63,7 +63,7 @@ pub enum ConditionError {
     /// A text after `LIKE` that is not a pattern.
     #[error("{source}, at {place}")]
     Pattern {
-        /// What is wrong with it.
+        /// The fault of the pattern.
         source: PatternError,
         /// Where the pattern begins.
         place: Place,

@@ -1,4 +1,4 @@
-//! What a condition says: constraints under `AND`, `OR` and `NOT`, with the three truth values of SQL.
+//! Expressions of conditions: constraints under `AND`, `OR` and `NOT`, with the three truth values of SQL.
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
@@ -50,7 +50,7 @@ pub enum Test {
     IsNull,
 }
 
-/// What an attribute is compared with.
+/// Value that an attribute is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Comparand {
     /// A number, a text or a truth value.
@@ -128,7 +128,8 @@ impl Comparison {
     }
 }
 
-/// What `CASEI` costs, in plain constraints: at 16 KB of text up to 260 us, shared by all that have it where an engine tests an event.
+/// Cost of `CASEI`, in plain constraints: at 16 KB of text up to 260 us, shared by all constraints that have it where
+/// an engine tests an event.
 const FOLDING_COST: usize = 64;
 
 /// Bytes that a value takes besides its text.
@@ -189,7 +190,8 @@ impl Constraint {
         }
     }
 
-    /// The same of the value of an attribute that is there, folded by [`fold_value`] where the constraint has `CASEI`.
+    /// Tests the value of an attribute that is there. The value is folded by [`fold_value`] where the constraint has
+    /// `CASEI`.
     pub(crate) fn truth_of_folded(&self, value: &Value) -> Truth {
         match (&self.test, value) {
             (Test::IsNull, _) => Truth::False,
@@ -235,7 +237,7 @@ impl Constraint {
         }
     }
 
-    /// What a test may cost at worst, in tests of plain constraints.
+    /// Cost of a test at worst, in tests of plain constraints.
     pub(super) fn cost(&self) -> usize {
         let folding = if self.casei { FOLDING_COST } else { 0 };
         let test = match &self.test {

@@ -23,21 +23,21 @@ pub struct Pattern {
 
 #[derive(Clone, Debug)]
 enum Compiled {
-    /// What stands before, between and behind each `%`, without escapes.
+    /// Pieces before, between and behind each `%`, without escapes.
     Pieces(Box<[Box<str>]>),
-    /// With `_`.
+    /// A pattern with `_`.
     Steps {
         automaton: Automaton,
-        /// What stands between wildcards. A text that fits has these one after the other.
+        /// Pieces between wildcards. A text that fits has these one after the other.
         pieces: Box<[Box<str>]>,
     },
 }
 
-/// What a pattern that is searched for anywhere in a text costs, in plain constraints: at 16 KB of text up to 16 us.
+/// Cost of a pattern that is searched for anywhere in a text, in plain constraints: at 16 KB of text up to 16 us.
 const SEARCH_COST: usize = 64;
-/// What an automaton that goes through the whole text costs: at 16 KB 93 us.
+/// Cost of an automaton that goes through the whole text, in plain constraints: at 16 KB 93 us.
 const AUTOMATON_COST: usize = 256;
-/// The same of one byte of a text.
+/// Nanoseconds that a byte of a text takes: in a search, and in an automaton.
 const SEARCH_BYTE_NS: u64 = 1;
 const AUTOMATON_BYTE_NS: u64 = 6;
 /// Texts up to here are tested quickly, whatever the pattern.
@@ -103,7 +103,7 @@ impl Pattern {
         }
     }
 
-    /// What a test may cost at worst, in tests of plain constraints, for the longest texts.
+    /// Cost of a test at worst, in tests of plain constraints, for the longest texts.
     pub(super) fn cost(&self) -> usize {
         match self.compiled.as_deref() {
             Some(Compiled::Steps { automaton, .. }) if automaton.goes_through() => AUTOMATON_COST,
@@ -164,7 +164,8 @@ fn matches_pieces<'a>(mut pieces: impl DoubleEndedIterator<Item = &'a str>, text
     has_in_order(pieces, rest).is_some_and(|rest| rest.ends_with(last))
 }
 
-/// What is left of a text behind pieces that stand in it one after the other, each as far to the left as can be.
+/// Rest of a text behind pieces that stand in it one after the other, each as far to the left as can be. `None` where
+/// they do not stand in it so.
 fn has_in_order<'a, 'b>(mut pieces: impl Iterator<Item = &'a str>, text: &'b str) -> Option<&'b str> {
     pieces.try_fold(text, |rest, piece| {
         let place = memmem::find(rest.as_bytes(), piece.as_bytes())?;
@@ -182,7 +183,7 @@ fn search_cost<'a>(mut pieces: impl DoubleEndedIterator<Item = &'a str>) -> usiz
 /// are matched.
 type States = [u64; STATE_WORDS];
 
-/// What each step of the pattern accepts, as bits: bit n is about the step from state n to n + 1.
+/// Automaton of a pattern: which characters each step accepts, as bits. Bit n is about the step from state n to n + 1.
 #[derive(Clone, Debug)]
 struct Automaton {
     /// Steps, `%` not counted.

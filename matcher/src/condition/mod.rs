@@ -59,7 +59,7 @@ impl Condition {
         Ok(Self { expression, normal })
     }
 
-    /// The same with one constraint more, which everything has to satisfy that satisfies it. It does not count towards
+    /// The condition with one constraint more, which has to hold as well. It does not count towards
     /// [`normal::CONSTRAINTS_MAX`].
     #[must_use]
     pub fn and(self, constraint: Constraint) -> Self {
@@ -70,7 +70,7 @@ impl Condition {
         }
     }
 
-    /// What satisfies both.
+    /// The condition that is satisfied where both are.
     ///
     /// # Errors
     /// [`TooLarge`] when the normal form of the two together passes [`normal::CONJUNCTIONS_MAX`] or

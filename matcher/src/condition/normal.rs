@@ -74,7 +74,7 @@ impl Normal {
         Ok(Self { conjunctions: multiply_out(expression, false) })
     }
 
-    /// The same with one constraint more in each conjunction.
+    /// The normal form with one constraint more in each conjunction.
     pub(super) fn and(mut self, constraint: &Constraint) -> Self {
         for conjunction in &mut self.conjunctions {
             conjunction.push(Literal { constraint: constraint.clone(), negated: false });
@@ -115,11 +115,11 @@ impl Literal {
 #[derive(Clone, Copy)]
 struct Size {
     conjunctions: u64,
-    /// In the longest conjunction.
+    /// Constraints of the longest conjunction.
     constraints: u64,
 }
 
-/// What an expression is once negations have been pushed to the constraints (De Morgan).
+/// Form of an expression once negations have been pushed to the constraints (De Morgan).
 enum Shape<'a> {
     Constant(bool),
     Literal(&'a Constraint),

@@ -9,7 +9,7 @@ use crate::event::{Scalar, Value};
 pub(crate) struct Reading<'a> {
     /// Values that were folded, with what came out; `None` where that changed nothing.
     folded: Vec<(&'a Value, Option<Value>)>,
-    /// What it has taken so far, in nanoseconds, about.
+    /// Time that the tests have taken so far, in nanoseconds, about.
     ns: u64,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Reading<'a> {
         constraint.truth_of_folded(if constraint.casei { self.fold(value) } else { value })
     }
 
-    /// What it has taken so far, in nanoseconds, about.
+    /// Time that the tests have taken so far, in nanoseconds, about.
     pub(crate) fn ns(&self) -> u64 {
         self.ns
     }
@@ -50,7 +50,7 @@ impl<'a> Reading<'a> {
 }
 
 impl Constraint {
-    /// What a test of a value takes, without the folding.
+    /// Time that a test of a value takes, in nanoseconds, without the folding.
     fn ns(&self, value: &Value) -> u64 {
         let elements = value.elements();
         let like_ns = |pattern: &Pattern, scalar: &Scalar| match scalar {

@@ -82,7 +82,7 @@ impl Timestamp {
         is_of_cql2.then(|| Self { text: CompactString::new(text), seconds: instant.seconds })
     }
 
-    /// As it was written.
+    /// The text as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text

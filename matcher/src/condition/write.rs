@@ -134,7 +134,7 @@ fn write_text(f: &mut Formatter<'_>, text: &str) -> Result {
     quoted(f, '\'', text)
 }
 
-/// In quotes, with those inside doubled.
+/// Writes a text in quotes, with those inside doubled.
 fn quoted(f: &mut Formatter<'_>, quote: char, text: &str) -> Result {
     f.write_char(quote)?;
     for character in text.chars() {

@@ -12,7 +12,7 @@ use crate::subscription::{ClientId, Subscription, SubscriptionId};
 /// One thread owns an engine; calls take effect in their order. Every engine answers what
 /// [`scan::Scan`] answers.
 pub trait Engine: Send {
-    /// What the engine is called in settings and reports.
+    /// Name of the engine in settings and reports.
     fn name(&self) -> &'static str;
 
     /// Installs a subscription, or replaces the one of that id. Its following areas are where the client is,
@@ -37,7 +37,7 @@ pub trait Engine: Send {
     /// Any [`MatchError`]; `rows` is then as it was.
     fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError>;
 
-    /// What it holds and what that takes.
+    /// Counts of what the engine holds, and the memory that this takes.
     fn footprint(&self) -> Footprint;
 }
 
@@ -52,7 +52,7 @@ pub enum InstallError {
     },
 }
 
-/// What can stop a batch from being matched. CPU engines never fail.
+/// Error that stops a batch from being matched. CPU engines never fail.
 #[derive(Debug, thiserror::Error)]
 pub enum MatchError {
     /// The device is gone for good. Fall back to a CPU engine.
@@ -65,7 +65,7 @@ pub enum MatchError {
     OutOfMemory(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What an engine holds.
+/// Counts of what an engine holds, and the memory that this takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// Subscriptions installed.

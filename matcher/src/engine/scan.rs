@@ -26,7 +26,7 @@ impl Scan {
         Self { world, subscriptions: BTreeMap::new(), positions: HashMap::new() }
     }
 
-    /// Where a client is.
+    /// Position of a client.
     #[must_use]
     pub fn position(&self, client: ClientId) -> Option<&Position> {
         self.positions.get(&client)

@@ -38,7 +38,7 @@ pub struct ReachPart {
     pub outside_m: Option<f64>,
 }
 
-/// What a filter makes of the event.
+/// Outcome of a filter for the event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterPart {
     /// Whether it takes it: both parts hold.
@@ -49,10 +49,10 @@ pub struct FilterPart {
     pub condition: ConditionPart,
 }
 
-/// What an area makes of the event's place.
+/// Outcome of an area for the event's place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AreaPart {
-    /// What kind of area it is.
+    /// The kind of area.
     pub form: Form,
     /// Whether it holds the place.
     pub holds: bool,
@@ -81,7 +81,7 @@ pub enum Form {
     Corridor,
 }
 
-/// What a condition makes of the event's content.
+/// Outcome of a condition for the event's content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionPart {
     /// Its truth; only what is true matches.
@@ -91,7 +91,7 @@ pub struct ConditionPart {
     pub constraints: Vec<ConstraintPart>,
 }
 
-/// What a constraint makes of the event.
+/// Outcome of a constraint for the event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConstraintPart {
     /// The constraint as CQL2 text.
@@ -102,7 +102,7 @@ pub struct ConstraintPart {
     pub value: Option<Value>,
     /// Its truth.
     pub truth: Truth,
-    /// What is so about the attribute that makes it so, in words.
+    /// The reason for the outcome in words: what is so about the attribute.
     pub reason: String,
 }
 

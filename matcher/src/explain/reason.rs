@@ -1,4 +1,4 @@
-//! What is so about an attribute, in words.
+//! Reasons in words for the outcomes of constraints.
 
 use std::fmt::{Display, Formatter};
 

@@ -25,9 +25,9 @@ pub struct Account {
     /// Whether it does, or, for transitions, whether its object comes inside or stays there; an object that only a
     /// hysteresis keeps inside does not.
     pub matched: bool,
-    /// What the filters make of it by themselves.
+    /// The outcomes of the filters by themselves.
     pub parts: Explanation,
-    /// What is to be said of each filter beside that.
+    /// Further account of each filter.
     pub filters: Vec<FilterAccount>,
     /// How its object stands to the subscription.
     pub membership: Membership,
@@ -37,7 +37,7 @@ pub struct Account {
     interest: Interest,
 }
 
-/// What is to be said of a filter beside area and condition.
+/// Account of a filter beside area and condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterAccount {
     /// Whether it lets the event in.
@@ -80,7 +80,7 @@ pub enum Membership {
 pub struct LiveAccount<'a, P> {
     /// Why.
     pub account: Account,
-    /// What goes out with the event.
+    /// Payload that goes out with the event.
     pub payload: &'a P,
     /// When its life is over.
     pub expires: Moment,

@@ -1,4 +1,4 @@
-//! What a client passed on its way between two fixes.
+//! Events that a client passed on its way between two fixes.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ struct Trail<'a> {
     radius: Radius,
 }
 
-/// What is found ahead of a move along its track, see [`Survey`](super::Survey).
+/// Findings ahead of a move along its track, see [`Survey`](super::Survey).
 #[derive(Debug)]
 pub(super) struct Passage {
     track: Track,
@@ -29,11 +29,11 @@ pub(super) struct Passage {
     trails: Vec<(SubscriptionId, u32)>,
     /// The one at hand.
     next: usize,
-    /// What is near the track by a radius, and how much of that has been tested for the filter at hand.
+    /// Events near the track by a radius, and how many of them have been tested for the filter at hand.
     near: Option<(Radius, Vec<u32>)>,
     tested: usize,
     reached: Vec<(SubscriptionId, u32)>,
-    /// What has come since.
+    /// Events that have come since.
     pub(super) fresh: HashSet<u32, RandomState>,
 }
 
@@ -92,7 +92,7 @@ impl<P: Clone> Tracker<P> {
         self.scratch.found = found;
     }
 
-    /// What is new to whom, by subscription.
+    /// Events along the track that are new to a subscription, each with that subscription, by subscription.
     fn reached_along(&self, client: ClientId, track: &[Position]) -> Vec<(SubscriptionId, u32)> {
         let mut reached = Vec::new();
         let trails = self.trails(client);
@@ -153,7 +153,8 @@ impl<P: Clone> Tracker<P> {
         true
     }
 
-    /// What was found ahead, as far as it is still true, and what has come since.
+    /// Events that were found ahead, as far as that is still true, and those that have come since, each with its
+    /// subscription.
     fn reached_on(&self, client: ClientId, passage: Passage) -> Vec<(SubscriptionId, u32)> {
         let Passage { track, mut reached, fresh, .. } = passage;
         reached.retain(|(_, number)| !fresh.contains(number) && self.scene.events.get(*number).is_some());

@@ -1,4 +1,4 @@
-//! What happens by itself when its time has come.
+//! Changes that happen by themselves when their time has come.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::Moment;
 use crate::subscription::SubscriptionId;
 
-/// What is due. Of two at the same time an object that has stayed long enough enters before a life ends, and the
+/// Change that is due. Of two at the same time an object that has stayed long enough enters before a life ends, and the
 /// older life ends first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {

@@ -27,14 +27,14 @@ pub(super) struct Live<P> {
     pub(super) known_to: KnownTo,
 }
 
-/// What an event was before a newer one took its place.
+/// An event that a newer one has replaced.
 #[derive(Debug)]
 pub(super) struct Outdated<P> {
     pub(super) sequence: u64,
     pub(super) payload: P,
 }
 
-/// What came of an announcement.
+/// Outcome of an announcement.
 pub(super) enum Announced<P> {
     /// It is live under this number, in the place of another or of none.
     Live(u32, Option<Outdated<P>>),
@@ -50,7 +50,7 @@ pub(super) struct Events<P> {
     by_object: HashTable<u32>,
     by_id: HashTable<u32>,
     hash: foldhash::fast::RandomState,
-    /// Of the partitions in which something is live.
+    /// Places of live events, for each partition in which something is live.
     places: HashMap<Partition, Places, foldhash::fast::RandomState>,
 }
 

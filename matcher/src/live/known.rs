@@ -1,4 +1,5 @@
-//! What subscriptions know of live events, kept small: there are as many pairs as subscriptions times live events.
+//! Knowledge that subscriptions have of live events, kept small: there are as many pairs as subscriptions times live
+//! events.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use crate::subscription::SubscriptionId;
 /// When each one enters, and what brought it.
 type Waiting = HashMap<u32, (Moment, Cause), RandomState>;
 
-/// What a waiting member has in the place of a hint.
+/// Mark of a waiting member in the place of a hint.
 const WAITING: u32 = u32::MAX;
 
-/// What a member has of which no filter is known that takes it.
+/// Mark of a member for which no filter is known that takes it, in the place of a hint.
 const NO_HINT: u32 = u32::MAX - 1;
 
 /// The live events that a subscription knows, each with how it stands to the subscription.
@@ -25,11 +26,11 @@ const NO_HINT: u32 = u32::MAX - 1;
 /// change counts for the client of the subscription, and the end of this does, too.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Of each a hint, see [`hint`](Self::hint), or [`WAITING`].
+    /// A hint for each event, see [`hint`](Self::hint), or [`WAITING`].
     hints: HashMap<u32, u32, RandomState>,
-    /// Those that wait; made with the first.
+    /// Events that wait to enter; made with the first.
     waiting: Option<Box<Waiting>>,
-    /// What the client has altogether.
+    /// Count of all members that the client has.
     members: Option<Arc<Members>>,
 }
 
@@ -41,7 +42,7 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Of a client whose members count among all of these.
+    /// Count of a client's members, which count among `all` as well.
     pub(super) fn among(all: &Arc<AtomicUsize>) -> Arc<Self> {
         Arc::new(Self { count: AtomicUsize::new(0), all: Arc::clone(all) })
     }
@@ -175,13 +176,13 @@ impl Drop for Known {
 /// The subscriptions that know a live event.
 #[derive(Debug)]
 pub(super) enum KnownTo {
-    /// Up to [`FEW`].
+    /// Up to [`FEW`] subscriptions.
     Few(Vec<SubscriptionId>),
-    /// More.
+    /// More subscriptions.
     Many(HashSet<SubscriptionId, RandomState>),
 }
 
-/// So many are looked through one by one.
+/// Subscriptions that are looked through one by one, at most.
 const FEW: usize = 16;
 
 impl Default for KnownTo {

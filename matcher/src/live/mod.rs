@@ -39,7 +39,7 @@ use crate::subscription::SubscriptionId;
 /// A time: how long after a moment of the caller's choice.
 pub type Moment = Duration;
 
-/// What a subscription is told of.
+/// Interest of a subscription: events, or transitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interest {
     /// Each matching event, once.
@@ -63,10 +63,10 @@ pub struct Transitions {
     pub hysteresis_m: f64,
 }
 
-/// Of a filter: only so many of the nearest live objects count as inside.
+/// Limit of a filter: only this number of the nearest live objects count as inside.
 pub type Nearest = Option<NonZeroU32>;
 
-/// Where a client says that it is.
+/// Position that a client says it is at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fix {
     /// The place.
@@ -84,30 +84,31 @@ pub struct Partition(pub u64);
 /// A live event, as it is published.
 #[derive(Clone, Debug)]
 pub struct Announcement<P> {
-    /// What it is about: a newer live event of the same object replaces it.
+    /// The object that the event is about: a newer live event of the same object replaces it.
     pub object: Arc<str>,
-    /// What it is revoked by.
+    /// Id by which the event is revoked.
     pub id: Arc<str>,
-    /// Of two events of one object the one with the greater number is the newer, whichever comes first.
+    /// Number that orders the events of one object: the event with the greater number is the newer, whichever comes
+    /// first.
     pub sequence: u64,
     /// When its life is over.
     pub expires: Moment,
     /// Where it can be met: only clients that are [placed](Tracker::place) there may have filters that take it.
     pub partition: Partition,
-    /// What is matched.
+    /// The event that is matched.
     pub event: Arc<Event>,
-    /// What goes out with it. Cloned for each effect.
+    /// Payload that goes out with the event. Cloned for each effect.
     pub payload: P,
 }
 
-/// What a subscription has to be told.
+/// Change that a subscription has to be told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect<P> {
-    /// Which subscription.
+    /// The subscription.
     pub subscription: SubscriptionId,
-    /// What happened.
+    /// The change.
     pub change: Change,
-    /// What brought it.
+    /// Reason for the change.
     pub cause: Cause,
     /// The sequence number of the event that is told.
     pub sequence: u64,
@@ -115,13 +116,13 @@ pub struct Effect<P> {
     pub payload: P,
 }
 
-/// What happens between a subscription and a live event.
+/// Change between a subscription and a live event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
     /// The object is inside no more; the event is the last that was inside.
     Left,
-    /// The same after a recovery that did not find an event by which the object was inside. The event is one that the
-    /// subscription does not hold for: it is not to be told.
+    /// The object is inside no more after a recovery that did not find an event by which the object was inside. The
+    /// event is one that the subscription does not hold for: it is not to be told.
     Lost,
     /// The object is inside now.
     Entered,
@@ -132,7 +133,7 @@ pub enum Change {
     Refused,
 }
 
-/// What brings a change.
+/// Reason for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// A newer event of the object.
@@ -147,13 +148,14 @@ pub enum Cause {
     Revoked,
 }
 
-/// What a tracker is bound by.
+/// Limits and rules of a tracker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How many live objects one subscription may hold. Further ones do not enter, and further events that it has had
     /// are not remembered, so that they may come again.
     pub members_max: usize,
-    /// The same for all subscriptions of one client together.
+    /// How many live objects all subscriptions of one client may hold together. Further ones are treated as with
+    /// [`members_max`](Self::members_max).
     pub members_per_client: usize,
     /// Whether an area neither lets in nor out while its client's position is less accurate than the area is large.
     pub holds_inaccurate: bool,

@@ -1,4 +1,4 @@
-//! Filters that only so many of the nearest count for.
+//! Filters that only a limited number of the nearest objects count for.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -23,7 +23,7 @@ pub(super) struct Ranking {
     extent: Extent,
 }
 
-/// What is in a ranking.
+/// Extent of a ranking: which live events are in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Extent {
     /// Nothing that could be relied on: they have not been counted, some found no room, or there is nothing to count: no
@@ -32,7 +32,7 @@ enum Extent {
     Unknown,
     /// All live events that the filter takes.
     All,
-    /// Those up to the last that is in it.
+    /// The live events that the filter takes, up to the last that is in the ranking.
     ToLast,
 }
 
@@ -108,7 +108,7 @@ impl Ranking {
     }
 }
 
-/// What the nearest are the nearest to.
+/// Position that the nearest are the nearest to. `None` where there is no such position.
 pub(super) fn anchor<'a>(filter: &'a Filter, fix: Option<&'a Fix>) -> Option<&'a Position> {
     match (fix, &filter.area) {
         (Some(fix), _) => Some(&fix.position),
@@ -157,7 +157,8 @@ impl Watch {
         inside
     }
 
-    /// The same for a client that is somewhere else.
+    /// The live events that are inside because they are among the nearest to a client that is somewhere else, over all
+    /// filters that count. The rankings of the subscription stay as they are.
     pub(super) fn nearest_at<P>(&self, scene: &Scene<P>, fix: Option<&Fix>) -> Vec<u32> {
         self.nearest_inside(scene, fix, None, None, &mut vec![Ranking::default(); self.nearest.len()])
     }
@@ -300,10 +301,10 @@ struct Count<'a, P> {
     surveyed: Surveyed<'a>,
 }
 
-/// Which events a filter is known to take.
+/// The events that a filter is known to take.
 #[derive(Clone, Copy)]
 struct Surveyed<'a> {
-    /// Of the filter.
+    /// Index of the filter.
     index: usize,
     findings: Option<&'a Findings>,
     /// Where only these are asked: those of which they do not tell, and how many may be missed.
@@ -313,7 +314,7 @@ struct Surveyed<'a> {
 /// A live event that the filter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Candidate {
-    /// Squared.
+    /// The squared distance.
     distance: f64,
     sequence: u64,
     number: u32,
@@ -378,7 +379,7 @@ impl<P> Count<'_, P> {
         candidates
     }
 
-    /// The same by a search.
+    /// The nearest candidates, in any order, and some more: from a search among the live events.
     fn search(&self) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = Vec::new();
         let consider = |number: u32, distance: f64| {
@@ -449,7 +450,8 @@ impl<P: Clone> Tracker<P> {
 }
 
 impl Watch {
-    /// Of live events that may have come in or gone: lets those leave that have gone, and says which are inside.
+    /// Looks at live events that may have come in or gone. Lets those leave that have gone, and returns those that are
+    /// inside.
     fn leave_touched<P: Clone>(
         &mut self,
         scene: &mut Scene<P>,
@@ -469,7 +471,8 @@ impl Watch {
         inside
     }
 
-    /// The same with all nearest counted anew, of all that is known.
+    /// Counts all nearest anew and lets known events leave that have gone. Returns the nearest, and `changed` where it
+    /// is inside.
     fn count_anew<P: Clone>(
         &mut self,
         scene: &mut Scene<P>,

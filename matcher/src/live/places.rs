@@ -10,7 +10,7 @@ use crate::geo::{EARTH_RADIUS_M, Position, Radius, World, squared_chord};
 #[derive(Debug, Default)]
 pub(super) struct Places {
     points: Points,
-    /// Those with an area of their own, by the size of that.
+    /// Points of events with an area of their own, by the size of the area.
     reaches: BTreeMap<i32, Reaches>,
 }
 
@@ -29,18 +29,18 @@ struct Step<'a> {
     length: f64,
 }
 
-/// What computed chords may be off by, and more; in the plane a millimetre where coordinates are largest.
+/// Margin above the error of computed chords; in the plane a millimetre, where coordinates are largest.
 const CHORD_MARGIN: f64 = 1e-9;
 const PLANE_MARGIN_M: f64 = 1e-3;
 
-/// Of one size are reaches of which the largest is not 1.1 times the smallest: a move does not look at circles whose
-/// border it is far from.
+/// Sizes in each doubling of the reach. The largest reach of a size is less than 1.1 times the smallest, so that a move
+/// does not look at circles whose border it is far from.
 const SIZES_PER_OCTAVE: f64 = 8.0;
 
 /// On the sphere: beyond this angle areas are told apart by what they leave out.
 const WIDE_ANGLE: f64 = 2.0;
 
-/// Where the sizes of those begin, beyond all others.
+/// First size of areas wider than [`WIDE_ANGLE`], beyond the sizes of all others.
 const WIDE_OFFSET: i32 = 1_000_000;
 
 /// Up to here areas that follow are large enough for a walk along their border, as a share of their radius.
@@ -170,7 +170,8 @@ fn chord(world: World, radius: &Radius) -> f64 {
     }
 }
 
-/// Of which size a reach is. Chords tell angles of nearly half the globe badly: what counts there is how much is left.
+/// Number of the size that a reach has. Chords tell angles of nearly half the globe badly: what counts there is how
+/// much is left.
 fn size(world: World, radius: &Radius) -> i32 {
     let angle = radius.metres() / EARTH_RADIUS_M;
     let (offset, length) = match world {

@@ -13,7 +13,7 @@ use super::{Announcement, Cause, Change, Effect, Moment};
 use crate::event::Event;
 use crate::subscription::SubscriptionId;
 
-/// So many looks are much for one client when an event is published: most of its subscriptions need one, or some.
+/// Looks that are much for one client when an event is published: most of its subscriptions need one, or some.
 const MUCH: u64 = 256;
 
 impl<P: Clone> Tracker<P> {
@@ -25,8 +25,8 @@ impl<P: Clone> Tracker<P> {
         }
     }
 
-    /// What the last event that was published took for the subscriptions of clients for which it took much, in nanoseconds, about, a
-    /// subscription perhaps more than once; and altogether.
+    /// Time that the last event that was published took for the subscriptions of clients for which it took much, in
+    /// nanoseconds, about, a subscription perhaps more than once; and the time altogether.
     ///
     /// Cost: linear in the subscriptions that were looked at.
     #[must_use]

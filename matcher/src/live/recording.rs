@@ -1,4 +1,4 @@
-//! What of a tracker's knowledge has changed, for whoever keeps it where it outlasts the tracker.
+//! Changes of a tracker's knowledge, for programs that keep it where it outlasts the tracker.
 
 use std::sync::Arc;
 
@@ -50,8 +50,8 @@ impl<P: Clone> Tracker<P> {
     }
 
     /// Calls `released` with the payload of each live event that was replaced or has ended since the last time, where
-    /// these are collected. Whoever records standings keeps these events until the standings are recorded: until then
-    /// one of them may be the last by which an object was inside.
+    /// these are collected. A program that records standings keeps these events until the standings are recorded: until
+    /// then one of them may be the last by which an object was inside.
     pub fn drain_released(&mut self, released: impl FnMut(P)) {
         self.scene.released.iter_mut().flat_map(|all| all.drain(..)).for_each(released);
     }
@@ -66,8 +66,8 @@ impl<P: Clone> Tracker<P> {
 
     /// Calls `changed` with every standing that has changed since the last time, as it is now: each once, those of one
     /// subscription together and its objects in the order of their names; `None` where the subscription does not know
-    /// the object any more. Whoever applies all of them to a table, and takes removed subscriptions out of it, has in it
-    /// just what the recorded subscriptions know.
+    /// the object any more. A table to which all of them are applied, and from which removed subscriptions are taken,
+    /// has in it just what the recorded subscriptions know.
     ///
     /// To be called after each step, or each few: what is noted grows with every change until then.
     pub fn drain_standings(

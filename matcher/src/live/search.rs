@@ -1,4 +1,4 @@
-//! What is live, inside and not known yet, found by where it is.
+//! Search for events that are live, inside and not known yet, by where they are.
 //!
 //! An event is tested only with the filters whose area holds it, and each condition of a subscription at most once an
 //! event, however many filters have it.
@@ -11,7 +11,7 @@ use crate::area::Area;
 use crate::evaluation;
 use crate::subscription::Filter;
 
-/// What searches keep for their memory.
+/// Memory that searches keep to use it again.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// Numbers of live events, of the step at hand.
@@ -52,17 +52,17 @@ impl Marks {
         self.last += 1;
     }
 
-    /// What came after the search began is marked as well.
+    /// Whether an event is marked. One that came after the search began counts as marked.
     fn is_marked(&self, number: u32) -> bool {
         self.rounds.get(number as usize).is_none_or(|round| *round == self.first || *round == self.last)
     }
 
-    /// For this round.
+    /// Marks an event for this round.
     fn mark(&mut self, number: u32) {
         self.rounds[number as usize] = self.last;
     }
 
-    /// For all rounds of the search.
+    /// Marks an event for all rounds of the search.
     fn mark_found(&mut self, number: u32) {
         self.rounds[number as usize] = self.first;
     }
@@ -85,12 +85,13 @@ pub(super) fn by_condition(filters: &[Filter], is_plain: impl Fn(usize) -> bool)
     alike.into()
 }
 
-/// What is looked for, by a client that is somewhere.
+/// Range of a search, with the places of the client.
 #[derive(Clone, Copy)]
 pub(super) enum Range<'a> {
     /// All that is inside.
     Inside(Option<&'a Fix>),
-    /// What areas hold that follow the client, but for what they held before: that is known, had found no room, or is not wanted.
+    /// Events in areas that follow the client, but for those that the areas held before: these are known, had found no
+    /// room, or are not wanted.
     News { before: Option<&'a Fix>, after: &'a Fix },
 }
 
@@ -109,7 +110,7 @@ impl Watch {
         self.plain().chunk_by(|a, b| a.0 == b.0)
     }
 
-    /// The same in one.
+    /// All filters that do not count the nearest, in one slice.
     pub(super) fn plain(&self) -> &Alike {
         if self.has_one_plain() { &[(0, 0)] } else { &self.by_condition }
     }

@@ -28,12 +28,12 @@ pub enum Standing {
     Waiting {
         /// When it enters.
         until: Moment,
-        /// What brought it, and what its enter is told with.
+        /// Reason for its coming, with which its enter is told.
         cause: Cause,
     },
 }
 
-/// What a look takes at a live event, which is seldom at hand: 100 to 400 ns among 50,000.
+/// Nanoseconds that a look at a live event takes. The event is seldom at hand: 100 to 400 ns among 50,000.
 pub(super) const LOOK_NS: u64 = 128;
 
 /// All but subscriptions and clients.
@@ -42,14 +42,15 @@ pub(super) struct Scene<P> {
     pub(super) settings: Settings,
     pub(super) events: Events<P>,
     pub(super) deadlines: Deadlines,
-    /// Of subscriptions that are recorded: the objects whose standing has changed, in any order, some more than once.
+    /// Objects whose standing in a recorded subscription has changed, each with the subscription, in any order, some
+    /// more than once.
     pub(super) noted: Vec<(SubscriptionId, Arc<str>)>,
     /// Live events that were replaced or ended, where these are collected.
     pub(super) released: Option<Vec<P>>,
     /// During a recovery: events of live objects that are older than the live ones, by object.
     pub(super) overtaken: HashMap<Arc<str>, Vec<Overtaken<P>>, foldhash::fast::RandomState>,
     pub(super) recalled: Recalled<P>,
-    /// What has been tested so far, see [`Tracker::work_count`](super::Tracker::work_count).
+    /// Work done so far, in looks, see [`Tracker::work_count`](super::Tracker::work_count).
     pub(super) work_count: Cell<u64>,
 }
 
@@ -88,7 +89,7 @@ impl<P> Scene<P> {
     }
 }
 
-/// What goes on: when, why, and what it leads to.
+/// Occasion of changes: when they happen, why, and the effects that they have.
 pub(super) struct Occasion<'a, P> {
     pub(super) now: Moment,
     pub(super) cause: Cause,
@@ -381,7 +382,7 @@ impl Watch {
         }
     }
 
-    /// The same for an event that goes on living.
+    /// An object is inside no more, and its event goes on living. The subscription is taken off the event's list here.
     pub(super) fn leave<P: Clone>(
         &mut self,
         scene: &mut Scene<P>,

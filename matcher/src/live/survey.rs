@@ -33,14 +33,14 @@ const SEARCHES_MAX: u32 = 20;
 /// The number of a subscription that has none yet.
 pub(super) const NEW: SubscriptionId = SubscriptionId(u32::MAX);
 
-/// What an installation or a move is going to find. See [`Tracker::survey_installation`] and [`Tracker::survey_move`].
+/// Findings ahead of an installation or a move. See [`Tracker::survey_installation`] and [`Tracker::survey_move`].
 #[derive(Debug)]
 pub struct Survey {
     client: ClientId,
     /// Where the client is, and where it is going to be.
     before: Option<Fix>,
     after: Option<Fix>,
-    /// What the client is going to pass.
+    /// Findings along the track of the client.
     passage: Option<Passage>,
     /// The subscription that is going to be installed.
     new: Option<Box<Watch>>,
@@ -50,7 +50,7 @@ pub struct Survey {
     /// Events announced before that are not news to it.
     since: u64,
     rounds: u32,
-    /// Of the part at hand.
+    /// Marks of the part at hand.
     marks: Marks,
 }
 
@@ -75,9 +75,9 @@ enum Stage {
     Inside(Looking),
     /// At one of the events whose own area the client enters.
     Entered(usize),
-    /// At what is known.
+    /// At the events that are known.
     Known(Vec<(u32, Standing)>),
-    /// At what was found, where some found no room before.
+    /// At the events that were found, where some found no room before.
     Before(Vec<u32>),
     Done,
 }
@@ -92,11 +92,12 @@ struct Looking {
     filter: usize,
     /// The next filter, as a place among those by condition.
     place: usize,
-    /// What is near to the area of the filter at hand and has not been looked at.
+    /// Events near to the area of the filter at hand that have not been looked at.
     near: Vec<u32>,
 }
 
-/// What has been found about one subscription. A client may have many of these, each over all live events: of most of those it has a bit.
+/// Findings about one subscription. A client may have many of these, each over all live events, and has one bit for
+/// most of those.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Whether all that is inside was looked for, and not only what the last step brings.
@@ -107,15 +108,15 @@ pub(super) struct Findings {
     /// The events whose own area the client enters, in the order of their numbers, and which of them are inside.
     entered: Arc<[u32]>,
     entered_inside: FixedBitSet,
-    /// What was inside before of what was found, where that was looked at.
+    /// Found events that were inside before, where that was looked at.
     before: Option<FixedBitSet>,
-    /// Of the filter at hand that counts the nearest: whether it takes an event.
+    /// Whether the filter at hand, which counts the nearest, takes an event, by the event's number.
     nearest: HashMap<u32, bool, RandomState>,
     /// By filter that counts the nearest: these, and some more.
     searched: HashMap<usize, Vec<Candidate>, RandomState>,
-    /// What has come since the last round, and was not looked for.
+    /// Events that have come since the last round, and were not looked for.
     fresh: HashSet<u32, RandomState>,
-    /// What has come since the survey began.
+    /// Events that have come since the survey began.
     stale: HashSet<u32, RandomState>,
 }
 
@@ -123,7 +124,7 @@ pub(super) struct Findings {
 #[derive(Debug, Default)]
 pub(super) struct Announced {
     count: u64,
-    /// By the numbers of the events.
+    /// Counts by the numbers of the events.
     counts: Vec<u64>,
 }
 
@@ -177,7 +178,7 @@ impl Findings {
         is_known.then(|| before.contains(number as usize))
     }
 
-    /// What was found and has not come since, and what has.
+    /// Events that were found and have not come since, and those that have come since.
     pub(super) fn found(&self) -> (impl Iterator<Item = u32>, Vec<u32>) {
         let found = numbers(&self.found).filter(|number| !self.fresh.contains(number));
         (found, self.fresh.iter().copied().collect())
@@ -206,7 +207,7 @@ impl Findings {
     }
 }
 
-/// What a hash table for so many entries takes.
+/// Bytes that a hash table with room for `capacity` entries takes.
 fn entries_bytes<T>(capacity: usize) -> usize {
     capacity * (size_of::<T>() + 1) * 8 / 7
 }
@@ -215,11 +216,11 @@ fn numbers(set: &FixedBitSet) -> impl Iterator<Item = u32> {
     set.ones().map(|number| u32::try_from(number).expect("it was put in as a number"))
 }
 
-/// What a part looks at.
+/// View of the tracker that a part of a survey has.
 struct View<'a, P> {
     scene: &'a Scene<P>,
     watch: &'a Watch,
-    /// What the subscription knows now.
+    /// Events that the subscription knows now.
     known: Option<&'a Known>,
     before: Option<&'a Fix>,
     after: Option<&'a Fix>,

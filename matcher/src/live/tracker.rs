@@ -32,10 +32,10 @@ pub struct Tracker<P> {
     members: Arc<AtomicUsize>,
     pub(super) scratch: Scratch,
     pub(super) announced: survey::Announced,
-    /// What was found out ahead of the next change.
+    /// Findings ahead of the next change, by subscription.
     pub(super) surveyed: HashMap<SubscriptionId, Findings, foldhash::fast::RandomState>,
     pub(super) passage: Option<Passage>,
-    /// What was done when the last event was published, in looks: for subscriptions, and altogether.
+    /// Work that the last publishing of an event took, in looks: for subscriptions, and altogether.
     pub(super) worked: Vec<(SubscriptionId, u64)>,
     pub(super) published_work: u64,
 }
@@ -47,11 +47,12 @@ pub struct Watch {
     /// Where its client is placed.
     pub(super) partition: Partition,
     pub(super) filters: Box<[Filter]>,
-    /// Those that do not count the nearest; empty where there is one, which does not.
+    /// Filters that do not count the nearest, by their conditions. Empty where there is only one filter, which does not
+    /// count.
     pub(super) by_condition: Box<Alike>,
-    /// For each filter; empty where none counts.
+    /// Limit of each filter; empty where no filter counts the nearest.
     pub(super) nearest: Box<[Nearest]>,
-    /// For each of those.
+    /// Ranking of each filter, of use where it counts the nearest; empty where no filter does.
     pub(super) rankings: Box<[Ranking]>,
     pub(super) interest: Interest,
     pub(super) known: Known,
@@ -103,7 +104,8 @@ impl Watch {
         }
     }
 
-    /// The same for a client that is [placed](Tracker::place) there. One that is installed is where its client is.
+    /// Puts the subscription into the partition that its client is [placed](Tracker::place) in. A subscription that is
+    /// installed is where its client is.
     #[must_use]
     pub fn within(mut self, partition: Partition) -> Self {
         self.partition = partition;
@@ -121,7 +123,7 @@ impl Watch {
         &self.filters
     }
 
-    /// What it is told of.
+    /// Its interest: events, or transitions.
     #[must_use]
     pub fn interest(&self) -> &Interest {
         &self.interest
@@ -226,7 +228,7 @@ impl<P: Clone> Tracker<P> {
         client.and_then(|client| client.members.as_ref()).map_or(0, |members| members.count())
     }
 
-    /// The same over all clients.
+    /// How many live events the subscriptions of all clients hold, each for itself.
     #[must_use]
     pub fn members_count(&self) -> usize {
         self.members.load(Ordering::Relaxed)
@@ -264,7 +266,7 @@ impl<P: Clone> Tracker<P> {
     }
 
     /// Lets the next thing happen that is due by `now`; says whether there was one. To be called until there is none.
-    /// What enters in one instant, having stayed for long enough, is one thing.
+    /// Objects that enter in one instant, having stayed for long enough, are one thing.
     pub fn advance(&mut self, now: Moment, effects: &mut Vec<Effect<P>>) -> bool {
         let Some((at, due)) = self.scene.deadlines.pop(now) else { return false };
         match due {

@@ -1,4 +1,4 @@
-//! What is kept of a durable session until the client acknowledges it: in order, bounded, and every loss remembered.
+//! The kept matches of a durable session, until the client acknowledges them: in order, bounded, and every loss remembered.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::outbox::Subject;
 pub(super) struct KeptBounds {
     pub(super) frames: usize,
     pub(super) bytes: usize,
-    /// For how long.
+    /// Time for which a match is kept, in milliseconds.
     pub(super) age_ms: u64,
-    /// What goes at the bound where no subscription says so.
+    /// Policy for losses at the bound where no subscription says so.
     pub(super) overflow: OverflowName,
 }
 
-/// What is kept over all clients of all shards.
+/// Totals of the kept matches of all clients of all shards.
 #[derive(Debug)]
 pub(crate) struct KeptTotal {
     limit: u64,
     matches: AtomicU64,
     bytes: AtomicU64,
-    /// What the sessions took that were taken up again at the start.
+    /// Bytes of the sessions that were taken up again at the start.
     restored_bytes: AtomicU64,
     /// Whether it was full, and has not been a tenth empty since.
     is_full: AtomicBool,
@@ -37,13 +37,13 @@ pub(crate) struct KeptTotal {
 pub(super) struct Kept {
     matches: VecDeque<KeptMatch>,
     holes: VecDeque<Hole>,
-    /// What came before the session was durable.
+    /// Last offset from before the session was durable.
     before: u64,
     acknowledged: u64,
-    /// What the matches take, as it counts for the client.
+    /// Bytes of the matches, as they count for the client.
     held: Held,
     total: Arc<KeptTotal>,
-    /// Of those whose policy is to keep the latest; made when there is one.
+    /// The last matches of the subscriptions whose policy is to keep the latest; made when there is one.
     latest: Option<Box<Latest>>,
 }
 
@@ -66,20 +66,20 @@ struct Hole {
 /// The deliveries of which the latest is to be kept, by offset.
 #[derive(Default)]
 struct Latest {
-    /// The last of each subject.
+    /// Offset of the last match of each subject.
     last: HashMap<Subject, u64, foldhash::fast::RandomState>,
-    /// Those before them, which go first.
+    /// Offsets of the matches before these, which go first.
     superseded: BTreeSet<u64>,
 }
 
-/// What comes next in a session, as far as it is kept.
+/// The next entry of a session, as far as it is kept.
 #[derive(Debug)]
 pub(super) enum Next<'a> {
     Match(&'a Delivery),
     Gap(Gap),
 }
 
-/// What keeping a match led to.
+/// The outcome of keeping a match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Keeping {
     /// Whether it is kept: it is not where it alone is beyond the bounds, or others take all the room.
@@ -91,7 +91,7 @@ pub(super) struct Keeping {
 /// Holes beside each other beyond those that matches part.
 const HOLES_SPARE: usize = 1_024;
 
-/// What a match takes besides its texts.
+/// Bytes of a match besides its texts.
 const MATCH_BYTES: usize = 128;
 
 impl KeptTotal {
@@ -105,17 +105,17 @@ impl KeptTotal {
         self.matches.load(Ordering::Relaxed)
     }
 
-    /// What they take. A text that several clients share counts for each of them.
+    /// Bytes of all kept matches. A text that several clients share counts for each of them.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether there is room for so many bytes.
+    /// Whether there is room for `bytes` bytes.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.has_room_without(0, bytes)
     }
 
-    /// The same, were some bytes given back before.
+    /// Whether there is room for the bytes once some others are given back.
     fn has_room_without(&self, given_back: usize, bytes: usize) -> bool {
         (self.bytes() + bytes as u64).saturating_sub(given_back as u64) <= self.limit
     }
@@ -162,7 +162,7 @@ impl KeptMatch {
         Self::bytes_of(&self.delivery)
     }
 
-    /// What one takes that is kept of a delivery.
+    /// Bytes that a kept match of this delivery takes.
     pub(super) fn bytes_of(delivery: &Delivery) -> usize {
         MATCH_BYTES + delivery.bytes()
     }
@@ -183,12 +183,12 @@ impl Kept {
         self.matches.is_empty()
     }
 
-    /// What the matches take.
+    /// Bytes of the matches.
     pub(super) fn bytes(&self) -> usize {
         usize::try_from(self.held.bytes()).expect("it is in memory")
     }
 
-    /// Whether one more of so many bytes costs one of its own, whatever others have.
+    /// Whether one more match of `bytes` bytes costs the session one of its own, whatever others have.
     pub(super) fn is_at_bound(&self, bytes: usize, bounds: &KeptBounds) -> bool {
         self.matches.len() >= bounds.frames || self.bytes() + bytes > bounds.bytes
     }
@@ -342,7 +342,7 @@ impl Kept {
         }
     }
 
-    /// What comes after an offset, up to the last that may be seen; `None` where that is reached.
+    /// The next entry after an offset, up to the last that may be seen; `None` where that is reached.
     pub(super) fn next(&self, after: u64, last: u64) -> Option<Next<'_>> {
         if after >= last {
             return None;

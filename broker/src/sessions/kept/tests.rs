@@ -1,4 +1,4 @@
-//! What is kept, lost and told, by hand and by chance.
+//! Tests of kept matches, losses and gaps, by hand and by chance.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::model::event::Body;
 const BOUNDS: KeptBounds =
     KeptBounds { frames: 4, bytes: 100_000, age_ms: 1_000, overflow: OverflowName::DropOldest };
 
-/// What is kept, and the offsets that were told as gone.
+/// The kept matches of a session, and the offsets that were told as gone.
 struct Bench {
     kept: Kept,
     bounds: KeptBounds,
@@ -55,7 +55,7 @@ impl Bench {
         self.kept.skip(self.last, reason);
     }
 
-    /// What a reader gets that comes back after an offset: every offset once, in order.
+    /// The entries that a reader gets that comes back after an offset: every offset once, in order.
     #[track_caller]
     fn after(&self, offset: u64) -> Vec<String> {
         let (mut at, mut told) = (offset, Vec::new());

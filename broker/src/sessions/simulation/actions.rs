@@ -1,4 +1,4 @@
-//! What happens next, by chance; and how a run ends.
+//! The next action, chosen by chance; and the end of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

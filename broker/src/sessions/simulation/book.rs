@@ -1,4 +1,4 @@
-//! What is known of a shard: what it has to be now, what of it is on disk, and what waits in its queue.
+//! The book on a shard: the state that it has to have now, the part of it on disk, and the commands in its queue.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,15 +12,15 @@ use super::spec::Event;
 #[derive(Default)]
 pub(super) struct Book {
     pub(super) now: Shard,
-    /// As it was when the last commit succeeded.
+    /// The state when the last commit succeeded.
     pub(super) on_disk: Shard,
-    /// As it was when commits failed that may have happened nonetheless.
+    /// The states when commits failed that may have happened nonetheless.
     pub(super) attempts: Vec<Shard>,
     pub(super) queue: VecDeque<Step>,
     pub(super) queued: u64,
 }
 
-/// What a command has to do.
+/// The effect that a command has to have.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Publish {
@@ -71,7 +71,7 @@ pub(super) enum Step {
 #[derive(Clone)]
 pub(super) enum Asks {
     Nothing,
-    /// After an offset of the session that is called so; an event stream also acknowledges what was before.
+    /// The reader begins after an offset of the session that is called so; an event stream also acknowledges what was before.
     After {
         epoch: String,
         offset: u64,

@@ -36,7 +36,7 @@ pub(super) struct Broker {
     pub(super) config: Config,
 }
 
-/// What is wrong with the way to the disk, and what came through.
+/// Faults on the way to the disk, and counts of the commits that were tried and that came through.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     /// Shards whose commits fail before they reach the disk.
@@ -83,7 +83,7 @@ pub(super) fn confinement(client: &str) -> Option<Arc<Confinement>> {
     })
 }
 
-/// Whom everything is on behalf of: where there are tokens, it is of some tenant.
+/// The behalf of everything: where there are tokens, it is of some tenant.
 pub(super) fn behalf(confinement: Option<&Arc<Confinement>>) -> Behalf<'_> {
     Behalf { tenant: Some(""), confinement }
 }

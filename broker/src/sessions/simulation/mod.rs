@@ -67,7 +67,7 @@ struct Simulation {
     trace: Trace,
 }
 
-/// What was asked and not answered yet.
+/// A request that was made and is not answered yet.
 struct Request {
     what: What,
     future: Pin<Box<dyn Future<Output = Result<Done, Refusal>>>>,
@@ -78,7 +78,7 @@ struct Request {
 enum What {
     Publish(u64),
     Attach(u64),
-    /// Of the events of an id, up to this one.
+    /// The revocation of the events of an id, up to this one.
     Revoke(String, u64),
     Other,
 }
@@ -191,7 +191,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// What is new in the queues of the shards is this.
+    /// Notes this step for everything that is new in the queues of the shards. Returns the shards, each with the number of
+    /// the command there.
     fn follow_queues(&mut self, step: &Step) -> Vec<(usize, u64)> {
         let mut grown = Vec::new();
         let broker = self.broker.as_mut().expect("it runs");
@@ -279,7 +280,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Lets a shard do what is due and carry out so many commands, and does the same in its book.
+    /// Lets a shard do what is due and carry out `commands_max` commands at most, and does the same in its book.
     fn step(&mut self, index: usize, commands_max: usize) -> Result<(), String> {
         if index >= self.books.len() {
             return Ok(());
@@ -364,7 +365,7 @@ impl Simulation {
         }
     }
 
-    /// Lets a reader take what waits for it, up to so many bytes.
+    /// Lets a reader take the entries that wait for it, up to `bytes_max` bytes.
     fn read(&mut self, connection: u64, bytes_max: usize) -> Result<(), String> {
         let Some(mut reader) = self.connections.remove(&connection) else { return Ok(()) };
         let mut batch = Vec::new();
@@ -422,7 +423,7 @@ impl Simulation {
         }
     }
 
-    /// The same where it was decided before.
+    /// Crashes at a point that was decided before.
     fn crash_now(&mut self) -> Result<(), String> {
         let loses_power = self.choices.chance(0.6);
         self.crash(loses_power)

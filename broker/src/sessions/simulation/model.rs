@@ -1,4 +1,4 @@
-//! What one shard has to do, by looking at everything.
+//! The model of one shard, which finds what the shard has to do by looking at everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) struct Held {
     pub(super) is_stored: bool,
     /// Objects: those that are inside or on their way, or whose live event it has had.
     pub(super) known: BTreeMap<String, Known>,
-    /// After a crash, of objects that are inside by an event older than the live one: that event.
+    /// After a crash: for each object that is inside by an older event than the live one, that event.
     pub(super) recalled: BTreeMap<String, Live>,
     /// Whether it has to look at all that is inside: it may not know some of it since a restart.
     pub(super) misses: bool,
@@ -64,7 +64,7 @@ pub(super) struct Held {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Known {
     pub(super) number: u64,
-    /// Until when it waits, and because of what.
+    /// Time until which it waits, and the cause.
     pub(super) waits: Option<(u64, Cause)>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Setting {
     pub(super) bounds: Bounds,
 }
 
-/// What somebody is told. In the order in which it is told.
+/// The changes that a client is told, in the order in which they are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Left,
@@ -130,7 +130,8 @@ impl Held {
         tells.then_some(Change::Left)
     }
 
-    /// The same where the exit may tell an older event than the live one.
+    /// Forgets an object as `part` does, where the exit may tell an older event than the live one. Returns the change with
+    /// that event.
     fn recall(&mut self, object: &str, live: &Live) -> Option<(Change, Live)> {
         let last = self.recalled.remove(object);
         self.part(object).map(|change| (change, last.unwrap_or_else(|| live.clone())))
@@ -192,7 +193,7 @@ impl Shard {
         }
     }
 
-    /// What is due by itself.
+    /// Carries out everything that is due by itself.
     pub(super) fn advance(&mut self, setting: Setting) -> Result<(), String> {
         for object in std::mem::take(&mut self.revoked) {
             let effects = self.end(&object, Cause::Revoked);
@@ -244,7 +245,7 @@ impl Shard {
         Ok(())
     }
 
-    /// What the time brings.
+    /// Carries out everything that the time brings: dwells and lives that are over.
     fn let_happen(&mut self, setting: Setting) -> Result<(), String> {
         loop {
             let dwelt =
@@ -485,7 +486,7 @@ impl Shard {
         }
     }
 
-    /// What was done so far is on disk.
+    /// Notes that everything done so far is on disk.
     pub(super) fn committed(&mut self) {
         self.is_fresh = false;
         let names: Vec<_> = self.clients.keys().cloned().collect();

@@ -1,4 +1,4 @@
-//! What a seed decides once and for all, and how it chooses what comes next.
+//! The plan of a run, which a seed decides once and for all, and the choices on the way.
 
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -23,10 +23,10 @@ pub(super) struct Plan {
     pub(super) subscriptions_max: usize,
     pub(super) clients_count: usize,
     pub(super) steps_count: usize,
-    /// Of a thousand steps so many are disk faults, and so many crashes.
+    /// Weights of disk faults and of crashes among the steps, against 1,000 for all other steps.
     pub(super) faults: u32,
     pub(super) crashes: u32,
-    /// After which time what was replaced or removed is wiped.
+    /// Time after which replaced and removed data are wiped.
     pub(super) wipe_after_ms: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Who reads: every entry is held against what the session has to be.
+//! The simulation's readers: every entry is held against what the session has to be.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::outbox::Outbox;
 pub(super) struct Connection {
     pub(super) client: String,
     pub(super) outbox: Arc<Outbox>,
-    /// What it has to begin with, once the shard has it.
+    /// The beginning that the connection has to be told, once the shard has it.
     pub(super) begins: Option<Beginning>,
     /// The last offset that it was given or told as lost; none until it was told where it begins.
     pub(super) cursor: Option<u64>,
@@ -25,7 +25,7 @@ pub(super) struct Connection {
 pub(super) struct Beginning {
     /// Which session it reads.
     pub(super) session: u64,
-    /// After which offset; of a session that is not durable nobody outside can say.
+    /// Offset after which it begins; of a session that is not durable nobody outside can say.
     pub(super) after: Option<u64>,
     /// Whether it asked for what there is not.
     pub(super) is_astray: bool,

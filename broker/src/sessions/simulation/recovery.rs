@@ -1,4 +1,4 @@
-//! What is found after a crash, held against what was acknowledged.
+//! Checks of the data that are found after a crash against everything that was acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::store::{Recovered, RecoveredClient};
 /// Live events that were published, and what became of them.
 #[derive(Default)]
 pub(super) struct Publications {
-    /// By their texts.
+    /// Live events by their texts.
     pub(super) live: BTreeMap<String, Live>,
-    /// Those that were acknowledged.
+    /// Numbers of the events that were acknowledged.
     pub(super) acknowledged: BTreeSet<u64>,
     /// Ids that were revoked, answered or not: up to which event.
     pub(super) revoked: BTreeMap<String, u64>,
-    /// The same where it was acknowledged.
+    /// Ids whose revocation was acknowledged: up to which event.
     pub(super) ended: BTreeMap<String, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What a session has to be: every delivery by its offset, and what became of it.
+//! The state that a session has to have: every delivery by its offset, and its fate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::model::delivery::{OverflowName, Reason, Transition};
 pub(super) struct Session {
     /// Which of all sessions it is.
     pub(super) number: u64,
-    /// What the broker calls it, once that was heard.
+    /// The broker's name of the session, once that was heard.
     pub(super) epoch: Option<String>,
     pub(super) told: Vec<Told>,
     pub(super) durable: bool,
-    /// What came before it was durable.
+    /// Last offset from before it was durable.
     pub(super) before: u64,
     pub(super) acknowledged: u64,
-    /// What is on disk may be told.
+    /// Last offset that may be told, since everything up to it is on disk.
     pub(super) released: u64,
     /// Nothing becomes too old before then: after a start the broker looks a millisecond later.
     pub(super) ages_from_ms: u64,
@@ -52,7 +52,7 @@ pub(super) struct Bounds {
     pub(super) overflow: OverflowName,
 }
 
-/// What a kept match takes besides its texts.
+/// Bytes of a kept match besides its texts.
 const MATCH_BYTES: usize = 128;
 
 impl Told {
@@ -162,7 +162,8 @@ impl Session {
         offsets.rev().find(|offset| self.at(*offset).is_some_and(|told| told.lost.is_some())).unwrap_or(0)
     }
 
-    /// After a crash nobody knows of a hole more than whether it lies before the last loss.
+    /// Forgets the reasons of holes, as a crash does: afterwards nobody knows of a hole more than whether it lies before the
+    /// last loss.
     pub(super) fn forget_reasons(&mut self) {
         let lost = self.last_loss();
         self.before = 0;

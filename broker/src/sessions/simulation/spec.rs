@@ -1,4 +1,4 @@
-//! What is published and subscribed to: on a line, at whole metres, so that everybody agrees who is how far away.
+//! The events and subscriptions of the simulation: on a line, at whole metres, so that everybody agrees who is how far away.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ pub(super) struct Event {
     pub(super) number: u64,
     pub(super) id: String,
     pub(super) key: Option<String>,
-    /// For how long it is live, where that was said.
+    /// Time for which the event is live, where that was said.
     pub(super) ttl_ms: Option<u64>,
     pub(super) at: i64,
     pub(super) kind: u8,
@@ -26,7 +26,7 @@ pub(super) struct Spec {
     pub(super) kind: Option<u8>,
     /// The kind that its client is confined to.
     pub(super) confined: Option<u8>,
-    /// What it is told of: transitions, or else events.
+    /// The transitions that the subscription is told of; without them it is told of events.
     pub(super) transitions: Option<Transitions>,
     pub(super) durable: bool,
     pub(super) overflow: Option<OverflowName>,
@@ -59,7 +59,7 @@ impl Event {
         self.ttl_ms.unwrap_or(TTL_MS)
     }
 
-    /// What it is about.
+    /// Name of the object that the event is about.
     pub(super) fn object(&self) -> String {
         match &self.key {
             Some(key) => format!("key:{key}"),
@@ -67,7 +67,7 @@ impl Event {
         }
     }
 
-    /// As it is published, with all that the broker would add.
+    /// Text of the event as it is published, with all that the broker would add.
     pub(super) fn text(&self) -> String {
         let Self { number, id, key, ttl_ms, at, kind, padding } = self;
         let mut text = format!(

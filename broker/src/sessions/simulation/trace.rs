@@ -1,4 +1,4 @@
-//! What happened in a run.
+//! The trace of a run.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _};

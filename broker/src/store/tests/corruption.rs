@@ -35,7 +35,7 @@ struct Image {
     read: Option<Arc<Mutex<HashSet<u64>>>>,
 }
 
-/// What became of flipped bits.
+/// Counts of flipped bits by their consequences.
 #[derive(Debug, Default)]
 struct Verdicts {
     told: u64,
@@ -129,7 +129,7 @@ const NEVER: Duration = Duration::from_secs(3_600);
 const READ_BITS: u64 = 400;
 /// The first of them, which say what the rest is, in each run.
 const HEAD_BITS: usize = 128;
-/// Of those that nobody reads, in a small run and in a full one.
+/// Bits that are flipped of the bytes that nobody reads, in a small run and in a full one.
 const OTHER_BITS: u64 = 60;
 const OTHER_BITS_SOAK: u64 = 100_000;
 
@@ -357,7 +357,7 @@ fn a_flipped_bit_of_the_tail_is_told_or_harmless() {
     assert!(verdicts.told > 0, "nothing that was flipped mattered");
 }
 
-/// What was said meanwhile.
+/// Runs some work, and returns its result with the log that it has written.
 fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
@@ -378,7 +378,7 @@ fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
     (done, text)
 }
 
-/// What is in the file of the lock is for people.
+/// The content of the lock file is for people only, so that flipped bits of it do no harm.
 #[test]
 fn a_flipped_bit_of_the_lock_is_harmless() {
     let folder = TempDir::new().expect("a folder");

@@ -250,7 +250,7 @@ fn a_first_start_that_was_cut_off_is_done_again() {
     assert_eq!(fs::read_to_string(folder.path().join("lock")).expect("text"), std::process::id().to_string());
 }
 
-/// What is written into a file without a name is lost with the process.
+/// Data that are written into a file without a name are lost with the process.
 #[cfg(unix)]
 #[test]
 fn nothing_is_committed_to_a_file_that_was_taken_away() {

@@ -46,7 +46,7 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
     }
 }
 
-/// With `store.fsync = "interval"`, and a log that is long enough for a fold.
+/// Checks a store with `store.fsync = "interval"`, and a log that is long enough for a fold.
 #[test]
 fn a_sync_that_fails_is_tried_again_after_a_pause() {
     let (disk, folder) = (Disk::default(), TempDir::new().expect("a folder"));

@@ -29,19 +29,19 @@ use crate::model::delivery::{Names, Transition};
 use crate::store::writer::Pace;
 use disk::Disk;
 
-/// What should be there.
+/// The content that a store should have.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     subscriptions: BTreeMap<(String, String), String>,
     positions: BTreeMap<String, StoredPosition>,
     sessions: BTreeMap<String, StoredSession>,
-    /// With the text of the event.
+    /// Kept matches, each with the text of the event.
     kept: BTreeMap<(String, u64), (StoredMatch, String)>,
     standings: BTreeMap<(String, String, String), StoredStanding>,
     live: BTreeMap<String, (StoredLive, String)>,
 }
 
-/// What the broker has in memory: a model, and the handles of the bodies that it refers to.
+/// The broker's memory: a model, and the handles of the bodies that it refers to.
 struct Memory {
     random: StdRng,
     model: Model,

@@ -100,7 +100,8 @@ fn a_long_session_is_kept_but_for_what_goes() {
     assert_eq!(memory.model.kept.len(), 485);
 }
 
-/// What a kill leaves between the newer event of an object and the end of the older one, and what none leaves.
+/// Checks the two kinds of leftovers. A kill may leave the older event of an object beside the newer one, until the older one
+/// has ended: that is nothing special. No kill leaves a record that refers to nothing: such ones are counted.
 #[test]
 fn only_what_refers_to_nothing_dangles() {
     let overtaken_count = std::cell::Cell::new(0);

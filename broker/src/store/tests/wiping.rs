@@ -1,4 +1,4 @@
-//! What was replaced or removed is in no file any more, and nothing else is missing.
+//! Tests of wiping: replaced and removed data are in no file any more, and nothing else is missing.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::store::inline::InlineStore;
 use crate::store::wiping::Settings;
 use crate::store::{Batch, Recovered, Store, StoreError, StoredPosition, back_up, check};
 
-/// As a broker folds, and wipes as soon as it may.
+/// Settings by which a broker wipes as soon as it may; it folds as usual.
 const AT_ONCE: Settings = Settings { after: Some(Duration::ZERO), on_thread: true };
 
 fn open(dir: &Path, lazily: Option<Duration>, wiping: Settings) -> Result<(Store, Recovered), StoreError> {
@@ -36,7 +36,7 @@ fn commit(store: &Store, change: impl FnOnce(&mut Batch)) {
     store.commit(&batch).expect("it is committed");
 }
 
-/// In how many places of a directory's files something stands.
+/// Number of places in a directory's files where these bytes stand.
 fn places(dir: &Path, bytes: &[u8]) -> usize {
     let mut count = 0;
     for entry in fs::read_dir(dir).expect("a folder") {

@@ -89,7 +89,7 @@ pub(super) fn with_id(mut feature: String) -> String {
     feature
 }
 
-/// What of a document says how it is taken. All else is the broker's to judge.
+/// Members of a document that decide how it is taken. All others are the broker's to judge.
 #[derive(Deserialize)]
 struct Outline<'a> {
     #[serde(rename = "type", default, borrow)]

@@ -23,10 +23,10 @@ const ENTRY_BYTES: usize = 1 << 20;
 const ROOM_BYTES: u32 = 8 << 20;
 const ROOM_ENTRIES: usize = 1000;
 
-/// Where something is read from.
+/// Source that something is read from.
 pub(crate) struct Source {
     reader: Box<dyn Read + Send>,
-    /// For messages.
+    /// Name of the input, for messages.
     pub(crate) name: String,
     /// Whether somebody types it.
     pub(crate) is_typed: bool,
@@ -68,12 +68,12 @@ impl Source {
     }
 }
 
-/// Where an entry stands.
+/// Place of an entry in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// From 1.
+    /// Line, from 1.
     pub(crate) line: u64,
-    /// From 1, of a collection that is on one line.
+    /// Feature, from 1, of a collection that is on one line.
     pub(crate) feature: Option<u64>,
 }
 
@@ -86,15 +86,15 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What was read.
+/// An entry that was read from the input, or the reason why it could not be read.
 pub(crate) struct Entry<T> {
     pub(crate) origin: Origin,
     pub(crate) content: Result<T, Unreadable>,
-    /// What it takes of the queue, given back when this is dropped.
+    /// Room in the queue that the entry takes, given back when this is dropped.
     pub(crate) room: Option<OwnedSemaphorePermit>,
 }
 
-/// What is no entry.
+/// A part of the input that is no entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable {
     pub(crate) why: String,
@@ -168,7 +168,7 @@ fn text_of(line: &[u8]) -> Result<&str, String> {
     Ok(text.trim_start_matches(['\u{feff}', '\u{1e}']).trim())
 }
 
-/// What is wrong with JSON, without where in the text it is: that is told otherwise.
+/// Describes a fault in JSON without its place in the text, which is told otherwise.
 fn fault_in_json(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
@@ -179,7 +179,7 @@ fn fault_in_json(error: &serde_json::Error) -> String {
 mod testing {
     use super::*;
 
-    /// What is read of a text.
+    /// Entries that `read` makes of a text.
     pub(super) fn read_all<T: Send + 'static>(
         text: impl Into<Vec<u8>>,
         read: fn(Box<dyn Read + Send>, &Feed<T>),

@@ -75,7 +75,7 @@ struct Document {
     accuracy_m: Option<f64>,
     #[serde(default)]
     time: Option<String>,
-    /// Of a Feature.
+    /// Geometry of a Feature.
     #[serde(default)]
     geometry: Option<Value>,
     #[serde(default)]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Figures(HashMap<String, f64>);
 
-/// What a histogram says of the time between two looks.
+/// Observations of a histogram between two looks: their count, median and 99th percentile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) count: u64,
@@ -33,7 +33,7 @@ impl Figures {
         found.reduce(|sum, value| sum + value)
     }
 
-    /// What came to a histogram since an earlier look; `None` where nothing did.
+    /// Observations that came to a histogram since an earlier look. `None` where none came.
     pub(super) fn spread(&self, before: &Self, name: &str) -> Option<Spread> {
         let prefix = format!("{name}_bucket{{le=\"");
         let mut buckets: Vec<(f64, f64)> = Vec::new();

@@ -22,7 +22,7 @@ use sample::Sample;
 use screen::Screen;
 use view::View;
 
-/// A broker that does not answer for so long is told as one that is away.
+/// Time after which a broker that does not answer is told as one that is away.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What `nearcast top` is told.

@@ -8,7 +8,7 @@ use nearcast_client::{Broker, Error};
 use super::figures::Figures;
 use crate::access::{in_words, passes};
 
-/// What was seen.
+/// One look at a broker.
 #[derive(Debug)]
 pub(super) struct Sample {
     pub(super) at: Instant,
@@ -20,7 +20,7 @@ pub(super) struct Sample {
 pub(super) enum Seen {
     /// All that an operator may see.
     Everything(Box<Everything>),
-    /// What a client may see of its own, and why no more.
+    /// The subscriptions that a client may see of its own, and the reason why it sees no more.
     Own { ready: String, client: Option<String>, subscriptions: Vec<Subscription>, why: String },
     /// A broker that cannot now: it starts, or its disk takes nothing.
     Busy(String),
@@ -30,7 +30,7 @@ pub(super) enum Seen {
 
 #[derive(Debug)]
 pub(super) struct Everything {
-    /// What the broker says of whether it is ready.
+    /// The broker's answer to whether it is ready.
     pub(super) ready: String,
     pub(super) stats: Stats,
     pub(super) figures: Figures,
@@ -83,7 +83,7 @@ async fn own(broker: &Broker, client: Option<&str>, why: &Error) -> Result<Seen,
     Ok(Seen::Own { ready, client: client.map(str::to_owned), subscriptions, why })
 }
 
-/// What the broker says of itself, be it that it is not.
+/// The broker's answer to whether it is ready, also where it is not.
 async fn readiness(broker: &Broker) -> Result<String, Error> {
     match broker.ready().await {
         Err(error) if error.problem().is_some() => Ok(in_words(&error)),

@@ -19,7 +19,7 @@ pub(super) struct Screen {
     wishes: mpsc::Receiver<Wish>,
 }
 
-/// What somebody at the terminal wants.
+/// A wish of somebody at the terminal.
 enum Wish {
     Redraw,
     End,

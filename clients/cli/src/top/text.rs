@@ -1,4 +1,4 @@
-//! A view as text, for who has no screen.
+//! A view as text, for output that is no screen.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What is shown of two looks at a broker.
+//! The view of a broker that two looks at it give.
 
 use jiff::Timestamp;
 use nearcast_client::documents::{ClientFigures, Stats};
@@ -13,7 +13,7 @@ use crate::print::{count, plain};
 pub(super) struct View {
     url: String,
     at: Timestamp,
-    /// What the broker says of itself, or why it says nothing.
+    /// The broker's word on its state, or the reason why it gives none.
     state: String,
     pub(super) is_ready: bool,
     about: Option<About>,
@@ -35,7 +35,7 @@ struct About {
     uptime_s: u64,
 }
 
-/// What has happened.
+/// A figure that only grows: its total, and its rate.
 #[derive(Debug)]
 pub(super) struct Rate {
     pub(super) name: &'static str,
@@ -44,7 +44,7 @@ pub(super) struct Rate {
     pub(super) total: u64,
 }
 
-/// What a client has of its own.
+/// A client and its own subscriptions.
 #[derive(Debug)]
 pub(super) struct Own {
     pub(super) client: Option<String>,
@@ -62,7 +62,7 @@ pub(super) struct OwnSubscription {
 
 type Count = fn(&Stats) -> u64;
 
-/// What only grows, of `/v1/stats`.
+/// Members of `/v1/stats` that only grow.
 const COUNTS: [(&str, Count); 8] = [
     ("events", |stats| stats.events),
     ("refused", |stats| stats.events_rejected),
@@ -74,7 +74,7 @@ const COUNTS: [(&str, Count); 8] = [
     ("moves", |stats| stats.moves),
 ];
 
-/// What is there now.
+/// Members of `/v1/stats` that say how much is there now.
 const LEVELS: [(&str, Count); 12] = [
     ("connections", |stats| stats.connections),
     ("websockets", |stats| stats.websockets),
@@ -106,7 +106,7 @@ impl View {
         Self { url: url.to_owned(), at: Timestamp::now(), ..Self::default() }
     }
 
-    /// What is to be seen now, with rates since an earlier look.
+    /// A view of the present look, with rates since an earlier look.
     pub(super) fn new(url: &str, before: Option<&Sample>, now: &Sample) -> Self {
         let mut view = Self::blank(url);
         match &now.seen {
@@ -175,7 +175,7 @@ impl View {
         self.clients = Some(now.clients.clone());
     }
 
-    /// Which broker, and how it is.
+    /// One line about the broker: which it is, and how it is.
     pub(super) fn headline(&self) -> String {
         let about = self.about.as_ref().map(|about| {
             let About { version, engine, world, shards, uptime_s } = about;
@@ -188,7 +188,7 @@ impl View {
         plain(&about.unwrap_or_else(|| format!("nearcast at {}", self.url)))
     }
 
-    /// What the broker says, and when.
+    /// Time of the look and state of the broker, in one line.
     pub(super) fn state(&self) -> String {
         format!("{} {}", self.at.strftime("%H:%M:%SZ"), plain(&self.state))
     }
@@ -263,7 +263,7 @@ pub(super) fn rate(per_second: Option<f64>) -> String {
     }
 }
 
-/// What is there now, in the unit of its name.
+/// A level as text, in the unit of its name.
 pub(super) fn level(name: &str, value: u64) -> String {
     if name.ends_with("_bytes") { bytes(value) } else { count(value) }
 }

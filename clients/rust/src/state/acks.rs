@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{Checkpoint, frame, message::further};
 
-/// So many deliveries may be done with before they are acknowledged.
+/// Deliveries that may be done with before they are acknowledged.
 const EVERY: u32 = 100;
-/// And for so long.
+/// Time for which a delivery may be done with before it is acknowledged.
 const AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Default)]

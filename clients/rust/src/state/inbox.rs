@@ -1,4 +1,4 @@
-//! What comes from the broker and waits for the application, and how far the application has come.
+//! Messages that have come from the broker and wait for the application, and how far the application has come.
 
 use std::{collections::VecDeque, task::Waker};
 
@@ -7,7 +7,7 @@ use crate::{
     message::{Incoming, further},
 };
 
-/// While somebody waits for an answer, which may stand behind deliveries, so many times the bound may wait.
+/// Factor of the bound on waiting messages while somebody waits for an answer, which may stand behind deliveries.
 const SLACK: usize = 16;
 
 pub(crate) struct Inbox {
@@ -17,7 +17,7 @@ pub(crate) struct Inbox {
     pub(crate) received: Option<Checkpoint>,
     /// How far the application has come.
     pub(crate) taken: Option<Checkpoint>,
-    /// What the application is at, if being done with it says something.
+    /// Checkpoint of the message that the application is at. `None` where being done with the message says nothing.
     current: Option<Checkpoint>,
     /// Deliveries of this connection are passed over, for there was no room for one.
     pub(crate) skipping: bool,
@@ -73,7 +73,7 @@ impl Inbox {
         self.queue.len() <= self.bound / 2
     }
 
-    /// What the application is done with by asking for the next message.
+    /// Takes the checkpoint of the message that the application is done with by asking for the next one.
     pub(crate) fn done(&mut self) -> Option<Checkpoint> {
         self.current.take()
     }

@@ -1,5 +1,5 @@
-//! What a session knows, without sockets: what its connection is told, and what follows from what comes. Everything here is done under one
-//! lock, without waiting.
+//! State of a session, without sockets: it decides what the connection sends, and what follows from what the broker
+//! sends. Everything here is done under one lock, without waiting.
 
 mod acks;
 mod inbox;

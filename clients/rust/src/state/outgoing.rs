@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-/// What a frame is, as far as a newer one makes it out of date.
+/// Kind of a frame, as far as a newer frame makes it out of date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
     /// Waits for an answer; how many of them may wait is bounded where they are made.
@@ -16,7 +16,8 @@ pub(crate) enum Sort {
     Ping,
 }
 
-/// Where so many frames wait, an older place or acknowledgement is taken out wherever it stands, so that the queue stays bounded.
+/// Waiting frames from which on an older place or acknowledgement is taken out wherever it stands, so that the queue
+/// stays bounded.
 const CONGESTED: usize = 256;
 
 #[derive(Default)]
@@ -47,7 +48,7 @@ impl Outgoing {
         Some(self.frames.pop_front()?.1)
     }
 
-    /// The connection is gone. What went out on it is made anew from what it was made of.
+    /// Drops all frames, since the connection is gone. They are made anew from their sources.
     pub(crate) fn lost(&mut self) {
         self.ready = false;
         self.frames.clear();

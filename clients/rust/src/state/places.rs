@@ -1,4 +1,4 @@
-//! Where the client is, and was: told again on each connection.
+//! Positions of the client, present and past, which are told again on each connection.
 
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use wire::ClientFrame;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Error, Fix, frame};
 
-/// Where a client was, and when: `[longitude, latitude, unix_s]`.
+/// A position of a client and its time: `[longitude, latitude, unix_s]`.
 pub(crate) type Point = [f64; 3];
 
 fn write_place(place: &Fix, reference: Option<u64>) -> Utf8Bytes {
@@ -23,7 +23,7 @@ fn write_place(place: &Fix, reference: Option<u64>) -> Utf8Bytes {
     })
 }
 
-/// Where it went.
+/// The way that a client went.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     pub(crate) points: Vec<Point>,
@@ -35,7 +35,7 @@ pub(crate) struct Places {
     place: Option<Fix>,
     /// Whether it is the end of the last of the tracks that were not answered.
     tracked: bool,
-    /// Who waits until the place is in force, on the next connection.
+    /// Answers to callers that wait until the place is in force, on the next connection.
     waiting: Vec<Answer>,
     /// Tracks that go out on the next connection.
     ways: Vec<(Way, Vec<Answer>)>,
@@ -134,7 +134,7 @@ impl State {
         }
     }
 
-    /// What was not answered is told again on the next connection.
+    /// Keeps a request that was not answered, so that it is told again on the next connection.
     pub(super) fn place_lost(&mut self, request: Request) {
         let Request { purpose, answers, .. } = request;
         match purpose {
@@ -160,7 +160,7 @@ impl State {
         }
     }
 
-    /// Who waits for a connection, to be told that there will be none.
+    /// Takes the answers of all callers that wait for a connection, to tell them that there will be none.
     pub(super) fn take_place_answers(&mut self) -> Vec<Answer> {
         let ways = std::mem::take(&mut self.places.ways);
         std::mem::take(&mut self.places.waiting)

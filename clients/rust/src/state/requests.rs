@@ -16,7 +16,7 @@ use crate::Error;
 /// Where the outcome of a call goes. That nobody waits for it any more is no fault.
 pub(crate) type Answer = oneshot::Sender<Result<(), Error>>;
 
-/// What a request is for, and so what follows from its answer.
+/// Purpose of a request, which decides what follows from its answer.
 pub(crate) enum Purpose {
     Publish,
     Subscribe(Made),
@@ -28,7 +28,7 @@ pub(crate) enum Purpose {
     },
     Place,
     Track(Way),
-    /// What a follower recorded without a connection.
+    /// Positions that a follower recorded without a connection.
     Recorded(Vec<Point>),
     Token,
 }
@@ -77,7 +77,7 @@ impl Requests {
         self.publishes
     }
 
-    /// What else waits.
+    /// Number of waiting requests other than publishes.
     pub(crate) fn others(&self) -> usize {
         self.waiting.len() - self.publishes
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Error, frame};
 
-/// One that is in force, or on its way.
+/// A subscription that is in force, or on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) id: String,
@@ -20,12 +20,12 @@ pub(crate) struct Made {
     epoch: Option<Arc<str>>,
 }
 
-/// A subscription that the broker has no time for now is tried again after so long.
+/// Time after which a subscription is tried again that the broker had no time for.
 const AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(crate) struct Subscriptions {
-    /// In the order in which they were first made.
+    /// Subscriptions in the order in which they were first made.
     made: Vec<Made>,
     /// When those are tried again for which the broker had no time.
     again: Option<Instant>,

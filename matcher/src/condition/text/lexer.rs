@@ -23,7 +23,7 @@ pub(super) struct Token {
     pub(super) span: Range<usize>,
 }
 
-/// What a token is.
+/// Kind of a token, with its content.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Name {
@@ -102,7 +102,7 @@ pub(in crate::condition) fn is_plain_name(text: &str) -> bool {
         && !text.eq_ignore_ascii_case("casei")
 }
 
-/// As much of a token as a message repeats.
+/// The part of a token that a message repeats.
 pub(super) fn shorten(token: &str) -> Cow<'_, str> {
     match token.char_indices().nth(SHOWN_CHARS_MAX) {
         Some((end, _)) => Cow::Owned(format!("{}…", &token[..end])),
@@ -157,7 +157,7 @@ fn quoted_name(input: &mut Input<'_>) -> Lexed<Kind> {
     quoted('"', part).map(|name| Kind::Name { name, quoted: true }).parse_next(input)
 }
 
-/// What stands between two quotes, part by part.
+/// Parses a text between two quotes, part by part.
 fn quoted<'a>(
     quote: char,
     part: impl Parser<Input<'a>, &'a str, EmptyError>,

@@ -1,4 +1,4 @@
-//! What the author of a text is told when the next token is not what the grammar wants.
+//! Messages for the author of a text whose next token is not what the grammar wants.
 
 use super::Parser;
 use super::lexer::{self, Kind, Token};

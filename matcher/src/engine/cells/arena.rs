@@ -5,7 +5,7 @@ use super::pages::{PAGE_BYTES, Pages};
 /// Bytes a line; everything given out starts at a multiple of it.
 pub(super) const LINE_BYTES: usize = 64;
 const LINES_PER_PAGE: usize = PAGE_BYTES / LINE_BYTES;
-/// Up to so many lines each size has its free list; larger sizes are powers of two.
+/// Lines up to which each size has its free list; larger sizes are powers of two.
 const SMALL_MAX: usize = 512;
 const SIZES: usize = SMALL_MAX + 1 + LINES_PER_PAGE.ilog2() as usize;
 
@@ -23,7 +23,7 @@ impl Arena {
         Self { pages: Pages::default(), fresh: 0, free: vec![Vec::new(); SIZES + 1] }
     }
 
-    /// A piece of so many lines with whatever was in it; `None` when numbers or memory are used up.
+    /// A piece of `lines` lines with whatever was in it; `None` when numbers or memory are used up.
     pub(super) fn allocate(&mut self, lines: usize) -> Option<u32> {
         debug_assert!(lines <= SMALL_MAX || lines.is_power_of_two(), "no size of its own");
         if let Some(first) = self.free[size(lines)].pop() {
@@ -48,7 +48,7 @@ impl Arena {
         Some(first)
     }
 
-    /// Takes a piece of so many lines back.
+    /// Takes a piece of `lines` lines back.
     pub(super) fn release(&mut self, first: u32, lines: usize) {
         self.free[size(lines)].push(first);
     }

@@ -33,7 +33,8 @@ struct Table {
     key: Key,
 }
 
-/// What hashes depend on, drawn at random for each process: nobody outside can choose places and conditions that collide.
+/// Key that hashes depend on, drawn at random for each process: nobody outside can choose places and conditions that
+/// collide.
 #[derive(Clone, Copy, Debug)]
 struct Key(u64);
 
@@ -100,8 +101,8 @@ impl Buckets {
         Some(&buckets[bucket].pile)
     }
 
-    /// Whose the lane is that the next one at a place of a bucket lies behind; by reading it, where that one goes comes near,
-    /// too.
+    /// Owner of the lane that the next one at a place of a bucket lies behind. By reading it, the place where that one
+    /// goes comes near, too.
     #[inline]
     pub(super) fn last_owner(&self, cell: u64, cluster: u32, xyz: [u8; 3]) -> Option<Owner> {
         let (place, _) = self.locate(cell, cluster);

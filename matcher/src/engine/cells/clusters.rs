@@ -54,7 +54,7 @@ struct Cluster {
     filters: u32,
 }
 
-/// What an event must have to look into a cluster.
+/// Attributes that an event must have to look into a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Anchor {
     #[default]
@@ -88,7 +88,7 @@ pub(super) struct Fence {
     pub(super) complete: bool,
 }
 
-/// What an event compares with the filters of a cluster.
+/// The side of an event in its comparison with the filters of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClusterProbe {
     pub(super) cluster: u32,

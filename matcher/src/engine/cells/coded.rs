@@ -7,7 +7,7 @@ use crate::compiled::view::Viewed;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coded<'a> {
     pub(super) viewed: Viewed<'a>,
-    /// Of the attributes.
+    /// Codes of the attributes, in their order.
     pub(super) codes: &'a [ValueCode],
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// Of every value and of none.
+    /// The interval that holds every value, and the absence of one.
     pub(super) const ANYTHING: Self = Self { low: 0, high: u16::MAX };
 
     pub(super) fn and(self, other: Self) -> Self {
@@ -26,7 +26,7 @@ impl From<codes::Interval> for Interval {
 }
 
 /// The code of a value as intervals are compared with it: with their low ends, and its complement with the complements
-/// of their high ends. Whoever has the larger of the two is outside.
+/// of their high ends. A value is outside where the interval has the larger number in either comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ValueCode {
     pub(super) low: u16,

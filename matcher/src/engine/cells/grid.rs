@@ -13,7 +13,7 @@ use super::records::Records;
 use super::runs::{EVENT_UNITS, Lane, Local, Slot, Spot, UNBOUNDED, UNITS, padded_reach};
 use crate::geo::World;
 
-/// A cell's side is at least so many times the reach of its filters. More make filters lie in fewer, fuller cells.
+/// Least ratio of a cell's side to the reach of its filters. A larger ratio makes filters lie in fewer, fuller cells.
 const SIDE_REACHES: f64 = 2.0;
 /// Most levels that a world has, the one for unbounded areas included.
 const LEVELS_MAX: usize = 32;

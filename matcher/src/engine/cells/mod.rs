@@ -54,7 +54,7 @@ pub struct Cells {
     scratch: Scratch,
 }
 
-/// What is installed, and where everybody is.
+/// Installed subscriptions, and the positions of clients.
 #[derive(Debug)]
 struct Index {
     world: World,
@@ -73,21 +73,21 @@ struct Index {
 struct Scratch {
     view: View,
     attributes: Vec<ViewedAttribute>,
-    /// Of the attributes.
+    /// Codes of the attributes, in their order.
     codes: Vec<ValueCode>,
     probes: Vec<ClusterProbe>,
     cells: Vec<(CellKey, Local)>,
     /// For each cell of an event, for each of its clusters.
     places: Vec<Place>,
     piles: Vec<ProbedPile>,
-    /// The next of those, while crowds make way for their parts.
+    /// The next piles, while crowds make way for their parts.
     parts: Vec<ProbedPile>,
     /// Runs whose filters are all in reach and required names are all there.
     inner: Vec<InnerRun>,
     candidates: Vec<Candidate>,
     /// Filters that the tests of one event leave in doubt.
     doubtful: Vec<Hit>,
-    /// Of one move at a time.
+    /// Records that follow the client of one move.
     moving: Vec<u32>,
     /// One per event of the group.
     ends: Vec<Ends>,

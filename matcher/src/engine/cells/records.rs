@@ -1,4 +1,4 @@
-//! What is known of each filter, side by side: where it lies, what it belongs to, and its constraints.
+//! Records of filters, side by side: where each filter lies, what it belongs to, and its constraints.
 //!
 //! A record is a header of 32 bytes and the words of the constraints; the number of an entry is where its record is.
 //! A filter that passed the pre-test costs one place in memory to decide.
@@ -24,7 +24,7 @@ pub(super) struct Header {
     /// Where it lies in the grid's runs; `None` while it is nowhere.
     pub(super) slot: Option<Slot>,
     pub(super) membership: Membership,
-    /// Of the names that it requires.
+    /// Mask of the names that the filter requires.
     pub(super) mask: u32,
     pub(super) subscription: u32,
     pub(super) shape: u32,
@@ -138,7 +138,7 @@ impl Records {
         Some(record)
     }
 
-    /// What is left of the last page becomes a free place.
+    /// Turns the rest of the last page into a free place.
     fn retire_rest(&mut self) {
         let end = self.pages.count() * BLOCKS_PER_PAGE;
         if let Ok(rest) = u32::try_from(self.fresh)

@@ -34,8 +34,8 @@ pub(super) const UNBOUNDED: u8 = u8::MAX;
 const UNBOUNDED_SCALED: i32 = UNBOUNDED as i32 * EVENT_SCALE;
 /// Units added to the reach: `sqrt(3) * 5 / 8`, and more than one.
 const REACH_PADDING: f64 = 1.1;
-/// What separates a filter that may be reached from one that is for certain, in the units of events: the padding and a
-/// whole unit that went into the reach, and the padding once more.
+/// Distance from a filter that may be reached to one that is reached for certain, in the units of events: the padding
+/// and a whole unit that went into the reach, and the padding once more.
 pub(super) const CERTAIN_SPARE: i32 = 26;
 
 /// Set beside the record of a filter whose fence and circle do not say all.
@@ -92,7 +92,7 @@ pub(super) struct Spot {
     pub(super) reach: u8,
 }
 
-/// Whose lane it is.
+/// Owner of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     /// Below 2^31.
@@ -120,7 +120,7 @@ pub(super) type Local = [i16; 3];
 pub(super) struct Candidate {
     /// Where its fence is, in units of fences.
     fence: u32,
-    /// What the fence is to be compared with, by its number.
+    /// Number of the probe that the fence is to be compared with.
     pub(super) probe: u32,
     /// Whether the event is in reach for certain, not just perhaps.
     in_reach: bool,
@@ -143,7 +143,7 @@ pub(super) struct Runs {
 }
 
 impl Layout {
-    /// Of as many lanes as so many bytes hold.
+    /// The layout of a run of `bytes` bytes, with as many lanes as these hold.
     #[expect(clippy::cast_possible_truncation, reason = "the longest run has 32 KiB")]
     const fn of(bytes: usize) -> Self {
         let mut lanes = bytes / FENCE_BYTES;
@@ -185,7 +185,7 @@ pub(super) fn capacity(class: u8) -> u16 {
     LAYOUTS[usize::from(class)].capacity
 }
 
-/// The class of the shortest runs of so many lanes, at most those of the longest.
+/// The class of the shortest runs that have room for `len` lanes, or that of the longest runs.
 pub(super) fn class_for(len: u16) -> u8 {
     (0..CLASS_MAX).find(|class| capacity(*class) >= len).unwrap_or(CLASS_MAX)
 }
@@ -246,7 +246,7 @@ impl Runs {
         bytes[layout.bytes(lane)[0]] ^ if with_fence { bytes[fence] } else { 0 }
     }
 
-    /// Whose a lane is; its first bytes are read, too, and so come near.
+    /// Owner of a lane. The lane's first bytes are read, too, and so come near.
     #[inline]
     pub(super) fn owner(&self, slot: &Slot) -> Owner {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
@@ -456,7 +456,7 @@ fn inside(fence: &[u8; FENCE_BYTES], probe: &ClusterProbe) -> Option<bool> {
     Some(!probe.codes.saturating_sub(fence).simd_eq(zero).any())
 }
 
-/// Who stands behind a fence.
+/// Owner of the filter that a fence belongs to.
 #[inline]
 fn owner(fence: [u32; FENCE_BYTES / 4]) -> Owner {
     let [.., record, subscription] = fence;

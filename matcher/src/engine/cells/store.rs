@@ -1,4 +1,4 @@
-//! What buckets are made of: runs, and crowds of them where a bucket has many filters.
+//! Contents of buckets: runs, and crowds of runs where a bucket has many filters.
 
 use super::buckets::Full;
 use super::near::{Crowd, Crowds, DEPTH_MAX};
@@ -153,7 +153,7 @@ impl Store {
         }
     }
 
-    /// Whose lane is the last of those among which a filter at a place lies or would lie.
+    /// Owner of the last of the lanes among which a filter at a place lies or would lie.
     #[inline]
     pub(super) fn last_owner<'a>(&'a self, mut pile: &'a Pile, xyz: [u8; 3]) -> Option<Owner> {
         while let Some(number) = pile.crowd() {

@@ -71,7 +71,7 @@ fn cell(coordinate: f64) -> u64 {
     cell.cast_unsigned() ^ SIGN
 }
 
-/// The coordinate of a cell's lower border, or of the border so many cells above it.
+/// The coordinate of the border that is `above` cells above a cell's lower border.
 #[inline]
 fn coordinate(cell: u64, above: f64) -> f64 {
     ((cell ^ SIGN).cast_signed() as f64 + above) / CELLS_PER_UNIT

@@ -1,4 +1,4 @@
-//! What is found in the tree.
+//! Searches in the tree.
 //!
 //! A box is passed over, or taken whole, by the squared chords to its nearest and to its furthest corner. They are
 //! computed as a point's own is, difference by difference, and rounding keeps order: what is computed for a point of
@@ -15,7 +15,7 @@ use super::store::{LANES, Leaf, Link, Node, Target};
 use crate::area::Ball;
 use crate::geo::squared_chord;
 
-/// What a search by distance has room for from the start: enough for the first dozens.
+/// Room that a search by distance has from the start: enough for the first dozens.
 const SEEN_LEN: usize = 256;
 
 impl Points {
@@ -142,7 +142,7 @@ fn bits(mut set: u32) -> impl Iterator<Item = usize> {
 pub(super) struct Nearest<'a> {
     points: &'a Points,
     centre: &'a [f64; 3],
-    /// What has been seen and not yet visited, the nearest first.
+    /// Steps that have been seen and not yet visited, the nearest first.
     pub(super) seen: BinaryHeap<Reverse<(u64, Step)>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the tree is made of: nodes, leaves, and memory for them that is used again.
+//! Parts of the tree: nodes, leaves, and memory for them that is used again.
 
 use std::ops::{Index, IndexMut};
 
@@ -11,7 +11,7 @@ pub(super) const LEAF_LEN: usize = 32;
 /// split and merge it each time.
 pub(super) const MERGE_LEN: u32 = 16;
 
-/// What hangs somewhere in the tree: nothing, a leaf or a node, in four bytes.
+/// Link to a part of the tree: nothing, a leaf or a node, in four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link(u32);
 
@@ -58,11 +58,11 @@ impl Default for Link {
 /// the root, not one for each halving of the world.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Node {
-    /// Of some point below; all have its digits above `height`.
+    /// Key of some point below. All points below share its digits above `height`.
     pub(super) key: Key,
-    /// Which digit tells the children apart.
+    /// Number of the digit that tells the children apart.
     pub(super) height: u32,
-    /// Points below.
+    /// Number of points below.
     pub(super) len: u32,
     pub(super) children: [Link; 8],
 }
@@ -99,7 +99,7 @@ impl Leaf {
         &self.ids[..self.len as usize]
     }
 
-    /// Of its points, by four; what is behind the last one means nothing.
+    /// Blocks of its points, four points each. Places behind the last point mean nothing.
     #[inline]
     pub(super) fn blocks(&self) -> &[[[f64; LANES]; 3]] {
         &self.blocks[..self.ids().len().div_ceil(LANES)]
