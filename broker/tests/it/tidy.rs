@@ -180,6 +180,24 @@ fn every_file_says_what_it_is_for() {
     }
 }
 
+/// A doc comment is read alone, in a list or beside a cursor: it names its item. What the load and the benches say is not held to it yet, and what
+/// `wire` says is in the API's documents.
+#[test]
+fn doc_comments_can_be_read_alone() {
+    for folder in PRODUCT
+        .into_iter()
+        .filter(|folder| !["loadgen/src", "benches/src", "clients/wire/src"].contains(folder))
+    {
+        for source in product(folder) {
+            for line in source.text.lines().map(str::trim_start) {
+                let Some(text) = line.strip_prefix("/// ") else { continue };
+                let refers = ["Of ", "The same ", "Those "].iter().any(|begin| text.starts_with(begin));
+                assert!(!refers, "{folder}/{}: {line}", source.path.display());
+            }
+        }
+    }
+}
+
 /// A statement that starts a task or a thread and drops its handle: nothing would wait for it at a stop. A tracker waits.
 #[test]
 fn no_task_is_detached() {
