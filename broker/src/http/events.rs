@@ -20,7 +20,8 @@ use crate::auth::{self, Scope, Scopes};
 use crate::ingest::Behalf;
 use crate::ingest::feature::may_be_alarm;
 use crate::ingest::framing::Elements;
-use crate::ingest::json::Members;
+use crate::ingest::json::{Members, Object};
+use crate::ingest::scan::Shape;
 use crate::model::completion::Receipt;
 use crate::model::error::Refusal;
 use crate::model::event::Published;
@@ -125,8 +126,7 @@ impl Work for Publish<'_> {
     const DONE: &'static str = "accepted";
 
     async fn element(&mut self, text: &str) -> Result<(), Refusal> {
-        let behalf = self.behalf;
-        self.event(text, |app| app.features.parse(behalf, text)).await
+        self.event(Object::scan(Shape::Feature, text)).await
     }
 
     fn is_due(&self) -> bool {
@@ -146,14 +146,10 @@ impl Work for Publish<'_> {
 
 impl Publish<'_> {
     /// Takes an event, which is published with the burst.
-    async fn event(
-        &mut self,
-        text: &str,
-        parse: impl FnOnce(&App) -> Result<Published, Refusal>,
-    ) -> Result<(), Refusal> {
+    pub(super) async fn event(&mut self, event: Object<'_>) -> Result<(), Refusal> {
         let started = Instant::now();
         let carried = Telemetry::carried(self.app.telemetry.as_ref(), self.context);
-        match self.admit(started, text, parse).await {
+        match self.admit(started, event).await {
             Ok((mut published, pass)) => {
                 published.carry(carried);
                 self.burst.add(published, pass, self.receipt, started);
@@ -174,17 +170,16 @@ impl Publish<'_> {
     async fn admit(
         &mut self,
         started: Instant,
-        text: &str,
-        parse: impl FnOnce(&App) -> Result<Published, Refusal>,
+        event: Object<'_>,
     ) -> Result<(Published, Option<Arc<Pass>>), Refusal> {
         auth::check_time(self.expires, started)?;
-        let is_ordinary = !(self.scopes.allows(Scope::Alarm) && may_be_alarm(text));
+        let is_ordinary = !(self.scopes.allows(Scope::Alarm) && may_be_alarm(&event));
         let mut pass = None;
         if is_ordinary {
             pass = self.admit_ordinary(started).await?;
         }
         let parsing = Instant::now();
-        let published = parse(self.app)?;
+        let published = self.app.features.parse_object(self.behalf, event)?;
         self.app.metrics.ingest.record(published.body.received.saturating_duration_since(parsing));
         if published.body.is_alarm {
             self.scopes.require(Scope::Alarm)?;
@@ -224,13 +219,13 @@ async fn json(
     }
     // All is there: a small document that is malformed somewhere publishes nothing of it.
     let text = body::text(&head)?;
-    let members = Members::parse(text)?;
+    let members = Members::read(Shape::Feature, text)?;
+    members.check_once()?;
     match members.get("type") {
         Some("\"FeatureCollection\"") => collection(app, head, None, work, tally).await,
         _ => {
-            let behalf = work.behalf;
             work.is_batch = false;
-            work.event(text, |app| app.features.parse_members(behalf, text, members)).await?;
+            work.event(Object { text, members: Some(members) }).await?;
             work.finish().await.map_err(|(_, refusal)| refusal)?;
             tally.done += 1;
             Ok(())

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::answers::Answers;
-use super::batch::Work as _;
 use super::body::Bound;
 use super::burst::Burst;
 use super::events::Publish;
@@ -13,6 +12,7 @@ use super::{App, encode, positions};
 use crate::admission::Publisher;
 use crate::auth::{Renewable, Scope, Token};
 use crate::ingest::json::{self, Members};
+use crate::ingest::scan::Shape;
 use crate::model::completion::Receipt;
 use crate::model::error::Refusal;
 use crate::model::tenant;
@@ -98,7 +98,7 @@ impl Asker {
         reference: &mut Option<&'a str>,
         answers: &mut Answers,
     ) -> Result<Answer, Refusal> {
-        let mut members = Members::read(text)?;
+        let mut members = Members::read(Shape::Frame, text)?;
         // First, so that whatever else is wrong is answered to who asked.
         *reference = members.only("ref").map(check_reference).transpose()?;
         members.check_once()?;
@@ -148,7 +148,7 @@ impl Asker {
         let (app, permit) = (Arc::clone(&self.app), Arc::clone(self.permit.first()));
         let (text, bytes) = (text.to_owned(), text.len());
         let read = move || {
-            let mut members = Members::read(&text)?;
+            let mut members = Members::read(Shape::Plain, &text)?;
             for read in ["op", "ref", "id"] {
                 members.take(read);
             }
@@ -210,7 +210,8 @@ impl Asker {
     }
 
     async fn publish(&self, mut members: Members<'_>, burst: &mut Burst) -> Result<Answer, Refusal> {
-        let event = members.take("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
+        let event =
+            members.take_object("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
         let receipt = self.app.shards.receipt();
         // The connection itself ends with its token.
         let context = TraceContext::of_frame(&mut members);
@@ -226,7 +227,7 @@ impl Asker {
             context: context.as_ref(),
             over: OVER,
         };
-        work.element(event).await.map_err(|refusal| refusal.below("/event"))?;
+        work.event(event).await.map_err(|refusal| refusal.below("/event"))?;
         Ok(Answer::Taken { receipt })
     }
 

@@ -1,13 +1,12 @@
 //! Attributes: `properties` flattened to names and values.
 
 use std::collections::HashSet;
-use std::fmt;
 
 use matcher::event::{Attribute, Scalar, Symbol, Value};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use wire::Fault;
 
 use super::json::{self, FAULTS_MAX};
+use super::scan::Scan;
 
 /// How much an event may hold.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +34,7 @@ pub(crate) fn flatten(text: &str, bounds: &Bounds, faults: &mut Vec<Fault>) -> V
     let mut walk = Walk::new("/properties", bounds, faults);
     walk.flattens = true;
     walk.run(text);
-    let Found { attributes, scopes, absent } = walk.found;
+    let Found { attributes, absent } = walk.found;
     let is_there_too = |(index, name): (usize, &Symbol)| {
         absent[..index].contains(name) || attributes.iter().any(|attribute| attribute.name == *name)
     };
@@ -47,11 +46,10 @@ pub(crate) fn flatten(text: &str, bounds: &Bounds, faults: &mut Vec<Fault>) -> V
             detail: format!("two members flatten to the attribute {name}"),
         });
     }
-    drop(scopes);
     attributes
 }
 
-/// Checks a value that is only passed on: its nesting, and that its numbers and texts can be read by anyone.
+/// Checks a value of a member that is only passed on: its nesting, and that its numbers and texts can be read by anyone.
 pub(crate) fn check(text: &str, pointer: &str, bounds: &Bounds, faults: &mut Vec<Fault>) {
     Walk::new(pointer, bounds, faults).run(text);
 }
@@ -69,11 +67,12 @@ fn repeated(attributes: &[Attribute]) -> Option<&str> {
 #[derive(Default)]
 struct Found {
     attributes: Vec<Attribute>,
-    /// For each attribute, the outermost array that it comes from; 0 for none.
-    scopes: Vec<usize>,
     /// The flattened names of what is absent, being `null` or an object of nothing, outside of arrays.
     absent: Vec<Symbol>,
 }
+
+/// The detail of a fault where the text cannot be read on.
+type Unreadable = String;
 
 /// A walk over a value. It goes on after a fault where the text still can be read.
 struct Walk<'w> {
@@ -85,9 +84,8 @@ struct Walk<'w> {
     pointer: String,
     name: String,
     depth: usize,
-    /// The outermost array that the walk is in; 0 for none. Each has a number of its own.
-    scope: usize,
-    arrays_count: usize,
+    /// How many attributes there were before the outermost array that the walk is in.
+    before_array: Option<usize>,
 }
 
 impl<'w> Walk<'w> {
@@ -104,17 +102,14 @@ impl<'w> Walk<'w> {
             pointer: place,
             name: String::with_capacity(32),
             depth: 0,
-            scope: 0,
-            arrays_count: 0,
+            before_array: None,
         }
     }
 
     fn run(&mut self, text: &str) {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        if let Err(error) = (Step { walk: self }).deserialize(&mut deserializer) {
+        if let Err(detail) = self.value(&mut Scan::of(text)) {
             // The walk stopped where it was, so the pointer still says where.
-            let detail = json::reason(&error);
-            self.faults.push(Fault { pointer: self.pointer.clone(), detail });
+            self.fault(detail);
         }
     }
 
@@ -122,7 +117,40 @@ impl<'w> Walk<'w> {
         self.faults.push(Fault { pointer: self.pointer.clone(), detail });
     }
 
-    fn scalar(&mut self, scalar: Scalar) {
+    fn value(&mut self, scan: &mut Scan<'_>) -> Result<(), Unreadable> {
+        match scan.peek() {
+            Some(b'{') => self.members(scan)?,
+            Some(b'[') => self.elements(scan)?,
+            Some(b'"') => self.text(&scan.take_text()?),
+            Some(b't') => {
+                scan.literal("true").ok_or_else(malformed)?;
+                self.scalar(|| Scalar::Bool(true));
+            }
+            Some(b'f') => {
+                scan.literal("false").ok_or_else(malformed)?;
+                self.scalar(|| Scalar::Bool(false));
+            }
+            Some(b'n') => {
+                scan.literal("null").ok_or_else(malformed)?;
+                self.absent();
+            }
+            _ => {
+                let number = scan.take_number()?;
+                self.scalar(|| Scalar::Number(number));
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.flattens && text.len() > self.bounds.text_bytes {
+            let limit = self.bounds.text_bytes;
+            return self.fault(format!("a text may have at most {limit} bytes (limits.text_bytes)"));
+        }
+        self.scalar(|| Scalar::Text(Symbol::new(text)));
+    }
+
+    fn scalar(&mut self, scalar: impl FnOnce() -> Scalar) {
         if !self.flattens {
             return;
         }
@@ -137,17 +165,20 @@ impl<'w> Walk<'w> {
             return self
                 .fault(format!("an event has at most {limit} attributes (limits.attributes_per_event)"));
         }
-        if self.scope == 0 {
-            self.push(Value::Scalar(scalar));
-        } else if let Value::Array(elements) = self.array() {
-            elements.push(scalar);
+        match self.before_array {
+            None => self.push(Value::Scalar(scalar())),
+            Some(before) => {
+                if let Value::Array(elements) = self.array(before) {
+                    elements.push(scalar());
+                }
+            }
         }
     }
 
     /// Nothing is here: remembered only so that its name does not come twice.
     fn absent(&mut self) {
         if self.flattens
-            && self.scope == 0
+            && self.before_array.is_none()
             && self.depth > 0
             && self.found.absent.len() < self.bounds.attributes
         {
@@ -157,18 +188,19 @@ impl<'w> Walk<'w> {
 
     fn push(&mut self, value: Value) {
         self.found.attributes.push(Attribute { name: Symbol::new(self.name.as_str()), value });
-        self.found.scopes.push(self.scope);
     }
 
-    /// The array attribute of the current name and scope, made when it is not there.
-    fn array(&mut self) -> &mut Value {
+    /// The array attribute of the current name, made when it is not among those behind the first `before`.
+    fn array(&mut self, before: usize) -> &mut Value {
         let name = Symbol::new(self.name.as_str());
-        let mut known = self.found.attributes.iter().zip(&self.found.scopes);
-        let index = known.position(|(attribute, scope)| *scope == self.scope && attribute.name == name);
-        let index = index.unwrap_or_else(|| {
-            self.push(Value::Array(Vec::new()));
-            self.found.attributes.len() - 1
-        });
+        let known = self.found.attributes[before..].iter().position(|attribute| attribute.name == name);
+        let index = known.map_or_else(
+            || {
+                self.push(Value::Array(Vec::new()));
+                self.found.attributes.len() - 1
+            },
+            |known| before + known,
+        );
         &mut self.found.attributes[index].value
     }
 
@@ -202,140 +234,75 @@ impl<'w> Walk<'w> {
         self.name.push_str(name);
         true
     }
-}
 
-/// One value of the walk.
-struct Step<'s, 'w> {
-    walk: &'s mut Walk<'w>,
-}
-
-impl<'de> DeserializeSeed<'de> for Step<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Step<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
+    fn check_faults(&self) -> Result<(), Unreadable> {
+        if self.faults.len() > FAULTS_MAX { Err("too many faults".to_owned()) } else { Ok(()) }
     }
 
-    fn visit_unit<E>(self) -> Result<(), E> {
-        self.walk.absent();
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, truth: bool) -> Result<(), E> {
-        self.walk.scalar(Scalar::Bool(truth));
-        Ok(())
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "numbers are f64, as in JavaScript")]
-    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
-        self.walk.scalar(Scalar::Number(number as f64));
-        Ok(())
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "numbers are f64, as in JavaScript")]
-    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
-        self.walk.scalar(Scalar::Number(number as f64));
-        Ok(())
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<(), E> {
-        if !number.is_finite() {
-            return Err(E::custom("number out of range"));
+    fn members(&mut self, scan: &mut Scan<'_>) -> Result<(), Unreadable> {
+        if !self.descend() {
+            return scan.pass_over().ok_or_else(malformed);
         }
-        self.walk.scalar(Scalar::Number(number));
-        Ok(())
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        if self.walk.flattens && text.len() > self.walk.bounds.text_bytes {
-            let limit = self.walk.bounds.text_bytes;
-            self.walk.fault(format!("a text may have at most {limit} bytes (limits.text_bytes)"));
-            return Ok(());
-        }
-        if self.walk.flattens {
-            self.walk.scalar(Scalar::Text(Symbol::new(text)));
-        }
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let walk = self.walk;
-        if !walk.descend() {
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            return Ok(());
-        }
-        let (pointer_end, name_end) = (walk.pointer.len(), walk.name.len());
-        let mut is_empty = true;
-        while let Some(name) = map.next_key::<Name<'de>>()? {
-            is_empty = false;
-            let is_named = walk.enter_member(&name.0);
-            if walk.faults.len() > FAULTS_MAX {
-                return Err(A::Error::custom("too many faults"));
-            }
+        let (pointer_end, name_end) = (self.pointer.len(), self.name.len());
+        let is_empty = !scan.open(b'{').ok_or_else(malformed)?;
+        let mut is_over = is_empty;
+        while !is_over {
+            let name = scan.take_text()?;
+            scan.colon().ok_or_else(malformed)?;
+            let is_named = self.enter_member(&name);
+            self.check_faults()?;
             if is_named {
-                map.next_value_seed(Step { walk: &mut *walk })?;
+                self.value(scan)?;
             } else {
-                map.next_value::<IgnoredAny>()?;
+                scan.pass_over().ok_or_else(malformed)?;
             }
-            walk.pointer.truncate(pointer_end);
-            walk.name.truncate(name_end);
+            self.pointer.truncate(pointer_end);
+            self.name.truncate(name_end);
+            is_over = !scan.goes_on(b'}').ok_or_else(malformed)?;
         }
-        walk.depth -= 1;
+        self.depth -= 1;
         if is_empty {
-            walk.absent();
+            self.absent();
         }
         Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        let walk = self.walk;
-        if !walk.descend() {
-            while elements.next_element::<IgnoredAny>()?.is_some() {}
-            return Ok(());
+    fn elements(&mut self, scan: &mut Scan<'_>) -> Result<(), Unreadable> {
+        if !self.descend() {
+            return scan.pass_over().ok_or_else(malformed);
         }
-        let pointer_end = walk.pointer.len();
-        let outer = walk.scope;
-        if outer == 0 {
-            walk.arrays_count += 1;
-            walk.scope = walk.arrays_count;
-        }
-        let values_before = walk.found.attributes.len();
+        let pointer_end = self.pointer.len();
+        let (outer, before) = (self.before_array, self.found.attributes.len());
+        self.before_array = outer.or(Some(before));
+        let mut is_over = !scan.open(b'[').ok_or_else(malformed)?;
         let mut index = 0_usize;
         loop {
-            use std::fmt::Write as _;
-            write!(walk.pointer, "/{index}").expect("a text grows");
-            if walk.faults.len() > FAULTS_MAX {
-                return Err(A::Error::custom("too many faults"));
-            }
-            if elements.next_element_seed(Step { walk: &mut *walk })?.is_none() {
+            self.pointer.push('/');
+            self.pointer.push_str(itoa::Buffer::new().format(index));
+            self.check_faults()?;
+            if is_over {
                 break;
             }
-            walk.pointer.truncate(pointer_end);
+            self.value(scan)?;
+            self.pointer.truncate(pointer_end);
             index += 1;
+            is_over = !scan.goes_on(b']').ok_or_else(malformed)?;
         }
-        walk.pointer.truncate(pointer_end);
+        self.pointer.truncate(pointer_end);
         // An array of nothing is there, and no constraint but IS NOT NULL holds on it.
-        if outer == 0 && walk.flattens && walk.found.attributes.len() == values_before {
-            walk.array();
+        if outer.is_none() && self.flattens && self.found.attributes.len() == before {
+            self.array(before);
         }
-        walk.scope = outer;
-        walk.depth -= 1;
+        self.before_array = outer;
+        self.depth -= 1;
         Ok(())
     }
 }
 
-/// A member's name, borrowed where it has no escapes.
-#[derive(serde::Deserialize)]
-#[serde(transparent)]
-struct Name<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
+/// The members that are walked over are JSON, so that only a caller with another text is told this.
+fn malformed() -> Unreadable {
+    "is not JSON".to_owned()
+}
 
 #[cfg(test)]
 mod tests {

@@ -11,9 +11,10 @@ use matcher::geo::{Position, Radius, World};
 use wire::Fault;
 
 use super::attributes::{self, Bounds};
-use super::json::{self, Members};
+use super::json::{self, Members, Object};
 use super::life::{Life, LifeReader};
 use super::position;
+use super::scan::Shape;
 use super::{Behalf, Confinement, Zones};
 use crate::budget::Budget;
 use crate::config::Limits;
@@ -124,19 +125,17 @@ impl FeatureReader {
 
     /// Reads one Feature.
     pub(crate) fn parse(&self, behalf: Behalf<'_>, text: &str) -> Result<Published, Refusal> {
+        self.parse_object(behalf, Object::scan(Shape::Feature, text))
+    }
+
+    /// Reads one Feature whose members may have been told apart.
+    pub(crate) fn parse_object(&self, behalf: Behalf<'_>, object: Object<'_>) -> Result<Published, Refusal> {
+        let text = object.text;
         if text.len() > self.event_bytes {
             return Err(self.too_large());
         }
-        self.parse_members(behalf, text, Members::parse(text)?)
-    }
-
-    /// Reads a Feature whose members have been told apart already.
-    pub(crate) fn parse_members(
-        &self,
-        behalf: Behalf<'_>,
-        text: &str,
-        mut members: Members<'_>,
-    ) -> Result<Published, Refusal> {
+        let mut members = object.into_members()?;
+        let has_line_ends = members.has_line_ends();
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
         let Read { event, life, id, has_time, is_alarm } = self.read(behalf, &mut members)?;
@@ -147,7 +146,7 @@ impl FeatureReader {
             _ => ObjectHash::new(None, id),
         };
         // Last of what can fail, so that nothing that is refused takes a place.
-        let text = complete(text, made.as_deref(), has_time);
+        let text = complete(text, has_line_ends, made.as_deref(), has_time);
         let bytes = text.len() + event.bytes();
         let live = life.map(|life| self.lives.begin(life, behalf, id, bytes)).transpose()?;
         let body = Body { is_alarm, ..Body::new(text, clock::now(), object) };
@@ -159,7 +158,8 @@ impl FeatureReader {
         if text.len() > self.event_bytes {
             return Err(self.too_large());
         }
-        let Read { event, life, id, .. } = self.read(behalf, &mut Members::parse(text)?)?;
+        let mut members = Object::scan(Shape::Feature, text).into_members()?;
+        let Read { event, life, id, .. } = self.read(behalf, &mut members)?;
         let life = life.map(|life| life.rehearse(behalf, id.as_deref()));
         Ok(Rehearsed { event, life })
     }
@@ -235,10 +235,10 @@ impl FeatureReader {
             faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_owned() });
             None
         };
-        let Some(text) = members.take("geometry") else {
+        let Some(object) = members.take_object("geometry") else {
             return fault("/geometry", "must be a GeoJSON Point");
         };
-        let mut geometry = match Members::parse(text) {
+        let mut geometry = match object.into_members() {
             Ok(geometry) => geometry,
             Err(Refusal::Invalid(found)) => {
                 let below = found
@@ -288,14 +288,14 @@ const ID_BYTES: usize = ",'id':''".len();
 const TIME_BYTES: usize = ",'time':'2026-03-01T07:30:00.000Z'".len();
 
 /// The Feature on one line, with what it lacks: an id where one was made, and the time.
-fn complete(text: &str, made: Option<&str>, has_time: bool) -> Box<str> {
+fn complete(text: &str, has_line_ends: bool, made: Option<&str>, has_time: bool) -> Box<str> {
     let text = text.trim_matches([' ', '\t', '\n', '\r']);
     let is_complete = made.is_none() && has_time;
     // To the byte: what is left over would cost another allocation.
     let added_bytes = made.map_or(0, |made| ID_BYTES + made.len()) + if has_time { 0 } else { TIME_BYTES };
     let mut body = String::with_capacity(text.len() + added_bytes);
     // A frame is one line, and so is the data of a server-sent event.
-    if text.as_bytes().contains(&b'\n') || text.as_bytes().contains(&b'\r') {
+    if has_line_ends && text.contains(['\n', '\r']) {
         push_without_space(&mut body, text);
     } else {
         body.push_str(text);
@@ -318,9 +318,12 @@ fn complete(text: &str, made: Option<&str>, has_time: bool) -> Box<str> {
     body.into_boxed_str()
 }
 
-/// Whether a text can be an alarm's. That most are not is seen without taking them apart.
-pub(crate) fn may_be_alarm(text: &str) -> bool {
-    text.contains(ALARM)
+/// Whether a Feature can be an alarm: of one with a fault only what its text says is known.
+pub(crate) fn may_be_alarm(object: &Object<'_>) -> bool {
+    match &object.members {
+        Some(members) => members.get("priority") == Some(ALARM),
+        None => object.text.contains(ALARM),
+    }
 }
 
 fn is_alarm(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> bool {
@@ -465,7 +468,8 @@ mod tests {
             let text = feature(members);
             let body = parse(&text).unwrap().body;
             assert_eq!(body.is_alarm, is_alarm, "{text}");
-            assert!(may_be_alarm(&text) || !is_alarm, "{text}");
+            assert_eq!(may_be_alarm(&Object::scan(Shape::Feature, &text)), is_alarm, "{text}");
+            assert!(may_be_alarm(&Object { text: &text, members: None }) || !is_alarm, "{text}");
         }
     }
 

@@ -8,24 +8,60 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wire::Fault;
 
+use super::scan::{self, Shape};
 use crate::model::error::{Refusal, excerpt};
 
 /// The members of an object, in order, each name once.
 pub(crate) struct Members<'a> {
     members: Vec<(Cow<'a, str>, &'a str)>,
+    /// Members of the member that is an object and that the shape tells apart in the same pass.
+    inside: Option<Box<Self>>,
+    has_line_ends: bool,
+}
+
+/// A text that should be an object, and its members where they have been told apart.
+pub(crate) struct Object<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) members: Option<Members<'a>>,
+}
+
+impl<'a> Object<'a> {
+    /// Tells the members of a text apart, unless it has a fault. The fault is told by [`Object::into_members`].
+    pub(crate) fn scan(shape: Shape, text: &'a str) -> Self {
+        Self { text, members: scan::members(shape, text) }
+    }
+
+    /// The members, as [`Members::parse`] reads them.
+    pub(crate) fn into_members(self) -> Result<Members<'a>, Refusal> {
+        let members = self.members.map_or_else(|| Members::read_slowly(self.text), Ok)?;
+        members.check_once()?;
+        Ok(members)
+    }
 }
 
 impl<'a> Members<'a> {
     /// Reads a text that should be an object.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Refusal> {
-        let members = Self::read(text)?;
-        members.check_once()?;
-        Ok(members)
+        Object::scan(Shape::Plain, text).into_members()
     }
 
     /// Reads the members as [`Members::parse`] does, but lets names come twice: for a caller that has to look at something
     /// before [`Members::check_once`].
-    pub(crate) fn read(text: &'a str) -> Result<Self, Refusal> {
+    pub(crate) fn read(shape: Shape, text: &'a str) -> Result<Self, Refusal> {
+        scan::members(shape, text).map_or_else(|| Self::read_slowly(text), Ok)
+    }
+
+    /// Members that a scan has told apart.
+    pub(super) fn told_apart(
+        members: Vec<(Cow<'a, str>, &'a str)>,
+        inside: Option<Box<Self>>,
+        has_line_ends: bool,
+    ) -> Self {
+        Self { members, inside, has_line_ends }
+    }
+
+    /// Reads the members with the place of each fault.
+    pub(super) fn read_slowly(text: &'a str) -> Result<Self, Refusal> {
         if let Some(kind) = not_an_object(text) {
             // Malformed comes before wrong, so that `nul` is not called "not an object".
             check_syntax(text)?;
@@ -39,7 +75,12 @@ impl<'a> Members<'a> {
         if members.len() > MEMBERS_MAX {
             return Err(Refusal::invalid("", format!("an object has at most {MEMBERS_MAX} members")));
         }
-        Ok(Self { members })
+        Ok(Self { members, inside: None, has_line_ends: text.contains(['\n', '\r']) })
+    }
+
+    /// Whether the text of the object has line ends.
+    pub(crate) fn has_line_ends(&self) -> bool {
+        self.has_line_ends
     }
 
     /// Sees that each name comes once.
@@ -62,6 +103,12 @@ impl<'a> Members<'a> {
         let index = self.members.iter().position(|(found, _)| found == name)?;
         let (_, text) = self.members.swap_remove(index);
         (text != "null").then_some(text)
+    }
+
+    /// Takes the member out that the object's shape tells apart.
+    pub(crate) fn take_object(&mut self, name: &str) -> Option<Object<'a>> {
+        let text = self.take(name)?;
+        Some(Object { text, members: self.inside.take().map(|inside| *inside) })
     }
 
     /// Looks at a member without taking it.
@@ -130,7 +177,7 @@ pub(crate) fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> S
 pub(crate) const FAULTS_MAX: usize = 32;
 
 /// The most members of an object whose members are looked at by name. It bounds the search for repeated names.
-const MEMBERS_MAX: usize = 1_000;
+pub(super) const MEMBERS_MAX: usize = 1_000;
 
 /// A member's name, borrowed where it has no escapes.
 #[derive(serde::Deserialize)]
@@ -193,6 +240,10 @@ const STEP_BYTES_MAX: usize = 64;
 /// Appends a step to a pointer. Of a long name it is the beginning and an ellipsis.
 pub(crate) fn push_name(pointer: &mut String, name: &str) {
     pointer.push('/');
+    let is_plain = |byte: u8| !matches!(byte, b'~' | b'/');
+    if name.len() <= STEP_BYTES_MAX && name.bytes().all(is_plain) {
+        return pointer.push_str(name);
+    }
     for character in excerpt(name, STEP_BYTES_MAX).chars() {
         match character {
             '~' => pointer.push_str("~0"),
@@ -260,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_member_is_told_apart_from_two_of_its_name() {
-        let members = Members::read(r#"{"a":1,"b":2,"a":3,"c":null}"#).unwrap();
+        let members = Members::read(Shape::Plain, r#"{"a":1,"b":2,"a":3,"c":null}"#).unwrap();
         assert_eq!(["a", "b", "c", "d"].map(|name| members.only(name)), [None, Some("2"), None, None]);
         assert!(members.check_once().is_err());
     }

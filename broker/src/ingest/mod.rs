@@ -12,6 +12,7 @@ pub(crate) mod interest;
 pub(crate) mod json;
 mod life;
 pub(crate) mod position;
+pub(crate) mod scan;
 pub(crate) mod subscription;
 pub(crate) mod value;
 mod zones;

@@ -1,8 +1,11 @@
 //! Positions of clients.
 
+use std::fmt;
+
 use matcher::area::are_opposite;
-use matcher::geo::{Position, World};
+use matcher::geo::{Position, PositionError, World};
 use matcher::live::Fix;
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use wire::Fault;
 
@@ -12,8 +15,44 @@ use crate::model::error::Refusal;
 
 /// Reads `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
 pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Position, Fault> {
-    let numbers: Vec<f64> = json::read(text, pointer, "an array of two or three numbers")?;
-    world.position(&numbers).map_err(|error| Fault { pointer: pointer.to_owned(), detail: error.to_string() })
+    let Numbers { first, found } = json::read(text, pointer, "an array of two or three numbers")?;
+    let position = first
+        .get(..found)
+        .map_or(Err(PositionError::Dimensions { found }), |numbers| world.position(numbers));
+    position.map_err(|error| Fault { pointer: pointer.to_owned(), detail: error.to_string() })
+}
+
+/// The first numbers of an array, and how many there are.
+struct Numbers {
+    first: [f64; 3],
+    found: usize,
+}
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(NumbersVisitor)
+    }
+}
+
+struct NumbersVisitor;
+
+impl<'de> Visitor<'de> for NumbersVisitor {
+    type Value = Numbers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of numbers")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Numbers, A::Error> {
+        let mut numbers = Numbers { first: [0.0; 3], found: 0 };
+        while let Some(number) = elements.next_element()? {
+            if let Some(place) = numbers.first.get_mut(numbers.found) {
+                *place = number;
+            }
+            numbers.found += 1;
+        }
+        Ok(numbers)
+    }
 }
 
 /// Places where a client was, oldest first, at least one.

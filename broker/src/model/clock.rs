@@ -1,7 +1,6 @@
 //! The time by both clocks, and how far the time of day is believed. For a test, time can stand still on its thread.
 
 use std::cell::RefCell;
-use std::fmt::Write as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The time that only goes on.
@@ -118,7 +117,10 @@ pub(crate) fn push_time(text: &mut String) {
         }
         text.push_str(shown);
     });
-    write!(text, ".{:03}Z", now_ms % 1_000).expect("a text grows");
+    // The digits behind that of the thousand.
+    text.push('.');
+    text.push_str(&itoa::Buffer::new().format(1_000 + now_ms % 1_000)[1..]);
+    text.push('Z');
 }
 
 fn millis(duration: Duration) -> u64 {
