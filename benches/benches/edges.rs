@@ -62,8 +62,8 @@ fn encode_frame(bencher: Bencher<'_, '_>, properties: Properties) {
     let accepted = reader().read(&properties.feature()).expect("it is an event");
     let subscription = Arc::from("\"near-me\"");
     let frame = accepted.frame(123_456, &subscription);
-    assert!(frame.starts_with(r#"{"op":"event","offset":123456,"subscriptions":["near-me"]"#), "{frame}");
+    assert!(frame.starts_with(br#"{"op":"event","offset":123456,"subscriptions":["near-me"]"#), "{frame:?}");
     bencher
-        .counter(BytesCount::of_str(&frame))
+        .counter(BytesCount::of_slice(&frame))
         .bench_local(|| accepted.frame(black_box(123_456), black_box(&subscription)));
 }

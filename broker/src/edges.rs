@@ -48,11 +48,11 @@ impl AcceptedEvent {
         &self.0.event
     }
 
-    /// The frame of its delivery to a client with one subscription that it satisfies; the subscription's id is a JSON
-    /// text, as sessions keep it.
+    /// The payload of the frame of its delivery to a client with one subscription that it satisfies; the subscription's id
+    /// is a JSON text, as sessions keep it.
     #[must_use]
-    pub fn frame(&self, offset: u64, subscription: &Arc<str>) -> String {
-        encode::frame(Entry::Delivery(Delivery {
+    pub fn frame(&self, offset: u64, subscription: &Arc<str>) -> Vec<u8> {
+        let entry = Entry::Delivery(Delivery {
             offset,
             subscriptions: Names::One(Arc::clone(subscription)),
             cause: Cause::Published,
@@ -61,7 +61,10 @@ impl AcceptedEvent {
             overflow: None,
             is_late: false,
             is_ahead: false,
-        }))
+        });
+        let mut payload = Vec::with_capacity(encode::payload_bytes(&entry));
+        encode::push_payload(&mut payload, &entry);
+        payload
     }
 }
 
@@ -77,7 +80,7 @@ mod tests {
         let accepted = reader.read(text).unwrap();
         assert_eq!(accepted.event().attributes.len(), 1);
         let frame = accepted.frame(17, &Arc::from("\"s1\""));
-        let frame: serde_json::Value = serde_json::from_str(&frame).unwrap();
+        let frame: serde_json::Value = serde_json::from_slice(&frame).unwrap();
         let published: serde_json::Value = serde_json::from_str(text).unwrap();
         assert_eq!(frame["event"], published);
         assert_eq!((&frame["offset"], &frame["subscriptions"][0]), (&17.into(), &"s1".into()));

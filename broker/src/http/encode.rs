@@ -1,7 +1,8 @@
 //! Frames as text. A delivery is a small beginning and the event's body, which is shared by all who get it.
 
+use std::io::Write as _;
+
 use matcher::live::Cause;
-use std::fmt::Write as _;
 
 use crate::model::delivery::{Delivery, Entry, Gap, Transition};
 use crate::model::error;
@@ -38,45 +39,46 @@ const fn after_cause(transition: Option<Transition>) -> &'static str {
 /// Text between these members and the event's body.
 const BEFORE_BODY: &str = r#""event":"#;
 
-/// An entry as a WebSocket frame.
-pub(crate) fn frame(entry: Entry) -> String {
+/// Bytes of an entry as [`push_payload`] writes it.
+pub(crate) fn payload_bytes(entry: &Entry) -> usize {
     match entry {
-        Entry::Answer(text) => text.into_string(),
-        Entry::Delivery(delivery) => {
-            // To the byte: what is left over would cost another allocation on the way to the socket.
-            let mut text = String::with_capacity(delivery_bytes(&delivery));
-            push_delivery(&mut text, &delivery);
-            text
-        }
-        Entry::Gap(gap) => {
-            let mut text = String::new();
-            push_gap(&mut text, &gap);
-            text
-        }
+        Entry::Answer(text) => text.len(),
+        Entry::Delivery(delivery) => delivery_bytes(delivery),
+        Entry::Gap(gap) => gap_text(gap).len(),
     }
+}
+
+/// Appends an entry as the payload of a WebSocket's frame.
+pub(crate) fn push_payload(bytes: &mut Vec<u8>, entry: &Entry) {
+    match entry {
+        Entry::Answer(text) => bytes.extend_from_slice(text.as_bytes()),
+        Entry::Delivery(delivery) => push_delivery(bytes, delivery),
+        Entry::Gap(gap) => bytes.extend_from_slice(gap_text(gap).as_bytes()),
+    }
+}
+
+/// Bytes of an entry as [`push_server_sent`] writes it, at most.
+pub(crate) fn server_sent_bytes_max(epoch: &str, entry: &Entry) -> usize {
+    "id: :18446744073709551615\nevent: problem\ndata: \n\n".len() + epoch.len() + payload_bytes(entry)
 }
 
 /// Appends an entry as a server-sent event.
-pub(crate) fn push_server_sent(text: &mut String, epoch: &str, entry: &Entry) {
+pub(crate) fn push_server_sent(bytes: &mut Vec<u8>, epoch: &str, entry: &Entry) {
     let (offset, kind) = match entry {
         // Event streams ask nothing, so that what they are answered is a problem that they did not ask for.
-        Entry::Answer(answer) => return push_problem(text, answer),
+        Entry::Answer(answer) => return push_problem(bytes, answer),
         Entry::Delivery(delivery) => (delivery.offset, "event"),
         Entry::Gap(gap) => (gap.to, "gap"),
     };
-    write!(text, "id: {epoch}:{offset}\nevent: {kind}\ndata: ").expect("a text grows");
-    match entry {
-        Entry::Answer(_) => {}
-        Entry::Delivery(delivery) => push_delivery(text, delivery),
-        Entry::Gap(gap) => push_gap(text, gap),
-    }
-    text.push_str("\n\n");
+    write!(bytes, "id: {epoch}:{offset}\nevent: {kind}\ndata: ").expect("memory grows");
+    push_payload(bytes, entry);
+    bytes.extend_from_slice(b"\n\n");
 }
 
-fn push_problem(text: &mut String, frame: &str) {
+fn push_problem(bytes: &mut Vec<u8>, frame: &str) {
     let problem = frame.strip_prefix(error::BEFORE_PROBLEM).and_then(|rest| rest.strip_suffix('}'));
     if let Some(problem) = problem {
-        write!(text, "event: problem\ndata: {problem}\n\n").expect("a text grows");
+        write!(bytes, "event: problem\ndata: {problem}\n\n").expect("memory grows");
     }
 }
 
@@ -91,32 +93,32 @@ fn delivery_bytes(delivery: &Delivery) -> usize {
     fixed_bytes + cause_bytes + offset_bytes + names_bytes + body_bytes
 }
 
-fn push_delivery(text: &mut String, delivery: &Delivery) {
+fn push_delivery(bytes: &mut Vec<u8>, delivery: &Delivery) {
     let Delivery { offset, subscriptions, cause, transition, body, is_ahead, .. } = delivery;
     // Once for each delivery: the formatting machinery was a tenth of the broker's time here.
-    text.push_str(BEFORE_OFFSET);
-    text.push_str(itoa::Buffer::new().format(*offset));
-    text.push_str(before_names(*is_ahead));
+    let mut push = |text: &str| bytes.extend_from_slice(text.as_bytes());
+    push(BEFORE_OFFSET);
+    push(itoa::Buffer::new().format(*offset));
+    push(before_names(*is_ahead));
     for (index, name) in subscriptions.as_slice().iter().enumerate() {
         if index > 0 {
-            text.push(',');
+            push(",");
         }
-        text.push_str(name);
+        push(name);
     }
-    text.push_str(BEFORE_CAUSE);
-    text.push_str(cause_text(*cause));
-    text.push_str(after_cause(*transition));
-    text.push_str(body.trace_members());
-    text.push_str(BEFORE_BODY);
-    text.push_str(&body.text);
-    text.push('}');
+    push(BEFORE_CAUSE);
+    push(cause_text(*cause));
+    push(after_cause(*transition));
+    push(body.trace_members());
+    push(BEFORE_BODY);
+    push(&body.text);
+    push("}");
 }
 
-fn push_gap(text: &mut String, gap: &Gap) {
+fn gap_text(gap: &Gap) -> String {
     let Gap { from, to, reason } = *gap;
     let (count, reason) = (gap.count(), reason.text());
-    write!(text, r#"{{"op":"gap","from":{from},"to":{to},"count":{count},"reason":"{reason}"}}"#)
-        .expect("a text grows");
+    format!(r#"{{"op":"gap","from":{from},"to":{to},"count":{count},"reason":"{reason}"}}"#)
 }
 
 /// `ok`, with the request's `ref` as it was written.
@@ -138,6 +140,14 @@ mod tests {
     use crate::model::error::Refusal;
     use crate::model::event::Body;
     use crate::telemetry::{Telemetry, TraceContext};
+
+    /// The payload of an entry's frame.
+    fn frame(entry: &Entry) -> String {
+        let mut bytes = Vec::new();
+        push_payload(&mut bytes, entry);
+        assert_eq!(bytes.len(), payload_bytes(entry));
+        String::from_utf8(bytes).unwrap()
+    }
 
     fn delivery(names: &[&str]) -> Entry {
         let body = Body::new(r#"{"type":"Feature"}"#.into(), Instant::now(), Default::default());
@@ -183,21 +193,21 @@ mod tests {
     #[test]
     fn frames_are_written_as_the_protocol_says() {
         assert_eq!(
-            frame(delivery(&["\"s1\"", "\"s2\""])),
+            frame(&delivery(&["\"s1\"", "\"s2\""])),
             r#"{"op":"event","offset":17,"subscriptions":["s1","s2"],"cause":"published","event":{"type":"Feature"}}"#
         );
         assert_eq!(
-            frame(Entry::Gap(Gap { from: 18, to: 40, reason: Reason::Overflow })),
+            frame(&Entry::Gap(Gap { from: 18, to: 40, reason: Reason::Overflow })),
             r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#
         );
         let Entry::Delivery(exit) = delivery(&["\"s1\""]) else { panic!("a delivery") };
         let exit = Delivery { cause: Cause::Expired, transition: Some(Transition::Exit), ..exit };
         assert_eq!(
-            frame(Entry::Delivery(exit)),
+            frame(&Entry::Delivery(exit)),
             r#"{"op":"event","offset":17,"subscriptions":["s1"],"cause":"expired","transition":"exit","event":{"type":"Feature"}}"#
         );
         let empty = Gap { from: 1, to: 0, reason: Reason::Epoch };
-        assert!(frame(Entry::Gap(empty)).contains("\"count\":0"));
+        assert!(frame(&Entry::Gap(empty)).contains("\"count\":0"));
     }
 
     #[test]
@@ -207,15 +217,16 @@ mod tests {
                 for ((cause, _), (transition, _)) in causes_and_transitions() {
                     let Entry::Delivery(delivery) = delivery(names) else { panic!("a delivery") };
                     let delivery = Delivery { offset, cause, transition, ..delivery };
-                    let bytes = delivery_bytes(&delivery);
-                    assert_eq!(frame(Entry::Delivery(delivery)).len(), bytes);
+                    let mut bytes = Vec::with_capacity(delivery_bytes(&delivery));
+                    let room = bytes.capacity();
+                    push_delivery(&mut bytes, &delivery);
+                    assert_eq!((bytes.len(), bytes.capacity()), (delivery_bytes(&delivery), room));
                 }
             }
         }
         let Entry::Delivery(delivery) = delivery(&["\"s1\""]) else { panic!("a delivery") };
         let delivery = Delivery { body: Arc::new(traced(r#"{"type":"Feature"}"#)), ..delivery };
-        let bytes = delivery_bytes(&delivery);
-        assert_eq!(frame(Entry::Delivery(delivery)).len(), bytes);
+        frame(&Entry::Delivery(delivery));
     }
 
     /// A body of an event that came with a trace.
@@ -231,7 +242,7 @@ mod tests {
         let Entry::Delivery(delivery) = delivery(&["\"s1\""]) else { panic!("a delivery") };
         let feature = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]}}"#;
         let delivery = Delivery { body: Arc::new(traced(feature)), ..delivery };
-        let text = frame(Entry::Delivery(delivery));
+        let text = frame(&Entry::Delivery(delivery));
         let wire::ServerFrame::Event { traceparent, tracestate, .. } = serde_json::from_str(&text).unwrap()
         else {
             panic!("{text}")
@@ -246,7 +257,7 @@ mod tests {
             let Entry::Delivery(delivery) = delivery(&["\"s1\""]) else { panic!("a delivery") };
             let feature = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]}}"#;
             let body = Arc::new(Body::new(feature.into(), Instant::now(), Default::default()));
-            let text = frame(Entry::Delivery(Delivery { cause, transition, body, ..delivery }));
+            let text = frame(&Entry::Delivery(Delivery { cause, transition, body, ..delivery }));
             let frame: wire::ServerFrame = serde_json::from_str(&text).unwrap();
             let wire::ServerFrame::Event { cause, transition, offset: 17, .. } = frame else {
                 panic!("{text}")
@@ -257,9 +268,10 @@ mod tests {
 
     #[test]
     fn server_sent_events_carry_the_epoch() {
-        let mut text = String::new();
-        push_server_sent(&mut text, "e1", &delivery(&["\"s1\""]));
-        push_server_sent(&mut text, "e1", &Entry::Gap(Gap { from: 18, to: 40, reason: Reason::Overflow }));
+        let mut bytes = Vec::new();
+        push_server_sent(&mut bytes, "e1", &delivery(&["\"s1\""]));
+        push_server_sent(&mut bytes, "e1", &Entry::Gap(Gap { from: 18, to: 40, reason: Reason::Overflow }));
+        let text = String::from_utf8(bytes).unwrap();
         let mut events = text.split("\n\n");
         let event: Vec<_> = events.next().unwrap().lines().collect();
         assert_eq!(event[..2], ["id: e1:17", "event: event"]);
@@ -269,8 +281,9 @@ mod tests {
 
     #[test]
     fn an_event_stream_is_told_problems_that_nobody_asked_for() {
-        let mut text = String::new();
-        push_server_sent(&mut text, "e1", &Entry::Answer(Refusal::Overloaded.frame(None).into()));
+        let mut bytes = Vec::new();
+        push_server_sent(&mut bytes, "e1", &Entry::Answer(Refusal::Overloaded.frame(None).into()));
+        let text = String::from_utf8(bytes).unwrap();
         let data = text.strip_prefix("event: problem\ndata: ").and_then(|rest| rest.strip_suffix("\n\n"));
         let problem: wire::Problem = serde_json::from_str(data.expect("one event")).unwrap();
         assert_eq!(problem, Refusal::Overloaded.problem());

@@ -141,7 +141,10 @@ async fn check_written(asker: &Asker, expected: &[bool]) {
     let mut deliveries = 0;
     for (index, entry) in batch.into_iter().enumerate() {
         let is_answer = matches!(entry, Entry::Answer(_));
-        let frame: Value = serde_json::from_str(&encode::frame(entry)).expect("frames are JSON");
+        let mut payload = Vec::new();
+        encode::push_payload(&mut payload, &entry);
+        assert_eq!(payload.len(), encode::payload_bytes(&entry));
+        let frame: Value = serde_json::from_slice(&payload).expect("frames are JSON");
         let number = |name: &str| frame[name].as_u64().expect("a number");
         match frame["op"].as_str().expect("frames say what they are") {
             "ready" => assert_eq!(index, 0),

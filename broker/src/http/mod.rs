@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod explain;
 mod figures;
+mod frames;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod handshake;

@@ -156,9 +156,10 @@ impl Reader {
     fn encode(&self, batch: &[Entry]) -> Bytes {
         self.app.admission.has_its_turn(self.outbox.waited_for_turn());
         let writing = Writing::of(self.app.telemetry.as_ref(), batch);
-        let mut text = String::new();
+        let bytes_max = batch.iter().map(|entry| encode::server_sent_bytes_max(&self.epoch, entry)).sum();
+        let mut bytes = Vec::with_capacity(bytes_max);
         for entry in batch {
-            encode::push_server_sent(&mut text, &self.epoch, entry);
+            encode::push_server_sent(&mut bytes, &self.epoch, entry);
         }
         writing.done(|| self.app.shards.index_of(&self.client), "event-stream");
         let metrics = &self.app.metrics;
@@ -168,7 +169,7 @@ impl Reader {
         {
             metrics.publish_to_write.record(Instant::now().duration_since(received));
         }
-        text.into()
+        bytes.into()
     }
 }
 

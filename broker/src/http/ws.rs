@@ -2,21 +2,23 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::io;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::Extension;
-use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use futures_util::future::Abortable;
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
-use tokio_tungstenite::tungstenite;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{self, Message};
 
 use super::answers::Answers;
 use super::attachment::Attachment;
+use super::frames::{self, CONTROL_BYTES_MAX, HEADER_BYTES_MAX};
 use super::handshake::Handshake;
 use super::ops::Asker;
 use super::path::{ClientPath, Permitted};
@@ -24,8 +26,7 @@ use super::slice::Slice;
 use super::woken::Woken;
 use super::{App, Linger, encode, sse};
 use crate::admission::{Flow, Publisher};
-use crate::auth::{Permit, Renewable, SUBPROTOCOL};
-use crate::config::Config;
+use crate::auth::{Permit, Renewable};
 use crate::metrics::Raised;
 use crate::model::delivery::Entry;
 use crate::model::error::Refusal;
@@ -64,44 +65,35 @@ pub(crate) async fn upgrade(
     handshake: Result<Handshake, Refusal>,
 ) -> Result<Response, Refusal> {
     app.refuse_when_stopping()?;
-    let Handshake(upgrade) = handshake?;
+    let Handshake { accepted, upgraded } = handshake?;
     let resume = resume(query.as_deref().unwrap_or_default())?;
     let quota = app.reading.acquire(permit.behalf().tenant_name(), 1)?;
-    let settings = &app.config.connection;
-    let frame_bytes = app.config.limits.frame_bytes;
-    let upgrade = upgrade
-        .protocols([SUBPROTOCOL])
-        .read_buffer_size(settings.read_buffer_bytes)
-        .write_buffer_size(settings.write_buffer_bytes)
-        .max_write_buffer_size(unsent_bytes_max(&app.config))
-        .max_message_size(frame_bytes)
-        .max_frame_size(frame_bytes);
     let publisher = app.admission.publisher(&permit, &flow);
-    Ok(upgrade.on_upgrade(move |socket| {
-        let tasks = app.tasks.clone();
-        tasks.track_future(async move {
-            serve(socket, app, client, permit, publisher, linger, resume).await;
-            drop(quota);
-        })
-    }))
+    let tasks = app.tasks.clone();
+    tasks.spawn(async move {
+        // Where the answer could not be written nobody is there.
+        if let Ok(upgraded) = upgraded.await {
+            serve(upgraded, app, client, permit, publisher, linger, resume).await;
+        }
+        drop(quota);
+    });
+    Ok(accepted)
 }
 
-/// Bytes of frames that may be on their way to the socket: the buffer is written before it takes another frame, so that it holds at most
-/// itself and the largest frame, and as many pongs as answers may wait. More is a fault, which ends the connection.
-fn unsent_bytes_max(config: &Config) -> usize {
-    let Config { limits, outbox, connection, .. } = config;
-    // A character of a name has up to six bytes in JSON.
-    let names_bytes = limits.subscriptions_per_client.saturating_mul(6 * limits.name_bytes + 3);
-    let pongs_bytes = outbox.answers.saturating_mul(2 * PONG_BYTES_MAX);
-    let frame_bytes = limits.event_bytes.saturating_add(names_bytes).saturating_add(REST_BYTES_MAX);
-    frame_bytes.saturating_add(pongs_bytes).saturating_add(connection.write_buffer_bytes)
+type Reader = frames::FrameReader<TokioIo<Upgraded>>;
+type Writer = frames::FrameWriter<TokioIo<Upgraded>>;
+
+/// The two sides of a connection that is a WebSocket from now on.
+async fn begin(upgraded: Upgraded, app: &App) -> (Reader, Writer) {
+    let frame_bytes = app.config.limits.frame_bytes;
+    let config = WebSocketConfig::default()
+        .read_buffer_size(app.config.connection.read_buffer_bytes)
+        .max_message_size(Some(frame_bytes))
+        .max_frame_size(Some(frame_bytes));
+    // As many pongs as answers may wait, and as many on their way.
+    let replies_bytes_max = app.config.outbox.answers.saturating_mul(2 * CONTROL_BYTES_MAX);
+    frames::split(TokioIo::new(upgraded), config, replies_bytes_max).await
 }
-
-/// Bytes of a pong with all that it may repeat.
-const PONG_BYTES_MAX: usize = 127;
-
-/// Bytes of a frame besides the event and the names of its subscriptions, and of any that tells no event.
-const REST_BYTES_MAX: usize = 64 * 1_024;
 
 /// Reads `resume=<epoch>:<offset>`; other parameters mean nothing.
 pub(super) fn resume(query: &str) -> Result<Resume, Refusal> {
@@ -115,7 +107,7 @@ pub(super) fn resume(query: &str) -> Result<Resume, Refusal> {
 
 /// Serves a WebSocket from its first frame to its last.
 async fn serve(
-    socket: WebSocket,
+    upgraded: Upgraded,
     app: Arc<App>,
     client: Arc<str>,
     permit: Arc<Permit>,
@@ -138,19 +130,19 @@ async fn serve(
     });
     let mut attachment = Attachment::new(&app, &client, connection);
     // Cut off, it has nothing more to say.
-    let _ = Abortable::new(converse(socket, asker, &mut attachment, &linger, resume), registration).await;
+    let _ = Abortable::new(converse(upgraded, asker, &mut attachment, &linger, resume), registration).await;
     app.sockets.remove(connection);
     attachment.end().await;
 }
 
 async fn converse(
-    socket: WebSocket,
+    upgraded: Upgraded,
     asker: Arc<Asker>,
     attachment: &mut Attachment,
     linger: &Linger,
     resume: Resume,
 ) {
-    let (sink, mut stream) = socket.split();
+    let (mut reader, writer) = begin(upgraded, &asker.app).await;
     let outbox = Arc::clone(&asker.outbox);
     let confinement = asker.permit.behalf().confinement.cloned();
     if let Err(refusal) = attachment.attach(&outbox, resume, confinement).await {
@@ -163,7 +155,7 @@ async fn converse(
     }
     let writing = OwnWriter::new({
         let asker = Arc::clone(&asker);
-        async move { write(sink, &asker).await.is_err() }
+        async move { write(writer, &asker).await.is_err() }
     });
     outbox.write_with(writing.share());
     // Each is polled when it was woken itself: a look at a socket on which nothing has come is not free.
@@ -172,7 +164,7 @@ async fn converse(
         biased;
         is_broken = &mut writing => Ended::of_writer(is_broken),
         read = async {
-            let mut reading = std::pin::pin!(read(&mut stream, &asker));
+            let mut reading = std::pin::pin!(read(&mut reader, &asker));
             Woken::new(poll_fn(|ctx| {
                 let read = reading.as_mut().poll(ctx);
                 asker.see_to_the_rest();
@@ -195,7 +187,7 @@ async fn converse(
         Ended::Written => {
             drop(writing);
             // Closing the connection while something is still coming could destroy what was written last.
-            let answered = async { while let Some(Ok(_)) = stream.next().await {} };
+            let answered = async { while let Some(Ok(_)) = reader.next().await {} };
             let _ = tokio::time::timeout(CLOSE_WAIT, answered).await;
             // Behind what could not be read the library reads no more.
             linger.ask();
@@ -239,9 +231,9 @@ enum Read {
 /// Why the broker wants no more, as a close tells it.
 type Refused = (u16, &'static str);
 
-async fn read(stream: &mut SplitStream<WebSocket>, asker: &Asker) -> Read {
+async fn read(reader: &mut Reader, asker: &Asker) -> Read {
     let mut answers = Answers::new(&asker.app, &asker.outbox);
-    let ended = read_requests(stream, asker, &mut answers).await;
+    let ended = read_requests(reader, asker, &mut answers).await;
     asker.publish_taken(&mut answers).await;
     match ended {
         None => Read::Gone,
@@ -255,11 +247,7 @@ async fn read(stream: &mut SplitStream<WebSocket>, asker: &Asker) -> Read {
 }
 
 /// Carries requests out until there are no more.
-async fn read_requests(
-    stream: &mut SplitStream<WebSocket>,
-    asker: &Asker,
-    answers: &mut Answers,
-) -> Option<Refused> {
+async fn read_requests(reader: &mut Reader, asker: &Asker, answers: &mut Answers) -> Option<Refused> {
     let Asker { app, outbox, .. } = asker;
     let mut slice = Slice::default();
     let mut problems_in_a_row = 0;
@@ -269,17 +257,17 @@ async fn read_requests(
             asker.publish_taken(answers).await;
             answers.room().await;
         }
-        let message = match at_hand(stream).await {
+        let message = match at_hand(reader).await {
             Some(message) => message,
             None => {
                 asker.publish_the_rest(answers).await;
                 answers.rest();
-                next(stream, answers).await
+                next(reader, answers).await
             }
         };
         let message = match message? {
             Ok(message) => message,
-            Err(error) => return refused_for(error),
+            Err(error) => return refused_for(&error),
         };
         outbox.hear();
         if outbox.is_closing() {
@@ -315,14 +303,19 @@ async fn read_requests(
                     tokio::task::yield_now().await;
                 }
             }
-            Message::Close(_) => return None,
+            // A frame as such is none that the library reads.
+            Message::Close(_) | Message::Frame(_) => return None,
         }
     }
 }
 
+/// The next message, or a fault; `None` where the connection has ended.
+type Incoming = Option<Result<Message, tungstenite::Error>>;
+
 /// The next message, if it is there already.
-async fn at_hand(stream: &mut SplitStream<WebSocket>) -> Option<Option<Result<Message, axum::Error>>> {
-    poll_fn(|ctx| match stream.poll_next_unpin(ctx) {
+async fn at_hand(reader: &mut Reader) -> Option<Incoming> {
+    let mut next = std::pin::pin!(reader.next());
+    poll_fn(|ctx| match next.as_mut().poll(ctx) {
         Poll::Ready(message) => Poll::Ready(Some(message)),
         Poll::Pending => Poll::Ready(None),
     })
@@ -330,30 +323,26 @@ async fn at_hand(stream: &mut SplitStream<WebSocket>) -> Option<Option<Result<Me
 }
 
 /// The next message. Until it comes, answers that wait are given.
-async fn next(
-    stream: &mut SplitStream<WebSocket>,
-    answers: &mut Answers,
-) -> Option<Result<Message, axum::Error>> {
+async fn next(reader: &mut Reader, answers: &mut Answers) -> Incoming {
     while !answers.is_empty() {
         tokio::select! {
             biased;
             () = answers.next() => {}
-            message = stream.next() => return message,
+            message = reader.next() => return message,
         }
     }
-    stream.next().await
+    reader.next().await
 }
 
 /// Code and reason of the close after a frame that cannot be read; `None` where nobody is there to be told.
-fn refused_for(error: axum::Error) -> Option<Refused> {
-    let error = error.into_inner().downcast::<tungstenite::Error>().ok()?;
+fn refused_for(error: &tungstenite::Error) -> Option<Refused> {
     use tungstenite::error::{Error, ProtocolError};
-    let broken = matches!(*error, Error::Protocol(ProtocolError::ResetWithoutClosingHandshake));
-    if matches!(*error, Error::Utf8(_)) {
+    let broken = matches!(error, Error::Protocol(ProtocolError::ResetWithoutClosingHandshake));
+    if matches!(error, Error::Utf8(_)) {
         Some((1007, "not UTF-8"))
-    } else if matches!(*error, Error::Capacity(_)) {
+    } else if matches!(error, Error::Capacity(_)) {
         Some((1009, "a message is too large (limits.frame_bytes)"))
-    } else if matches!(*error, Error::Protocol(_)) && !broken {
+    } else if matches!(error, Error::Protocol(_)) && !broken {
         Some((1002, "not the WebSocket protocol"))
     } else {
         None
@@ -362,7 +351,7 @@ fn refused_for(error: axum::Error) -> Option<Refused> {
 
 /// Writes what waits, all that there is before each flush, and pings. Ends with a close frame; an error says that
 /// the connection is broken.
-async fn write(mut sink: SplitSink<WebSocket, Message>, asker: &Asker) -> Result<(), axum::Error> {
+async fn write(mut writer: Writer, asker: &Asker) -> io::Result<()> {
     let Asker { app, client, outbox, .. } = asker;
     let settings = &app.config.connection;
     let interval = Duration::from_millis(settings.ping_interval_ms);
@@ -373,15 +362,8 @@ async fn write(mut sink: SplitSink<WebSocket, Message>, asker: &Asker) -> Result
         app.shards.refill(client, outbox).await;
         tokio::select! {
             close = outbox.next_batch(&mut batch, settings.write_buffer_bytes) => match close {
-                None => write_batch(&mut sink, asker, &mut batch).await?,
-                Some(close) => {
-                    let frame = CloseFrame { code: close.code, reason: close.reason.into() };
-                    return match sink.send(Message::Close(Some(frame))).await {
-                        Ok(()) => Ok(()),
-                        // The other side has closed before, and is answered that.
-                        Err(_) => sink.close().await,
-                    };
-                }
+                None => write_batch(&mut writer, asker, &mut batch).await?,
+                Some(close) => return writer.close(close.code, close.reason).await,
             },
             () = &mut ping => {
                 if outbox.silence() > silence {
@@ -389,7 +371,7 @@ async fn write(mut sink: SplitSink<WebSocket, Message>, asker: &Asker) -> Result
                     outbox.close(1001, "nothing was heard for too long");
                     continue;
                 }
-                sink.send(Message::Ping(axum::body::Bytes::new())).await?;
+                writer.ping().await?;
                 ping.as_mut().reset(tokio::time::Instant::now() + interval);
             }
         }
@@ -397,10 +379,10 @@ async fn write(mut sink: SplitSink<WebSocket, Message>, asker: &Asker) -> Result
 }
 
 async fn write_batch(
-    sink: &mut SplitSink<WebSocket, Message>,
+    writer: &mut Writer,
     Asker { app, client, outbox, .. }: &Asker,
     batch: &mut Vec<Entry>,
-) -> Result<(), axum::Error> {
+) -> io::Result<()> {
     app.admission.has_its_turn(outbox.waited_for_turn());
     let started = Instant::now();
     let writing = Writing::of(app.telemetry.as_ref(), batch);
@@ -409,10 +391,14 @@ async fn write_batch(
         Entry::Delivery(delivery) => delivery.fresh_since(),
         Entry::Answer(_) | Entry::Gap(_) => None,
     });
+    // Made anew for each batch: an idle connection keeps none, and one that was just freed is in the cache still.
+    let bytes_max = batch.iter().map(|entry| HEADER_BYTES_MAX + encode::payload_bytes(entry)).sum();
+    let mut frames = Vec::with_capacity(bytes_max);
     for entry in batch.drain(..).filter(|entry| !entry.is_pong()) {
-        sink.feed(Message::Text(encode::frame(entry).into())).await?;
+        frames::push_text_header(&mut frames, encode::payload_bytes(&entry));
+        encode::push_payload(&mut frames, &entry);
     }
-    sink.flush().await?;
+    writer.write(&frames).await?;
     writing.done(|| app.shards.index_of(client), "websocket");
     batch.shrink_to(IDLE_BATCH);
     app.metrics.frames_sent.add(count);
