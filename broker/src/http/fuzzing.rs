@@ -96,10 +96,12 @@ async fn converse(text: &str) {
         let outbox = Arc::clone(&outbox);
         Command::Attach { client, outbox, resume: Resume::Ready, confinement: None, reply }
     };
-    app.shards.ask(&client, attach).await.expect("there is a shard").expect("there is room for a reader");
+    let attached = app.shards.ask(&client, attach).await.expect("there is a shard");
+    let place = app.shards.place_of(&client, &attached.expect("there is room for a reader")).into();
     let publisher = app.admission.publisher(&Permit::of_everything(), &flow_of_connection(&CONFIG));
     let permit = Renewable::new(Arc::new(Permit::of_everything()));
-    let asker = Asker { app: Arc::clone(&app), client, outbox, permit, publisher, has_to_help: false.into() };
+    let asker =
+        Asker { app: Arc::clone(&app), client, place, outbox, permit, publisher, has_to_help: false.into() };
     let mut answers = Answers::new(&app, &asker.outbox);
     let mut expected = Vec::new();
     for frame in text.split('\n') {

@@ -1,8 +1,8 @@
 //! Requests that a client makes over its WebSocket.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::answers::Answers;
 use super::body::Bound;
@@ -17,7 +17,7 @@ use crate::model::completion::Receipt;
 use crate::model::error::Refusal;
 use crate::model::tenant;
 use crate::outbox::Outbox;
-use crate::shard::Command;
+use crate::shard::{Command, Place};
 use crate::telemetry::TraceContext;
 
 /// Name of a WebSocket in spans.
@@ -30,6 +30,8 @@ const REFERENCE_BYTES: usize = 256;
 pub(crate) struct Asker {
     pub(crate) app: Arc<App>,
     pub(crate) client: Arc<str>,
+    /// The place of the client, once the connection reads for it.
+    pub(crate) place: OnceLock<Place>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) permit: Renewable,
     pub(crate) publisher: Publisher,
@@ -195,9 +197,9 @@ impl Asker {
     ) -> Result<Answer, Refusal> {
         let told = self.app.positions.parse_members(&mut members, bytes)?;
         let receipt = self.app.shards.receipt_of_moves();
-        let behalf = self.permit.behalf();
-        positions::move_client(&self.app, &self.publisher, behalf, &self.client, told, receipt.as_ref())
-            .await?;
+        let (behalf, place) = (self.permit.behalf(), self.place.get().copied());
+        let Self { app, publisher, client, .. } = self;
+        positions::move_client(app, publisher, behalf, client, place, told, receipt.as_ref()).await?;
         if let Some(receipt) = receipt.as_ref().filter(|_| self.app.shards.is_heavy(&self.client)) {
             // What the connection sends next comes behind it. Its answer says what became of it.
             let _ = receipt.settled().await;
@@ -319,12 +321,20 @@ mod tests {
             let outbox = Arc::clone(&outbox);
             Command::Attach { client, outbox, resume: Resume::Ready, confinement: None, reply }
         };
-        app.shards.ask(&client, attach).await.unwrap().unwrap();
+        let attached = app.shards.ask(&client, attach).await.unwrap().unwrap();
+        let place = OnceLock::from(app.shards.place_of(&client, &attached));
         let permit = Renewable::new(Arc::new(Permit::of_everything()));
         let flow = crate::admission::flow_of_connection(&app.config);
         let publisher = app.admission.publisher(&Permit::of_everything(), &flow);
-        let asker =
-            Asker { app: Arc::clone(&app), client, outbox, permit, publisher, has_to_help: false.into() };
+        let asker = Asker {
+            app: Arc::clone(&app),
+            client,
+            place,
+            outbox,
+            permit,
+            publisher,
+            has_to_help: false.into(),
+        };
         let mut answers = Answers::new(&app, &asker.outbox);
 
         let mut expected = vec![r#"{"op":"ready""#.to_owned()];

@@ -21,6 +21,7 @@ use crate::ingest::framing::Elements;
 use crate::ingest::position::Move;
 use crate::model::completion::Receipt;
 use crate::model::error::Refusal;
+use crate::shard::Place;
 
 /// Tells where a client is.
 #[utoipa::path(
@@ -46,19 +47,20 @@ pub(crate) async fn move_one(
     let told = app.positions.parse(body::text(&body)?)?;
     let receipt = app.shards.receipt_of_moves();
     let mover = app.admission.publisher(&permit, &flow);
-    move_client(&app, &mover, permit.behalf(), &client, told, receipt.as_ref()).await?;
+    move_client(&app, &mover, permit.behalf(), &client, None, told, receipt.as_ref()).await?;
     if let Some(receipt) = receipt {
         receipt.settled().await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Puts a move where everything that is sent afterwards comes behind it.
+/// Puts a move where everything that is sent afterwards comes behind it. A connection that reads for the client knows its place.
 pub(crate) async fn move_client(
     app: &App,
     mover: &Publisher,
     behalf: Behalf<'_>,
     client: &Arc<str>,
+    place: Option<Place>,
     told: Move,
     receipt: Option<&Arc<Receipt>>,
 ) -> Result<(), Refusal> {
@@ -66,7 +68,10 @@ pub(crate) async fn move_client(
         confinement.check_move(&told)?;
     }
     let turn = app.admission.client_move(mover, client, told.track.is_some()).await?;
-    app.shards.move_client(client, told, Some(turn), receipt).await?;
+    match place {
+        Some(place) => app.shards.move_attached(place, client, told, Some(turn), receipt).await?,
+        None => app.shards.move_client(client, told, Some(turn), receipt).await?,
+    }
     app.metrics.moves.add(1);
     Ok(())
 }
@@ -153,7 +158,7 @@ impl Work for MoveMany<'_> {
         auth::check_time(self.permit.expires, Instant::now())?;
         let client = path::client_name_in_document(self.app, self.permit, &client)?;
         self.app.admission.check_debts(&client)?;
-        move_client(self.app, self.mover, self.permit.behalf(), &client, told, self.receipt).await
+        move_client(self.app, self.mover, self.permit.behalf(), &client, None, told, self.receipt).await
     }
 
     fn too_large(&self) -> Refusal {

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -123,6 +123,7 @@ async fn serve(
     let asker = Arc::new(Asker {
         app: Arc::clone(&app),
         client: Arc::clone(&client),
+        place: OnceLock::new(),
         outbox,
         permit: Renewable::new(permit),
         publisher,
@@ -145,13 +146,19 @@ async fn converse(
     let (mut reader, writer) = begin(upgraded, &asker.app).await;
     let outbox = Arc::clone(&asker.outbox);
     let confinement = asker.permit.behalf().confinement.cloned();
-    if let Err(refusal) = attachment.attach(&outbox, resume, confinement).await {
-        outbox.push_answer(refusal.frame(None));
-        if matches!(refusal, Refusal::Forbidden { .. }) {
-            outbox.close(1008, "the token does not permit this");
+    match attachment.attach(&outbox, resume, confinement).await {
+        Ok(attached) => {
+            // It is told once.
+            let _ = asker.place.set(asker.app.shards.place_of(&asker.client, &attached));
         }
-        // The first reason stands.
-        outbox.close(1013, "the client cannot be served now");
+        Err(refusal) => {
+            outbox.push_answer(refusal.frame(None));
+            if matches!(refusal, Refusal::Forbidden { .. }) {
+                outbox.close(1008, "the token does not permit this");
+            }
+            // The first reason stands.
+            outbox.close(1013, "the client cannot be served now");
+        }
     }
     let writing = OwnWriter::new({
         let asker = Arc::clone(&asker);

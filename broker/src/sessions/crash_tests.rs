@@ -50,7 +50,8 @@ impl Broker {
                 shard.install(&client.into(), prepared, None).unwrap();
             }
             let position = World::Planar.position(&[0.0, 0.0]).unwrap();
-            shard.move_client(&client.into(), Fix { position, accuracy_m: 0.0 }, None, None).unwrap();
+            let fix = Fix { position, accuracy_m: 0.0 };
+            shard.move_client(&client.into(), Mover::Named(None), fix, None).unwrap();
             shard.commit_and_release();
         }
         Self { folder, running }
@@ -90,7 +91,8 @@ impl Broker {
         for (shard, client) in running.shards.iter_mut().zip(["a", "b"]) {
             shard.advance();
             let position = World::Planar.position(&[0.5, 0.0]).unwrap();
-            shard.move_client(&client.into(), Fix { position, accuracy_m: 0.0 }, None, None).unwrap();
+            let fix = Fix { position, accuracy_m: 0.0 };
+            shard.move_client(&client.into(), Mover::Named(None), fix, None).unwrap();
             shard.commit_and_release();
         }
         Self { folder, running }

@@ -15,6 +15,7 @@ mod ledger;
 mod listing;
 mod live;
 mod matching;
+mod moving;
 mod recovery;
 mod resume;
 mod room;
@@ -64,6 +65,7 @@ pub(crate) use ledger::{Answer, Disk, Health};
 use listing::Listing;
 pub(crate) use listing::Rank;
 use matching::Matching;
+pub(crate) use moving::Mover;
 pub(crate) use recovery::Restored;
 use recovery::Unfinished;
 use resume::Reader;
@@ -208,6 +210,8 @@ pub(crate) struct Attached {
     pub(crate) epoch: Arc<str>,
     /// The next delivery has the offset after this one.
     pub(crate) offset: u64,
+    /// The number that the client has in its shard as long as it is not deleted.
+    pub(crate) number: u32,
 }
 
 /// The outcome of installing a subscription.
@@ -463,42 +467,6 @@ impl Sessions {
             }
             self.metrics.clients.lower();
         }
-    }
-
-    /// Tells where a client is, and which way it came. A new one fails only without a permit.
-    pub(crate) fn move_client(
-        &mut self,
-        name: &Arc<str>,
-        fix: Fix,
-        track: Option<&[Position]>,
-        permit: Option<ClientPermit>,
-    ) -> Result<(), Refusal> {
-        let id = self.enter(name, permit)?;
-        self.paid_by(Payer::Client { id, subscription: None });
-        if let Some(client) = self.clients.get_mut(id) {
-            client.positioned_ms = Some(self.unix_ms);
-            if let Some(batch) = self.ledger.record() {
-                client.is_stored = true;
-                batch.put_position(name, &recovery::stored_position(&fix, self.unix_ms));
-            }
-        }
-        if tracing::enabled!(tracing::Level::TRACE)
-            && let Some(position) = self.shown(&fix)
-        {
-            let (tenant, client) = tenant::split(name);
-            tracing::trace!(tenant, client, x = position.x(), y = position.y(), "moved");
-        }
-        if let Some(survey) = self.survey.take() {
-            self.tracker.use_survey(survey);
-        }
-        if let Some(track) = track {
-            self.tracker.reach_along(ClientId(id), track, self.now, &mut self.effects);
-        }
-        self.engine.move_client(ClientId(id), Some(fix.position));
-        self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
-        self.deal();
-        self.wake_readers();
-        Ok(())
     }
 
     /// Takes a connection away, and the subscriptions that end with it.

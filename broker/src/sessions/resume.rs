@@ -187,7 +187,7 @@ impl Sessions {
                 last
             }
         };
-        let attached = Attached { epoch: Arc::clone(&client.epoch), offset: start };
+        let attached = Attached { epoch: Arc::clone(&client.epoch), offset: start, number: id };
         if greets {
             let (client, epoch) = (quoted(tenant::outside(name)), &client.epoch);
             outbox.push_answer(format!(

@@ -82,7 +82,7 @@ impl Bench {
     }
 
     fn try_move(&mut self, client: &str, x: f64) -> Result<(), Refusal> {
-        self.sessions.move_client(&client.into(), fix(x), None, None)
+        self.sessions.move_client(&client.into(), Mover::Named(None), fix(x), None)
     }
 
     pub(super) fn publish(&mut self) {
@@ -214,7 +214,7 @@ fn limits_are_held() {
     let place = bench.sessions.client_limit.acquire("d").ok();
     assert!(bench.try_move("d", 0.0).is_err());
     bench.move_to("c", 1.0);
-    bench.sessions.move_client(&"d".into(), fix(0.0), None, place).unwrap();
+    bench.sessions.move_client(&"d".into(), Mover::Named(place), fix(0.0), None).unwrap();
     bench.sessions.forget("c");
     bench.move_to("e", 0.0);
 }

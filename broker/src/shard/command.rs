@@ -11,12 +11,11 @@ use crate::ingest::Confinement;
 use crate::ingest::explain::Question;
 use crate::ingest::position::Track;
 use crate::ingest::subscription::Prepared;
-use crate::limits::ClientPermit;
 use crate::model::completion::Ticket;
 use crate::model::error::Refusal;
 use crate::model::event::Published;
 use crate::outbox::Outbox;
-use crate::sessions::{Asked, Attached, Installed, Rank, Remembered, Resume, Told};
+use crate::sessions::{Asked, Attached, Installed, Mover, Rank, Remembered, Resume, Told};
 
 /// A command; what asks has a channel for the answer.
 pub(crate) enum Command {
@@ -25,9 +24,9 @@ pub(crate) enum Command {
     /// A client is there now, and came by its track. Should it be new, it has a permit already.
     Move {
         client: Arc<str>,
+        mover: Mover,
         fix: Fix,
         track: Option<Track>,
-        permit: ClientPermit,
         turn: Option<Arc<Turn>>,
         ticket: Option<Ticket>,
     },

@@ -29,7 +29,9 @@ use crate::model::completion::Receipt;
 use crate::model::error::Refusal;
 use crate::model::event::Published;
 use crate::outbox::Outbox;
-use crate::sessions::{Asked, Disk, Health, Heavy, Known, Rank, Restored, Sessions, Shared, Told};
+use crate::sessions::{
+    Asked, Attached, Disk, Health, Heavy, Known, Mover, Rank, Restored, Sessions, Shared, Told,
+};
 use crate::store::Store;
 pub(crate) use command::Command;
 use crew::{Crew, LITTLE, LITTLE_TIME};
@@ -73,6 +75,13 @@ pub(crate) struct Shards {
     reports: Arc<[Report]>,
     /// Deals clients out. Keyed, so that nobody outside can overload one shard by choosing names.
     hash: Dealing,
+}
+
+/// Where a client is: its shard, and the number that it has there. A connection resolves its client once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    shard: usize,
+    number: u32,
 }
 
 /// Hasher that deals clients out to shards.
@@ -331,19 +340,52 @@ impl Shards {
     ) -> Result<(), Refusal> {
         self.health.check()?;
         if let Some(permit) = self.client_limit.acquire_in_advance(client) {
-            let mut room = self.of(client).room(1, self.wait).await?;
-            let receipt = receipt.filter(|_| self.has_store || self.is_heavy(client));
-            let (client, ticket) = (Arc::clone(client), receipt.map(Receipt::ticket));
-            let is_awaited = ticket.is_some();
-            let command = Command::Move { client, fix, track, permit, turn, ticket };
-            if is_awaited {
-                room.put(command)
-            } else {
-                room.put_move(command)
-            }
-            return Ok(());
+            let mover = Mover::Named(Some(permit));
+            return self.put_move(self.of(client), client, mover, Move { fix, track }, turn, receipt).await;
         }
         self.ask(client, |client, reply| Command::MoveIfRoom { client, fix, track, reply }).await?
+    }
+
+    /// Puts a move into its client's queue as [`move_client`](Self::move_client) does, for a connection that reads for the client: as
+    /// long as it does, the client is there.
+    pub(crate) async fn move_attached(
+        &self,
+        place: Place,
+        client: &Arc<str>,
+        told: Move,
+        turn: Option<Arc<Turn>>,
+        receipt: Option<&Arc<Receipt>>,
+    ) -> Result<(), Refusal> {
+        self.health.check()?;
+        let mover = Mover::Known(place.number);
+        self.put_move(&self.senders[place.shard], client, mover, told, turn, receipt).await
+    }
+
+    async fn put_move(
+        &self,
+        sender: &Sender,
+        client: &Arc<str>,
+        mover: Mover,
+        Move { fix, track }: Move,
+        turn: Option<Arc<Turn>>,
+        receipt: Option<&Arc<Receipt>>,
+    ) -> Result<(), Refusal> {
+        let mut room = sender.room(1, self.wait).await?;
+        let receipt = receipt.filter(|_| self.has_store || self.is_heavy(client));
+        let (client, ticket) = (Arc::clone(client), receipt.map(Receipt::ticket));
+        let is_awaited = ticket.is_some();
+        let command = Command::Move { client, mover, fix, track, turn, ticket };
+        if is_awaited {
+            room.put(command);
+        } else {
+            room.put_move(command);
+        }
+        Ok(())
+    }
+
+    /// The place of a client that a connection has begun to read for.
+    pub(crate) fn place_of(&self, client: &str, attached: &Attached) -> Place {
+        Place { shard: self.index_of(client), number: attached.number }
     }
 
     /// Ends the live events of an id in every shard, of these those that a confinement holds for; says whether there was one.

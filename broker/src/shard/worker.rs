@@ -19,7 +19,7 @@ use crate::model::clock;
 use crate::model::completion::Ticket;
 use crate::model::error::Refusal;
 use crate::model::event::Published;
-use crate::sessions::{Answer, Payer, Sessions};
+use crate::sessions::{Answer, Mover, Payer, Sessions};
 use crate::telemetry;
 
 /// Surveys may take one part in `SURVEYED_PART` of a step, and a slice at least.
@@ -331,19 +331,19 @@ impl Shard {
                 sessions.say_goodbye();
                 return ControlFlow::Break(());
             }
-            Command::Move { client, fix, track, permit, turn, ticket } => {
-                let moved = sessions.move_client(&client, fix, track.as_deref(), Some(permit));
+            Command::Move { client, mover, fix, track, turn, ticket } => {
+                let moved = sessions.move_client(&client, mover, fix, track.as_deref());
                 self.turn = turn;
                 match (ticket, moved) {
                     (Some(ticket), Ok(())) => sessions.answer(Answer::Ticket(ticket)),
                     (Some(ticket), Err(refusal)) => ticket.settle(Err(refusal)),
                     (None, Ok(())) => {}
-                    // It was answered already, which is what the permit is for.
-                    (None, Err(refusal)) => tracing::error!(?refusal, "a move could not be carried out"),
+                    // It was answered already. Only a client that was deleted since has to be a new one without a permit.
+                    (None, Err(refusal)) => tracing::debug!(?refusal, "a move could not be carried out"),
                 }
             }
             Command::MoveIfRoom { client, fix, track, reply } => {
-                match sessions.move_client(&client, fix, track.as_deref(), None) {
+                match sessions.move_client(&client, Mover::Named(None), fix, track.as_deref()) {
                     Ok(()) => sessions.answer(Answer::Moved(reply)),
                     Err(refusal) => drop(reply.send(Err(refusal))),
                 }
