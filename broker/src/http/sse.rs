@@ -130,7 +130,6 @@ impl Reader {
         if self.has_ended {
             return None;
         }
-        self.app.shards.refill(&self.client, &self.outbox).await;
         let mut batch = Vec::new();
         let left = self.expires.map(|expires| expires.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {

@@ -359,14 +359,13 @@ fn refused_for(error: &tungstenite::Error) -> Option<Refused> {
 /// Writes what waits, all that there is before each flush, and pings. Ends with a close frame; an error says that
 /// the connection is broken.
 async fn write(mut writer: Writer, asker: &Asker) -> io::Result<()> {
-    let Asker { app, client, outbox, .. } = asker;
+    let Asker { app, outbox, .. } = asker;
     let settings = &app.config.connection;
     let interval = Duration::from_millis(settings.ping_interval_ms);
     let silence = Duration::from_millis(settings.silence_timeout_ms);
     let mut ping = std::pin::pin!(tokio::time::sleep(interval));
     let mut batch = Vec::new();
     loop {
-        app.shards.refill(client, outbox).await;
         tokio::select! {
             close = outbox.next_batch(&mut batch, settings.write_buffer_bytes) => match close {
                 None => write_batch(&mut writer, asker, &mut batch).await?,

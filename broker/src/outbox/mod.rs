@@ -1,6 +1,9 @@
-//! The outbox of a connection: deliveries, told losses and answers that wait, in order and bounded.
+//! The log of a session, which its connections read, and what else waits for each connection: bounded, and in order.
 
+mod holes;
+mod log;
 mod queue;
+mod retention;
 mod state;
 mod writer;
 
@@ -16,15 +19,16 @@ use tokio::sync::Notify;
 use crate::budget::{Account, Kind};
 use crate::config;
 use crate::model::clock;
-use crate::model::delivery::{Delivery, ENTRY_BYTES, Entry, Gap, OverflowName};
+use crate::model::delivery::{Delivery, Entry, Gap, OverflowName};
 use crate::model::recipient::Recipient;
+pub(crate) use log::{DeliveryLog, Keep, Log};
+pub(crate) use retention::{KeptBounds, KeptTotal};
 use state::State;
-pub(crate) use state::Subject;
 pub(crate) use writer::{OwnWriter, Writer};
 
-/// The queue between an engine's thread and the writer of one connection.
+/// One connection: what its writer reads of the [`DeliveryLog`], and what comes beside it.
 ///
-/// Putting something in never waits: a reader that does not keep up loses by the policy, and nobody else feels it.
+/// Putting something in never waits: a connection that does not keep up loses by the policy.
 pub(crate) struct Outbox {
     /// Names the connection; the owner of the subscriptions that end with it.
     pub(crate) connection: u64,
@@ -61,15 +65,6 @@ pub(crate) struct Coming {
     pub(crate) bytes: usize,
 }
 
-/// The outcome of an offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offered {
-    /// It waits; where the writer sleeps it has to be woken by [`Outbox::wake`].
-    Taken { sleeps: bool },
-    /// There was no room.
-    Full,
-}
-
 /// Why the broker ends a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Close {
@@ -79,21 +74,7 @@ pub(crate) struct Close {
     pub(crate) reason: &'static str,
 }
 
-/// The outcome of putting a delivery in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pushed {
-    /// Deliveries that were lost for it.
-    pub(crate) dropped: u64,
-    /// Whether the writer waits and has to be woken by [`Outbox::wake`].
-    pub(crate) sleeps: bool,
-    /// Whether it ended the connection.
-    pub(crate) cut_off: bool,
-}
-
 const TOO_SLOW: Close = Close { code: 1013, reason: "overflow: the connection did not keep up" };
-
-/// Divisor of the bounds that gives the room for alarms that come before their turn.
-const ALARMS_PART: usize = 8;
 
 /// Bytes that a thread may write in the writer's place: others wait for that thread.
 const LITTLE_BYTES: usize = 16 * 1024;
@@ -110,12 +91,6 @@ impl Bounds {
             && state.answer_bytes + coming.bytes < self.answer_bytes
     }
 
-    /// Whether another delivery may wait; one may always.
-    fn hold(&self, state: &State, bytes: usize) -> bool {
-        state.deliveries_count == 0
-            || (state.deliveries_count < self.frames && state.bytes + bytes <= self.bytes)
-    }
-
     #[cfg(test)]
     pub(crate) fn of(frames: usize, bytes: usize) -> Self {
         Self { frames, bytes, answers: 1_024, answer_bytes: 1 << 20, overflow: OverflowName::DropOldest }
@@ -127,7 +102,7 @@ impl Outbox {
         Self {
             connection,
             bounds,
-            state: Mutex::new(State::new(bounds.overflow)),
+            state: Mutex::default(),
             filled: AtomicWaker::new(),
             writer: OnceLock::new(),
             answered: Notify::new(),
@@ -156,94 +131,60 @@ impl Outbox {
 
     /// Whether a delivery waits for the writer.
     pub(crate) fn waits(&self, offset: u64) -> bool {
-        self.state().waits(offset)
+        let state = self.state();
+        state.waits_ahead(offset)
+            || state.log.as_ref().is_some_and(|log| log.lock().waits(self.connection, offset))
     }
 
-    /// Puts a delivery in, an alarm before others that wait; at the bound the policy decides what is lost. Offsets are told in
-    /// the order of writing: those of the overtaken ones move up by one.
-    pub(crate) fn push_delivery(&self, delivery: Delivery) -> Pushed {
+    /// Begins to read a log behind an offset. `released` is what connections may have of it. Alarms that wait go ahead.
+    pub(crate) fn read_from(&self, log: &Arc<DeliveryLog>, at: u64, released: u64) {
         let mut state = self.state();
         if state.close.is_some() {
-            return Pushed::default();
+            return;
         }
-        let mut dropped = 0;
-        let bytes = ENTRY_BYTES + delivery.bytes();
-        state.supersede(&delivery);
-        while !self.bounds.hold(&state, bytes) {
-            if state.lose_one() {
-                dropped += 1;
-            } else {
-                dropped += state.abandon(TOO_SLOW) + 1;
-                return Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps), cut_off: true };
-            }
+        let mut guard = log.lock();
+        guard.enter(self.connection, self.bounds, at, released);
+        for alarm in guard.alarms(at, released) {
+            state.push_ahead(self.connection, &mut guard, alarm, &self.bounds);
         }
-        state.push_by_priority(delivery);
-        Pushed { dropped, sleeps: std::mem::take(&mut state.sleeps), cut_off: false }
+        drop(guard);
+        state.log = Some(Arc::clone(log));
     }
 
-    /// Puts in what is kept elsewhere as well, if there is room. Otherwise nothing is lost, and the reader is behind.
-    pub(crate) fn offer(&self, entry: Entry) -> Offered {
+    /// Puts an alarm of the log ahead of the deliveries that wait, if there are any.
+    pub(crate) fn push_ahead(&self, alarm: &Delivery) {
         let mut state = self.state();
-        let has_room = match &entry {
-            Entry::Delivery(_) => self.bounds.hold(&state, entry.bytes()),
-            Entry::Gap(_) | Entry::Answer(_) => {
-                state.is_empty() || state.bytes + entry.bytes() <= self.bounds.bytes
-            }
-        };
-        if state.close.is_some() || !has_room {
-            state.is_behind = true;
-            return Offered::Full;
-        }
-        state.push(entry);
-        Offered::Taken { sleeps: std::mem::take(&mut state.sleeps) }
-    }
-
-    /// Puts an alarm that is kept elsewhere as well before what waits, if there is any. It may take room beyond the bounds, of
-    /// which alarms have a part of their own. Says whether it waits, before its turn.
-    pub(crate) fn offer_ahead(&self, delivery: &Delivery, is_behind: bool) -> bool {
-        let mut state = self.state();
-        let frames = (self.bounds.frames / ALARMS_PART).max(1);
-        let bytes = self.bounds.bytes + self.bounds.bytes / ALARMS_PART;
-        let is_due = (is_behind || state.deliveries_count > 0) && state.close.is_none();
-        if !is_due || state.ahead_count >= frames || state.bytes + ENTRY_BYTES + delivery.bytes() > bytes {
-            return false;
-        }
-        state.push_by_priority(Delivery { is_ahead: true, ..delivery.clone() });
-        let sleeps = std::mem::take(&mut state.sleeps);
+        let Some(log) = state.log.clone() else { return };
+        let is_ahead = state.push_ahead(self.connection, &mut log.lock(), alarm.clone(), &self.bounds);
+        let sleeps = is_ahead && std::mem::take(&mut state.sleeps);
         drop(state);
         if sleeps {
             self.wake();
         }
-        true
     }
 
-    /// Notes from which offset on the connection is told.
-    pub(crate) fn start_after(&self, offset: u64) {
-        self.state().told = offset;
-    }
-
-    /// Whether the writer should ask for more now: there is more, and half of the room is free. Says so once.
-    pub(crate) fn wants_more(&self) -> bool {
-        let mut state = self.state();
-        let Bounds { frames, bytes, .. } = self.bounds;
-        let has_drained = state.deliveries_count <= frames / 2 && state.bytes <= bytes / 2;
-        has_drained && std::mem::take(&mut state.is_behind)
+    /// How many offsets of a durable session the connection is behind, or deliveries of another.
+    pub(crate) fn behind(&self) -> u64 {
+        self.state().log.as_ref().map_or(0, |log| log.lock().behind(self.connection))
     }
 
     /// Ends the connection of a reader that did not keep up; what waits for it goes. Says whether it was not ending.
     pub(crate) fn cut_off(&self) -> bool {
-        self.cut_off_if(|_| true)
-    }
-
-    /// Ends the connection as [`cut_off`](Self::cut_off) does, if the oldest delivery that waits asks for it.
-    pub(crate) fn cut_off_if_asked(&self) -> bool {
-        self.cut_off_if(|state| state.oldest().is_some_and(|(_, policy)| policy == OverflowName::Disconnect))
+        let mut state = self.state();
+        if state.close.is_some() {
+            return false;
+        }
+        state.abandon(self.connection, TOO_SLOW);
+        drop(state);
+        self.filled.wake();
+        self.answered.notify_one();
+        true
     }
 
     /// Ends the connection with what waits for it, and says how many deliveries those were.
     pub(crate) fn abandon(&self, close: Close) -> u64 {
         let mut state = self.state();
-        let lost = if state.close.is_none() { state.abandon(close) } else { 0 };
+        let lost = if state.close.is_none() { state.abandon(self.connection, close) } else { 0 };
         drop(state);
         self.filled.wake();
         self.answered.notify_one();
@@ -253,19 +194,9 @@ impl Outbox {
     /// How many deliveries wait for the writer, and the bytes of all that waits.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         let state = self.state();
-        (state.deliveries_count, state.bytes)
-    }
-
-    fn cut_off_if(&self, is_due: impl Fn(&State) -> bool) -> bool {
-        let mut state = self.state();
-        if state.close.is_some() || !is_due(&state) {
-            return false;
-        }
-        state.abandon(TOO_SLOW);
-        drop(state);
-        self.filled.wake();
-        self.answered.notify_one();
-        true
+        let (count, bytes) = state.log.as_ref().map_or((0, 0), |log| log.lock().waiting(self.connection));
+        let (ahead, lane_bytes) = state.size();
+        (count + ahead, bytes + lane_bytes)
     }
 
     /// Puts a gap at the end.
@@ -282,7 +213,7 @@ impl Outbox {
     pub(crate) fn put_answer(&self, text: impl Into<Box<str>>) {
         let mut state = self.state();
         if state.close.is_none() {
-            state.push(Entry::Answer(text.into()));
+            state.push(self.connection, Entry::Answer(text.into()));
         }
     }
 
@@ -295,7 +226,7 @@ impl Outbox {
     /// Has what was put in written, unless the writer is at it.
     pub(crate) fn flush(&self) {
         let mut state = self.state();
-        if !state.is_empty() && std::mem::take(&mut state.sleeps) {
+        if !state.has_no_answers() && std::mem::take(&mut state.sleeps) {
             drop(state);
             self.write();
         }
@@ -306,7 +237,7 @@ impl Outbox {
         if state.close.is_some() {
             return;
         }
-        state.push(entry);
+        state.push(self.connection, entry);
         let sleeps = std::mem::take(&mut state.sleeps);
         drop(state);
         if sleeps {
@@ -365,7 +296,14 @@ impl Outbox {
 
     /// Ends the connection once everything that waits is written. The first reason stands.
     pub(crate) fn close(&self, code: u16, reason: &'static str) {
-        self.state().close.get_or_insert(Close { code, reason });
+        let mut state = self.state();
+        if state.close.is_none() {
+            state.close = Some(Close { code, reason });
+            if let Some(log) = &state.log {
+                log.lock().end(self.connection);
+            }
+        }
+        drop(state);
         self.filled.wake();
         self.answered.notify_one();
     }
@@ -380,21 +318,31 @@ impl Outbox {
     pub(crate) async fn next_batch(&self, batch: &mut Vec<Entry>, bytes_max: usize) -> Option<Close> {
         poll_fn(|ctx| {
             let mut state = self.state();
-            if state.take(batch, bytes_max) {
-                self.answered.notify_one();
+            loop {
+                if state.take(self.connection, batch, bytes_max) {
+                    self.answered.notify_one();
+                }
+                if !batch.is_empty() {
+                    return Poll::Ready(None);
+                }
+                if state.close.is_some() {
+                    return Poll::Ready(state.close.clone());
+                }
+                // Before others find that it sleeps, so that they find a waker.
+                self.filled.register(ctx.waker());
+                if state.sleep(self.connection) {
+                    return Poll::Pending;
+                }
             }
-            if !batch.is_empty() {
-                return Poll::Ready(None);
-            }
-            if state.close.is_some() {
-                return Poll::Ready(state.close.clone());
-            }
-            // Under the lock: whoever finds that it sleeps finds whom to wake.
-            self.filled.register(ctx.waker());
-            state.sleeps = true;
-            Poll::Pending
         })
         .await
+    }
+
+    /// Whether there is something to write.
+    #[cfg(test)]
+    fn has_something(&self) -> bool {
+        let state = self.state();
+        !state.has_no_answers() || state.log.as_ref().is_some_and(|log| log.lock().has_more(self.connection))
     }
 
     /// Notes that the other side lives.
@@ -411,5 +359,7 @@ impl Outbox {
     }
 }
 
+#[cfg(test)]
+mod log_tests;
 #[cfg(test)]
 mod tests;

@@ -1,121 +1,211 @@
-//! Entries in the order in which they are written, each of which can be taken out at no more cost than the first.
+//! Deliveries in the order of their offsets, and the choice of the one that is lost at a bound.
 
-use crate::model::delivery::Entry;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// A list of entries, linked, in one allocation. It has room for as many as there once were.
+use crate::model::delivery::{Delivery, Names, OverflowName};
+use crate::model::event::ObjectHash;
+
+/// Deliveries in the order of their offsets.
 pub(super) struct Queue {
-    nodes: Vec<Node>,
-    first: Option<Spot>,
-    last: Option<Spot>,
-    free: Vec<Spot>,
+    entries: VecDeque<Queued>,
+    /// Bytes of a delivery besides its texts.
+    overhead: usize,
+    bytes: usize,
+    /// Bytes of all deliveries that were ever put in.
+    put_bytes: u64,
+    /// The last deliveries of the subscriptions whose policy is to keep the latest; made when there is one.
+    latest: Option<Box<Latest>>,
 }
 
-/// Where an entry is, for as long as it is there.
-pub(super) type Spot = usize;
-
-struct Node {
-    entry: Option<Entry>,
-    before: Option<Spot>,
-    after: Option<Spot>,
+/// A delivery that waits.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) delivery: Delivery,
+    /// When it came, in Unix milliseconds.
+    pub(super) at_ms: u64,
+    /// Bytes of all that were ever put in before it.
+    begins_at: u64,
 }
+
+/// The delivery that is lost next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Victim {
+    index: usize,
+    pub(super) offset: u64,
+    /// Whether its policy is rather to disconnect.
+    pub(super) disconnects: bool,
+}
+
+/// How many deliveries there are, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) count: usize,
+    pub(super) bytes: usize,
+}
+
+/// The deliveries whose policy is to keep the latest, by offset.
+#[derive(Default)]
+struct Latest {
+    /// Offset of the last delivery of each subject.
+    last: HashMap<Subject, u64, foldhash::fast::RandomState>,
+    /// Offsets of the deliveries before these, which are lost first.
+    superseded: BTreeSet<u64>,
+}
+
+/// The subject of a delivery: a newer delivery of a subject supersedes the ones before it.
+#[derive(PartialEq, Eq, Hash)]
+struct Subject {
+    object: ObjectHash,
+    subscriptions: Names,
+}
+
+/// Deliveries that an idle queue keeps memory for.
+const IDLE: usize = 64;
 
 impl Queue {
-    pub(super) const fn new() -> Self {
-        Self { nodes: Vec::new(), first: None, last: None, free: Vec::new() }
+    /// Makes an empty queue in which a delivery takes `overhead` bytes besides its texts.
+    pub(super) const fn new(overhead: usize) -> Self {
+        Self { entries: VecDeque::new(), overhead, bytes: 0, put_bytes: 0, latest: None }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.first.is_none()
+    pub(super) fn size(&self) -> Size {
+        Size { count: self.entries.len(), bytes: self.bytes }
     }
 
-    /// How many there is room for.
-    pub(super) fn capacity(&self) -> usize {
-        self.nodes.capacity()
+    /// Bytes that a delivery takes here.
+    pub(super) fn bytes_of(&self, delivery: &Delivery) -> usize {
+        self.overhead + delivery.bytes()
     }
 
-    pub(super) fn first(&self) -> Option<Spot> {
-        self.first
+    pub(super) fn front(&self) -> Option<&Queued> {
+        self.entries.front()
     }
 
-    pub(super) fn last(&self) -> Option<Spot> {
-        self.last
+    fn index_of(&self, offset: u64) -> Option<usize> {
+        self.entries.binary_search_by_key(&offset, |queued| queued.delivery.offset).ok()
     }
 
-    pub(super) fn before(&self, spot: Spot) -> Option<Spot> {
-        self.nodes[spot].before
+    pub(super) fn contains(&self, offset: u64) -> bool {
+        self.index_of(offset).is_some()
     }
 
-    pub(super) fn after(&self, spot: Spot) -> Option<Spot> {
-        self.nodes[spot].after
+    /// The index of the first delivery behind an offset. Most callers ask for one of the last, which are where their offsets
+    /// say unless something is missing between them.
+    fn index_after(&self, offset: u64) -> usize {
+        let Some(last) = self.entries.back() else { return 0 };
+        let behind = usize::try_from(last.delivery.offset.saturating_sub(offset)).ok();
+        let index = behind.and_then(|behind| self.entries.len().checked_sub(behind));
+        let is_at =
+            |index: &usize| self.entries.get(*index).is_some_and(|one| one.delivery.offset == offset + 1);
+        index
+            .filter(is_at)
+            .unwrap_or_else(|| self.entries.partition_point(|one| one.delivery.offset <= offset))
     }
 
-    pub(super) fn get(&self, spot: Spot) -> Option<&Entry> {
-        self.nodes[spot].entry.as_ref()
+    /// The first delivery behind an offset.
+    pub(super) fn after(&self, offset: u64) -> Option<&Delivery> {
+        self.entries.get(self.index_after(offset)).map(|queued| &queued.delivery)
     }
 
-    /// Puts another entry in the place of one.
-    pub(super) fn replace(&mut self, spot: Spot, entry: Entry) {
-        self.nodes[spot].entry = Some(entry);
+    /// How much there is behind an offset. The bytes are too many where deliveries behind it were lost.
+    pub(super) fn size_after(&self, offset: u64) -> Size {
+        let index = self.index_after(offset);
+        let begins_at = self.entries.get(index).map_or(self.put_bytes, |first| first.begins_at);
+        let bytes = usize::try_from(self.put_bytes - begins_at).unwrap_or(usize::MAX);
+        Size { count: self.entries.len() - index, bytes: bytes.min(self.bytes) }
     }
 
-    /// Puts an entry at the end.
-    pub(super) fn push(&mut self, entry: Entry) -> Spot {
-        let spot = self.put(Node { entry: Some(entry), before: self.last, after: None });
-        self.link(self.last, Some(spot));
-        self.last = Some(spot);
-        spot
+    /// The alarms behind an offset, up to another. Looks at all deliveries between the two.
+    pub(super) fn alarms(&self, after: u64, to: u64) -> impl Iterator<Item = &Delivery> {
+        let entries = self.entries.range(self.index_after(after)..).map(|queued| &queued.delivery);
+        entries.take_while(move |one| one.offset <= to).filter(|one| one.body.is_alarm)
     }
 
-    /// Puts an entry before another.
-    pub(super) fn insert_before(&mut self, next: Spot, entry: Entry) -> Spot {
-        let before = self.before(next);
-        let spot = self.put(Node { entry: Some(entry), before, after: Some(next) });
-        self.link(before, Some(spot));
-        self.nodes[next].before = Some(spot);
-        spot
+    /// Notes that a delivery is about to come, so that the one before it of the same subject is lost first.
+    pub(super) fn supersede(&mut self, new: &Delivery, overflow: OverflowName) {
+        if keeps_latest(new, overflow) {
+            let latest = self.latest.get_or_insert_default();
+            latest.superseded.extend(latest.last.remove(&Subject::of(new)));
+        }
     }
 
-    fn put(&mut self, node: Node) -> Spot {
-        match self.free.pop() {
-            Some(spot) => {
-                self.nodes[spot] = node;
-                spot
+    /// Puts the next delivery in.
+    pub(super) fn push(&mut self, delivery: Delivery, at_ms: u64, overflow: OverflowName) {
+        let bytes = self.bytes_of(&delivery);
+        if keeps_latest(&delivery, overflow) {
+            self.latest.get_or_insert_default().last.insert(Subject::of(&delivery), delivery.offset);
+        }
+        self.entries.push_back(Queued { delivery, at_ms, begins_at: self.put_bytes });
+        self.bytes += bytes;
+        self.put_bytes += bytes as u64;
+    }
+
+    /// Puts a delivery back in that is older than some that are there.
+    pub(super) fn put_back(&mut self, delivery: Delivery) {
+        let bytes = self.bytes_of(&delivery);
+        let index = self.index_after(delivery.offset);
+        let begins_at = self.entries.get(index).map_or(self.put_bytes, |after| after.begins_at);
+        self.entries.insert(index, Queued { delivery, at_ms: 0, begins_at });
+        self.bytes += bytes;
+        self.put_bytes += bytes as u64;
+        self.entries.range_mut(index + 1..).for_each(|after| after.begins_at += bytes as u64);
+    }
+
+    /// The delivery that is lost next: the oldest of those that a newer one of their subject supersedes, or else the oldest. An
+    /// alarm is lost only where there is nothing else.
+    pub(super) fn victim(&self, overflow: OverflowName) -> Option<Victim> {
+        let superseded = self.latest.as_ref().and_then(|latest| latest.superseded.first().copied());
+        if let Some((index, offset)) = superseded.and_then(|offset| Some((self.index_of(offset)?, offset))) {
+            return Some(Victim { index, offset, disconnects: false });
+        }
+        let index = self.entries.iter().position(|queued| !queued.delivery.body.is_alarm).unwrap_or(0);
+        let oldest = &self.entries.get(index)?.delivery;
+        let disconnects = oldest.overflow.unwrap_or(overflow) == OverflowName::Disconnect;
+        Some(Victim { index, offset: oldest.offset, disconnects })
+    }
+
+    /// Takes out a victim that was found in this state of the queue.
+    pub(super) fn lose(&mut self, victim: Victim) {
+        self.remove(victim.index);
+    }
+
+    pub(super) fn pop_front(&mut self) -> Option<Queued> {
+        self.remove(0)
+    }
+
+    fn remove(&mut self, index: usize) -> Option<Queued> {
+        let removed = self.entries.remove(index)?;
+        self.bytes -= self.bytes_of(&removed.delivery);
+        if let Some(latest) = &mut self.latest {
+            latest.remove(&removed.delivery);
+        }
+        // A burst leaves a large queue behind.
+        if self.entries.is_empty() && self.entries.capacity() > IDLE {
+            self.entries = VecDeque::new();
+            self.latest = None;
+        }
+        Some(removed)
+    }
+}
+
+/// Whether a newer delivery of its subject is worth more than it. An alarm is not lost for a newer one.
+fn keeps_latest(delivery: &Delivery, overflow: OverflowName) -> bool {
+    delivery.overflow.unwrap_or(overflow) == OverflowName::KeepLatest && !delivery.body.is_alarm
+}
+
+impl Latest {
+    fn remove(&mut self, delivery: &Delivery) {
+        if !self.superseded.remove(&delivery.offset) {
+            let subject = Subject::of(delivery);
+            if self.last.get(&subject) == Some(&delivery.offset) {
+                self.last.remove(&subject);
             }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() - 1
-            }
         }
     }
+}
 
-    /// Takes an entry out.
-    pub(super) fn remove(&mut self, spot: Spot) -> Option<Entry> {
-        let node = &mut self.nodes[spot];
-        let (entry, before, after) = (node.entry.take(), node.before, node.after);
-        self.link(before, after);
-        if after.is_none() {
-            self.last = before;
-        }
-        self.free.push(spot);
-        entry
-    }
-
-    /// Iterates over the entries in order, from the first to the last; `iter_back` goes the other way.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        std::iter::successors(self.first, |spot| self.after(*spot)).filter_map(|spot| self.get(spot))
-    }
-
-    pub(super) fn iter_back(&self) -> impl Iterator<Item = &Entry> {
-        std::iter::successors(self.last, |spot| self.before(*spot)).filter_map(|spot| self.get(spot))
-    }
-
-    fn link(&mut self, before: Option<Spot>, after: Option<Spot>) {
-        match before {
-            Some(before) => self.nodes[before].after = after,
-            None => self.first = after,
-        }
-        if let Some(after) = after {
-            self.nodes[after].before = before;
-        }
+impl Subject {
+    fn of(delivery: &Delivery) -> Self {
+        Self { object: delivery.body.object, subscriptions: delivery.subscriptions.clone() }
     }
 }

@@ -1,22 +1,26 @@
-//! Tests of outboxes: the entries that wait, the lost ones, and the gaps that tell of them.
+//! Tests of logs and their connections: the entries that wait, the lost ones, and the gaps that tell of them.
+
+use std::cell::Cell;
+use std::ops::RangeInclusive;
 
 use super::*;
-use crate::budget::Budget;
+use crate::budget::{Budget, Held};
 use crate::config::Config;
 use crate::ingest::feature::object_of;
-use crate::model::delivery::{Names, Reason};
+use crate::metrics::Metrics;
+use crate::model::delivery::{ENTRY_BYTES, Names, Reason};
 use crate::model::event::Body;
 use matcher::live::Cause;
 
-const DROP: Bounds =
+pub(super) const DROP: Bounds =
     Bounds { frames: 3, bytes: 10_000, answers: 2, answer_bytes: 10_000, overflow: OverflowName::DropOldest };
 
-fn delivery(offset: u64) -> Delivery {
+pub(super) fn delivery(offset: u64) -> Delivery {
     delivery_of(offset, "any")
 }
 
 /// A delivery of an event of some object.
-fn delivery_of(offset: u64, object: &str) -> Delivery {
+pub(super) fn delivery_of(offset: u64, object: &str) -> Delivery {
     let feature = format!(r#"{{"id":"{object}"}}"#);
     let object = object_of(&feature).unwrap();
     let body = Arc::new(Body::new("{}".into(), Instant::now(), object));
@@ -39,106 +43,196 @@ fn alarm(offset: u64) -> Delivery {
     Delivery { body: Arc::new(body), ..delivery }
 }
 
-/// The entries that wait, in short: offsets, with `!` for alarms, `from-to` for gaps and `a` for answers.
-async fn drain(outbox: &Outbox) -> Vec<String> {
-    let mut shown = Vec::new();
-    let mut batch = Vec::new();
-    while !outbox.state().is_empty() {
-        assert_eq!(outbox.next_batch(&mut batch, 1).await, None);
-        for entry in batch.drain(..) {
-            shown.push(match entry {
-                Entry::Answer(_) => "a".to_owned(),
-                Entry::Delivery(delivery) if delivery.body.is_alarm => format!("{}!", delivery.offset),
-                Entry::Delivery(delivery) => delivery.offset.to_string(),
-                Entry::Gap(gap) => format!("{}-{}", gap.from, gap.to),
-            });
+/// A session that is not durable, and its connections.
+struct Bench {
+    log: Arc<DeliveryLog>,
+    metrics: Arc<Metrics>,
+    bounds: Bounds,
+    connections: Vec<Outbox>,
+    /// How often a sleeping writer was to be woken.
+    wakes: Cell<u32>,
+}
+
+impl Bench {
+    fn new(bounds: Bounds) -> Self {
+        Self::charged(bounds, Held::default())
+    }
+
+    fn charged(bounds: Bounds, held: Held) -> Self {
+        let metrics = Arc::new(Metrics::new(1));
+        let log = DeliveryLog::new(bounds, 0, held, KeptTotal::new(100_000), Arc::clone(&metrics));
+        let mut bench = Self { log, metrics, bounds, connections: Vec::new(), wakes: Cell::new(0) };
+        bench.connect();
+        bench
+    }
+
+    /// Adds a connection that begins where the log is.
+    fn connect(&mut self) {
+        let outbox = Outbox::new(self.connections.len() as u64, self.bounds);
+        let released = self.log.lock().released();
+        outbox.read_from(&self.log, released, released);
+        self.connections.push(outbox);
+    }
+
+    fn outbox(&self) -> &Outbox {
+        &self.connections[0]
+    }
+
+    /// Appends a delivery and releases it.
+    fn push(&self, delivery: Delivery) {
+        let (offset, alarm) = (delivery.offset, Some(delivery.clone()).filter(|one| one.body.is_alarm));
+        let mut log = self.log.lock();
+        let appended = log.append(delivery, None, &mut Vec::new());
+        log.release(offset, |_| self.wakes.set(self.wakes.get() + 1));
+        drop(log);
+        for connection in appended.cut {
+            assert!(self.connections[usize::try_from(connection).unwrap()].cut_off());
+        }
+        if let Some(alarm) = alarm {
+            self.connections.iter().for_each(|outbox| outbox.push_ahead(&alarm));
         }
     }
-    let state = outbox.state();
-    assert_eq!((state.bytes, state.deliveries_count, state.answers_count), (0, 0, 0));
-    shown
+
+    fn push_all(&self, offsets: RangeInclusive<u64>) {
+        offsets.for_each(|offset| self.push(delivery(offset)));
+    }
+
+    fn skip(&self, offset: u64) {
+        let mut log = self.log.lock();
+        log.skip(offset, Reason::Members);
+        log.release(offset, |_| {});
+    }
+
+    fn dropped(&self) -> u64 {
+        self.metrics.dropped.get()
+    }
+
+    async fn drain(&self) -> Vec<String> {
+        drain(self.outbox()).await
+    }
+}
+
+/// An entry in short: offsets, with `!` for alarms and `ahead`, `from-to` for gaps and `a` for answers.
+fn shown(entry: &Entry) -> String {
+    match entry {
+        Entry::Answer(_) => "a".to_owned(),
+        Entry::Delivery(delivery) if delivery.is_ahead => format!("{} ahead", delivery.offset),
+        Entry::Delivery(delivery) if delivery.body.is_alarm => format!("{}!", delivery.offset),
+        Entry::Delivery(delivery) => delivery.offset.to_string(),
+        Entry::Gap(gap) if gap.reason == Reason::Ahead => format!("{} was ahead", gap.from),
+        Entry::Gap(gap) => format!("{}-{}", gap.from, gap.to),
+    }
+}
+
+/// The entries that wait, one by one.
+async fn drain(outbox: &Outbox) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut batch = Vec::new();
+    while outbox.has_something() {
+        assert_eq!(outbox.next_batch(&mut batch, 1).await, None);
+        all.extend(batch.drain(..).map(|entry| shown(&entry)));
+    }
+    assert_eq!(outbox.waiting(), (0, 0));
+    all
 }
 
 #[tokio::test]
 async fn the_oldest_are_lost_and_one_gap_tells_of_them() {
-    let outbox = Outbox::new(1, DROP);
-    for offset in 1..=7 {
-        outbox.push_delivery(delivery(offset));
-    }
-    assert_eq!(drain(&outbox).await, ["1-4", "5", "6", "7"]);
+    let bench = Bench::new(DROP);
+    bench.push_all(1..=7);
+    assert_eq!(
+        (bench.drain().await, bench.dropped()),
+        (["1-4", "5", "6", "7"].map(str::to_owned).to_vec(), 4)
+    );
     // A new loss is a new gap.
-    for offset in 8..=12 {
-        outbox.push_delivery(delivery(offset));
+    bench.push_all(8..=12);
+    assert_eq!(bench.drain().await, ["8-9", "10", "11", "12"]);
+}
+
+#[tokio::test]
+async fn every_connection_reads_the_same_and_a_slow_one_loses_alone() {
+    let mut bench = Bench::new(DROP);
+    bench.connect();
+    let mut quick = Vec::new();
+    for offset in 1..=7 {
+        bench.push(delivery(offset));
+        quick.extend(drain(&bench.connections[1]).await);
     }
-    assert_eq!(drain(&outbox).await, ["8-9", "10", "11", "12"]);
+    assert_eq!(quick, ["1", "2", "3", "4", "5", "6", "7"]);
+    assert_eq!(
+        (bench.drain().await, bench.dropped()),
+        (["1-4", "5", "6", "7"].map(str::to_owned).to_vec(), 4)
+    );
+    // What all have read is gone.
+    assert_eq!(bench.log.lock().count(), 0);
 }
 
 #[tokio::test]
 async fn a_gap_stands_where_the_loss_is_and_answers_are_never_lost() {
-    let outbox = Outbox::new(1, DROP);
-    outbox.push_answer("{}");
-    outbox.push_delivery(delivery(1));
-    outbox.push_answer("{}");
-    for offset in 2..=5 {
-        outbox.push_delivery(delivery(offset));
-    }
-    assert_eq!(drain(&outbox).await, ["a", "1-2", "a", "3", "4", "5"]);
+    let bench = Bench::new(DROP);
+    bench.outbox().push_answer("{}");
+    bench.push(delivery(1));
+    bench.outbox().push_answer("{}");
+    bench.push_all(2..=5);
+    assert_eq!(bench.drain().await, ["a", "1-2", "a", "3", "4", "5"]);
 }
 
 #[tokio::test]
-async fn a_gap_that_is_written_already_is_not_extended() {
-    let outbox = Outbox::new(1, DROP);
-    for offset in 1..=5 {
-        outbox.push_delivery(delivery(offset));
+async fn an_answer_comes_behind_what_waits_and_not_behind_a_long_backlog() {
+    let bench = Bench::new(Bounds { frames: 4, ..DROP });
+    bench.log.lock().make_durable(0, Held::default());
+    let kept = KeptBounds { frames: 100, bytes: 100_000, age_ms: 1_000, overflow: OverflowName::DropOldest };
+    for offset in 1..=10 {
+        let mut log = bench.log.lock();
+        log.append(delivery(offset), Some(Keep { bounds: &kept, at_ms: 0 }), &mut Vec::new());
+        log.release(offset, |_| {});
     }
-    let mut batch = Vec::new();
-    outbox.next_batch(&mut batch, 1).await;
-    assert!(matches!(batch[..], [Entry::Gap(Gap { from: 1, to: 2, .. })]));
-    outbox.push_delivery(delivery(6));
-    assert_eq!(drain(&outbox).await, ["3-3", "4", "5", "6"]);
+    bench.outbox().push_answer("{}");
+    assert_eq!(bench.drain().await, ["1", "2", "3", "4", "a", "5", "6", "7", "8", "9", "10"]);
 }
 
 #[tokio::test]
 async fn bytes_are_bounded_and_one_delivery_always_fits() {
-    let outbox = Outbox::new(1, Bounds { bytes: 250, ..DROP });
-    for offset in 1..=3 {
-        outbox.push_delivery(delivery(offset));
-    }
-    assert_eq!(drain(&outbox).await, ["1-2", "3"]);
-    let outbox = Outbox::new(1, Bounds { bytes: 1, ..DROP });
-    assert_eq!(outbox.push_delivery(delivery(1)), Pushed::default());
-    assert_eq!(drain(&outbox).await, ["1"]);
+    let bench = Bench::new(Bounds { bytes: 250, ..DROP });
+    bench.push_all(1..=3);
+    assert_eq!(bench.drain().await, ["1-1", "2", "3"]);
+    let bench = Bench::new(Bounds { bytes: 1, ..DROP });
+    bench.push(delivery(1));
+    assert_eq!((bench.drain().await, bench.dropped()), (vec!["1".to_owned()], 0));
 }
 
 #[tokio::test]
-async fn who_would_rather_be_cut_off_is_cut_off() {
-    let outbox = Outbox::new(1, DROP);
-    outbox.push_delivery(Delivery { overflow: Some(OverflowName::Disconnect), ..delivery(1) });
-    for offset in 2..=5 {
-        outbox.push_delivery(delivery(offset));
-    }
+async fn a_connection_that_wants_it_is_cut_off() {
+    let mut bench = Bench::new(DROP);
+    bench.connect();
+    bench.push(Delivery { overflow: Some(OverflowName::Disconnect), ..delivery(1) });
+    assert_eq!(drain(&bench.connections[1]).await, ["1"]);
+    bench.push_all(2..=5);
     let mut batch = Vec::new();
-    let close = outbox.next_batch(&mut batch, 1).await.unwrap();
-    assert_eq!((close.code, batch.len()), (1013, 0));
-    assert!(outbox.push_delivery(delivery(6)).dropped == 0);
+    let close = bench.outbox().next_batch(&mut batch, 1).await.unwrap();
+    assert_eq!((close.code, batch.len(), bench.dropped()), (1013, 0, 5));
+    // The other has read what is lost first. Then it is the slowest, and loses the oldest.
+    bench.push(delivery(6));
+    assert_eq!(drain(&bench.connections[1]).await, ["2-3", "4", "5", "6"]);
     // Who would not, stays although that is the broker's default.
-    let outbox = Outbox::new(1, Bounds { overflow: OverflowName::Disconnect, ..DROP });
+    let bench = Bench::new(Bounds { overflow: OverflowName::Disconnect, ..DROP });
     for offset in 1..=4 {
-        outbox.push_delivery(Delivery { overflow: Some(OverflowName::DropOldest), ..delivery(offset) });
+        bench.push(Delivery { overflow: Some(OverflowName::DropOldest), ..delivery(offset) });
     }
-    assert_eq!(drain(&outbox).await, ["1-1", "2", "3", "4"]);
+    assert_eq!(bench.drain().await, ["1-1", "2", "3", "4"]);
 }
 
 #[tokio::test]
 async fn what_waits_is_written_before_the_end() {
-    let outbox = Outbox::new(1, DROP);
-    outbox.push_delivery(delivery(1));
-    outbox.close(1001, "first");
-    outbox.close(1000, "second");
-    outbox.push_delivery(delivery(2));
-    assert_eq!(drain(&outbox).await, ["1"]);
-    let close = outbox.next_batch(&mut Vec::new(), 1).await.unwrap();
+    let bench = Bench::new(DROP);
+    bench.push(delivery(1));
+    bench.outbox().close(1001, "first");
+    bench.outbox().close(1000, "second");
+    bench.push(delivery(2));
+    assert_eq!(bench.drain().await, ["1"]);
+    let close = bench.outbox().next_batch(&mut Vec::new(), 1).await.unwrap();
     assert_eq!(close, Close { code: 1001, reason: "first" });
+    assert_eq!(bench.log.lock().count(), 0, "nobody is going to read it");
 }
 
 #[tokio::test]
@@ -179,7 +273,8 @@ async fn who_does_not_read_answers_waits() {
 
 #[tokio::test]
 async fn a_sleeping_writer_is_woken_once() {
-    let outbox = Arc::new(Outbox::new(1, DROP));
+    let mut bench = Bench::new(DROP);
+    let outbox = Arc::new(bench.connections.remove(0));
     let writer = tokio::spawn({
         let outbox = Arc::clone(&outbox);
         async move {
@@ -191,15 +286,16 @@ async fn a_sleeping_writer_is_woken_once() {
     while !outbox.state().sleeps {
         tokio::task::yield_now().await;
     }
-    assert!(outbox.push_delivery(delivery(1)).sleeps);
-    assert!(!outbox.push_delivery(delivery(2)).sleeps);
+    bench.push_all(1..=2);
+    assert_eq!(bench.wakes.get(), 1);
     outbox.wake();
     assert_eq!(writer.await.unwrap(), 2);
 }
 
 #[tokio::test]
 async fn what_the_writer_takes_is_noted_and_what_is_lost_is_not() {
-    let outbox = Outbox::new(1, DROP);
+    let bench = Bench::new(DROP);
+    let outbox = bench.outbox();
     let recipient = Recipient::new("car".into());
     outbox.note_for(Arc::clone(&recipient));
     let shown = |offsets: [u64; 7]| {
@@ -210,9 +306,7 @@ async fn what_the_writer_takes_is_noted_and_what_is_lost_is_not() {
             (true, true) => '?',
         })
     };
-    for offset in 1..=5 {
-        outbox.push_delivery(delivery(offset));
-    }
+    bench.push_all(1..=5);
     outbox.push_answer("{}");
     assert_eq!(shown([1, 2, 3, 4, 5, 6, 7]), ['-', '-', 'w', 'w', 'w', '-', '-']);
     let mut batch = Vec::new();
@@ -220,9 +314,7 @@ async fn what_the_writer_takes_is_noted_and_what_is_lost_is_not() {
     outbox.next_batch(&mut batch, 1).await;
     outbox.next_batch(&mut batch, 1).await;
     assert_eq!(shown([1, 2, 3, 4, 5, 6, 7]), ['-', '-', 't', 'w', 'w', '-', '-']);
-    for offset in 6..=7 {
-        outbox.push_delivery(delivery(offset));
-    }
+    bench.push_all(6..=7);
     outbox.next_batch(&mut batch, 10_000).await;
     assert_eq!(shown([1, 2, 3, 4, 5, 6, 7]), ['-', '-', 't', '-', 't', 't', 't']);
 }
@@ -231,11 +323,11 @@ const LATEST: Bounds = Bounds { overflow: OverflowName::KeepLatest, ..DROP };
 
 /// Puts a delivery in for each letter, the object that it is of, and says what then waits.
 async fn shown_after(bounds: Bounds, objects: &str) -> Vec<String> {
-    let outbox = Outbox::new(1, bounds);
+    let bench = Bench::new(bounds);
     for (offset, object) in (1..).zip(objects.chars()) {
-        outbox.push_delivery(delivery_of(offset, &object.to_string()));
+        bench.push(delivery_of(offset, &object.to_string()));
     }
-    drain(&outbox).await
+    bench.drain().await
 }
 
 #[tokio::test]
@@ -256,290 +348,199 @@ async fn neighbouring_gaps_become_one() {
     assert_eq!(shown_after(LATEST, "abccb").await, ["1", "2-3", "4", "5"]);
     assert_eq!(shown_after(LATEST, "abcbca").await, ["1-3", "4", "5", "6"]);
     assert_eq!(shown_after(LATEST, "axaxaxaxaxb").await, ["1-8", "9", "10", "11"]);
-    // Answers stay where they are, and gaps grow over them.
-    let outbox = Outbox::new(1, LATEST);
-    for (offset, object) in [(1, "a"), (2, "b"), (3, "c"), (4, "b"), (5, "c"), (6, "a")] {
-        outbox.push_delivery(delivery_of(offset, object));
-        outbox.push_answer("{}");
-    }
-    assert_eq!(drain(&outbox).await, ["1-3", "a", "a", "a", "4", "a", "5", "a", "6", "a"]);
 }
 
 #[tokio::test]
-async fn what_did_not_enter_is_told_and_counts_among_what_is_lost() {
-    let outbox = Outbox::new(1, DROP);
-    for offset in 1..=40 {
-        if offset % 2 == 0 {
-            outbox.push_gap(Gap { from: offset, to: offset, reason: Reason::Members });
-        } else {
-            outbox.push_delivery(delivery(offset));
-        }
+async fn what_did_not_enter_is_told_among_what_is_lost() {
+    let bench = Bench::new(DROP);
+    bench.push(delivery(1));
+    (2..=1_000).for_each(|offset| bench.skip(offset));
+    bench.push(delivery(1_001));
+    bench.skip(1_002);
+    assert_eq!(bench.drain().await, ["1", "2-1000", "1001", "1002-1002"]);
+    for offset in 1_003..6_003 {
+        if offset % 2 == 0 { bench.skip(offset) } else { bench.push(delivery(offset)) }
     }
-    assert_eq!(drain(&outbox).await, ["1-34", "35", "36-36", "37", "38-38", "39", "40-40"]);
-}
-
-#[tokio::test]
-async fn whatever_does_not_enter_one_after_the_other_is_one_gap() {
-    let outbox = Outbox::new(1, DROP);
-    outbox.push_delivery(delivery(1));
-    for offset in 2..=1_000 {
-        outbox.push_gap(Gap { from: offset, to: offset, reason: Reason::Members });
-        if offset == 500 {
-            outbox.push_answer("{}");
-        }
-    }
-    assert_eq!(outbox.state().entries_count(), 3);
-    outbox.push_gap(Gap { from: 1_002, to: 1_002, reason: Reason::Members });
-    assert_eq!(drain(&outbox).await, ["1", "2-1000", "a", "1002-1002"]);
+    let told = bench.drain().await;
+    assert!(told.len() < 2_000, "{} gaps", told.len());
+    assert_eq!(told[told.len() - 5..], ["5998-5998", "5999", "6000-6000", "6001", "6002-6002"]);
 }
 
 #[tokio::test]
 async fn a_newer_one_for_other_subscriptions_is_another() {
     let of =
         |offset, name: &str| Delivery { subscriptions: Names::One(name.into()), ..delivery_of(offset, "a") };
-    let outbox = Outbox::new(1, LATEST);
+    let bench = Bench::new(LATEST);
     for one in [delivery_of(1, "b"), of(2, "\"t\""), of(3, "\"u\""), of(4, "\"u\"")] {
-        outbox.push_delivery(one);
+        bench.push(one);
     }
-    assert_eq!(drain(&outbox).await, ["1", "2", "3-3", "4"]);
+    assert_eq!(bench.drain().await, ["1", "2", "3-3", "4"]);
 }
 
 #[tokio::test]
 async fn only_who_wants_it_keeps_the_latest() {
     let with = |offset, overflow| Delivery { overflow, ..delivery_of(offset, "a") };
     // Of the same object, but of subscriptions that want each as long as may be.
-    let outbox = Outbox::new(1, LATEST);
-    outbox.push_delivery(delivery_of(1, "b"));
+    let bench = Bench::new(LATEST);
+    bench.push(delivery_of(1, "b"));
     for offset in 2..=4 {
-        outbox.push_delivery(with(offset, Some(OverflowName::DropOldest)));
+        bench.push(with(offset, Some(OverflowName::DropOldest)));
     }
-    assert_eq!(drain(&outbox).await, ["1-1", "2", "3", "4"]);
+    assert_eq!(bench.drain().await, ["1-1", "2", "3", "4"]);
     // One that would rather be cut off is, when nothing is left that gives way.
-    let outbox = Outbox::new(1, DROP);
-    outbox.push_delivery(with(1, Some(OverflowName::Disconnect)));
-    for offset in 2..=4 {
-        assert!(!outbox.push_delivery(with(offset, Some(OverflowName::KeepLatest))).cut_off);
+    let bench = Bench::new(DROP);
+    bench.push(with(1, Some(OverflowName::Disconnect)));
+    for offset in 2..=5 {
+        bench.push(with(offset, Some(OverflowName::KeepLatest)));
+        assert!(!bench.outbox().is_closing());
     }
-    assert!(!outbox.push_delivery(with(5, Some(OverflowName::KeepLatest))).cut_off);
-    outbox.push_delivery(with(6, None));
-    assert!(outbox.push_delivery(with(7, None)).cut_off);
+    bench.push(with(6, None));
+    bench.push(with(7, None));
+    assert!(bench.outbox().is_closing());
 }
 
 #[tokio::test]
 async fn what_was_taken_gives_way_to_nothing() {
-    let outbox = Outbox::new(1, LATEST);
+    let bench = Bench::new(LATEST);
+    let outbox = bench.outbox();
     for (offset, object) in [(1, "a"), (2, "b"), (3, "b")] {
-        outbox.push_delivery(delivery_of(offset, object));
+        bench.push(delivery_of(offset, object));
     }
     let mut batch = Vec::new();
     outbox.next_batch(&mut batch, 1).await;
-    outbox.push_delivery(delivery_of(4, "a"));
+    bench.push(delivery_of(4, "a"));
     assert!([2, 3, 4].iter().all(|offset| outbox.waits(*offset)));
-    outbox.push_delivery(delivery_of(5, "a"));
+    bench.push(delivery_of(5, "a"));
     assert_eq!([1, 2, 3, 4, 5].map(|offset| outbox.waits(offset)), [false, false, true, true, true]);
-    outbox.push_delivery(delivery_of(6, "b"));
+    bench.push(delivery_of(6, "b"));
     assert_eq!([3, 4, 5, 6].map(|offset| outbox.waits(offset)), [false, true, true, true]);
-    assert_eq!(drain(&outbox).await, ["2-3", "4", "5", "6"]);
-    let state = outbox.state();
-    assert!(state.is_empty());
+    assert_eq!(bench.drain().await, ["2-3", "4", "5", "6"]);
 }
 
-/// Any order of deliveries, answers and reads: what is told is each offset once, in order, and there are no more entries
-/// than deliveries, gaps between them, and answers.
+/// Reads a batch, and checks that each offset is told once and in order. Returns how many were lost.
+async fn read(outbox: &Outbox, bytes: usize, told: &mut u64) -> u64 {
+    let mut batch = Vec::new();
+    let mut lost = 0;
+    if outbox.has_something() {
+        outbox.next_batch(&mut batch, bytes).await;
+    }
+    for entry in batch {
+        let (from, to) = match entry {
+            Entry::Answer(_) => continue,
+            Entry::Delivery(Delivery { is_ahead: true, offset, .. }) => {
+                assert_eq!(offset, *told, "an alarm comes with the offset that the connection has come to");
+                continue;
+            }
+            Entry::Delivery(delivery) => (delivery.offset, delivery.offset),
+            Entry::Gap(gap) => {
+                lost += if gap.reason == Reason::Ahead { 0 } else { gap.count() };
+                (gap.from, gap.to)
+            }
+        };
+        assert_eq!(from, *told + 1);
+        *told = to;
+    }
+    lost
+}
+
+/// Whatever comes and is lost, each of several connections is told every offset once and in order, and the bounds hold.
 #[tokio::test]
 async fn every_offset_is_told_once_and_the_bound_holds() {
     use rand::{Rng as _, SeedableRng as _};
-    let mut random = rand::rngs::StdRng::seed_from_u64(11);
-    for round in 0..300 {
-        let frames = random.random_range(1..9);
-        let bytes = if round % 3 == 0 { 450 } else { 100_000 };
-        let outbox = Outbox::new(1, Bounds { frames, bytes, ..LATEST });
-        let (mut offset, mut told) = (0, 0);
-        let mut latest = std::collections::HashMap::new();
-        for _ in 0..400 {
+    for seed in 0..300 {
+        let mut random = rand::rngs::StdRng::seed_from_u64(seed);
+        let frames = random.random_range(1..12);
+        let bytes = if seed % 3 == 0 { 450 } else { 100_000 };
+        let mut bench = Bench::new(Bounds { frames, bytes, ..LATEST });
+        bench.connect();
+        let mut offset = 0;
+        let mut told = [0; 2];
+        for _ in 0..300 {
+            let connection = random.random_range(0..2);
             match random.random_range(0..12) {
-                0 => outbox.push_answer("{}"),
+                0 => bench.connections[connection].push_answer("{}"),
                 1 => {
-                    let mut batch = Vec::new();
-                    outbox.push_answer("{}");
-                    outbox.next_batch(&mut batch, random.random_range(1..600)).await;
-                    for entry in &batch {
-                        let (from, to) = match entry {
-                            Entry::Answer(_) => continue,
-                            Entry::Delivery(delivery) => (delivery.offset, delivery.offset),
-                            Entry::Gap(gap) => (gap.from, gap.to),
-                        };
-                        assert_eq!(from, told + 1, "round {round}");
-                        told = to;
-                    }
+                    offset += 1;
+                    bench.skip(offset);
+                }
+                2..4 => {
+                    let bytes = random.random_range(1..600);
+                    read(&bench.connections[connection], bytes, &mut told[connection]).await;
                 }
                 _ => {
                     offset += 1;
-                    let object = random.random_range(0..5);
                     let overflow =
                         [None, Some(OverflowName::DropOldest)][usize::from(random.random_range(0..4) == 0)];
-                    let one = delivery_of(offset, &object.to_string());
-                    outbox.push_delivery(Delivery { overflow, ..one });
-                    latest.insert(object, offset);
+                    let one = match random.random_range(0..6) {
+                        0 => alarm(offset),
+                        object => delivery_of(offset, &object.to_string()),
+                    };
+                    bench.push(Delivery { overflow, ..one });
                 }
             }
-            let state = outbox.state();
-            assert!(state.deliveries_count <= frames, "round {round}");
-            assert!(state.entries_count() <= 2 * state.deliveries_count + 1 + state.answers_count);
+            assert!(bench.log.lock().count() <= frames, "seed {seed}");
         }
-        drain(&outbox).await;
+        for (connection, told) in told.iter_mut().enumerate() {
+            while bench.connections[connection].has_something() {
+                read(&bench.connections[connection], usize::MAX, told).await;
+            }
+            assert_eq!(*told, offset, "seed {seed}");
+        }
+        assert_eq!(bench.log.lock().count(), 0);
     }
 }
 
 #[tokio::test]
-async fn what_is_offered_is_never_lost_and_asked_for_again() {
-    let outbox = Outbox::new(1, DROP);
-    let taken = |outbox: &Outbox, offset| {
-        matches!(outbox.offer(Entry::Delivery(delivery(offset))), Offered::Taken { .. })
-    };
-    assert!((1..=3).all(|offset| taken(&outbox, offset)) && !taken(&outbox, 4));
-    assert!(!outbox.wants_more());
-    outbox.next_batch(&mut Vec::new(), 1).await;
-    assert!(!outbox.wants_more());
-    outbox.next_batch(&mut Vec::new(), 1).await;
-    assert!(outbox.wants_more() && !outbox.wants_more());
-    assert!(taken(&outbox, 4));
-    assert_eq!(drain(&outbox).await, ["3", "4"]);
-    assert!(!outbox.wants_more());
-    assert!(outbox.cut_off() && !outbox.cut_off());
-    assert!(!taken(&outbox, 5));
-    assert_eq!(outbox.next_batch(&mut Vec::new(), 1).await, Some(TOO_SLOW));
-}
-
-#[tokio::test]
-async fn alarms_overtake_and_offsets_are_told_in_the_order_of_writing() {
-    let outbox = Outbox::new(1, Bounds { frames: 100, ..DROP });
-    outbox.push_answer("{}");
-    for offset in 5..=7 {
-        outbox.push_delivery(delivery(offset));
-    }
-    outbox.push_delivery(alarm(8));
-    outbox.push_delivery(delivery(9));
-    outbox.push_delivery(alarm(10));
-    assert!((5..=10).all(|offset| outbox.waits(offset)) && !outbox.waits(11) && !outbox.waits(4));
+async fn an_alarm_comes_ahead_of_what_waits_and_offsets_stay() {
+    let mut bench = Bench::new(Bounds { frames: 100, ..DROP });
+    bench.connect();
+    bench.outbox().push_answer("{}");
+    bench.push_all(1..=3);
+    assert_eq!(drain(&bench.connections[1]).await, ["1", "2", "3"]);
+    bench.push(alarm(4));
+    bench.push(delivery(5));
+    bench.push(alarm(6));
+    assert!((1..=6).all(|offset| bench.outbox().waits(offset)) && !bench.outbox().waits(7));
     let mut batch = Vec::new();
-    outbox.next_batch(&mut batch, 2 * ENTRY_BYTES + 40).await;
-    assert!(
-        matches!(&batch[..], [Entry::Answer(_), Entry::Delivery(Delivery { offset: 5, .. })]),
-        "{batch:?}"
-    );
-    assert!(!outbox.waits(8) && outbox.waits(5), "it is the alarm that was taken");
-    // Answers are overtaken by nobody, and neither is what stands before them.
-    outbox.push_answer("{}");
-    outbox.push_delivery(delivery(11));
-    outbox.push_delivery(alarm(12));
-    assert_eq!(drain(&outbox).await, ["6!", "7", "8", "9", "10", "a", "11!", "12"]);
-    outbox.push_delivery(delivery(13));
-    outbox.push_delivery(alarm(14));
-    assert_eq!(drain(&outbox).await, ["13!", "14"]);
+    bench.outbox().next_batch(&mut batch, 2 * ENTRY_BYTES + 40).await;
+    assert_eq!(batch.iter().map(shown).collect::<Vec<_>>(), ["a", "0 ahead"]);
+    assert!(!bench.outbox().waits(4) && bench.outbox().waits(6));
+    // An alarm overtakes no answer, and nothing that comes before the answer.
+    bench.outbox().push_answer("{}");
+    bench.push(delivery(7));
+    bench.push(alarm(8));
+    let told = bench.drain().await;
+    let (ahead, turn) = ("0 ahead", ["1", "2", "3", "4 was ahead", "5", "6 was ahead"]);
+    assert_eq!((&*told[0], &told[1..7]), (ahead, &turn.map(str::to_owned)[..]));
+    assert_eq!(told[7..], ["a", "6 ahead", "7", "8 was ahead"]);
+    // The connection for which nothing waited got the first in its turn, under the same offset.
+    let told = drain(&bench.connections[1]).await;
+    assert_eq!(told, ["3 ahead", "3 ahead", "4!", "5", "6 was ahead", "7", "8 was ahead"]);
 }
 
 #[tokio::test]
 async fn alarms_are_lost_last() {
-    let outbox = Outbox::new(1, DROP);
-    for offset in 1..=3 {
-        outbox.push_delivery(delivery(offset));
+    let bench = Bench::new(DROP);
+    bench.push_all(1..=3);
+    for (offset, dropped) in [(4, 1), (5, 2)] {
+        bench.push(alarm(offset));
+        assert_eq!(bench.dropped(), dropped);
     }
-    // Those that it overtakes are lost for it, and told behind it.
-    assert_eq!(outbox.push_delivery(alarm(4)).dropped, 1);
-    assert_eq!(outbox.push_delivery(alarm(5)).dropped, 1);
-    assert_eq!(outbox.push_delivery(delivery(6)).dropped, 1);
-    assert_eq!(drain(&outbox).await, ["1!", "2!", "3-5", "6"]);
+    bench.push(delivery(6));
+    assert_eq!(bench.drain().await, ["0 ahead", "1-3", "4 was ahead", "5!", "6"]);
     for offset in 7..=11 {
-        outbox.push_delivery(alarm(offset));
+        bench.push(alarm(offset));
     }
-    assert_eq!(drain(&outbox).await, ["7-8", "9!", "10!", "11!"]);
-}
-
-/// Whatever comes and is lost, the offsets that are told have no holes, and what was not lost is told.
-#[tokio::test]
-async fn offsets_that_are_told_have_no_holes() {
-    use rand::rngs::StdRng;
-    use rand::{Rng as _, SeedableRng as _};
-    for seed in 0..300 {
-        let mut random = StdRng::seed_from_u64(seed);
-        let outbox = Outbox::new(1, Bounds { frames: random.random_range(1..12), ..DROP });
-        let (mut offset, mut told, mut lost, mut told_lost, mut alarms, mut told_alarms) = (0, 0, 0, 0, 0, 0);
-        let mut batch = Vec::new();
-        for _ in 0..200 {
-            match random.random_range(0..10) {
-                0 => outbox.push_answer("{}"),
-                1 => {
-                    offset += 1;
-                    outbox.push_gap(Gap { from: offset, to: offset, reason: Reason::Members });
-                    lost += 1;
-                }
-                2 | 3 => {
-                    let count = random.random_range(1..400);
-                    if !outbox.state().is_empty() {
-                        outbox.next_batch(&mut batch, count).await;
-                    }
-                }
-                _ => {
-                    offset += 1;
-                    let overflow = random.random_bool(0.3).then_some(OverflowName::KeepLatest);
-                    let is_alarm = random.random_bool(0.2);
-                    let delivery = if is_alarm {
-                        alarm(offset)
-                    } else {
-                        delivery_of(offset, ["a", "b", "c"][random.random_range(0..3)])
-                    };
-                    lost += outbox.push_delivery(Delivery { overflow, ..delivery }).dropped;
-                    alarms += u64::from(is_alarm);
-                }
-            }
-            if random.random_bool(0.02) && !outbox.state().is_empty() {
-                outbox.next_batch(&mut batch, usize::MAX).await;
-            }
-            for entry in batch.drain(..) {
-                let (from, to) = match entry {
-                    Entry::Answer(_) => continue,
-                    Entry::Delivery(delivery) => {
-                        told_alarms += u64::from(delivery.body.is_alarm);
-                        (delivery.offset, delivery.offset)
-                    }
-                    Entry::Gap(gap) => {
-                        told_lost += gap.count();
-                        (gap.from, gap.to)
-                    }
-                };
-                assert_eq!(from, told + 1, "seed {seed}");
-                told = to;
-            }
-        }
-        if !outbox.state().is_empty() {
-            outbox.next_batch(&mut batch, usize::MAX).await;
-        }
-        for entry in batch {
-            match entry {
-                Entry::Answer(_) => {}
-                Entry::Delivery(delivery) => {
-                    assert_eq!(delivery.offset, told + 1, "seed {seed}");
-                    told_alarms += u64::from(delivery.body.is_alarm);
-                    told += 1;
-                }
-                Entry::Gap(gap) => {
-                    assert_eq!(gap.from, told + 1, "seed {seed}");
-                    told_lost += gap.count();
-                    told = gap.to;
-                }
-            }
-        }
-        assert_eq!((told, told_lost), (offset, lost), "seed {seed}");
-        assert!(told_alarms <= alarms);
-    }
+    assert_eq!(bench.drain().await, ["6 ahead", "7-8", "9!", "10!", "11!"]);
 }
 
 #[tokio::test]
 async fn what_waits_counts_with_what_is_held_for_the_client() {
     let budget = Budget::new(&Config::default());
     let client = budget.client("car");
-    let outbox = Outbox::new(1, Bounds::of(10_000, 1 << 20));
+    let bounds = Bounds::of(10_000, 1 << 20);
+    let bench = Bench::charged(bounds, client.hold_anyway(Kind::Outbox, 0));
+    let outbox = bench.outbox();
     outbox.charge_to(&budget.connection(&client));
     let held = || (client.bytes(Kind::Answers), client.bytes(Kind::Outbox));
     // What is little is not counted.
@@ -547,7 +548,7 @@ async fn what_waits_counts_with_what_is_held_for_the_client() {
     assert_eq!(held(), (0, 0));
     for offset in 1..=1_000 {
         outbox.push_answer("x".repeat(100));
-        outbox.push_delivery(delivery(offset));
+        bench.push(delivery(offset));
     }
     let bytes = outbox.waiting().1 as u64;
     let (answers, others) = held();
@@ -555,9 +556,7 @@ async fn what_waits_counts_with_what_is_held_for_the_client() {
     let mut batch = Vec::new();
     outbox.next_batch(&mut batch, usize::MAX).await;
     assert_eq!(held(), (0, 0));
-    for offset in 1_001..=2_000 {
-        outbox.push_delivery(delivery(offset));
-    }
+    bench.push_all(1_001..=2_000);
     assert!(held().1 > 90_000);
     outbox.cut_off();
     assert_eq!(held(), (0, 0), "what is cut off gives back what it held");

@@ -278,7 +278,7 @@ impl Sessions {
             refusal.code()
         );
         for reader in &client.readers {
-            reader.outbox.push_answer(refusal.frame(None));
+            reader.push_answer(refusal.frame(None));
         }
         // From here on something is missing, for who reads later as well.
         self.tell_loss(id, Reason::Overflow);

@@ -8,12 +8,11 @@ use matcher::live::Cause;
 use matcher::subscription::SubscriptionId;
 
 use super::deliveries::{Dealt, EntryId};
-use super::ledger::Waiting;
 use super::listing::MEMBER_BYTES;
 use super::slots::Slots;
 use super::{Held, Sessions};
 use crate::model::clock;
-use crate::model::delivery::{Delivery, Entry, Names, OverflowName, Transition};
+use crate::model::delivery::{Delivery, Names, OverflowName, Transition};
 use crate::model::event::{Body, Published};
 
 /// Where no more writers than these have something to write, some of them are had write here and now; what comes meanwhile waits for
@@ -125,19 +124,17 @@ impl Sessions {
             is_late: false,
             is_ahead: false,
         };
-        let offset = client.offset;
         if client.durable.is_some() {
             return self.deliver_durable(client_id, delivery, is_kept);
         }
-        if client.is_held(&self.ledger) {
-            let entry = Box::new(Entry::Delivery(delivery));
-            return self.ledger.wait(Waiting::Passing { client: client_id, offset, entry });
+        let (offset, is_alarm, is_held) =
+            (client.offset, delivery.body.is_alarm, client.is_held(&self.ledger));
+        if is_read || is_held {
+            let log = client.log(self.outbox_bounds, &self.budget, &self.kept_total, &self.metrics);
+            let appended = log.lock().append(delivery, None, &mut Vec::new());
+            self.cut_off(client_id, &appended.cut);
         }
-        client.released = offset;
-        for reader in &mut client.readers {
-            reader.cursor = offset;
-            reader.push(Entry::Delivery(delivery.clone()), &self.metrics, &mut self.sleepers);
-        }
+        self.release_or_wait(client_id, offset, is_alarm, is_held);
     }
 
     /// Says whether so much is at hand, or waits behind it, that nobody is to write in the place of others now.

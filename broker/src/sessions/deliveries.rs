@@ -400,13 +400,13 @@ impl Sessions {
         let own = |recipient: &Arc<Recipient>| Arc::ptr_eq(recipient, &dealt.recipient);
         let client = client.filter(|client| client.recipient.as_ref().is_some_and(own));
         let mut readers = client.into_iter().flat_map(|client| &client.readers);
-        let durable = client.and_then(|client| client.durable.as_ref());
+        let log = client.and_then(|client| client.log.as_ref());
         // In this order: what a writer takes between the two looks is written, and not lost.
-        if readers.any(|reader| reader.outbox.waits(dealt.offset)) {
+        if readers.any(|reader| reader.waits(dealt.offset)) {
             wire::DeliveryState::Waiting
         } else if dealt.recipient.written().contains(dealt.offset) {
             wire::DeliveryState::Written
-        } else if durable.is_some_and(|durable| durable.kept.contains(dealt.offset)) {
+        } else if log.is_some_and(|log| log.lock().keeps(dealt.offset)) {
             // For whoever reads next.
             wire::DeliveryState::Waiting
         } else if !dealt.is_read {

@@ -4,24 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::kept::{Kept, KeptMatch};
+use super::Sessions;
 use super::ledger::Waiting;
-use super::resume::{cut_off_behind, pull};
-use super::{Client, Sessions};
 use crate::budget::Kind;
 use crate::model::clock;
-use crate::model::delivery::{Delivery, Entry, Reason};
+use crate::model::delivery::{Delivery, Reason};
 use crate::model::error::Refusal;
-use crate::outbox::Offered;
+use crate::outbox::{DeliveryLog, Keep, Log};
 use crate::store::StoredMatch;
 
 /// The part of a client that it has while its session is durable.
 pub(super) struct Durable {
-    pub(super) kept: Kept,
     /// Its durable subscriptions.
     pub(super) subscriptions_count: usize,
-    /// The last offset that was handed out: what nobody got nobody can acknowledge.
-    pub(super) handed: u64,
     /// Whether its record has changed since it was written.
     pub(super) is_changed: bool,
     /// On disk nothing is kept up to here.
@@ -33,21 +28,22 @@ pub(super) struct Durable {
 }
 
 impl Durable {
-    pub(super) fn new(kept: Kept, last: u64) -> Self {
-        Self {
-            kept,
-            subscriptions_count: 0,
-            handed: last,
-            is_changed: false,
-            stored_floor: last,
-            gone: Vec::new(),
-            date: None,
-        }
+    pub(super) fn new(last: u64) -> Self {
+        Self { subscriptions_count: 0, is_changed: false, stored_floor: last, gone: Vec::new(), date: None }
     }
 
     /// Gives its oldest match a date, unless it has one.
-    fn date_oldest(&mut self, id: u32, dates: &mut BTreeSet<(Instant, u32)>, now_ms: u64, age_ms: u64) {
-        if let (None, Some(oldest)) = (self.date, self.kept.oldest_ms()) {
+    fn date_oldest(
+        &mut self,
+        log: &DeliveryLog,
+        id: u32,
+        dates: &mut BTreeSet<(Instant, u32)>,
+        now_ms: u64,
+        age_ms: u64,
+    ) {
+        if self.date.is_none()
+            && let Some(oldest) = log.lock().oldest_ms()
+        {
             let due = date(oldest, now_ms, age_ms);
             self.date = Some(due);
             dates.insert((due, id));
@@ -60,8 +56,10 @@ impl Sessions {
     pub(super) fn make_durable(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(id).filter(|client| client.durable.is_none()) else { return };
         let held = client.account(&self.budget).hold_anyway(Kind::Kept, 0);
-        let kept = Kept::after(client.offset, Arc::clone(&self.kept_total), held);
-        client.durable = Some(Box::new(Durable::new(kept, client.offset)));
+        let offset = client.offset;
+        let log = client.log(self.outbox_bounds, &self.budget, &self.kept_total, &self.metrics);
+        log.lock().make_durable(offset, held);
+        client.durable = Some(Box::new(Durable::new(offset)));
         client.is_stored |= self.ledger.has_disk();
         self.metrics.durable_sessions.raise();
         self.session_changed(id, true);
@@ -71,12 +69,15 @@ impl Sessions {
     pub(super) fn settle(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let is_over = client.durable.as_ref().is_some_and(|durable| {
-            durable.subscriptions_count == 0 && durable.kept.is_empty() && client.readers.is_empty()
+            durable.subscriptions_count == 0 && client.kept_count() == 0 && client.readers.is_empty()
         });
         // What is still on its way is released first.
         if is_over && client.released == client.offset {
             // Up to here: what its record says stays right, for it takes no more offsets as a durable one.
             let ended = client.durable.take();
+            if let Some(log) = &client.log {
+                log.lock().end_durable();
+            }
             self.metrics.durable_sessions.lower();
             // The next offset is told to nobody before this is on disk: after a crash it would be given once more.
             client.held_step = self.ledger.step();
@@ -107,144 +108,106 @@ impl Sessions {
     /// Deals a delivery out in a durable session, whose next offset it has.
     pub(super) fn deliver_durable(&mut self, id: u32, delivery: Delivery, is_kept: bool) {
         if is_kept {
-            self.make_room(id, KeptMatch::bytes_of(&delivery));
+            self.make_room(id, Log::kept_bytes_of(&delivery));
         }
+        let (offset, is_alarm, has_disk) = (delivery.offset, delivery.body.is_alarm, self.ledger.has_disk());
         let Some(client) = self.clients.get_mut(id) else { return };
-        let Some(durable) = &mut client.durable else { return };
-        let (offset, has_disk) = (delivery.offset, self.ledger.has_disk());
-        let mut passing = None;
+        let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else { return };
+        let Delivery { cause, transition, .. } = delivery;
+        let stored = is_kept.then(|| (delivery.subscriptions.clone(), Arc::clone(&delivery.body)));
+        let keep = is_kept.then_some(Keep { bounds: &self.kept_bounds, at_ms: self.unix_ms });
+        let gone_before = durable.gone.len();
+        let appended = log.lock().append(delivery, keep, &mut durable.gone);
         let mut is_changed = true;
         if is_kept {
-            let kept = KeptMatch { delivery: delivery.clone(), at_ms: self.unix_ms };
-            let gone_before = durable.gone.len();
-            let keeping = durable.kept.push(kept, &self.kept_bounds, &mut durable.gone);
-            let lost = durable.gone.len() - gone_before + usize::from(!keeping.is_kept);
+            let lost = durable.gone.len() - gone_before + usize::from(!appended.is_kept);
             // Where the session is then, the match itself says.
             is_changed = lost > 0;
             self.metrics.dropped.add(lost as u64);
             if !has_disk {
                 durable.gone.clear();
             }
-            if !keeping.is_kept {
-                // Lost for who is not there.
-                passing = Some(Entry::Delivery(delivery));
-            } else if let Some(body) = self.ledger.body(&delivery.body, self.timeline.ages_ms()) {
-                let kept = StoredMatch {
-                    offset,
-                    subscriptions: delivery.subscriptions.clone(),
-                    cause: delivery.cause,
-                    transition: delivery.transition,
-                    at_ms: self.unix_ms,
-                    body,
-                };
-                if let Some(batch) = self.ledger.record() {
-                    batch.keep(&client.name, &kept);
-                }
-            }
-            if keeping.cuts_off {
-                cut_off_behind(&client.readers, &self.metrics);
-            }
-            durable.date_oldest(id, &mut self.dates, self.timeline.ages_ms(), self.kept_bounds.age_ms);
-        } else {
-            durable.kept.skip(offset, Reason::NotDurable);
-            passing = Some(Entry::Delivery(delivery));
+            durable.date_oldest(log, id, &mut self.dates, self.timeline.ages_ms(), self.kept_bounds.age_ms);
         }
+        if let Some((subscriptions, body)) = stored.filter(|_| appended.is_kept)
+            && let Some(body) = self.ledger.body(&body, self.timeline.ages_ms())
+            && let Some(batch) = self.ledger.record()
+        {
+            let at_ms = self.unix_ms;
+            batch.keep(&client.name, &StoredMatch { offset, subscriptions, cause, transition, at_ms, body });
+        }
+        self.cut_off(id, &appended.cut);
         if is_changed {
             self.session_changed(id, true);
         }
-        self.wait_or_release(id, offset, passing);
+        self.release_or_wait(id, offset, is_alarm, has_disk);
     }
 
-    /// Takes an offset of a durable session for a loss that is told.
-    pub(super) fn skip_durable(&mut self, id: u32, offset: u64, reason: Reason) {
-        if let Some(durable) = self.clients.get_mut(id).and_then(|client| client.durable.as_mut()) {
-            durable.kept.skip(offset, reason);
+    /// Takes an offset for a loss that is told: an object did not enter, or left without an event to tell of it, or a subscription
+    /// finds nothing from now on.
+    pub(super) fn tell_loss(&mut self, id: u32, reason: Reason) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.offset += 1;
+        let (offset, is_durable) = (client.offset, client.durable.is_some());
+        let is_held = if is_durable { self.ledger.has_disk() } else { client.is_held(&self.ledger) };
+        if is_held || !client.readers.is_empty() || is_durable {
+            let log = client.log(self.outbox_bounds, &self.budget, &self.kept_total, &self.metrics);
+            log.lock().skip(offset, reason);
         }
-        self.session_changed(id, true);
-        self.wait_or_release(id, offset, None);
+        if is_durable {
+            self.session_changed(id, true);
+        }
+        self.release_or_wait(id, offset, false, is_held);
     }
 
-    fn wait_or_release(&mut self, client: u32, offset: u64, passing: Option<Entry>) {
-        match (self.ledger.has_disk(), passing) {
-            (true, None) => self.ledger.wait(Waiting::Kept { client, offset }),
-            (true, Some(entry)) => {
-                let entry = Box::new(entry);
-                self.ledger.wait(Waiting::Passing { client, offset, entry });
-            }
-            (false, None) => self.release_kept(client, offset),
-            (false, Some(entry)) => self.release_passing(client, offset, entry),
+    /// Makes an offset visible to connections: at once, or once it is on disk.
+    pub(super) fn release_or_wait(&mut self, client: u32, offset: u64, is_alarm: bool, is_held: bool) {
+        if is_held {
+            self.ledger.wait(Waiting::Release { client, offset, is_alarm });
+        } else {
+            self.release(client, offset, is_alarm);
         }
     }
 
-    /// The session has come to an offset that is kept, or told as lost: readers that keep up get it, together with what
-    /// came before it.
-    pub(super) fn release_kept(&mut self, id: u32, offset: u64) {
+    /// Makes everything up to an offset visible to the connections of a client. An alarm goes ahead of what waits.
+    pub(super) fn release(&mut self, id: u32, offset: u64, is_alarm: bool) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.released = offset;
-        let Client { durable: Some(durable), readers, .. } = client else { return };
-        if let Some(alarm) = durable.kept.alarm(offset) {
-            readers.iter_mut().for_each(|reader| reader.push_ahead(alarm));
-        }
         // There is more behind it that is released now.
-        if offset < client.offset {
+        if offset < client.offset && !is_alarm {
             return;
         }
-        for reader in readers.iter_mut().filter(|reader| !reader.is_behind) {
-            pull(reader, durable, offset, false, &self.metrics, &mut self.sleepers);
+        let mut cut = Vec::new();
+        if let Some(log) = &client.log {
+            let mut guard = log.lock();
+            let (readers, sleepers) = (&client.readers, &mut self.sleepers);
+            cut = guard.release(offset, |connection| {
+                sleepers
+                    .extend(readers.iter().find(|reader| reader.connection == connection).map(Arc::clone));
+            });
+            let alarm = if is_alarm { guard.alarm(offset) } else { None };
+            drop(guard);
+            if let Some(alarm) = alarm {
+                readers.iter().for_each(|reader| reader.push_ahead(&alarm));
+            }
         }
-        self.settle_released(id);
-    }
-
-    /// Settles a client that had to wait for its last release, if it has no reader and no subscription any more.
-    fn settle_released(&mut self, id: u32) {
-        let is_last = self.clients.get(id).is_some_and(|client| {
-            client.released == client.offset && client.readers.is_empty() && client.subscriptions.is_empty()
-        });
+        let is_last =
+            client.released == client.offset && client.readers.is_empty() && client.subscriptions.is_empty();
+        if !cut.is_empty() {
+            self.cut_off(id, &cut);
+        }
+        // A client that had to wait for its last release.
         if is_last {
             self.settle(id);
         }
     }
 
-    /// The session has come to an offset that is not kept: it is for the readers that are there and keep up.
-    pub(super) fn release_passing(&mut self, id: u32, offset: u64, entry: Entry) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        client.released = offset;
-        for reader in &mut client.readers {
-            if reader.cursor >= offset {
-                continue;
-            }
-            match &mut client.durable {
-                Some(durable) => {
-                    if !reader.is_behind && reader.cursor + 1 < offset {
-                        pull(reader, durable, offset - 1, false, &self.metrics, &mut self.sleepers);
-                    }
-                    if reader.is_behind {
-                        // It is lost in its turn: before it, it is not.
-                        if let Entry::Delivery(alarm) = &entry
-                            && alarm.body.is_alarm
-                        {
-                            reader.outbox.offer_ahead(alarm, true);
-                        }
-                        continue;
-                    }
-                    match reader.outbox.offer(entry.clone()) {
-                        Offered::Full => reader.overflow(&self.metrics),
-                        Offered::Taken { sleeps } => {
-                            reader.cursor = offset;
-                            durable.handed = durable.handed.max(offset);
-                            if sleeps {
-                                self.sleepers.push(Arc::clone(&reader.outbox));
-                            }
-                        }
-                    }
-                }
-                None => {
-                    reader.cursor = offset;
-                    reader.push(entry.clone(), &self.metrics, &mut self.sleepers);
-                }
-            }
+    /// Cuts connections of a client off that did not keep up.
+    pub(super) fn cut_off(&self, id: u32, connections: &[u64]) {
+        let readers = self.clients.get(id).into_iter().flat_map(|client| &client.readers);
+        for reader in readers.filter(|reader| connections.contains(&reader.connection)) {
+            self.metrics.overflowed.add(reader.cut_off().into());
         }
-        self.settle_released(id);
     }
 
     /// Forgets what a client has acknowledged: everything up to an offset, as far as it was handed out.
@@ -262,8 +225,9 @@ impl Sessions {
                 format!("is beyond {last}, the last offset of the session"),
             ));
         }
-        if let (Some(id), Some(durable)) = (id, client.and_then(|client| client.durable.as_mut())) {
-            durable.kept.acknowledge(offset.min(durable.handed));
+        let log = client.filter(|client| client.durable.is_some()).and_then(|client| client.log.as_ref());
+        if let (Some(id), Some(log)) = (id, log) {
+            log.lock().acknowledge(offset);
             self.session_changed(id, false);
             self.settle(id);
         }
@@ -280,10 +244,9 @@ impl Sessions {
     pub(super) fn fit(&mut self, restored: &[u32]) {
         let mut gone_count = 0;
         for &id in restored {
-            let Some(durable) = self.clients.get_mut(id).and_then(|client| client.durable.as_mut()) else {
-                continue;
-            };
-            durable.kept.fit(&self.kept_bounds, &mut durable.gone);
+            let Some(client) = self.clients.get_mut(id) else { continue };
+            let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else { continue };
+            log.lock().fit(&self.kept_bounds, &mut durable.gone);
             let gone = durable.gone.len();
             if gone > 0 {
                 gone_count += gone;
@@ -307,17 +270,18 @@ impl Sessions {
         {
             self.dates.pop_first();
             let age_ms = self.kept_bounds.age_ms;
-            let durable = self.clients.get_mut(id).and_then(|client| client.durable.as_mut());
-            let Some(durable) = durable else { continue };
+            let before_ms = (self.timeline.ages_ms() + 1).saturating_sub(age_ms);
+            let Some(client) = self.clients.get_mut(id) else { continue };
+            let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else { continue };
             durable.date = None;
             let gone_before = durable.gone.len();
-            durable.kept.expire((self.timeline.ages_ms() + 1).saturating_sub(age_ms), &mut durable.gone);
+            log.lock().expire(before_ms, &mut durable.gone);
             let gone = durable.gone.len() - gone_before;
             self.metrics.dropped.add(gone as u64);
             if !self.ledger.has_disk() {
                 durable.gone.clear();
             }
-            durable.date_oldest(id, &mut self.dates, self.timeline.ages_ms(), age_ms);
+            durable.date_oldest(log, id, &mut self.dates, self.timeline.ages_ms(), age_ms);
             if gone > 0 {
                 self.session_changed(id, false);
                 self.settle(id);
@@ -342,9 +306,9 @@ impl Sessions {
 
     /// Gives the oldest match of a session that was restored its date.
     pub(super) fn date_oldest(&mut self, id: u32) {
-        let durable = self.clients.get_mut(id).and_then(|client| client.durable.as_mut());
-        if let Some(durable) = durable {
-            durable.date_oldest(id, &mut self.dates, self.timeline.ages_ms(), self.kept_bounds.age_ms);
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if let (Some(durable), Some(log)) = (&mut client.durable, &client.log) {
+            durable.date_oldest(log, id, &mut self.dates, self.timeline.ages_ms(), self.kept_bounds.age_ms);
         }
     }
 

@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 use super::{Installed, Sessions, recovery};
 use crate::model::clock;
 use crate::model::completion::Ticket;
-use crate::model::delivery::Entry;
 use crate::model::error::{self, Refusal};
 use crate::model::event::{Body, Live, Published};
 use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
@@ -120,10 +119,8 @@ pub(super) struct Ledger {
 
 /// Something that is told when the batch is on disk.
 pub(super) enum Waiting {
-    /// The next kept match of a durable session, or the next hole in it.
-    Kept { client: u32, offset: u64 },
-    /// A delivery that is not kept: the readers that are there get it.
-    Passing { client: u32, offset: u64, entry: Box<Entry> },
+    /// The session of a client has come to an offset, which its connections may have then.
+    Release { client: u32, offset: u64, is_alarm: bool },
     /// An answer.
     Answer(Answer),
 }
@@ -445,8 +442,7 @@ impl Sessions {
         let mut waiting = std::mem::take(&mut ledger.waiting);
         for one in waiting.drain(..) {
             match one {
-                Waiting::Kept { client, offset } => self.release_kept(client, offset),
-                Waiting::Passing { client, offset, entry } => self.release_passing(client, offset, *entry),
+                Waiting::Release { client, offset, is_alarm } => self.release(client, offset, is_alarm),
                 Waiting::Answer(answer) => answer.give(Ok(())),
             }
         }
@@ -465,8 +461,10 @@ impl Sessions {
                 continue;
             };
             durable.is_changed = false;
+            let Some(log) = &client.log else { continue };
+            let log = log.lock();
             let batch = &mut self.ledger.batch;
-            let floor = durable.kept.floor(client.offset);
+            let floor = log.floor(client.offset);
             if floor > durable.stored_floor {
                 batch.forget_kept(&client.name, durable.stored_floor + 1..=floor);
                 durable.stored_floor = floor;
@@ -477,8 +475,8 @@ impl Sessions {
             let session = StoredSession {
                 epoch: Arc::clone(&client.epoch),
                 offset: client.offset,
-                acknowledged: durable.kept.acknowledged(),
-                lost: durable.kept.last_loss(),
+                acknowledged: log.acknowledged(),
+                lost: log.last_loss(),
             };
             batch.put_session(&client.name, &session);
         }
@@ -557,7 +555,7 @@ impl Sessions {
     /// Takes back what waits for a client that is gone: its number may be another's soon.
     pub(super) fn drop_waiting(&mut self, id: u32) {
         self.ledger.waiting.retain(|waiting| match waiting {
-            Waiting::Kept { client, .. } | Waiting::Passing { client, .. } => *client != id,
+            Waiting::Release { client, .. } => *client != id,
             Waiting::Answer(_) => true,
         });
     }

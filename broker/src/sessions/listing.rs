@@ -83,21 +83,12 @@ pub(super) struct Listing {
 
 impl Client {
     fn rank(&self) -> Rank<&str> {
-        Rank { behind: Reverse(self.behind()), kept: Reverse(self.kept_count()), name: &self.name }
+        Rank { behind: Reverse(self.behind()), kept: Reverse(self.kept_count() as u64), name: &self.name }
     }
 
-    /// How far the slowest connection is behind: deliveries that wait for it, and offsets that found no room there yet.
+    /// How far the slowest connection is behind: deliveries that wait for it, or offsets of a durable session.
     fn behind(&self) -> u64 {
-        let of_readers = self.readers.iter().map(|reader| {
-            let (frames, _) = reader.outbox.waiting();
-            let unsent = if self.durable.is_some() { self.released.saturating_sub(reader.cursor) } else { 0 };
-            frames as u64 + unsent
-        });
-        of_readers.max().unwrap_or(0)
-    }
-
-    fn kept_count(&self) -> u64 {
-        self.durable.as_ref().map_or(0, |durable| durable.kept.count() as u64)
+        self.readers.iter().map(|reader| reader.behind()).max().unwrap_or(0)
     }
 
     /// Bytes that are held for the client, by kind, where `waiting` bytes wait for its connections, and `members` are of its
@@ -117,9 +108,9 @@ impl Client {
 
     /// Its figures, where the rank says how far behind it is: that changes all the time.
     fn figures(&self, rank: &Rank<&str>, members: usize, position: Option<Position>) -> ClientFigures {
-        let waiting = self.readers.iter().map(|reader| reader.outbox.waiting());
+        let waiting = self.readers.iter().map(|reader| reader.waiting());
         let (frames, bytes) = waiting.fold((0, 0), |(frames, bytes), one| (frames + one.0, bytes + one.1));
-        let silence = self.readers.iter().map(|reader| reader.outbox.silence()).min();
+        let silence = self.readers.iter().map(|reader| reader.silence()).min();
         let as_ms = |silence: Duration| u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
         let held = self.held(bytes as u64, members as u64 * MEMBER_BYTES);
         let (tenant, client) = tenant::split(&self.name);
@@ -214,12 +205,12 @@ impl Sessions {
         let is_durable = client.durable.is_some();
         let mut connections = Vec::new();
         for reader in &client.readers {
-            let lost = reader.outbox.abandon(DISCONNECTED);
+            let lost = reader.abandon(DISCONNECTED);
             // Of a durable session it stays kept.
             if !is_durable {
                 self.metrics.dropped.add(lost);
             }
-            connections.push(reader.outbox.connection);
+            connections.push(reader.connection);
         }
         for connection in connections {
             self.detach(name, connection);

@@ -11,9 +11,8 @@ use matcher::subscription::SubscriptionId;
 
 use super::Sessions;
 use super::dealing::Occurrence;
-use super::ledger::Waiting;
 use crate::ingest::Confinement;
-use crate::model::delivery::{Entry, Gap, Reason, Transition};
+use crate::model::delivery::{Reason, Transition};
 use crate::model::event::{Body, Live, Published};
 use crate::model::{clock, tenant};
 use crate::store::StoredLive;
@@ -261,23 +260,6 @@ impl Sessions {
         drop(told);
         effects.clear();
         self.effects = effects;
-    }
-
-    /// An object that would have entered did not, or one left without an event to tell of it, which takes an offset as the
-    /// enter or the exit would have; or a subscription finds nothing from now on.
-    pub(super) fn tell_loss(&mut self, id: u32, reason: Reason) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        client.offset += 1;
-        let offset = client.offset;
-        if client.durable.is_some() {
-            return self.skip_durable(id, offset, reason);
-        }
-        let entry = Entry::Gap(Gap { from: offset, to: offset, reason });
-        if client.is_held(&self.ledger) {
-            self.ledger.wait(Waiting::Passing { client: id, offset, entry: Box::new(entry) });
-        } else {
-            self.release_passing(id, offset, entry);
-        }
     }
 
     /// Whether an event that is not live is for a subscription that it satisfies.

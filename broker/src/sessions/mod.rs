@@ -10,7 +10,6 @@ mod durable;
 mod explain;
 mod explanation;
 mod idle;
-mod kept;
 mod ledger;
 mod listing;
 mod live;
@@ -45,7 +44,7 @@ use crate::model::event::Published;
 use crate::model::recipient::Recipient;
 use crate::model::record::DroppedLives;
 use crate::model::tenant;
-use crate::outbox::Outbox;
+use crate::outbox::{Bounds, DeliveryLog, KeptBounds, KeptTotal, Outbox};
 use crate::privacy::Rounding;
 use crate::store::StoredSession;
 use crate::telemetry::Telemetry;
@@ -58,8 +57,6 @@ use deliveries::Log;
 pub(crate) use deliveries::{Asked, Known, Remembered, Told};
 use durable::Durable;
 use idle::Idle;
-use kept::KeptBounds;
-pub(crate) use kept::KeptTotal;
 use ledger::Ledger;
 pub(crate) use ledger::{Answer, Disk, Health};
 use listing::Listing;
@@ -68,7 +65,6 @@ use matching::Matching;
 pub(crate) use moving::Mover;
 pub(crate) use recovery::Restored;
 use recovery::Unfinished;
-use resume::Reader;
 use room::Heaviest;
 use slots::Slots;
 use surveys::weight;
@@ -105,6 +101,7 @@ pub(crate) struct Sessions {
     effects: Vec<Effect<Arc<Published>>>,
     /// Pairs of client and subscription of one event; kept for its memory.
     pairs: Vec<(u32, u32)>,
+    outbox_bounds: Bounds,
     kept_bounds: KeptBounds,
     /// Kept matches over all shards.
     kept_total: Arc<KeptTotal>,
@@ -234,6 +231,8 @@ struct Client {
     released: u64,
     /// The step in which what comes to it is held back, as it is for durable sessions always.
     held_step: u64,
+    /// Its deliveries, once there is somebody to read them or they are retained.
+    log: Option<Arc<DeliveryLog>>,
     /// Where its session is durable.
     durable: Option<Box<Durable>>,
     /// Whether something of it is on disk.
@@ -253,7 +252,8 @@ struct Client {
     weight: u64,
     /// Where that is much.
     heavy: Option<HeavyClient>,
-    readers: Vec<Reader>,
+    /// Its connections.
+    readers: Vec<Arc<Outbox>>,
     /// Lists of names of the last deliveries.
     lists: NameLists,
     /// Where its readers note what they take, once there is a need.
@@ -268,6 +268,26 @@ impl Client {
     /// Whether what comes to it is held back, although its session is not durable.
     fn is_held(&self, ledger: &Ledger) -> bool {
         self.released + 1 < self.offset || (self.held_step == ledger.step() && ledger.has_disk())
+    }
+
+    /// Its log; one is made where there is none.
+    fn log(
+        &mut self,
+        bounds: Bounds,
+        budget: &Budget,
+        total: &Arc<KeptTotal>,
+        metrics: &Arc<Metrics>,
+    ) -> &Arc<DeliveryLog> {
+        let account = self.account.get_or_insert_with(|| budget.client(&self.name));
+        self.log.get_or_insert_with(|| {
+            let held = account.hold_anyway(Kind::Outbox, 0);
+            DeliveryLog::new(bounds, self.released, held, Arc::clone(total), Arc::clone(metrics))
+        })
+    }
+
+    /// How many deliveries are retained for it.
+    fn kept_count(&self) -> usize {
+        self.log.as_ref().map_or(0, |log| log.lock().kept_count())
     }
 
     fn recipient(&mut self) -> &Arc<Recipient> {
@@ -359,6 +379,7 @@ impl Sessions {
             worked_before: Duration::ZERO,
             effects: Vec::new(),
             pairs: Vec::new(),
+            outbox_bounds: Bounds::new(&config.outbox),
             kept_bounds: KeptBounds {
                 frames: kept_frames,
                 bytes: kept_bytes,
@@ -412,6 +433,7 @@ impl Sessions {
             offset: 0,
             released: 0,
             held_step: 0,
+            log: None,
             durable: None,
             is_stored: false,
             confinement: None,
@@ -475,8 +497,9 @@ impl Sessions {
         let Some(&client_id) = self.ids.get(name) else { return };
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.heard(now);
-        for mut gone in client.readers.extract_if(.., |reader| reader.outbox.connection == connection) {
-            gone.catch_up(&self.metrics);
+        client.readers.retain(|reader| reader.connection != connection);
+        if let Some(log) = &client.log {
+            log.lock().leave(connection);
         }
         let mut ended = Vec::new();
         client.subscriptions.retain(|_, number| {
@@ -506,9 +529,11 @@ impl Sessions {
         self.engine.move_client(ClientId(client_id), None);
         // It has no subscription left that this could concern.
         self.tracker.move_client(ClientId(client_id), None, self.now, &mut self.effects);
-        for mut reader in client.readers {
-            reader.catch_up(&self.metrics);
-            reader.outbox.close(1000, "the client was deleted");
+        for reader in client.readers {
+            reader.close(1000, "the client was deleted");
+        }
+        if let Some(log) = &client.log {
+            log.lock().acknowledge_all();
         }
         if let Some(durable) = client.durable {
             self.forget_date(client_id, &durable);
@@ -526,7 +551,7 @@ impl Sessions {
     /// Ends all connections, each once everything that waits for it is written.
     pub(crate) fn say_goodbye(&mut self) {
         for reader in self.clients.values().flat_map(|client| &client.readers) {
-            reader.outbox.close(1001, "the broker is stopping");
+            reader.close(1001, "the broker is stopping");
         }
     }
 

@@ -10,7 +10,6 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 
 use super::allowance::Wanted;
 use super::durable::Durable;
-use super::kept::{Kept, KeptMatch};
 use super::{Activity, Client, Held, Recent, Sessions, weight};
 use crate::budget::Kind;
 use crate::config::{Config, Limits};
@@ -22,6 +21,7 @@ use crate::model::delivery::{Delivery, OverflowName, Reason};
 use crate::model::event::{Body, Published};
 use crate::model::record::BodyId;
 use crate::model::tenant;
+use crate::outbox::Keep;
 use crate::store::{
     Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession, StoredStanding,
 };
@@ -329,14 +329,16 @@ impl Sessions {
         client.is_stored = true;
         // One that had ceased to be durable took offsets that nobody wrote: it is another session now.
         if let Some(session) = session.filter(|_| durable_count > 0 || !kept.is_empty()) {
-            let kept = self.restore_kept(id, &session, kept);
-            let mut durable = Durable::new(kept, session.offset);
+            self.restore_kept(id, &session, kept);
+            let mut durable = Durable::new(session.offset);
             durable.subscriptions_count = durable_count;
-            durable.stored_floor = durable.kept.floor(session.offset);
-            if !durable.kept.is_empty() {
-                self.unfinished.kept.push(id);
-            }
             if let Some(client) = self.clients.get_mut(id) {
+                if let Some(log) = &client.log {
+                    durable.stored_floor = log.lock().floor(session.offset);
+                }
+                if client.kept_count() > 0 {
+                    self.unfinished.kept.push(id);
+                }
                 client.epoch = Arc::clone(&session.epoch);
                 (client.offset, client.released) = (session.offset, session.offset);
                 client.durable = Some(Box::new(durable));
@@ -406,32 +408,24 @@ impl Sessions {
         self.note_constraints(number);
     }
 
-    /// Restores the kept matches, and the meaning of the offsets between them: up to the last loss they are taken for lost.
-    fn restore_kept(
-        &mut self,
-        id: u32,
-        session: &StoredSession,
-        found: Vec<(RecoveredMatch, Arc<Body>)>,
-    ) -> Kept {
-        let account = self.clients.get_mut(id).map(|client| client.account(&self.budget));
-        let held = account.map(|account| account.hold_anyway(Kind::Kept, 0)).unwrap_or_default();
-        let mut kept = Kept::after(0, Arc::clone(&self.kept_total), held);
+    /// Restores the retained deliveries, and what became of the offsets between them: up to the last loss they count as lost.
+    fn restore_kept(&mut self, id: u32, session: &StoredSession, found: Vec<(RecoveredMatch, Arc<Body>)>) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let held = client.account(&self.budget).hold_anyway(Kind::Kept, 0);
+        client.released = session.offset;
+        let log = Arc::clone(client.log(self.outbox_bounds, &self.budget, &self.kept_total, &self.metrics));
+        let mut log = log.lock();
+        log.make_durable(0, held);
         let mut last = session.acknowledged;
-        kept.acknowledge(last);
-        let skip = |kept: &mut Kept, from: u64, to: u64| {
-            let lost = session.lost.clamp(from.saturating_sub(1), to);
-            kept.skip_range(from, lost, Reason::Overflow);
-            kept.skip_range(lost + 1, to, Reason::NotDurable);
-        };
-        let client = self.clients.get(id);
+        log.acknowledge(last);
+        let Some(client) = self.clients.get(id) else { return };
         for (RecoveredMatch { kept: stored, .. }, body) in found {
             if stored.offset <= last {
                 continue;
             }
-            skip(&mut kept, last + 1, stored.offset - 1);
+            log.skip_range(last + 1, session.lost.min(stored.offset - 1), Reason::Overflow);
             last = stored.offset;
-            let overflow =
-                client.and_then(|client| self.overflow_of(client, stored.subscriptions.as_slice()));
+            let overflow = self.overflow_of(client, stored.subscriptions.as_slice());
             let delivery = Delivery {
                 offset: stored.offset,
                 subscriptions: stored.subscriptions,
@@ -442,10 +436,9 @@ impl Sessions {
                 is_late: true,
                 is_ahead: false,
             };
-            kept.restore(KeptMatch { delivery, at_ms: stored.at_ms }, &self.kept_bounds);
+            log.restore(delivery, Keep { bounds: &self.kept_bounds, at_ms: stored.at_ms });
         }
-        skip(&mut kept, last + 1, session.offset);
-        kept
+        log.skip_range(last + 1, session.lost.min(session.offset), Reason::Overflow);
     }
 
     /// The strictest wish of the subscriptions of a match for the bound; `None` where none of them has one.

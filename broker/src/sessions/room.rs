@@ -4,8 +4,7 @@
 
 use std::collections::BinaryHeap;
 
-use super::resume::cut_off_behind;
-use super::{Durable, Sessions};
+use super::Sessions;
 
 /// The clients of a shard by what is kept for them, as it was when this was made.
 #[derive(Default)]
@@ -27,8 +26,8 @@ impl Sessions {
         if self.kept_total.has_room(bytes) {
             return;
         }
-        let durable = self.clients.get(id).and_then(|client| client.durable.as_ref());
-        if durable.is_none_or(|durable| durable.kept.is_at_bound(bytes, &self.kept_bounds)) {
+        let log = self.clients.get(id).and_then(|client| client.log.as_ref());
+        if log.is_none_or(|log| log.lock().is_at_bound(bytes, &self.kept_bounds)) {
             return;
         }
         if self.kept_total.is_full_anew() {
@@ -47,8 +46,8 @@ impl Sessions {
     }
 
     fn kept_bytes(&self, id: u32) -> usize {
-        let durable = self.clients.get(id).and_then(|client| client.durable.as_ref());
-        durable.map_or(0, |durable| durable.kept.bytes())
+        let log = self.clients.get(id).and_then(|client| client.log.as_ref());
+        log.map_or(0, |log| log.lock().kept_bytes())
     }
 
     fn heaviest(&mut self) -> Option<u32> {
@@ -72,16 +71,16 @@ impl Sessions {
     /// A client loses a match for another's.
     fn give_way(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        let Some(durable) = &mut client.durable else { return };
-        let Durable { kept, gone, .. } = &mut **durable;
-        let Some(cuts_off) = kept.lose_one(&self.kept_bounds, gone) else { return };
+        let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else { return };
+        let mut cut = Vec::new();
+        if !log.lock().lose_kept(self.kept_bounds.overflow, &mut durable.gone, &mut cut) {
+            return;
+        }
         self.metrics.dropped.add(1);
         if !self.ledger.has_disk() {
-            gone.clear();
+            durable.gone.clear();
         }
-        if cuts_off {
-            cut_off_behind(&client.readers, &self.metrics);
-        }
+        self.cut_off(id, &cut);
         self.session_changed(id, false);
         self.settle(id);
     }

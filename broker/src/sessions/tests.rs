@@ -1,5 +1,6 @@
 //! Tests of the sessions of one shard, command by command.
 
+use futures_util::FutureExt as _;
 use matcher::engine::scan::Scan;
 use matcher::geo::World;
 use matcher::subscription::SubscriptionId;
@@ -510,7 +511,9 @@ fn sessions_that_end_leave_no_dates() {
         if cycle % 2 == 0 {
             bench.sessions.forget("a");
         } else {
-            bench.attach("a", 1, Resume::Ready);
+            let outbox = bench.attach("a", 1, Resume::Ready);
+            let mut batch = Vec::new();
+            assert_eq!(outbox.next_batch(&mut batch, usize::MAX).now_or_never(), Some(None));
             bench.sessions.acknowledge("a", 1).unwrap();
             bench.sessions.remove("a", "s");
             bench.sessions.detach("a", 1);
@@ -610,7 +613,7 @@ fn each_kind_is_filled_to_its_bound_and_no_further() {
     }
     bench.install_document("away", "s", durable, None).unwrap();
     bench.install("reads", "s", None).unwrap();
-    let outbox = bench.attach("reads", 1, Resume::Ready);
+    let outbox = bench.attach("reads", 1, Resume::Fresh);
 
     let refused = (0..100).find_map(|n| bench.install_document("zones", &n.to_string(), zone, None).err());
     assert_eq!(refused.map(setting), Some("limits.subscription_bytes_per_client"));

@@ -79,8 +79,6 @@ pub(crate) enum Command {
     },
     /// A client needs nothing up to an offset any more.
     Ack { client: Arc<str>, offset: u64, reply: oneshot::Sender<Result<(), Refusal>> },
-    /// A reader that is behind has room for more of what is kept for it.
-    Refill { client: Arc<str>, connection: u64 },
     /// A connection reads no more; its subscriptions end.
     Detach { client: Arc<str>, connection: u64 },
     /// Everything of a client is gone.
@@ -135,7 +133,6 @@ impl Command {
             | Self::List { client, .. }
             | Self::Attach { client, .. }
             | Self::Ack { client, .. }
-            | Self::Refill { client, .. }
             | Self::Detach { client, .. }
             | Self::Forget { client, .. }
             | Self::Explain { client, .. }
@@ -179,7 +176,6 @@ impl Command {
             Self::Explain { reply, .. } => drop(reply.send(Err(refusal))),
             other @ (Self::Match { .. }
             | Self::Move { .. }
-            | Self::Refill { .. }
             | Self::Detach { .. }
             | Self::Remembered { .. }
             | Self::Deliveries { .. }

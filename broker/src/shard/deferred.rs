@@ -138,7 +138,7 @@ impl Deferred {
     /// A move that was answered already is in force for every event that comes behind it. What is not installed yet can be so after it.
     fn gives_way_to(&self, command: &Command) -> bool {
         matches!((&self.command, command), (Command::Install { .. }, Command::Move { ticket: None, .. }))
-            || matches!(command, Command::Ack { .. } | Command::Refill { .. } | Command::Disconnect { .. })
+            || matches!(command, Command::Ack { .. } | Command::Disconnect { .. })
     }
 }
 

@@ -28,7 +28,6 @@ use crate::limits::ClientLimit;
 use crate::model::completion::Receipt;
 use crate::model::error::Refusal;
 use crate::model::event::Published;
-use crate::outbox::Outbox;
 use crate::sessions::{
     Asked, Attached, Disk, Health, Heavy, Known, Mover, Rank, Restored, Sessions, Shared, Told,
 };
@@ -460,15 +459,6 @@ impl Shards {
         let (reply, answer) = oneshot::channel();
         self.of(client).room(1, self.wait).await?.put(command(Arc::clone(client), reply));
         answer.await.map_err(|_| Refusal::Stopping)
-    }
-
-    /// Gets more of what is kept for a reader that was behind, if it has room now.
-    pub(crate) async fn refill(&self, client: &Arc<str>, outbox: &Outbox) {
-        if outbox.wants_more() {
-            let command = Command::Refill { client: Arc::clone(client), connection: outbox.connection };
-            // A queue that is closed has ended the connection.
-            self.of(client).send(command).await;
-        }
     }
 
     /// Tells the shard of a client that a connection is gone, however long that takes.

@@ -391,7 +391,6 @@ impl Shard {
             Command::Ack { client, offset, reply } => {
                 drop(reply.send(sessions.acknowledge(&client, offset)));
             }
-            Command::Refill { client, connection } => sessions.refill(&client, connection),
             Command::Detach { client, connection } => sessions.detach(&client, connection),
             Command::Forget { client, reply } => {
                 let done = sessions.forget(&client);

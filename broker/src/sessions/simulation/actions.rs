@@ -263,7 +263,7 @@ impl Simulation {
         });
         // What is beyond the last changes nothing.
         let is_beyond = self.session(&client).is_none_or(|session| offset > session.offset() + 500);
-        let step = if is_beyond { Step::Refill } else { Step::Ack { client, offset } };
+        let step = if is_beyond { Step::Nothing } else { Step::Ack { client, offset } };
         self.ask(What::Other, future, &step, |_| false)
     }
 

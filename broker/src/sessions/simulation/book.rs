@@ -63,8 +63,8 @@ pub(super) enum Step {
     Revoke {
         id: String,
     },
-    /// Nothing that anybody could see.
-    Refill,
+    /// An acknowledgement that is refused.
+    Nothing,
 }
 
 /// Where a reader wants to go on.
@@ -99,7 +99,7 @@ impl Step {
             | Self::Attach { .. }
             | Self::Ack { .. }
             | Self::Detach { .. }
-            | Self::Refill => false,
+            | Self::Nothing => false,
         }
     }
 }
@@ -144,7 +144,7 @@ impl Book {
                 Step::Detach { client, connection } => shard.detach(&client, connection),
                 Step::Forget { client } => drop(shard.clients.remove(&client)),
                 Step::Revoke { id } => shard.revoke(&id, setting)?,
-                Step::Refill => {}
+                Step::Nothing => {}
             }
         }
         Ok(())

@@ -379,19 +379,14 @@ impl Simulation {
             self.trace.deliveries_count += 1;
             self.trace.add(format!("{connection} of {client} reads {said}"));
         }
-        let name = client.as_str().into();
         if let Some(close) = close
             && !reader.is_closed
         {
             reader.is_closed = true;
             self.trace.add(format!("{connection} of {client} is closed: {}", close.reason));
             let shards = self.broker().shards.clone();
-            shards.detach(&name, connection).now_or_never();
+            shards.detach(&client.as_str().into(), connection).now_or_never();
             self.follow_queues(&Step::Detach { client, connection });
-        } else {
-            let shards = self.broker().shards.clone();
-            shards.refill(&name, &reader.outbox).now_or_never();
-            self.follow_queues(&Step::Refill);
         }
         if !reader.is_closed {
             self.connections.insert(connection, reader);
