@@ -1,4 +1,4 @@
-//! The oracle: what each checked client had to get, held against what it got.
+//! The oracle: what each checked client had to get, compared with what it got.
 //!
 //! An event is matched at some time between its being sent and its being accepted, and a move comes into force at some time
 //! between its being sent and the answer that it is. Where these overlap both answers are right. Otherwise there is one,
@@ -20,7 +20,7 @@ const PAIRS_MAX: u64 = 60_000_000;
 /// Events that are kept to be looked at.
 const EVENTS_MAX: u64 = 300_000;
 
-/// Wrong deliveries that are told in words.
+/// Wrong deliveries that are described in words.
 const EXAMPLES_MAX: usize = 5;
 
 /// By how much the broker may be off when it ends a life, in nanoseconds: its clock is its own.
@@ -130,7 +130,7 @@ pub fn check(plan: &dyn Plan, clients: &[Client], phase: &Phase, stride: u64, is
     verdict
 }
 
-/// Positions are told to nobody, not even in a report.
+/// Positions are shown to nobody, not even in a report.
 fn tell(verdict: &mut Check, track: &Track<'_>, life: &Life, what: &str) {
     if verdict.examples.len() < EXAMPLES_MAX {
         verdict.examples.push(format!("event {} {what} {}", life.number, track.client.name));

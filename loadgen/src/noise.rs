@@ -9,7 +9,7 @@
 //! - *jumps*: they begin after exponential times, `jumps_per_h` on average while there is none, last an exponential time of
 //!   `jump_mean_s`, and are `jump_m` times 0.5 to 1.5 long (evenly) in any direction.
 //!
-//! What a broker is told is what counts for what it should deliver; the truth stays with whoever asked.
+//! What a broker should deliver follows from what it was told; the truth stays with the caller.
 
 use matcher::geo::World;
 use rand::Rng;

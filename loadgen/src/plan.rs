@@ -81,7 +81,7 @@ pub trait Plan: Send + Sync {
     /// What positions are.
     fn world(&self) -> World;
 
-    /// Who has a connection. Steps name them by their index.
+    /// Clients that have a connection. Steps name them by their index.
     fn clients(&self) -> Vec<Client>;
 
     /// How many more there are who have subscriptions and no connection.

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-/// While it is there, its thread waits, when it is woken, until a core is idle or whoever is at work has had its turn.
+/// While it is there, its thread waits, when it is woken, until a core is idle or the running thread has had its turn.
 #[derive(Debug)]
 pub(crate) struct GivesWay {
     /// Whether it did not before.

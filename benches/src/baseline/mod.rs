@@ -64,13 +64,13 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Of no filters.
+    /// Makes the contents of no filters.
     #[must_use]
     pub fn empty() -> Self {
         Self { starts: vec![0], intervals: Vec::new() }
     }
 
-    /// Those of the workload's filters, in their order.
+    /// Makes the contents of the workload's filters, in their order.
     ///
     /// # Errors
     /// When a condition is not a conjunction of numeric comparisons, or there are more than 2^32 of them.

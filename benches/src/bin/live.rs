@@ -27,7 +27,7 @@ const SIZES: [(u32, u32); 5] =
     [(20_000, 100_000), (200_000, 10_000), (200_000, 100_000), (200_000, 1_000_000), (1_000_000, 100_000)];
 /// Moves of a turn.
 const MOVES: u32 = 100_000;
-/// Subscriptions that are held against all live events after the turns.
+/// Subscriptions that are compared with all live events after the turns.
 const CHECKED: u32 = 300;
 
 /// Somebody moves.

@@ -60,7 +60,7 @@ pub struct Plan {
 /// What readers that never read did to the others.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Of the others' deliveries.
+    /// Latencies of the others' deliveries.
     pairs: Pairs,
     /// The broker's memory, greatest, where all read and where they do not.
     resident_mb: [f64; 2],
@@ -97,9 +97,9 @@ struct Sockets {
     broker: SocketAddr,
     plan: Plan,
     http: reqwest::Client,
-    /// Those that are not read.
+    /// Connections that are not read.
     stalled: Vec<Socket>,
-    /// Read the others.
+    /// Tasks that read the other connections.
     readers: JoinSet<anyhow::Result<()>>,
     /// Ballast that came.
     ballast: Arc<AtomicU64>,

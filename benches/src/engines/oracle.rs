@@ -22,7 +22,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of what one event found.
+    /// Counts what one event found.
     pub fn of(found: impl IntoIterator<Item = u32>) -> Self {
         let mut tally = Self::default();
         found.into_iter().for_each(|id| tally.add(id));

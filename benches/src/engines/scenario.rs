@@ -63,7 +63,7 @@ pub fn worlds(base: &Config) -> Vec<Scenario> {
 }
 
 impl Scenario {
-    /// The same with another number of subscriptions.
+    /// The scenario with its subscriptions divided by `divisor`, one at least.
     #[must_use]
     pub fn scaled(mut self, divisor: u32) -> Self {
         self.config.subscriptions = (self.config.subscriptions / divisor).max(1);

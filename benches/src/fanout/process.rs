@@ -40,7 +40,8 @@ impl Broker {
         Self::launch(Command::new(program), arguments)
     }
 
-    /// The same for one that ends when it wants more than so many bytes of address space; 0: any number.
+    /// Starts a broker, as [`start`](Self::start) does, that ends when it wants more than `memory_bytes` of address space; 0: any
+    /// number.
     ///
     /// # Errors
     /// When it does not start, or there is no `prlimit`.

@@ -1,4 +1,4 @@
-//! Who is where and wants what, which events there are, and who has to get each: by looking at every pair.
+//! Where clients are, what they want, which events there are, and which clients have to get each: by looking at every pair.
 
 use matcher::geo::{EARTH_RADIUS_M, World};
 use rand::rngs::StdRng;
@@ -27,7 +27,7 @@ pub struct Subscriber {
     pub severity_min: u8,
 }
 
-/// Who has to get an event.
+/// Clients that have to get an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// How many subscribers.
@@ -80,7 +80,7 @@ impl Scenario {
         text.push_str(after_id);
     }
 
-    /// Who has to get the `number`-th event.
+    /// Clients that have to get the `number`-th event.
     #[must_use]
     pub fn expected(&self, number: u64) -> Expected {
         self.expected[index(number)]

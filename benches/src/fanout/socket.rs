@@ -24,7 +24,7 @@ pub async fn open(broker: SocketAddr, client: &str) -> anyhow::Result<Socket> {
     open_over(TcpStream::connect(broker).await?, broker, client).await
 }
 
-/// The same over a connection that is there.
+/// Opens a WebSocket over a connection that is there, and waits for `ready`.
 ///
 /// # Errors
 /// When the broker does not let the client in.
@@ -32,7 +32,7 @@ pub async fn open_over(stream: TcpStream, broker: SocketAddr, client: &str) -> a
     open_as(stream, broker, client, None).await
 }
 
-/// The same for a client that says who it is.
+/// Opens a WebSocket over a connection that is there, with a token, and waits for `ready`.
 ///
 /// # Errors
 /// When the broker does not let the client in.

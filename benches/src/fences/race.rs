@@ -71,7 +71,7 @@ impl Fences {
         visits.finish(end)
     }
 
-    /// The visits as they are told, for each way of asking.
+    /// The visits as they are reported, for each way of asking.
     ///
     /// # Errors
     /// When an engine fails, which those on the CPU never do.

@@ -70,7 +70,7 @@ impl Figures {
         self.all.push(figure);
     }
 
-    /// Those of a section, in the order in which they were measured.
+    /// Figures of a section, in the order in which they were measured.
     pub fn of<'a>(&'a self, section: &'a str) -> impl Iterator<Item = &'a Figure> {
         self.all.iter().filter(move |figure| figure.section == section)
     }

@@ -1,4 +1,4 @@
-//! Attacks, and the clients that make them: as fast as one thread can be, which is theirs, so that whoever measures reads on undisturbed.
+//! Attacks, and the clients that make them: as fast as one thread can be, which is theirs, so that the measurement reads on undisturbed.
 
 use std::fmt;
 use std::future::Future;
@@ -303,7 +303,7 @@ impl Harm {
         self.counts.sent.load(Relaxed)
     }
 
-    /// Of those that are answered, what was refused.
+    /// Requests that were answered with a refusal.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.counts.refused.load(Relaxed)

@@ -15,7 +15,7 @@ pub(super) const CONNECTION_BYTES: u64 = 24 << 10;
 const BODY_BYTES: u64 = 2 * (512 << 10) + CONNECTION_BYTES;
 /// `connection.head_bytes`, the room that these grow into, and the connection.
 const HEAD_BYTES: u64 = 2 * (64 << 10) + CONNECTION_BYTES;
-/// Of streams that broke nothing waits: there are connections, as many as `limits.readers_per_client`.
+/// Connections of a client, as many as `limits.readers_per_client`; nothing waits for streams that broke.
 const READERS_BYTES: u64 = 16 * CONNECTION_BYTES;
 
 /// Between one byte and the next.

@@ -35,7 +35,7 @@ impl Rise {
 }
 
 impl Report {
-    /// Of what was seen.
+    /// Makes the report of what was seen.
     #[must_use]
     pub fn new(attack: &'static Attack, plan: Plan, seen: Vec<Seen>) -> Self {
         Self { attack, plan, seen }
@@ -152,7 +152,7 @@ impl Report {
         )
     }
 
-    /// The same for programs, with the figures of each phase.
+    /// The report as JSON, with the figures of each phase.
     #[must_use]
     pub fn document(&self) -> Value {
         let rise = |from| {

@@ -58,7 +58,7 @@ struct Object {
 }
 
 impl Town {
-    /// Fills a town. Half of the subscribers are told of events, half of enters and exits.
+    /// Fills a town. Half of the subscribers get events, half get enters and exits.
     ///
     /// # Errors
     /// When an engine cannot take all.

@@ -19,7 +19,7 @@ pub(super) struct Outcomes {
     epoch: Instant,
     slots: Box<[Slot]>,
     alarm_every: u64,
-    /// Of ordinary events and of alarms, in microseconds from when they were due.
+    /// Latencies of ordinary events and of alarms, in microseconds from when they were due.
     latency_us: [Mutex<Histogram<u64>>; 2],
 }
 

@@ -97,7 +97,7 @@ pub const AT_THE_LARGEST: [(&str, &str, Option<f64>); 10] = [
 pub const PAPER_LARGEST: u32 = 1_000_000;
 /// The paper's Table 2, microseconds of SFF and of BE-Tree: content only.
 pub const CONTENT_US: [f64; 2] = [13_780.0, 1_480.0];
-/// The same with location.
+/// The paper's Table 2, microseconds of SFF and of BE-Tree: content and location.
 pub const LOCATION_US: [f64; 2] = [118_690.0, 84_090.0];
 /// SFF builds its index anew; BE-Tree could not be measured.
 pub const SFF_UPDATE_US: f64 = 10_151_000.0;

@@ -95,7 +95,7 @@ impl Field {
         self.circles[filter as usize]
     }
 
-    /// Those of our engines that take part.
+    /// Our engines that take part.
     pub fn engines(&mut self) -> Vec<&mut dyn Engine> {
         self.engines_and_contents().0
     }

@@ -25,7 +25,7 @@ pub const UNIT: &str = "us an event";
 /// Events that tell how slow a contender is.
 const PROBE: usize = 10;
 
-/// The same events in sets of several sizes, out of which the slowest contender's time chooses.
+/// Events in sets of several sizes, smaller ones the beginning of larger ones; the slowest contender's time chooses one.
 pub struct Ladder {
     sets: Vec<Events>,
 }

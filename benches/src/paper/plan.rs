@@ -9,7 +9,7 @@ pub enum Section {
     Table2,
     /// Matching time against subscriptions, clients and events spread evenly.
     Fig3,
-    /// The same with hot spots.
+    /// Matching time against subscriptions, clients and events around hot spots.
     Fig4,
     /// What it takes to move a filter.
     Fig5,
@@ -75,7 +75,7 @@ pub struct Plan {
     pub coverages: Vec<f64>,
     /// Turns of each contender.
     pub rounds: usize,
-    /// Of the workload.
+    /// Seed of the workload.
     pub seed: u64,
     /// Events of a turn; fewer where the slowest contender would take too long.
     pub events: usize,

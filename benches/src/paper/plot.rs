@@ -31,9 +31,9 @@ const GRID: RGBColor = RGBColor(222, 222, 222);
 /// How a curve looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Of lines and markers.
+    /// Colour of the line and of its markers.
     pub colour: RGBColor,
-    /// At each point.
+    /// Marker at each point.
     pub marker: Marker,
     /// Pixels of line and of gap; none is a whole line.
     pub dashes: Option<(u32, u32)>,

@@ -129,7 +129,7 @@ impl Scene {
         Self::sample_of(&self.config, plan, size)
     }
 
-    /// The same for a workload without a scene.
+    /// How many events brute force can look at, for a workload without a scene; see [`sample`](Self::sample).
     #[must_use]
     pub fn sample_of(config: &Config, plan: &Plan, size: u32) -> usize {
         let event = f64::from(size) * 3e-9 + nearby(config, size) * 2e-6;

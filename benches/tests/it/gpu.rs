@@ -39,7 +39,7 @@ fn a_wrong_answer_is_seen() {
     field.grow(400).unwrap();
     let workload = field.workload().unwrap();
     let events: Vec<Event> = (0..64).map(|index| workload.event(index)).collect();
-    // Everybody goes away, and only one engine is told.
+    // Everybody goes away, and only one engine hears of it.
     for (client, position) in (0..400).map(|client| (client, workload.event(9_999).position)) {
         use matcher::engine::Engine as _;
         field.gpu.move_client(matcher::subscription::ClientId(client), Some(position));

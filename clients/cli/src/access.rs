@@ -125,7 +125,7 @@ impl Access {
     /// The one in a file goes before the one in the environment, for a flag says more.
     fn token(&self) -> anyhow::Result<Option<Token>> {
         if let Some(path) = &self.token_file {
-            read(path)?; // so that it is told now if there is none
+            read(path)?; // so that a missing file is reported now
             return Ok(Some(Token::File(path.clone())));
         }
         let token = std::env::var(TOKEN_VARIABLE).unwrap_or_default();

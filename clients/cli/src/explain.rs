@@ -16,7 +16,7 @@ use crate::interest::Interest;
 use crate::print::{BAD, BOLD, DIM, GOOD, Out, Palette, degrees, json_text, plain};
 use crate::{usage, values};
 
-/// What `nearcast explain` is told.
+/// Arguments of `nearcast explain`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:

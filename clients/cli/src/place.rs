@@ -16,7 +16,7 @@ use crate::print::Out;
 use crate::pump::Pump;
 use crate::{or_stopped, usage, values};
 
-/// What `nearcast move` is told.
+/// Arguments of `nearcast move`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -17,7 +17,7 @@ use crate::print::{Out, json_text, plain};
 use crate::pump::Pump;
 use crate::{or_stopped, usage, values};
 
-/// What `nearcast pub` is told.
+/// Arguments of `nearcast pub`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -17,12 +17,12 @@ use crate::print::{Out, count, json_text, plain, tell};
 
 /// Entries that go in one request.
 const BATCH: usize = 500;
-/// Faults that are told one by one; further ones are counted.
+/// Faults that are reported one by one; further ones are counted.
 const TOLD: u64 = 20;
 /// Faults that are listed at the end, where that is JSON.
 const LISTED: usize = 1000;
 
-/// Time after which somebody who waits for the broker is told so.
+/// Time after which the program says that it waits for the broker.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How entries are sent.

@@ -26,7 +26,7 @@ use crate::{or_stopped, usage, values};
 
 const NAMELESS: &str = "who comes back needs a name: --client";
 
-/// What `nearcast sub` is told.
+/// Arguments of `nearcast sub`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -156,7 +156,7 @@ pub(crate) async fn run(arguments: SubArguments, stop: CancellationToken) -> any
     let followed = arguments.place.follow.as_deref().map(Source::open).transpose()?;
     let bookmark = Bookmark::open(arguments.resume.clone())?;
     let connecting = async {
-        // What is wrong is told now, and not tried again and again.
+        // What is wrong is reported now, and not tried again and again.
         match broker.subscriptions(&client).await {
             Err(error) if !passes(&error) => return Err(arguments.access.told(&error)),
             Err(_) => {}
@@ -368,7 +368,7 @@ impl Listener<'_> {
 /// Messages that are written together, at most.
 const CHUNK: usize = 256;
 
-/// The next fix of those that are read; what is none is told.
+/// The next fix that can be read; a line that is none is reported.
 async fn next_fix(entries: &mut Receiver<Entry<Fix>>, name: &str) -> Option<Fix> {
     loop {
         let entry = entries.recv().await?;

@@ -174,7 +174,7 @@ impl<'a> Batcher<'a> {
         Ok(())
     }
 
-    /// Takes down what became of the next elements, and says of how many that is told.
+    /// Takes down what became of the next elements, and returns how many those are.
     fn take_down(&mut self, tally: Tally) -> u64 {
         let through = tally.through();
         let Tally { accepted, rejected, rejected_unlisted } = tally;

@@ -149,8 +149,8 @@ impl Session {
         self.broker().revoke(id).await
     }
 
-    /// Tells where the client is, and waits for nothing. While there is no connection the newest place wins, and each new connection is told
-    /// it. A broker that refuses it says so by [`Connection::Refused`].
+    /// Tells where the client is, and waits for nothing. While there is no connection the newest position wins, and it is sent
+    /// again on each new one. A broker that refuses it says so by [`Connection::Refused`].
     ///
     /// # Errors
     /// [`Error::Closed`].

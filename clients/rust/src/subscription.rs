@@ -71,8 +71,8 @@ impl From<Value> for Where {
     }
 }
 
-/// Argument of [`Session::subscribe`](crate::Session::subscribe): filters, of which one has to hold, and how the client
-/// is told. A single [`Filter`], [`Area`] or [`Condition`] becomes a subscription by itself.
+/// Argument of [`Session::subscribe`](crate::Session::subscribe): filters, of which one has to hold, and what the client
+/// gets of them. A single [`Filter`], [`Area`] or [`Condition`] becomes a subscription by itself.
 ///
 /// ```
 /// use nearcast_client::{Subscription, around, attr};

@@ -153,7 +153,7 @@ export class Batcher {
     return through;
   }
 
-  /** Takes down what became of the next elements, and says of how many that is told. */
+  /** Takes down what became of the next elements, and returns how many those are. */
   #take(tally: Tally): number {
     const accepted = number(tally[this.#count]);
     const rejected = Array.isArray(tally["rejected"]) ? (tally["rejected"] as readonly { index: number; problem: unknown }[]) : [];

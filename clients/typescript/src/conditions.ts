@@ -1,6 +1,6 @@
 // What: conditions of subscriptions, written as CQL2 text. docs/semantics.md of the broker has their meaning.
 
-/** What an attribute can be held against. */
+/** What an attribute can be compared with. */
 export type Value = string | number | boolean;
 
 const KEYWORDS = new Set(["and", "or", "not", "between", "in", "like", "is", "null", "true", "false", "casei"]);

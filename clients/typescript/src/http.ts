@@ -116,7 +116,7 @@ export class Http {
     try {
       await this.call("GET", `${clientPath(client)}/ws`);
     } catch (error) {
-      // That it is no request for a WebSocket is told to those who may make one.
+      // Only a client that may open a WebSocket learns that this is no request for one.
       if (error instanceof ProblemError && error.status !== 400 && error.status !== 426) return error;
     }
     return undefined;

@@ -143,7 +143,7 @@ export class Link {
     this.#pause.wake();
   }
 
-  /** Closes for good; the rest is told to the handlers. */
+  /** Closes for good; the handlers hear the rest. */
   close(): void {
     this.#closing = true;
     if (this.#ready) {

@@ -16,16 +16,16 @@ pub struct Subscription {
     pub id: Option<String>,
     /// The alternatives, at least one.
     pub filters: Vec<Filter>,
-    /// What is told: events, or enters, exits or both.
+    /// What the subscription brings: events, or enters, exits or both.
     #[serde(default = "default_on", skip_serializing_if = "is_default_on")]
     pub on: Vec<On>,
-    /// Of transitions: whether a new subscription begins with an enter for each object that is inside already.
+    /// Whether a new subscription to transitions begins with an enter for each object that is inside already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<bool>,
-    /// Of transitions: for how many seconds an object has to stay inside before it enters.
+    /// Seconds for which an object has to stay inside before it enters, in subscriptions to transitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dwell_s: Option<f64>,
-    /// Of transitions: how many metres outside an object has to be before it leaves.
+    /// Metres that an object has to be outside before it leaves, in subscriptions to transitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hysteresis_m: Option<f64>,
     /// Whether it outlives its connection and matches are kept until acknowledged.
@@ -61,7 +61,7 @@ impl Subscription {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Activity {
-    /// How often something was held against it.
+    /// How often something was evaluated against it.
     pub evaluations: u64,
     /// When that was the last time.
     pub last_evaluation: Option<String>,
@@ -151,7 +151,7 @@ pub struct Following {
     pub nearest: Option<u32>,
 }
 
-/// What a subscription is told of.
+/// What a subscription brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -181,7 +181,7 @@ pub enum Overflow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({"coordinates": [9.19, 45.464]})))]
 pub struct Position {
-    /// `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world. Empty where it is told by a track.
+    /// `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world. Empty where a track has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coordinates: Vec<f64>,
     /// How it came there, in place of the coordinates: `[longitude, latitude, unix_s]` each, oldest first.
@@ -312,9 +312,9 @@ pub struct Stats {
     pub uptime_s: u64,
     /// Open TCP connections.
     pub connections: u64,
-    /// Of those, WebSockets.
+    /// Open WebSockets.
     pub websockets: u64,
-    /// Of those, event streams.
+    /// Open event streams.
     pub event_streams: u64,
     /// Clients with a position, a subscription or a reader.
     pub clients: u64,
@@ -391,7 +391,7 @@ pub struct ClientFigures {
     /// Bytes that the broker holds for it: all of `held`.
     #[serde(default)]
     pub held_bytes: u64,
-    /// The same by what for: `outbox` (what waits for its connections), `answers`, `kept`, `members` (how live objects stand to its
+    /// Bytes by what they are for: `outbox` (what waits for its connections), `answers`, `kept`, `members` (how live objects stand to its
     /// subscriptions) and `documents` (of its subscriptions). What takes nothing is absent, and more kinds may come.
     #[serde(default)]
     pub held: BTreeMap<String, u64>,

@@ -35,7 +35,7 @@ pub enum ClientFrame {
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
         reference: Option<Value>,
-        /// The position. Empty where it is told by a track.
+        /// The position. Empty where a track has it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         coordinates: Vec<f64>,
         /// How it came there, in place of the coordinates: `[longitude, latitude, unix_s]` each, oldest first.
@@ -123,7 +123,7 @@ pub enum ServerFrame {
         subscriptions: Vec<String>,
         /// What brought it.
         cause: Cause,
-        /// What became of the event's object there; absent where the subscriptions are told of events.
+        /// What became of the event's object there; absent for subscriptions to events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         transition: Option<Transition>,
         /// The trace that the event belongs to, where it has one.

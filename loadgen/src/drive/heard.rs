@@ -70,7 +70,7 @@ pub struct Heard {
     pub(super) current_in_force_us: Histogram<u64>,
 }
 
-/// Of the clients and the events that are checked.
+/// Record of what came to checked clients and of checked events.
 #[derive(Debug, Default)]
 pub struct HeardJournal {
     /// Deliveries to clients that are checked: who, the event's number, when.

@@ -2,7 +2,7 @@
 
 use super::shared::Nanos;
 
-/// Of the clients and the events that are checked; times are of the load's own clock.
+/// Record of what was sent by checked clients and of checked events, by the load's own clock.
 #[derive(Debug, Default)]
 pub struct SentJournal {
     /// Steps that were carried out.

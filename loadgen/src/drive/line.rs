@@ -123,7 +123,7 @@ impl Line {
     /// Opens what has come, and answers where the session has to.
     fn process(&self, tls: &mut ClientConnection) -> io::Result<()> {
         let opened = tls.process_new_packets();
-        // Of what is wrong the other side is told, if it can be.
+        // Tells the other side what is wrong, if it can be told.
         let pushed = self.push(tls);
         opened.map_err(|error| explained(io::Error::other(error)))?;
         pushed

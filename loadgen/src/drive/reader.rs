@@ -59,7 +59,7 @@ pub(super) struct Ear {
     pub(super) line: Arc<Line>,
     pub(super) who: Who,
     pub(super) hear: Box<dyn Hear>,
-    /// Whether all that comes to it is held against the oracle.
+    /// Whether all that comes to it is compared with the oracle.
     pub(super) is_checked: bool,
     pub(super) is_durable: bool,
     pub(super) is_connected: bool,
@@ -232,7 +232,7 @@ fn broke(error: &std::io::Error) -> String {
     format!("the connection broke: {error}")
 }
 
-/// Of a connection, what changes as it is read.
+/// State of a connection that changes as it is read.
 struct Place<'a> {
     is_durable: bool,
     answers: &'a mut u64,

@@ -40,9 +40,9 @@ const OPENING_WAIT: Duration = Duration::from_secs(60);
 pub struct Settings {
     /// Connections that publish.
     pub publishers: u32,
-    /// Of so many clients all is held against the oracle.
+    /// How many clients are checked: all that comes to them is compared with the oracle.
     pub checked_clients: u32,
-    /// Every so many events is.
+    /// Stride of the events that are checked.
     pub checked_stride: u64,
     /// Before the names of those who publish and of the objects of events.
     pub prefix: String,
@@ -55,7 +55,7 @@ pub struct Settings {
 pub struct Opening {
     /// Clients that are in.
     pub done: u64,
-    /// Of how many.
+    /// Clients that are to come in.
     pub of: u64,
 }
 
@@ -108,11 +108,11 @@ struct Voice {
 pub struct Sent {
     /// Events that were due after the warm-up; so are moves and reconnects.
     pub events: u64,
-    /// Of all events, warm-up included.
+    /// Events that were due, warm-up included.
     pub all_events: u64,
     /// Moves that were due.
     pub moves_due: u64,
-    /// Of these, that were sent.
+    /// Moves that were sent.
     pub moves: u64,
     /// Connections that were broken on purpose.
     pub reconnects: u64,
@@ -258,7 +258,7 @@ impl Load {
         Ok(load)
     }
 
-    /// Whose deliveries are held against the oracle.
+    /// Clients whose deliveries are compared with the oracle.
     #[must_use]
     pub fn checked(&self) -> Vec<u32> {
         (0..).zip(&self.checked).filter_map(|(index, checked)| checked.then_some(index)).collect()
@@ -320,7 +320,7 @@ impl Load {
         self.slot(who).as_mut().expect("whoever is named was connected once")
     }
 
-    /// Opens the connection of one who has none. One that comes back does so since a time, and went on up to an offset.
+    /// Opens the connection of a client that has none. One that comes back does so since a time, and went on up to an offset.
     fn connect(&mut self, who: Who, back: Option<(Nanos, u64)>) -> anyhow::Result<()> {
         let token = Token(self.next_token);
         self.next_token += 1;

@@ -20,7 +20,7 @@ pub(super) struct Shared {
     started: Instant,
     slots: Box<[Slot]>,
     clients: Box<[ClientCell]>,
-    /// Every so many events is held against the oracle.
+    /// Stride of the events that are compared with the oracle.
     pub(super) stride: u64,
     /// What counts begins here.
     pub(super) measured_from: AtomicU64,

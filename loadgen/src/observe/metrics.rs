@@ -11,11 +11,11 @@ const PATIENCE: Duration = Duration::from_millis(800);
 /// What is made of a metric, over all of its labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Made {
-    /// Of a gauge: its value.
+    /// The value of a gauge.
     Sum,
-    /// Of a counter: how much more a second.
+    /// How much more a counter has a second.
     Rate,
-    /// Of a histogram: the mean of what came since the last time.
+    /// The mean of what came to a histogram since the last time.
     Mean,
 }
 

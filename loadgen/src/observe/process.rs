@@ -27,13 +27,13 @@ struct Reading {
 }
 
 impl Meter {
-    /// Of a process.
+    /// Measures a process.
     #[must_use]
     pub fn of(pid: u32) -> Self {
         Self { folder: PathBuf::from(format!("/proc/{pid}")), last: None }
     }
 
-    /// Of this process.
+    /// Measures this process.
     #[must_use]
     pub fn own() -> Self {
         Self { folder: PathBuf::from("/proc/self"), last: None }

@@ -180,7 +180,7 @@ impl Record {
     }
 
     pub(super) fn check_table(&self) -> Table {
-        let mut table = Table::new(&["held against the oracle", ""]);
+        let mut table = Table::new(&["compared with the oracle", ""]);
         let Some(check) = &self.check else { return table };
         let clients = format!("{} of {}", count(check.clients_checked), count(check.clients_count));
         table.row(["clients checked".to_owned(), clients]);

@@ -40,13 +40,13 @@ pub struct Latency {
     pub mean_us: f64,
     /// Half of them took no longer.
     pub p50_us: u64,
-    /// Of ten, nine.
+    /// Nine of ten took no longer.
     pub p90_us: u64,
-    /// Of a hundred, 99.
+    /// 99 of a hundred took no longer.
     pub p99_us: u64,
-    /// Of a thousand, 999.
+    /// 999 of a thousand took no longer.
     pub p999_us: u64,
-    /// Of ten thousand, 9,999.
+    /// 9,999 of ten thousand took no longer.
     pub p9999_us: u64,
     /// The longest.
     pub max_us: u64,
@@ -55,7 +55,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Of a histogram of microseconds.
+    /// Sums up a histogram of microseconds.
     #[must_use]
     pub fn new(name: impl Into<String>, histogram: &Histogram<u64>) -> Self {
         let mut bytes = Vec::new();
@@ -125,7 +125,7 @@ impl Latency {
 }
 
 impl Percentiles {
-    /// Of a histogram of microseconds; none of an empty one.
+    /// Percentiles of a histogram of microseconds; `None` for an empty one.
     #[must_use]
     pub fn of(histogram: &Histogram<u64>) -> Option<Self> {
         let at = |quantile| histogram.value_at_quantile(quantile);

@@ -18,9 +18,9 @@ const FONT: &str = "sans-serif";
 const SIZE: (u32, u32) = (480, 290);
 /// The library places in whole units: so many to a pixel, for lines without steps.
 const FINE: u32 = 4;
-/// Of a line at most, two for each place across: more would not be seen.
+/// Points of a line at most, two for each place across: more would not be seen.
 const POINTS_MAX: usize = 800;
-/// Of curves, in this order; the palette of Okabe and Ito, which the colour-blind see too. `page.css` has each of them for
+/// Colours of curves, in this order: the palette of Okabe and Ito, which the colour-blind see too. `page.css` has each of them for
 /// day and night.
 pub(super) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),

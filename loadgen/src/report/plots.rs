@@ -18,7 +18,7 @@ const SCRAPED: [(&str, &str, &str); 5] = [
     ("mean(", ")", "How much the target does at once, on average"),
 ];
 
-/// Of a part of a second that is shorter there is no rate.
+/// Shortest part of a second that a rate is given for.
 const SPAN_MIN_S: f64 = 0.3;
 
 impl Record {

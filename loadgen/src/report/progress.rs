@@ -22,7 +22,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a run that takes so long, warm-up included.
+    /// Progress of a run that takes `run`, warm-up included.
     #[must_use]
     pub fn new(run: Duration) -> Self {
         let style = ProgressStyle::with_template("{spinner} {msg}")

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::latency::Latency;
 
-/// The version of the document. Members may be added to one; whoever reads it passes over those that it does not know.
+/// The version of the document. Members may be added to one; readers pass over those that they do not know.
 pub const SCHEMA: u32 = 1;
 
 /// All about a run.
@@ -129,16 +129,16 @@ pub struct Totals {
 pub struct Requests {
     /// Due while it was measured.
     pub intended: u64,
-    /// Those of them that were sent.
+    /// Requests that were sent.
     pub sent: u64,
-    /// Those of them that the target said that it took. Of moves only those of checked clients ask.
+    /// Requests that the target said it took. Moves ask for that only when their client is checked.
     pub accepted: u64,
-    /// Those that it refused, by the reason that it gave.
+    /// Requests that the target refused, by the reason that it gave.
     #[serde(default)]
     pub refused: BTreeMap<String, u64>,
 }
 
-/// What came, held against what the oracle says should have come.
+/// What came, compared with what should have come by the oracle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Clients whose deliveries were all looked at.
@@ -171,11 +171,11 @@ pub struct Check {
 /// Deliveries to checked clients of what was published, by where everybody was in truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truth {
-    /// Should have come by the truth.
+    /// Deliveries that were due by the truth.
     pub wanted: u64,
-    /// Of those were due by what was told.
+    /// Deliveries that were due by the truth and by what was told.
     pub told: u64,
-    /// Were due by what was told, and not by the truth.
+    /// Deliveries that were due by what was told, and not by the truth.
     pub beside: u64,
 }
 
@@ -219,11 +219,11 @@ pub struct Second {
 pub struct Percentiles {
     /// The median.
     pub p50_us: u64,
-    /// Of ten the largest but one, and so on.
+    /// The 90th percentile.
     pub p90_us: u64,
-    /// Of a hundred.
+    /// The 99th percentile.
     pub p99_us: u64,
-    /// Of a thousand.
+    /// The 99.9th percentile.
     pub p999_us: u64,
     /// The largest.
     pub max_us: u64,
@@ -234,7 +234,7 @@ pub struct Percentiles {
 pub struct Usage {
     /// Processor time by time.
     pub cpu_cores: f64,
-    /// The same of the thread that used most.
+    /// Processor time by time of the thread that used most.
     pub busiest_thread_cores: f64,
     /// Its memory, at the end.
     pub resident_bytes: u64,
@@ -243,13 +243,13 @@ pub struct Usage {
 /// Where memory and processor time were heading while it was measured; none where too little was seen to say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Slopes {
-    /// Of the target's memory, in MB an hour.
+    /// Slope of the target's memory, in MB an hour.
     pub broker_mb: Option<Slope>,
-    /// Of its processor time, in cores an hour.
+    /// Slope of the target's processor time, in cores an hour.
     pub broker_cores: Option<Slope>,
-    /// Of the load's own memory, in MB an hour.
+    /// Slope of the load's own memory, in MB an hour.
     pub load_mb: Option<Slope>,
-    /// Of its processor time, in cores an hour.
+    /// Slope of the load's own processor time, in cores an hour.
     pub load_cores: Option<Slope>,
 }
 
@@ -304,7 +304,7 @@ pub enum RecordError {
     /// A histogram is damaged.
     #[error("the histogram of \"{name}\" cannot be read: {why}")]
     Histogram {
-        /// Of which latency.
+        /// Name of the latency.
         name: String,
         /// What is wrong with it.
         why: String,

@@ -40,7 +40,7 @@ impl Table {
         lines.iter().map(|line| line.join("  ").trim_end().to_owned() + "\n").collect()
     }
 
-    /// The same between bars, so that it can be read as it is.
+    /// Markdown that can also be read as it is: columns of one width each, between bars.
     pub(super) fn to_markdown(&self) -> String {
         let escaped = |cell: &str| cell.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
         let mut lines: Vec<String> = self.padded(escaped).iter().map(|line| line.join(" | ")).collect();
@@ -99,7 +99,7 @@ fn is_shown(letter: char) -> bool {
     !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}')
 }
 
-/// The same of a text of several lines.
+/// Makes a text of several lines safe to show, as [`clean`] does one line.
 pub(super) fn clean_lines(text: &str) -> String {
     text.lines().map(|line| clean(&line.replace('\t', "    "))).collect::<Vec<_>>().join("\n")
 }

@@ -111,7 +111,7 @@ fn of_both(one: Option<Usage>, next: Option<Usage>, share: f64) -> Option<Usage>
 }
 
 impl Slopes {
-    /// Of those rows that lie in a part of the run, in seconds from its start. Warm-up does not belong in it.
+    /// Slopes over the rows that lie in a part of the run, in seconds from its start. Warm-up does not belong in it.
     #[must_use]
     pub fn over(rows: &[Second], part_s: &Range<f64>) -> Self {
         let fit = |usage: fn(&Second) -> Option<Usage>, figure: fn(Usage) -> f64| {

@@ -113,7 +113,7 @@ impl Program {
         Self::start_quietly(command, address, version, folder)
     }
 
-    /// Starts a program that says much when all is well: what it says is told when it does not start.
+    /// Starts a program that says much when all is well: what it says is shown when it does not start.
     fn start_quietly(
         mut command: Command,
         address: SocketAddr,

@@ -27,7 +27,7 @@ const LIECHTENSTEIN: &[u8] = include_bytes!("../../data/liechtenstein/highways.o
 /// Their name as a file.
 const LIECHTENSTEIN_NAME: &str = "liechtenstein";
 
-/// Digits of a coordinate in degrees that are told: a hundredth of a metre.
+/// Digits of a coordinate in degrees that are sent: a hundredth of a metre.
 const DEGREES: f64 = 1e7;
 
 /// How long the end of an incident is live, in seconds.
@@ -291,7 +291,7 @@ impl Drive {
         Occurrence { event, truth, ttl_s: self.plan.events.ttl_s, key: None, is_alarm: false }
     }
 
-    /// What is told of an incident.
+    /// What is published of an incident.
     fn incident(&mut self, change: &Change) -> Occurrence {
         let (Change::Began(incident) | Change::Ended(incident)) = change;
         let Incident { number, kind, position: place, street, speed_kmh, limit_kmh, vehicles, .. } = incident;

@@ -16,7 +16,7 @@ use rand::{Rng as _, SeedableRng as _};
 use super::{Events, Moves, Reconnects, Scenario};
 use crate::plan::{Act, Client, Occurrence, Plan, Step, Steps, Wish};
 
-/// Digits of a coordinate in degrees that are told: a hundredth of a metre.
+/// Digits of a coordinate in degrees that are sent: a hundredth of a metre.
 const DEGREES: f64 = 1e7;
 
 /// Events that say how many conditions hold on average.
@@ -33,7 +33,7 @@ pub struct Field {
     /// Everybody is within so many metres of the middle, and so are the events; 0: all over the town.
     pub crowd_m: f64,
     /// Everybody is at one of so many places, an even grid of them, clients in turn and events by chance, all so near to it that
-    /// whoever is at a place gets what happens there, and nothing else; 0: all over the town.
+    /// a client at a place gets what happens there, and nothing else; 0: all over the town.
     pub places: u32,
     /// Radius of the area around each client; 0: whatever makes `fan_out`.
     pub radius_m: f64,
@@ -45,9 +45,9 @@ pub struct Field {
     pub types: Vec<String>,
     /// Whether areas stay where they are.
     pub stays: bool,
-    /// Of clients without a connection, how many subscriptions each has, and how many areas each of those.
+    /// Subscriptions of each client without a connection.
     pub silent_subscriptions: u32,
-    /// Areas of a subscription of those; 0: they want alarms alone.
+    /// Areas of each subscription of a client without a connection; 0: it wants alarms alone.
     pub silent_filters: u32,
 }
 

@@ -73,7 +73,7 @@ pub struct Scenario {
     /// How the broker that is started for the run is set, by its own configuration's keys.
     #[serde(default)]
     pub broker: toml::Table,
-    /// How it is told to a broker that matches topics alone.
+    /// How it is put into topics for a broker that matches nothing else.
     #[serde(default)]
     pub peer: PeerSettings,
     /// A made-up town.
@@ -121,7 +121,7 @@ pub struct LoadSettings {
     pub over: OverName,
     /// Events of an HTTP request at most.
     pub batch: usize,
-    /// Clients whose deliveries are all held against the oracle.
+    /// Clients whose deliveries are all compared with the oracle.
     pub checked_clients: u32,
     /// Every so many events is.
     pub checked_stride: u64,
@@ -230,7 +230,7 @@ pub struct Reconnects {
     pub durable: bool,
 }
 
-/// How a scenario is told to a broker that matches topics alone.
+/// How a scenario is put into topics for a broker that matches nothing else.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PeerSettings {

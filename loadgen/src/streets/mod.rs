@@ -58,7 +58,7 @@ pub enum StreetsError {
     /// More nodes, arcs or points than 32-bit indexes tell apart.
     #[error("a network of more than {max} {what}")]
     TooLarge {
-        /// Of what.
+        /// What there are too many of.
         what: &'static str,
         /// The most.
         max: usize,

@@ -61,7 +61,7 @@ pub(super) fn draft(path: &Path, read: Read) -> Result<Draft, StreetsError> {
         Item::Way { id, refs, tags } => {
             let Some(way) = way(id, refs, tags, &mut names, &mut census) else { return };
             for (at, node) in way.refs.iter().enumerate() {
-                // Both ends are ends of arcs, whoever else comes by.
+                // Both ends are ends of arcs, whichever other way comes by.
                 let times = if at == 0 || at + 1 == way.refs.len() { 2 } else { 1 };
                 used.entry(*node).or_default().times += times;
             }

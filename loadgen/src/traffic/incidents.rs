@@ -1,4 +1,4 @@
-//! What happens besides driving, and what of it is told: breakdowns, jams, free parking places.
+//! What happens besides driving, and what of it is reported: breakdowns, jams, free parking places.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -24,7 +24,7 @@ pub struct Incident {
     pub number: u64,
     /// What it is.
     pub kind: Kind,
-    /// Where: `[longitude, latitude]` or `[x, y]`. A jam is told in the middle of its arc.
+    /// Where: `[longitude, latitude]` or `[x, y]`. A jam lies in the middle of its arc.
     pub position: [f64; 2],
     /// On which arc.
     pub arc: u32,
@@ -137,7 +137,7 @@ impl Desk {
 }
 
 impl Traffic {
-    /// Makes a vehicle break down now, for some seconds. Whoever is parked or broken down already stays so.
+    /// Makes a vehicle break down now, for some seconds. A vehicle that is parked or broken down already stays so.
     pub fn break_down(&mut self, vehicle: u32, for_s: f64) {
         let Some(state) = self.cars.state.get_mut(vehicle as usize).filter(|state| **state == State::Driving)
         else {
@@ -225,7 +225,7 @@ impl Traffic {
         }
     }
 
-    /// A breakdown is told when the vehicle stands.
+    /// A breakdown is reported when the vehicle stands.
     fn tell_breakdowns(&mut self) {
         let standing = self
             .desk
@@ -327,7 +327,7 @@ impl Traffic {
         }
     }
 
-    /// Who has stood long before a street that is full takes another that is not.
+    /// A vehicle that has stood long before a full street takes another one.
     fn find_detours(&mut self) {
         for lane in 0..self.lanes.first.len() {
             let car = self.lanes.first[lane];

@@ -179,7 +179,7 @@ impl Junction {
                 }
                 let car = first as usize;
                 let distance_m = length_m(network, arc) - cars.along_m[car];
-                // Who has broken down does not want to cross.
+                // A vehicle that has broken down does not want to cross.
                 let is_driving = cars.state[car] == State::Driving;
                 if is_driving
                     && distance_m < settings.idm.wanted_gap_m(cars.speed_ms[car], cars.speed_ms[car]) + 5.0

@@ -3,7 +3,7 @@
 //! Each vehicle has a place in a lane of a street ([`crate::streets::Network`]) and follows the one before it by the Intelligent
 //! Driver Model (`following.rs`); junctions let one direction through at a time (`junctions.rs`); ways are found by chance or to
 //! destinations (`routes.rs`). How fast a street is follows from the vehicles on it, and queues and jams come of themselves. What
-//! breaks down, jams, or leaves its place is told as an [`Incident`], so that what there is to publish is known.
+//! breaks down, jams, or leaves its place makes an [`Incident`], so that what there is to publish is known.
 //!
 //! What is simplified: vehicles keep their lane until the end of an arc and there take the lane with most room; junctions have no
 //! extent, so that nobody overlaps within a lane, but a vehicle that just left one may be close to the next that comes to its end;

@@ -9,7 +9,7 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 
 use matcher::geo::{EARTH_RADIUS_M, Position, World};
 
-/// Cells that one circle is told by at most; of a wider one it is all that there are.
+/// Cells that stand for one circle at most; a wider one has all that there are.
 pub const CELLS_MAX: usize = 1_000;
 
 /// What a circle is wider than it says, so that no rounding loses a point on its border.

@@ -33,7 +33,7 @@ pub(super) enum Frame<'a> {
     Text(&'a str),
     Ping(&'a [u8]),
     Close(&'a [u8]),
-    /// Of no interest.
+    /// Any other frame; it is passed over.
     Other,
 }
 

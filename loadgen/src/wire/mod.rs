@@ -75,7 +75,7 @@ pub trait Speak: Send {
         0
     }
 
-    /// Those will not go out.
+    /// Drops the bytes that wait: they will not go out.
     fn forget(&mut self) {}
 
     /// Such a request was answered.

@@ -19,7 +19,7 @@ const PACKET_BYTES_MAX: usize = 1024 * 1024;
 /// Mosquitto, with a topic for each cell.
 #[derive(Clone, Debug)]
 pub struct Mosquitto {
-    /// What areas and places are told by.
+    /// The cells that stand for areas and places.
     pub cells: Cells,
 }
 

@@ -17,7 +17,7 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 /// NATS, with a subject for each cell.
 #[derive(Clone, Debug)]
 pub struct Nats {
-    /// What areas and places are told by.
+    /// The cells that stand for areas and places.
     pub cells: Cells,
 }
 

@@ -1,4 +1,4 @@
-//! What brokers that match topics alone are told, whatever their bytes: topics by cell.
+//! Topics by cell, for brokers that match nothing else, whatever their bytes.
 //!
 //! A client subscribes to the topics of all cells that its circles touch, and changes those when it moves; an event is published
 //! under the topic of its cell. Nothing of that is answered by itself, but brokers carry out what one connection says in turn, so
@@ -15,7 +15,7 @@ use super::documents::push_feature;
 use super::{Garbled, Speak, Told};
 use crate::plan::{Client, Occurrence};
 
-/// What is lost when a scenario is told in topics.
+/// What is lost when a scenario is put into topics.
 pub(super) const LACKS: &[&str] = &[
     "no conditions: a client gets all events of its cells",
     "areas are told as cells: what lies in a cell and outside of the area comes, too, and the receiver has to throw it away",
@@ -225,7 +225,7 @@ pub(super) mod tests {
     /// What was said on a plane of cells of 100 m.
     pub(in super::super) struct Said {
         pub(in super::super) open: Vec<u8>,
-        /// Of a client whose circle touches the cells 0/0 and 0/1.
+        /// What a client says first whose circle touches the cells 0/0 and 0/1.
         pub(in super::super) introduction: Vec<u8>,
         /// When it moved to 0/1 and 0/2, under a number.
         pub(in super::super) moved: Vec<u8>,
@@ -282,7 +282,7 @@ pub(super) mod tests {
         Closed(String),
     }
 
-    /// What comes byte by byte is told once; one ping is under way.
+    /// What comes byte by byte is reported once; one ping is under way.
     pub(in super::super) fn byte_by_byte(
         bytes: &[u8],
         listener: impl FnOnce(Turns) -> Box<dyn Hear>,

@@ -75,7 +75,7 @@ impl Run {
         let Self { scenario, plan, stage, watched } = self;
         let is_own = stage.pid.is_some();
         let record = record(&scenario, &*plan, &stage, watched).expect("a record");
-        let check = record.check.as_ref().expect("nearcast is held against the oracle");
+        let check = record.check.as_ref().expect("nearcast is compared with the oracle");
         assert!(check.required > 20, "too little was due to say anything: {check:?}");
         assert_eq!((check.came, check.missing, check.spurious), (check.required, 0, 0), "{check:?}");
         let totals = &record.totals;

@@ -28,7 +28,7 @@ pub enum Location {
     /// is all that intervals can say, so the circles of the filters whose box and content fit are tested: the answer
     /// is then that of the whole problem, and the few filters that are left take no time to speak of.
     Intervals,
-    /// The same with a comparison for each of the four sides, for a matcher that knows no intervals, like SFF:
+    /// Boxes as in `Intervals`, by a comparison for each of the four sides, for a matcher that knows no intervals, like SFF:
     /// each is satisfied by half of the filters.
     Comparisons,
 }

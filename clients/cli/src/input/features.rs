@@ -14,7 +14,7 @@ use super::{Feed, Line, Origin, Over, document, fault_in_json, read_line, skip_l
 /// some behind one another, and what is malformed ends it.
 pub(crate) fn read(reader: Box<dyn Read + Send>, feed: &Feed<String>) {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
-    // A byte order mark, which is no part of a document. What is wrong with the input is told when it is read.
+    // A byte order mark, which is no part of a document. What is wrong with the input is reported when it is read.
     if reader.fill_buf().is_ok_and(|begin| begin.starts_with(b"\xef\xbb\xbf")) {
         reader.consume(3);
     }

@@ -1,7 +1,7 @@
 //! Files and pipes, read as they come and never held whole.
 //!
 //! A thread reads and parses; what it has waits in a queue, bounded in entries and bytes, until it is taken. When that is full the thread
-//! waits, and with it whoever writes into the pipe.
+//! waits, and with it the program that writes into the pipe.
 
 mod document;
 pub(crate) mod features;
@@ -168,7 +168,7 @@ fn text_of(line: &[u8]) -> Result<&str, String> {
     Ok(text.trim_start_matches(['\u{feff}', '\u{1e}']).trim())
 }
 
-/// Describes a fault in JSON without its place in the text, which is told otherwise.
+/// Describes a fault in JSON without its place in the text, which is shown otherwise.
 fn fault_in_json(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);

@@ -22,10 +22,10 @@ use sample::Sample;
 use screen::Screen;
 use view::View;
 
-/// Time after which a broker that does not answer is told as one that is away.
+/// Time after which a broker that does not answer is shown as one that is away.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What `nearcast top` is told.
+/// Arguments of `nearcast top`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -113,7 +113,7 @@ class Batches:
         return self._count(told)
 
     def _count(self, told: Mapping[str, Any]) -> int:
-        """Takes down what became of the next elements, and says of how many that is told."""
+        """Takes down what became of the next elements, and returns how many those are."""
         outcome = self.outcome
         accepted, listed, unlisted = told[self._member], told.get("rejected", ()), told.get("rejected_unlisted", 0)
         outcome.accepted += accepted

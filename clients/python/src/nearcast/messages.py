@@ -36,9 +36,9 @@ class Event:
     feature: Feature
     """The event as it was published, with `id` and `time`. Of an exit the last one that was inside."""
     transition: Transition | None = None
-    """What became of the event's object; `None` where the subscriptions are told of events."""
+    """What became of the event's object; `None` where the subscriptions are to events."""
     ahead: bool = False
-    """An alarm that is told before its turn. It comes again if the connection breaks before its turn was acknowledged."""
+    """An alarm that comes before its turn. It comes again if the connection breaks before its turn was acknowledged."""
     traceparent: str | None = None
     """The trace that it belongs to (W3C Trace Context)."""
     tracestate: str | None = None

@@ -104,7 +104,7 @@ class Session:
         Args:
             id: What the client calls it; messages name it.
             filters: An event matches when it lies in the area of one of them and its condition is true.
-            on: What is told: `"event"` (as when it is absent), or that objects come inside and leave: `"enter"`, `"exit"`, or both.
+            on: What comes: `"event"` (as when it is absent), or that objects come inside and leave: `"enter"`, `"exit"`, or both.
             initial: Of transitions: what is inside already enters at once.
             dwell_s: Of transitions: an object enters when it has been inside for so long.
             hysteresis_m: Of transitions: an object leaves when it is so far outside.
@@ -223,7 +223,7 @@ class Session:
             confirm: Waits until it, or a newer one, is in force. Without it nobody hears of a position that is refused, but `states`.
             timeout_s: How long to wait for that.
 
-        The newest position is told again to each new connection; without a connection only the newest one is kept.
+        The newest position is sent again on each new connection; without a connection only the newest one is kept.
         """
         conversation, position = self._conversation, moved(coordinates, accuracy_m, time)
         conversation.check_open()

@@ -10,7 +10,7 @@ from .areas import Area
 from .conditions import Condition
 
 On = Literal["event", "enter", "exit"]
-"""What a subscription is told: events, or that objects come inside and leave."""
+"""What a subscription brings: events, or that objects come inside and leave."""
 
 Overflow = Literal["drop-oldest", "keep-latest", "disconnect"]
 """What happens at the broker when the client does not keep up."""

@@ -1,4 +1,4 @@
-"""Many elements over HTTP: what is sent again, and what is told of it."""
+"""Many elements over HTTP: what is sent again, and what the report says of it."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ async def test_a_frame_of_the_client(vector: dict[str, Any]) -> None:
 
 @each([vector for vector in vectors("frames")["client"] if vector["call"]["verb"] == "auth"])
 async def test_a_token_of_the_client(vector: dict[str, Any]) -> None:
-    """There is no call for it: it is told before the one before ends."""
+    """There is no call for it: it is sent before the one before ends."""
     clock = FakeClock()
     tokens = iter([token_until(clock.time() + 30), vector["call"]["token"]])
     async with ScriptedServer() as server, server.session("ann", token=lambda: next(tokens), clock=clock):

@@ -15,7 +15,7 @@ pub struct File {
     pub etag: &'static str,
     /// What is in it.
     pub plain: &'static [u8],
-    /// The same with gzip; `None` where that is not smaller.
+    /// What is in it, compressed with gzip; `None` where that is not smaller.
     pub gzip: Option<&'static [u8]>,
 }
 
@@ -41,7 +41,7 @@ pub fn files() -> &'static [File] {
 }
 
 impl File {
-    /// Whether other content would have another path, so that who has the file has it for good.
+    /// Whether other content would have another path, so that a cache may keep the file for good.
     #[must_use]
     pub fn is_immutable(&self) -> bool {
         names_its_content(self.path)

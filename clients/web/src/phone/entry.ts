@@ -138,7 +138,7 @@ function objectOf(properties: unknown, name: string): string | undefined {
 function flattened(properties: unknown): Map<string, string> {
   const flat = new Map<string, string>();
   const add = (prefix: string, value: unknown): void => {
-    // One more than is shown: whoever is left out is left out behind the title.
+    // One more than is shown: what is left out is left out behind the title.
     if (value === null || value === undefined || flat.size > PAIRS_MAX) return;
     if (typeof value === "object" && !Array.isArray(value)) {
       for (const [name, inner] of Object.entries(value)) add(prefix === "" ? name : `${prefix}.${name}`, inner);

@@ -36,7 +36,7 @@ const ALARM_LOOKS = [
 const [AWAY, SELECTED] = [1, 2];
 /** Fingers are wide. */
 const TAP_PX = 26;
-/** While the marker is dragged the broker is told so often. */
+/** How often the position is sent while the marker is dragged. */
 const DRAG_MS = 250;
 /** An arrow key moves the marker by this part of the radius, and with Shift by ten of it. */
 const STEP = 1 / 40;

@@ -6,10 +6,10 @@ import { ProblemError, type Fix, type Session, type TrackPoint } from "nearcast"
 import { distance_m, type Place } from "../shared/map/plane.js";
 import type { PageSettings } from "../shared/pages.js";
 
-/** The client's own 25 m are half of the smallest radius; a place that is off by so much is told. */
+/** The client's own 25 m are half of the smallest radius; a place that is off by so much is sent. */
 const MIN_DISTANCE_M = 5;
 const MAX_INTERVAL_S = 30;
-/** A broker that has no time for it now is told again after so long. */
+/** Time after which it is sent again to a broker that has no time for it now. */
 const AGAIN_MS = 1000;
 /** Points of the way that the broker has not confirmed. Beyond that every other one is left out. */
 const UNSURE_MAX = 1000;
@@ -31,7 +31,7 @@ export class Teller {
   #asked: { readonly place: Place; readonly at_ms: number } | undefined;
   #asking = false;
   #again: unknown;
-  /** From the last place that was confirmed on. What was sent just before a connection broke may be lost, and is told as a track then. */
+  /** From the last place that was confirmed on. What was sent just before a connection broke may be lost, and is sent as a track then. */
   #unsure: TrackPoint[] = [];
 
   constructor(world: PageSettings["world"]) {
@@ -47,7 +47,7 @@ export class Teller {
     this.#confirm();
   }
 
-  /** There is a session, connected: from now on it is told. */
+  /** There is a session, connected: positions are sent from now on. */
   opened(session: Session): void {
     this.#fixes?.end();
     this.#session = session;
@@ -132,7 +132,7 @@ export class Teller {
   }
 }
 
-/** The session has ended, which its owner is told in another way. */
+/** The session has ended, which its owner learns in another way. */
 function ended(): void {
   // Nothing to be done.
 }

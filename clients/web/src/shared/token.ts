@@ -1,4 +1,4 @@
-// The JSON Web Token that a page was given. It stays in this tab: whoever closes it has to give it again.
+// The JSON Web Token that a page was given. It stays in this tab: once that is closed it has to be given again.
 
 const PLACE = "nearcast.token";
 

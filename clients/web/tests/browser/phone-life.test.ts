@@ -48,7 +48,7 @@ test("the broker knows nobody before they have said where they are, by typing it
   await page.getByRole("button", { name: "Put me there" }).click();
   await seen(page, /The broker has your place/);
   await placed(served.broker, client, here);
-  // Who has been here before is connected at once.
+  // A phone that has been here before is connected at once.
   await page.reload();
   await seen(page, "Connected");
   expect(phone.errors()).toEqual([]);

@@ -1,4 +1,4 @@
-// What WCAG 2.2 AA asks of colours, held against the theme itself.
+// What WCAG 2.2 AA asks of colours, checked on the theme itself.
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";

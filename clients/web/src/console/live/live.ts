@@ -166,7 +166,7 @@ export class Live {
       url: brokerUrl,
       client: this.#access.client.value,
       ...(token === undefined ? {} : { token }),
-      // What is kept for a client of this name is for whoever works under it, not for who looks on.
+      // What is kept for a client of this name is for the program that works under it, not for an onlooker.
       ack: "manual",
       inbox: 5000,
       connectTimeout_s: 86_400,

@@ -182,7 +182,7 @@ export class MapView implements Shown {
     this.#base.map.easeTo({ center: this.#base.plane.toMap(place), zoom: Math.max(this.#base.map.getZoom(), CLOSE) });
   }
 
-  /** For assistive technology and whoever drives the page: what the map shows of the world. */
+  /** For assistive technology and for programs that drive the page: what the map shows of the world. */
   #tellPlace(): void {
     const { map, plane } = this.#base;
     const { lng, lat } = map.getCenter();

@@ -61,7 +61,7 @@ export function App({ phone }: Props): JSX.Element {
   );
 }
 
-/** How the connection is, in the bar. What it means for the person is told in the sheet. */
+/** How the connection is, in the bar. What it means for the person is in the sheet. */
 function Connection({ phone }: Props): JSX.Element {
   const [tone, words] = useComputed((): readonly [string, string] => {
     const link = phone.subscriber.value?.link.value;
