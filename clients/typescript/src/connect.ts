@@ -2,7 +2,7 @@
 
 import type { BackoffOptions } from "./backoff.js";
 import { systemClock, type Clock, type Random } from "./clock.js";
-import type { Checkpoint } from "./deliveries.js";
+import type { Checkpoint } from "./messages.js";
 import type { ProblemError } from "./errors.js";
 import type { Connection } from "./link.js";
 import { Session } from "./session.js";

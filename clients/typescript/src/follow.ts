@@ -96,7 +96,7 @@ export class Throttle {
 }
 
 /** A recording of where a client went. At its bound every other point between the ends is left out, and it goes on. */
-export class Track {
+export class Recorder {
   readonly #limit: number;
   #points: TrackPoint[] = [];
 

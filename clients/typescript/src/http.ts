@@ -2,7 +2,7 @@
 
 import type { Coordinates } from "./areas.js";
 import type { Clock } from "./clock.js";
-import type { Checkpoint } from "./deliveries.js";
+import type { Checkpoint } from "./messages.js";
 import { ConnectionError, ProblemError, Timeout } from "./errors.js";
 import type { Feature } from "./events.js";
 import type { Cause, Subscription } from "./frames.js";

@@ -8,7 +8,7 @@ export type { Clock, Random } from "./clock.js";
 export { and, attr, not, or, Attribute, CaselessAttribute, Condition } from "./conditions.js";
 export type { Value } from "./conditions.js";
 export type { ConnectOptions } from "./connect.js";
-export type { Checkpoint, Delivery, Gap, Message } from "./deliveries.js";
+export type { Checkpoint, Delivery, Gap, Message } from "./messages.js";
 export { BatchError, Closed, ConnectionError, NearcastError, ProblemError, QueueFull, Timeout } from "./errors.js";
 export type { Fault, Problem } from "./errors.js";
 export { event } from "./events.js";

@@ -2,7 +2,7 @@
 
 import { Backoff, type BackoffOptions } from "./backoff.js";
 import { Pause, type Clock, type Random } from "./clock.js";
-import type { Checkpoint } from "./deliveries.js";
+import type { Checkpoint } from "./messages.js";
 import { Closed, ConnectionError, type ProblemError } from "./errors.js";
 import { readFrame, writeFrame, type ReadyFrame, type ServerFrame } from "./frames.js";
 import type { Http } from "./http.js";

@@ -4,7 +4,7 @@ import type { Coordinates } from "./areas.js";
 import { Batcher, type BatchOptions, type MoveReport, type NamedPosition, type PublishReport } from "./batches.js";
 import type { Clock, Random } from "./clock.js";
 import type { ConnectOptions } from "./connect.js";
-import { Acknowledger, Deliveries, placeOf, type Checkpoint, type Message } from "./deliveries.js";
+import { Acknowledger } from "./acks.js";
 import { Closed, ConnectionError, ProblemError, Timeout } from "./errors.js";
 import { withId, type Feature, type Properties } from "./events.js";
 import { follow, Throttle, type Fix, type FollowOptions } from "./follow.js";
@@ -19,7 +19,9 @@ import {
 } from "./frames.js";
 import { clientPath, Http, type EventDeliveries, type Explanation, type Question, type SubscriptionDocument } from "./http.js";
 import { Link, type Connection } from "./link.js";
-import { Places } from "./places.js";
+import { Inbox } from "./inbox.js";
+import { checkpointOf, type Checkpoint, type Message } from "./messages.js";
+import { Positions } from "./positions.js";
 import { frameProblem } from "./problems.js";
 import { Requests } from "./requests.js";
 import { Subscriptions } from "./subscriptions.js";
@@ -67,8 +69,8 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   readonly #link: Link;
   readonly #requests: Requests;
   readonly #subscriptions: Subscriptions;
-  readonly #places: Places;
-  readonly #deliveries: Deliveries<P>;
+  readonly #positions: Positions;
+  readonly #inbox: Inbox<P>;
   readonly #acks: Acknowledger;
   readonly #listeners = new Set<(change: Connection) => void>();
   readonly #ended: Promise<void>;
@@ -89,7 +91,7 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
     this.#tokens = new Tokens(options.token, clock);
     this.#http = new Http(options.url, this.#tokens, { fetch: options.fetch, clock, timeout_s: options.httpTimeout_s ?? 30 });
     this.#acks = new Acknowledger(clock, (offset) => this.#link.send(writeFrame({ op: "ack", offset })));
-    this.#deliveries = new Deliveries<P>(
+    this.#inbox = new Inbox<P>(
       options.resume,
       (place) => {
         if (options.ack !== "manual") this.#acks.processed(place);
@@ -123,7 +125,7 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
         random: options.random,
       },
       {
-        resume: () => this.#deliveries.received,
+        resume: () => this.#inbox.received,
         changed: (change) => {
           this.#changed(change);
         },
@@ -142,7 +144,7 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
         },
       },
     );
-    this.#places = new Places(this.#requests, this.#link, clock, {
+    this.#positions = new Positions(this.#requests, this.#link, clock, {
       limit: options.queue ?? QUEUE,
       trackPoints: options.trackPoints ?? 1000,
       refused: (error) => {
@@ -198,12 +200,12 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
 
   /** The last message that was handed out, or where the session began. Stored, it is what another process hands to `connect` as `resume`. */
   get checkpoint(): Checkpoint {
-    return this.#deliveries.taken ?? { epoch: "", offset: 0 };
+    return this.#inbox.taken ?? { epoch: "", offset: 0 };
   }
 
   /** Messages as they come. Several iterations share them. To ask for the next one acknowledges the one before, with `ack: "auto"`. */
   [Symbol.asyncIterator](): AsyncIterator<Message<P>, undefined> {
-    return { next: () => this.#deliveries.next(), return: () => Promise.resolve({ done: true, value: undefined }) };
+    return { next: () => this.#inbox.next(), return: () => Promise.resolve({ done: true, value: undefined }) };
   }
 
   /** Gives each message to a handler, one after the other, until the session is closed. A handler that returns has acknowledged. */
@@ -265,14 +267,14 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
     const gone = this.#gone();
     if (gone !== undefined) return gone;
     const place = { op: "move", coordinates, ...position } as const;
-    if (confirm) return this.#places.confirmed(place);
-    this.#places.move(place);
+    if (confirm) return this.#positions.confirmed(place);
+    this.#positions.move(place);
     return Promise.resolve();
   }
 
   /** Tells where the client was, oldest first; the last point is where it is now. Live events along the way come as well. */
   track(points: readonly TrackPoint[], options: PositionOptions = {}): Promise<void> {
-    return this.#gone() ?? this.#places.track({ op: "move", track: points, ...options });
+    return this.#gone() ?? this.#positions.track({ op: "move", track: points, ...options });
   }
 
   /** Tells where many clients are, over HTTP; takes a token that permits it. */
@@ -293,7 +295,7 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
     await this.#gone();
     const throttle = new Throttle(options, this.#clock, ({ coordinates, accuracy_m, unix_s }) => {
       const accuracy = accuracy_m === undefined ? {} : { accuracy_m };
-      this.#places.followed({ op: "move", coordinates, ...accuracy }, unix_s ?? this.#clock.now() / 1000);
+      this.#positions.followed({ op: "move", coordinates, ...accuracy }, unix_s ?? this.#clock.now() / 1000);
     });
     const stop = new AbortController();
     const abort = (): void => {
@@ -314,7 +316,7 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
    * after a reconnect.
    */
   ack(upTo: number | Message<P>): void {
-    this.#acks.say(typeof upTo === "number" ? { ...this.checkpoint, offset: upTo } : placeOf(upTo));
+    this.#acks.say(typeof upTo === "number" ? { ...this.checkpoint, offset: upTo } : checkpointOf(upTo));
   }
 
   /** The client's subscriptions, whoever made them. */
@@ -394,9 +396,9 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   #ready({ epoch, offset }: ReadyFrame): void {
     this.#epoch = epoch;
     this.#skipping = false;
-    this.#deliveries.begin({ epoch, offset });
+    this.#inbox.begin({ epoch, offset });
     this.#acks.connected(epoch);
-    this.#places.ready();
+    this.#positions.ready();
     this.#subscriptions.ready(epoch);
     this.#requests.repeat("subscribe", "unsubscribe");
     this.#requests.repeat("publish");
@@ -412,7 +414,7 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
           this.#skipping = true;
           break;
         }
-        this.#deliveries.put(frame, this.#epoch);
+        this.#inbox.put(frame, this.#epoch);
         if (this.#full(1) && this.#requests.waiting === 0) this.#link.hold();
         break;
       case "ok":
@@ -429,7 +431,7 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   }
 
   #full(times: number): boolean {
-    return this.#deliveries.waiting >= (this.#options.inbox ?? 1000) * times;
+    return this.#inbox.waiting >= (this.#options.inbox ?? 1000) * times;
   }
 
   /** The application has taken a message. */
@@ -451,8 +453,8 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
     this.#acks.end();
     this.#subscriptions.stop();
     this.#requests.failAll(reason);
-    this.#places.end(reason);
-    this.#deliveries.end(error);
+    this.#positions.end(reason);
+    this.#inbox.end(error);
   }
 
   /** Tells what was refused without anybody waiting for the answer. */

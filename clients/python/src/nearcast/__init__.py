@@ -21,8 +21,8 @@ from .connect import connect
 from .documents import Delivered, Deliveries, Explanation
 from .errors import ClosedError, NearcastError, ProblemError, QueueFullError, TimedOutError, UnreachableError
 from .events import Feature, event
+from .follow import Fix, TrackPoint
 from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
-from .positions import Fix, TrackPoint
 from .problems import Fault, Problem
 from .session import Connect, Session
 from .states import Closed, Connecting, Lost, Ready, Refused, State

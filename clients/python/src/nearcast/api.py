@@ -18,9 +18,9 @@ from .endpoint import Endpoint, segment
 from .errors import ProblemError, TimedOutError, UnreachableError
 from .events import Feature
 from .options import Options
-from .outgoing import encode
 from .positions import moved
 from .problems import Problem, read_answer
+from .requests import encode
 from .subscriptions import SubscriptionDocument
 from .tokens import TokenProvider, Tokens
 from .version import USER_AGENT

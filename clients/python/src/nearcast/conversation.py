@@ -18,12 +18,12 @@ from .inbox import Inbox
 from .link import OPEN_TIMEOUT_S, Link
 from .messages import Event, Frame, Gap, Message, OkFrame, PongFrame, ProblemFrame, ReadyFrame, read_frame
 from .options import Options
-from .outgoing import Outbound, Outgoing
+from .positions import Positions
 from .problems import Problem
+from .requests import Request, Requests
 from .states import Closed, Connecting, Lost, Ready, Refused, State
 from .subscriptions import SubscriptionDocument
 from .tokens import Tokens
-from .whereabouts import Whereabouts
 
 log = logging.getLogger("nearcast")
 
@@ -51,13 +51,13 @@ class Conversation:
         self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
         self._first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._closing: asyncio.Future[None] | None = None
-        self.outgoing = Outgoing()
+        self.requests = Requests()
         self.acks = Acknowledgements(
-            self._clock, lambda offset: self.outgoing.tell_newest({"op": "ack", "offset": offset})
+            self._clock, lambda offset: self.requests.tell_newest({"op": "ack", "offset": offset})
         )
         processed = self.acks.processed if options.acknowledge == "auto" else _nothing
         self.inbox = Inbox(options.buffer, options.resume, processed)
-        self.whereabouts = Whereabouts(self.outgoing, self._refused)
+        self.positions = Positions(self.requests, self._refused)
         self.subscriptions: dict[str, SubscriptionDocument] = {}
         """Those that this session made, in the order in which they were made first."""
         self.state: State = Connecting(1)
@@ -77,12 +77,12 @@ class Conversation:
             why = self._lost
             raise TimedOutError(f"{error}: {why}" if why else str(error)) from why
 
-    def ask(self, frame: Mapping[str, Any], *, again: bool) -> Outbound:
+    def ask(self, frame: Mapping[str, Any], *, again: bool) -> Request:
         """Sends a request, now or when there is a connection."""
         self.check_open()
-        outbound = self.outgoing.ask(frame, again=again)
+        request = self.requests.ask(frame, again=again)
         self.inbox.look_again()
-        return outbound
+        return request
 
     def acknowledge(self, upto: Message | int) -> None:
         """Sends an acknowledgement, now or when there is a connection, if it is of the present session."""
@@ -101,7 +101,7 @@ class Conversation:
         if not self.ready:
             raise UnreachableError("there is no connection")
         pong: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.outgoing.tell({"op": "ping"})
+        self.requests.tell({"op": "ping"})
         self._pongs.append(pong)
         self.inbox.look_again()
         await pong
@@ -123,7 +123,7 @@ class Conversation:
         self.inbox.look_again()
         if not isinstance(self.state, Closed):
             try:
-                await within(self._clock, self._options.close_timeout_s, self.outgoing.idle(), "not all was written")
+                await within(self._clock, self._options.close_timeout_s, self.requests.idle(), "not all was written")
             except TimedOutError as error:
                 log.warning("closed before everything was answered: %s", error)
         if self._link is not None:
@@ -230,17 +230,17 @@ class Conversation:
 
     def _begin(self, resumed: bool, ready: ReadyFrame) -> None:
         """Tells a new connection what the application wants, in the order of the contract."""
-        unanswered = self.outgoing.broken()
+        unanswered = self.requests.broken()
         self.ready = True
         self.acks.begin(resumed=resumed)
-        unanswered = self.whereabouts.begin(unanswered)
+        unanswered = self.positions.begin(unanswered)
         for name, document in self.subscriptions.items():
             # A broker that forgot the session has forgotten the durable ones, too.
             if not resumed or not document.get("durable"):
                 self._subscribe_again(name, document)
-        for outbound in sorted(unanswered, key=lambda outbound: outbound.op == "publish"):
-            self.outgoing.add(outbound)
-        self.outgoing.look_idle()
+        for request in sorted(unanswered, key=lambda request: request.op == "publish"):
+            self.requests.add(request)
+        self.requests.look_idle()
         if not self._first.done():
             self._first.set_result(None)
         log.info("connected")
@@ -251,7 +251,7 @@ class Conversation:
             if problem is not None:
                 self._refused(problem, id)
 
-        self.outgoing.ask({"op": "subscribe", "id": id, **document}, again=False).settled = settled
+        self.requests.ask({"op": "subscribe", "id": id, **document}, again=False).settled = settled
 
     def _break(self) -> None:
         self.ready = False
@@ -261,7 +261,7 @@ class Conversation:
             _fail(self._pongs.popleft(), UnreachableError("the connection broke"))
 
     async def _read(self, link: Link) -> None:
-        inbox, outgoing = self.inbox, self.outgoing
+        inbox, requests = self.inbox, self.requests
         urgent_bound = self._options.buffer * URGENT_TIMES
         while True:
             await inbox.room(urgent=self._urgent, urgent_bound=urgent_bound)
@@ -270,9 +270,9 @@ class Conversation:
             if isinstance(frame, Event | Gap):
                 inbox.put(frame)
             elif isinstance(frame, OkFrame):
-                outgoing.answer(frame.ref, None)
+                requests.answer(frame.ref, None)
             elif isinstance(frame, ProblemFrame):
-                if not outgoing.answer(frame.ref, frame.problem):
+                if not requests.answer(frame.ref, frame.problem):
                     self._last_problem = frame.problem
                     self._refused(frame.problem)
             elif isinstance(frame, PongFrame) and self._pongs:
@@ -281,7 +281,7 @@ class Conversation:
                     pong.set_result(None)
 
     def _urgent(self) -> bool:
-        return self.outgoing.waits or bool(self._pongs)
+        return self.requests.waits or bool(self._pongs)
 
     def _frame(self, text: str | bytes) -> Frame:
         try:
@@ -291,10 +291,10 @@ class Conversation:
 
     async def _write(self, link: Link) -> None:
         while True:
-            outbound = await self.outgoing.next()
-            if not await link.send(outbound.text):
+            request = await self.requests.next()
+            if not await link.send(request.text):
                 return
-            self.outgoing.written(outbound)
+            self.requests.written(request)
 
     async def _renew(self) -> None:
         """Brings a new token before the old one ends."""
@@ -306,7 +306,7 @@ class Conversation:
             except UnreachableError as error:
                 log.warning("%s", error)
                 continue
-            self.outgoing.ask({"op": "auth", "token": token}, again=False).settled = self._authorised
+            self.requests.ask({"op": "auth", "token": token}, again=False).settled = self._authorised
 
     def _authorised(self, problem: Problem | None) -> None:
         if problem is not None:
@@ -331,8 +331,8 @@ class Conversation:
         self._break()
         self.acks.broken()
         self.inbox.end(error)
-        self.outgoing.fail(over)
-        self.whereabouts.fail(over)
+        self.requests.fail(over)
+        self.positions.fail(over)
         _fail(self._first, over)
         self._tell(Closed(error))
 

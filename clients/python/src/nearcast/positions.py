@@ -1,43 +1,16 @@
-"""Positions of a client: distances, fixes, and the track of what it did while there was no connection."""
+"""Positions of the client, present and past, which are sent again on each connection."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .areas import Position
-
-EARTH_RADIUS_M = 6_371_008.8
-
-TrackPoint = tuple[float, float, float]
-"""`(longitude, latitude, unix_s)`, or `(x, y, unix_s)`."""
-
-Distance = Callable[[Position, Position], float]
-"""How many metres are between two positions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """Where a client was at a moment, as a receiver says it."""
-
-    coordinates: Position
-    accuracy_m: float | None = None
-    unix_s: float | None = None
-    """When; the moment that `follow` takes it where it is absent."""
-
-
-def great_circle_m(a: Position, b: Position) -> float:
-    """The distance that the broker measures by in a geodetic world (haversine)."""
-    lon_a, lat_a, lon_b, lat_b = map(math.radians, (a[0], a[1], b[0], b[1]))
-    half = math.sin((lat_b - lat_a) / 2) ** 2 + math.cos(lat_a) * math.cos(lat_b) * math.sin((lon_b - lon_a) / 2) ** 2
-    return 2 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, half)))
-
-
-def planar_m(a: Position, b: Position) -> float:
-    """The distance that the broker measures by in a planar world."""
-    return math.hypot(b[0] - a[0], b[1] - a[1])
+from .errors import NearcastError, ProblemError
+from .follow import Fix, Recorder, TrackPoint
+from .problems import Problem
+from .requests import Request, Requests
 
 
 def moved(coordinates: Position, accuracy_m: float | None = None, time: str | None = None) -> dict[str, Any]:
@@ -58,29 +31,104 @@ def tracked(points: Sequence[TrackPoint], accuracy_m: float | None = None) -> di
     return document
 
 
-class Recorder:
-    """A track of bounded length: when it is full every second point inside of it goes, so that it stays even in time."""
+class Positions:
+    """Tells positions, and tells the newest again to each new connection.
 
-    def __init__(self, points_max: int = 1_000) -> None:
-        if points_max < 3:
-            raise ValueError("a track has room for three points at least")
-        self._points_max = points_max
-        self._points: list[TrackPoint] = []
-        self.accuracy_m: float | None = None
+    Positions do not queue up: while there is no connection the newest one wins, and who waits for an older one to be in force waits for it.
+    What a followed source says meanwhile is recorded as a track.
+    """
 
-    def __len__(self) -> int:
-        return len(self._points)
+    def __init__(self, requests: Requests, refused: Callable[[Problem], None]) -> None:
+        self._requests = requests
+        self._refused = refused
+        self._newest: Mapping[str, Any] | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+        self._end_of: Request | Recorder | None = None
+        """What ends at the newest position, and tells it."""
+        self._recorder = Recorder()
 
-    def record(self, coordinates: Position, unix_s: float, accuracy_m: float | None = None) -> None:
-        """Adds a point. One that is older than the last gets its time, for times must not descend."""
-        if len(self._points) == self._points_max:
-            del self._points[1:-1:2]
-        if self._points:
-            unix_s = max(unix_s, self._points[-1][2])
-        self._points.append((coordinates[0], coordinates[1], unix_s))
-        self.accuracy_m = accuracy_m
+    def move(self, position: Mapping[str, Any], *, ready: bool) -> None:
+        """Tells a position, for which nobody waits."""
+        if ready:
+            self._requests.tell_newest({"op": "move", **position})
+        self._newest, self._end_of = position, None
 
-    def take(self) -> list[TrackPoint]:
-        """The track so far; a new one begins."""
-        points, self._points = self._points, []
-        return points
+    async def confirmed(self, position: Mapping[str, Any], *, ready: bool) -> None:
+        """Tells a position, and waits until it, or a newer one, is in force."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if ready:
+            self._ask(position, [waiter])
+        self._newest, self._end_of = position, None
+        self._waiters.append(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiters.remove(waiter)
+
+    def followed(self, fix: Fix, unix_s: float, *, ready: bool) -> None:
+        """Tells a fix of a source that is followed, or records it."""
+        position = moved(fix.coordinates, fix.accuracy_m)
+        if ready:
+            self.move(position, ready=True)
+            return
+        if not self._recorder and self._newest is not None:
+            # The track begins where the client was last known to be.
+            self._recorder.record(self._newest["coordinates"], unix_s)
+        self._recorder.record(fix.coordinates, unix_s, fix.accuracy_m)
+        self._newest, self._end_of = position, self._recorder
+
+    def track(self, track: Mapping[str, Any], *, ready: bool, confirm: bool) -> Request | None:
+        """Tells a track, whose end is the newest position. One that cannot be told now, or that somebody waits for, is not lost."""
+        told = self._requests.ask({"op": "move", **track}, again=True) if confirm or not ready else None
+        if told is None:
+            self._requests.tell({"op": "move", **track})
+        elif not confirm:
+            told.settled = self._settled
+        newest = {name: value for name, value in track.items() if name != "track"}
+        self._newest, self._end_of = {"coordinates": track["track"][-1][:2], **newest}, told
+        return told
+
+    def begin(self, unanswered: list[Request]) -> list[Request]:
+        """Tells a new connection: tracks that were not answered yet or recorded meanwhile, and the newest position.
+
+        Gives the rest of what is unanswered.
+        """
+        tracks = [request for request in unanswered if request.op == "move"]
+        for track in tracks:
+            self._requests.add(track)
+        if self._recorder:
+            frame = {"op": "move", **tracked(self._recorder.take(), self._recorder.accuracy_m)}
+            recorded = self._requests.ask(frame, again=True)
+            recorded.settled = self._settled
+            tracks.append(recorded)
+            if self._end_of is self._recorder:
+                self._end_of = recorded
+        waiters = [waiter for waiter in self._waiters if not waiter.done()]
+        if waiters and self._newest is not None:
+            self._ask(self._newest, waiters)
+        elif self._newest is not None and self._end_of not in tracks:
+            self._requests.tell({"op": "move", **self._newest})
+        return [request for request in unanswered if request.op != "move"]
+
+    def fail(self, error: NearcastError) -> None:
+        """Ends everything that waits."""
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_exception(error)
+
+    def _settled(self, problem: Problem | None) -> None:
+        """Of a track that nobody waits for."""
+        if problem is not None:
+            self._refused(problem)
+
+    def _ask(self, position: Mapping[str, Any], waiters: list[asyncio.Future[None]]) -> None:
+        def settled(problem: Problem | None) -> None:
+            for waiter in waiters:
+                if waiter.done():
+                    continue
+                if problem is None:
+                    waiter.set_result(None)
+                else:
+                    waiter.set_exception(ProblemError(problem))
+
+        self._requests.ask({"op": "move", **position}, again=False).settled = settled

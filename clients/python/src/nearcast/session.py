@@ -16,12 +16,12 @@ from .documents import Deliveries, Explanation
 from .endpoint import Endpoint
 from .errors import QueueFullError
 from .events import Feature
-from .follow import Throttle, follow
+from .follow import Fix, Throttle, TrackPoint, follow, great_circle_m, planar_m
 from .messages import Checkpoint, Message
 from .options import Options
-from .outgoing import Outbound
-from .positions import Fix, TrackPoint, great_circle_m, moved, planar_m, tracked
+from .positions import moved, tracked
 from .problems import Problem
+from .requests import Request
 from .states import State
 from .subscriptions import Filter, On, Overflow, SubscriptionDocument, subscription
 from .tokens import TokenProvider, Tokens
@@ -228,10 +228,10 @@ class Session:
         conversation, position = self._conversation, moved(coordinates, accuracy_m, time)
         conversation.check_open()
         if confirm:
-            told = conversation.whereabouts.confirmed(position, ready=conversation.ready)
+            told = conversation.positions.confirmed(position, ready=conversation.ready)
             await within(self._options.clock, timeout_s, told, "not in force")
         else:
-            conversation.whereabouts.move(position, ready=conversation.ready)
+            conversation.positions.move(position, ready=conversation.ready)
 
     async def track(
         self,
@@ -253,7 +253,7 @@ class Session:
             raise ValueError("a track has at least one point")
         conversation = self._conversation
         conversation.check_open()
-        told = conversation.whereabouts.track(tracked(points, accuracy_m), ready=conversation.ready, confirm=confirm)
+        told = conversation.positions.track(tracked(points, accuracy_m), ready=conversation.ready, confirm=confirm)
         if confirm and told is not None:
             await self._answer(told, timeout_s)
 
@@ -285,7 +285,7 @@ class Session:
         def send(fix: Fix) -> None:
             conversation.check_open()
             unix_s = clock.time() if fix.unix_s is None else fix.unix_s
-            conversation.whereabouts.followed(fix, unix_s, ready=conversation.ready)
+            conversation.positions.followed(fix, unix_s, ready=conversation.ready)
 
         await follow(source, throttle, clock, send)
 
@@ -367,8 +367,8 @@ class Session:
         """Counts the message that was taken last as processed; leaving `async with` without an error does so."""
         self._conversation.inbox.finish()
 
-    async def _answer(self, outbound: Outbound, timeout_s: float | None) -> None:
-        await within(self._options.clock, timeout_s, outbound.done, f"no answer to {outbound.op}")
+    async def _answer(self, request: Request, timeout_s: float | None) -> None:
+        await within(self._options.clock, timeout_s, request.done, f"no answer to {request.op}")
 
 
 class Connect:

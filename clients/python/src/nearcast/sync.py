@@ -32,8 +32,8 @@ from .connect import connect as connect_asynchronously
 from .documents import Deliveries, Explanation
 from .errors import ClosedError
 from .events import Feature
+from .follow import Fix, TrackPoint
 from .messages import Checkpoint, Message
-from .positions import Fix, TrackPoint
 from .states import Closed, State
 from .subscriptions import Filter, On, Overflow, SubscriptionDocument
 

@@ -11,8 +11,7 @@ import pytest
 from nearcast import Backoff, Fix, TimedOutError
 from nearcast.acks import Acknowledgements
 from nearcast.clock import within
-from nearcast.follow import Throttle, follow
-from nearcast.positions import Recorder, great_circle_m, planar_m
+from nearcast.follow import Recorder, Throttle, follow, great_circle_m, planar_m
 from nearcast.tokens import Tokens, ends_at
 from tests.clock import FakeClock, settle
 from tests.vectors.test_frames import token_until

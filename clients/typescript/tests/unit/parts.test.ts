@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import { attr, ProblemError } from "nearcast";
 import { Backoff } from "../../src/backoff.js";
-import { distance_m, Throttle, Track, type Fix } from "../../src/follow.js";
+import { distance_m, Throttle, Recorder, type Fix } from "../../src/follow.js";
 import { readFrame } from "../../src/frames.js";
 import { expiry, Tokens } from "../../src/tokens.js";
 import { FakeClock } from "../support/clock.js";
@@ -150,7 +150,7 @@ describe("following", () => {
 
 describe("a track", () => {
   test("keeps its bound, both ends, and times that do not descend", () => {
-    const track = new Track(100);
+    const track = new Recorder(100);
     for (let i = 0; i < 10_000; i++) track.add([i, 0, i % 7 === 0 ? i - 3 : i]);
     expect(track.length).toBeLessThanOrEqual(100);
     expect(track.length).toBeGreaterThan(40);
@@ -164,7 +164,7 @@ describe("a track", () => {
   });
 
   test("takes back what was not told", () => {
-    const track = new Track(10);
+    const track = new Recorder(10);
     track.add([1, 0, 1]);
     const points = track.take();
     track.add([2, 0, 2]);

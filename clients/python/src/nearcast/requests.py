@@ -24,7 +24,7 @@ def encode(document: Mapping[str, Any]) -> str:
     return text
 
 
-class Outbound:
+class Request:
     """A frame that is to be written, and what becomes of it."""
 
     __slots__ = ("again", "done", "op", "ref", "settled", "text", "writes")
@@ -38,19 +38,19 @@ class Outbound:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Ends with the answer."""
         self.settled: Callable[[Problem | None], Problem | None] | None = None
-        """Is told of the answer before `done` is, and may make another one of it."""
+        """Called with the answer before `done` is, and may make another one of it."""
         self.writes = 0
         """How often it was written."""
 
 
-class Outgoing:
+class Requests:
     """What one session writes: `add` decides the order, `next` gives it to the socket, `answer` ends what was asked."""
 
     def __init__(self) -> None:
         self._refs = itertools.count(1)
-        self._queue: deque[Outbound] = deque()
-        self._writing: Outbound | None = None
-        self._unanswered: dict[int, Outbound] = {}
+        self._queue: deque[Request] = deque()
+        self._writing: Request | None = None
+        self._unanswered: dict[int, Request] = {}
         self._arrival = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -60,36 +60,36 @@ class Outgoing:
         """Whether something that was written waits for its answer."""
         return bool(self._unanswered)
 
-    def ask(self, frame: Mapping[str, Any], *, again: bool) -> Outbound:
+    def ask(self, frame: Mapping[str, Any], *, again: bool) -> Request:
         """Adds a request, which will be answered."""
         ref = next(self._refs)
-        outbound = Outbound(frame["op"], encode({"op": frame["op"], "ref": ref, **frame}), ref, again=again)
-        self.add(outbound)
-        return outbound
+        request = Request(frame["op"], encode({"op": frame["op"], "ref": ref, **frame}), ref, again=again)
+        self.add(request)
+        return request
 
-    def tell(self, frame: Mapping[str, Any]) -> Outbound:
+    def tell(self, frame: Mapping[str, Any]) -> Request:
         """Adds a frame without an answer."""
-        outbound = Outbound(frame["op"], encode(frame), None)
-        self.add(outbound)
-        return outbound
+        request = Request(frame["op"], encode(frame), None)
+        self.add(request)
+        return request
 
     def tell_newest(self, frame: Mapping[str, Any]) -> None:
-        """The same of something that makes an earlier one out of date: that is not written if it is the last that waits."""
+        """Adds a frame without an answer that makes an earlier one out of date: that is not written if it is the last that waits."""
         last = self._queue[-1] if self._queue else None
         if last is not None and last is not self._writing and last.ref is None and last.op == frame["op"]:
             last.text = encode(frame)
         else:
             self.tell(frame)
 
-    def add(self, outbound: Outbound) -> None:
+    def add(self, request: Request) -> None:
         """Puts a frame behind all others."""
-        if outbound.ref is not None:
-            self._unanswered[outbound.ref] = outbound
-        self._queue.append(outbound)
+        if request.ref is not None:
+            self._unanswered[request.ref] = request
+        self._queue.append(request)
         self._arrival.set()
         self._idle.clear()
 
-    async def next(self) -> Outbound:
+    async def next(self) -> Request:
         """The first frame, which stays the first until it is `written`."""
         while True:
             while self._queue:
@@ -101,48 +101,48 @@ class Outgoing:
             self._arrival.clear()
             await self._arrival.wait()
 
-    def written(self, outbound: Outbound) -> None:
+    def written(self, request: Request) -> None:
         """The frame that `next` gave is with the socket."""
-        outbound.writes += 1
+        request.writes += 1
         self._writing = None
-        if self._queue and self._queue[0] is outbound:
+        if self._queue and self._queue[0] is request:
             self._queue.popleft()
-        if outbound.ref is None and not outbound.done.done():
-            outbound.done.set_result(None)
+        if request.ref is None and not request.done.done():
+            request.done.set_result(None)
         self.look_idle()
 
     def answer(self, ref: object, problem: Problem | None) -> bool:
         """Ends a request; whether there was one."""
-        outbound = self._unanswered.pop(ref, None) if isinstance(ref, int) else None
-        if outbound is None:
+        request = self._unanswered.pop(ref, None) if isinstance(ref, int) else None
+        if request is None:
             return False
-        if outbound.settled is not None:
-            problem = outbound.settled(problem)
-        if not outbound.done.done():
+        if request.settled is not None:
+            problem = request.settled(problem)
+        if not request.done.done():
             if problem is None:
-                outbound.done.set_result(None)
+                request.done.set_result(None)
             else:
-                outbound.done.set_exception(ProblemError(problem))
+                request.done.set_exception(ProblemError(problem))
         self.look_idle()
         return True
 
-    def broken(self) -> list[Outbound]:
+    def broken(self) -> list[Request]:
         """The connection is gone: empties it, and gives what is to be written on the next one, in its order.
 
         Who waits for `idle` goes on waiting until `look_idle` is called, when that is added again.
         """
-        unanswered = [outbound for outbound in self._unanswered.values() if not outbound.done.done()]
+        unanswered = [request for request in self._unanswered.values() if not request.done.done()]
         self._queue.clear()
         self._unanswered.clear()
         self._writing = None
-        return [outbound for outbound in unanswered if outbound.again]
+        return [request for request in unanswered if request.again]
 
     def fail(self, error: NearcastError) -> None:
         """Ends everything that waits."""
-        for outbound in (*self._queue, *self._unanswered.values()):
-            if not outbound.done.done():
-                outbound.done.set_exception(error)
-                outbound.done.exception()
+        for request in (*self._queue, *self._unanswered.values()):
+            if not request.done.done():
+                request.done.set_exception(error)
+                request.done.exception()
         self._queue.clear()
         self._unanswered.clear()
         self.look_idle()
@@ -151,9 +151,9 @@ class Outgoing:
         """Returns when everything is written and answered."""
         await self._idle.wait()
 
-    def _forget(self, outbound: Outbound) -> None:
-        if outbound.ref is not None:
-            self._unanswered.pop(outbound.ref, None)
+    def _forget(self, request: Request) -> None:
+        if request.ref is not None:
+            self._unanswered.pop(request.ref, None)
         self.look_idle()
 
     def look_idle(self) -> None:
