@@ -8,7 +8,8 @@ use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::Args;
-use nearcast_client::{Broker, BrokerAt, Connect, Error, Problem, connect};
+use nearcast_client::broker::BrokerBuilder;
+use nearcast_client::{Broker, Connect, Error, Problem, connect};
 
 /// Holds a token, where no file does. There is no flag for it, for others can read what one types.
 const TOKEN_VARIABLE: &str = "NEARCAST_TOKEN";
@@ -56,15 +57,15 @@ impl Access {
 
     /// The broker's calls over HTTP.
     pub(crate) fn broker(&self) -> anyhow::Result<Broker> {
-        self.open(Broker::at(&self.url))
+        self.open(Broker::builder(&self.url))
     }
 
     /// The broker, with `limit` as the time in which each request has to be answered.
     pub(crate) fn broker_within(&self, limit: Duration) -> anyhow::Result<Broker> {
-        self.open(Broker::at(&self.url).request_timeout(limit))
+        self.open(Broker::builder(&self.url).request_timeout(limit))
     }
 
-    fn open(&self, mut at: BrokerAt) -> anyhow::Result<Broker> {
+    fn open(&self, mut at: BrokerBuilder) -> anyhow::Result<Broker> {
         at = match self.token()? {
             None => at,
             Some(Token::Fixed(token)) => at.token(token),

@@ -6,8 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use nearcast_client::documents::{AreaForm, ExplainedArea, ExplainedPosition, ExplainedReach, Truth};
-use nearcast_client::{Asked, Coordinates, Explanation, Feature, Subscription};
+use nearcast_client::documents::{
+    AreaForm, ExplainedArea, ExplainedPosition, ExplainedReach, Explanation, Truth,
+};
+use nearcast_client::session::Subject;
+use nearcast_client::{Coordinates, Feature, Subscription};
 
 use crate::access::Access;
 use crate::event::EventFlags;
@@ -60,26 +63,26 @@ pub(crate) async fn run(arguments: ExplainArguments) -> anyhow::Result<ExitCode>
     if file.as_ref().is_some_and(|file| file.as_os_str() == "-") && interest.reads_stdin() {
         return Err(usage("standard input can be read for one thing only"));
     }
-    let event: Asked<Feature> = match (event, flags.feature(), file) {
-        (Some(id), _, _) => Asked::Id(id),
-        (None, Some(feature), _) => Asked::Document(feature),
+    let event: Subject<Feature> = match (event, flags.feature(), file) {
+        (Some(id), _, _) => Subject::Id(id),
+        (None, Some(feature), _) => Subject::Document(feature),
         (None, None, Some(file)) => {
             let source = Source::open(&file)?;
             let name = source.name.clone();
-            Asked::Document(serde_json::from_str(&source.read().await?).with_context(|| name)?)
+            Subject::Document(serde_json::from_str(&source.read().await?).with_context(|| name)?)
         }
         (None, None, None) => return Err(usage("which event? --event, a file, or a place by --at")),
     };
     let broker = access.broker()?;
-    let asked: Vec<Asked<Subscription>> = match (subscription, interest.subscription().await?) {
+    let asked: Vec<Subject<Subscription>> = match (subscription, interest.subscription().await?) {
         (Some(_), Some(_)) => {
             return Err(usage("--subscription is one that is there, and the flags say another"));
         }
-        (Some(id), None) => vec![Asked::Id(id)],
-        (None, Some((_, document))) => vec![Asked::Document(document)],
+        (Some(id), None) => vec![Subject::Id(id)],
+        (None, Some((_, document))) => vec![Subject::Document(document)],
         (None, None) => {
             let there = broker.subscriptions(&client).await.map_err(|error| access.told(&error))?;
-            there.into_iter().filter_map(|subscription| subscription.id).map(Asked::Id).collect()
+            there.into_iter().filter_map(|subscription| subscription.id).map(Subject::Id).collect()
         }
     };
     if asked.is_empty() {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use nearcast_client::{Batch, Coordinates, NamedPosition, Position, iter};
+use nearcast_client::documents::{NamedPosition, Position};
+use nearcast_client::{Batch, Coordinates, iter};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, PATIENCE, refusal};

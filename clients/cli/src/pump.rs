@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nearcast_client::{Error, Problem, Report};
+use nearcast_client::batch::Report;
+use nearcast_client::{Error, Problem};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::sleep;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Coordinates, Filter, subscription::Where};
+use crate::{Coordinates, Filter, condition::Cql2};
 
 /// An area of a filter. Made by [`around`], [`circle`], [`polygon`], [`corridor`] and [`everywhere`].
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ impl Area {
     }
 
     /// A filter of this area and a condition: what [`attr`](crate::attr) builds, CQL2 text, or CQL2-JSON.
-    pub fn when(self, condition: impl Into<Where>) -> Filter {
+    pub fn when(self, condition: impl Into<Cql2>) -> Filter {
         Filter::from(self).when(condition)
     }
 }

@@ -11,7 +11,8 @@ use wire::Problem;
 
 use crate::{
     Error,
-    chance::{Backoff, Chance},
+    backoff::Backoff,
+    chance::Chance,
     http::{Body, Http},
     problem,
 };

@@ -8,23 +8,24 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use wire::{Clients, Deliveries, Explanation, NamedPosition, Stats};
 
 use crate::{
-    Asked, Batch, Coordinates, Error, Feature, Id, Report, Subscription,
-    batch::Batcher,
+    Batch, Coordinates, Error, Feature, Id, Subscription,
+    batch::{Batcher, Report},
     chance::Chance,
     error::Cause,
     feature::WithId,
     http::{Body, Http, client_path, encoded},
+    session::Subject,
     token::{Source, Tokens},
 };
 
-/// A broker without a session: for programs that only publish, tell where others are, or look after it. Made by [`Broker::at`].
+/// A broker without a session: for programs that only publish, tell where others are, or look after it. Made by [`Broker::builder`].
 ///
 /// It opens no WebSocket, so it is nobody's reader. It is cheap to clone. A token has to permit what is asked.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), nearcast_client::Error> {
 /// use nearcast_client::{Broker, event};
-/// let broker = Broker::at("http://localhost:7070").open()?;
+/// let broker = Broker::builder("http://localhost:7070").open()?;
 /// let id = broker.publish(&event([9.19, 45.464], serde_json::json!({"type": "fire"}))).await?;
 /// # Ok(()) }
 /// ```
@@ -35,9 +36,9 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// The broker at this URL: `http`, `https`, `ws` or `wss`. Options come behind it, and [`BrokerAt::open`].
-    pub fn at(url: impl Into<String>) -> BrokerAt {
-        BrokerAt {
+    /// The broker at this URL: `http`, `https`, `ws` or `wss`. Options come behind it, and [`BrokerBuilder::open`].
+    pub fn builder(url: impl Into<String>) -> BrokerBuilder {
+        BrokerBuilder {
             url: url.into(),
             token: Source::None,
             request_timeout: Duration::from_secs(30),
@@ -149,21 +150,21 @@ impl Broker {
     pub async fn explain(
         &self,
         client: &str,
-        subscription: impl Into<Asked<Subscription>>,
-        event: impl Into<Asked<Feature>>,
+        subscription: impl Into<Subject<Subscription>>,
+        event: impl Into<Subject<Feature>>,
         position: Option<Coordinates>,
     ) -> Result<Explanation, Error> {
         #[derive(Serialize)]
         struct Question<'a> {
             client: &'a str,
-            subscription: Asked<wire::Subscription>,
-            event: Asked<Feature>,
+            subscription: Subject<wire::Subscription>,
+            event: Subject<Feature>,
             #[serde(skip_serializing_if = "Option::is_none")]
             position: Option<Coordinates>,
         }
         let subscription = match subscription.into() {
-            Asked::Id(id) => Asked::Id(id),
-            Asked::Document(subscription) => Asked::Document(subscription.into()),
+            Subject::Id(id) => Subject::Id(id),
+            Subject::Document(subscription) => Subject::Document(subscription.into()),
         };
         let question = Question { client, subscription, event: event.into(), position };
         read(&self.call(Method::POST, "/v1/explain", Some(Body::json(&question)?)).await?)
@@ -232,7 +233,7 @@ impl Broker {
 /// Options of a [`Broker`] that is about to be used.
 #[derive(Clone, Debug)]
 #[must_use = "it is of use when it is opened"]
-pub struct BrokerAt {
+pub struct BrokerBuilder {
     url: String,
     token: Source,
     request_timeout: Duration,
@@ -240,7 +241,7 @@ pub struct BrokerAt {
     chance: Chance,
 }
 
-impl BrokerAt {
+impl BrokerBuilder {
     /// Sets a JSON Web Token that the calls have with them.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Source::Fixed(token.into());

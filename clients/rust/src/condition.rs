@@ -2,6 +2,8 @@
 
 use std::{fmt, ops};
 
+use serde_json::Value;
+
 /// A condition on the attributes of events. [`Display`](fmt::Display) writes its CQL2 text.
 ///
 /// ```
@@ -177,6 +179,34 @@ impl Caseless {
     /// As [`Attribute::like`].
     pub fn like(self, pattern: impl AsRef<str>) -> Condition {
         self.0.constraint("LIKE", &folded(pattern.as_ref()))
+    }
+}
+
+/// A condition in CQL2, as text or as JSON. Made of a [`Condition`], a text or a JSON value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cql2(pub(crate) Value);
+
+impl From<Condition> for Cql2 {
+    fn from(condition: Condition) -> Self {
+        Self(condition.to_string().into())
+    }
+}
+
+impl From<&str> for Cql2 {
+    fn from(cql2_text: &str) -> Self {
+        Self(cql2_text.into())
+    }
+}
+
+impl From<String> for Cql2 {
+    fn from(cql2_text: String) -> Self {
+        Self(cql2_text.into())
+    }
+}
+
+impl From<Value> for Cql2 {
+    fn from(cql2_json: Value) -> Self {
+        Self(cql2_json)
     }
 }
 

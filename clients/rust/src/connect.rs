@@ -11,8 +11,9 @@ use rand::RngCore;
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    Broker, BrokerAt, Checkpoint, Connection, Error, Messages, Session,
-    chance::Backoff,
+    Broker, Checkpoint, Connection, Error, Messages, Session,
+    backoff::Backoff,
+    broker::BrokerBuilder,
     link::{End, Limits, Link},
     state::State,
 };
@@ -33,7 +34,7 @@ use crate::{
 /// [`Error::Invalid`] for a URL that is none.
 pub fn connect(url: impl Into<String>, client: impl Into<String>) -> Connect {
     Connect {
-        broker: Broker::at(url),
+        broker: Broker::builder(url),
         client: client.into(),
         resume: None,
         acknowledge: Acknowledge::Auto,
@@ -62,7 +63,7 @@ pub enum Acknowledge {
 #[derive(Debug)]
 #[must_use = "it connects when it is awaited"]
 pub struct Connect {
-    broker: BrokerAt,
+    broker: BrokerBuilder,
     client: String,
     resume: Option<Checkpoint>,
     acknowledge: Acknowledge,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use wire::Problem;
 
-use crate::{Checkpoint, Report};
+use crate::{Checkpoint, batch::Report};
 
 /// Underlying error.
 pub(crate) type Cause = Arc<dyn std::error::Error + Send + Sync>;

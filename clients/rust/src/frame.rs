@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use wire::{ClientFrame, Problem};
 
-use crate::{Gap, Trace, feature::event, message::Incoming, problem};
+use crate::{Gap, Trace, feature::event, messages::Incoming, problem};
 
 /// A frame that the broker sends.
 #[derive(Debug)]

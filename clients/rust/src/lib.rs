@@ -1,46 +1,47 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod area;
-mod batch;
-mod broker;
+pub mod area;
+mod backoff;
+pub mod batch;
+pub mod broker;
 mod chance;
-mod condition;
+pub mod condition;
 mod connect;
-mod connection;
+pub mod connection;
 mod coordinates;
+pub mod documents;
 mod error;
 mod feature;
 mod follow;
 mod frame;
 mod http;
 mod link;
-mod message;
 mod messages;
 mod problem;
-mod session;
+pub mod session;
 mod state;
+mod stream;
 mod subscription;
 mod token;
 
 pub use futures_util::stream::iter;
-/// Documents as they go over the wire.
-pub use wire as documents;
-pub use wire::{Deliveries, Explanation, Fault, NamedPosition, Overflow, Position, Problem};
+#[doc(inline)]
+pub use wire::{Overflow, Problem};
 
 pub use crate::{
-    area::{Area, Line, Shape, around, circle, corridor, everywhere, polygon},
-    batch::{Batch, Rejected, Report},
-    broker::{Broker, BrokerAt},
-    condition::{Attribute, Caseless, Condition, Literal, attr},
+    area::{Area, around, circle, corridor, everywhere, polygon},
+    batch::Batch,
+    broker::Broker,
+    condition::{Condition, attr},
     connect::{Acknowledge, Connect, connect},
-    connection::{Connection, Connections},
+    connection::Connection,
     coordinates::Coordinates,
     error::Error,
     feature::{Feature, Id, event},
     follow::{Fix, Follow},
-    message::{Cause, Checkpoint, Event, Gap, GapReason, Message, Trace, Transition},
-    messages::Messages,
-    session::{Asked, Session, UpTo},
-    subscription::{Filter, Subscription, Where},
+    messages::{Cause, Checkpoint, Event, Gap, GapReason, Message, Trace, Transition},
+    session::Session,
+    stream::Messages,
+    subscription::{Filter, Subscription},
 };

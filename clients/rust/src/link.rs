@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::{
 
 use crate::{
     Broker, Checkpoint, Connection, Error,
-    chance::Backoff,
+    backoff::Backoff,
     frame::{self, ServerFrame},
     http::Socket,
     state::State,

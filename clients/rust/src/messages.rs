@@ -1,89 +1,273 @@
-//! The stream of messages.
+//! Messages that a session hands to the application.
 
-use std::{
-    marker::PhantomData,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{fmt, str::FromStr, sync::Arc};
 
-use futures_util::{Stream, StreamExt};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
 
-use crate::{Acknowledge, Error, Message, session::Handle};
+use crate::{Error, Feature};
 
-/// Messages of a session as they come: a [`Stream`]. `P` is what the application expects of the properties of events.
+/// How far a client has come in its deliveries. Offsets of two epochs do not compare.
 ///
-/// - To ask for the next one says that the one before is processed, which acknowledges it ([`Acknowledge::Auto`]).
-/// - An `Err` of [`Error::Unreadable`] is an event of another type, and the stream goes on. Any other ends it, for the session has ended.
-/// - While the application takes none, [`inbox`](crate::Connect::inbox) of them wait. Then the connection is read no further, and the
-///   broker's policy decides ([`overflow`](crate::Subscription::overflow)). While somebody waits for an answer it is read on, up to 16
-///   times as many; beyond that the connection is made anew later, and goes on where it was.
-/// - When it is dropped, deliveries are passed over and not acknowledged.
-#[derive(Debug)]
-#[must_use = "when it is dropped nothing is received"]
-pub struct Messages<P = Value> {
-    reader: Reader,
-    properties: PhantomData<fn() -> P>,
+/// It is written as `epoch:offset`, which an application stores and another process hands to
+/// [`Connect::resume`](crate::Connect::resume).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The session of the broker's.
+    pub epoch: Arc<str>,
+    /// How far.
+    pub offset: u64,
 }
 
-/// Taker of the session's messages, whatever type their properties have.
-#[derive(Debug)]
-struct Reader {
-    handle: Arc<Handle>,
-    acknowledge: Acknowledge,
-}
-
-impl Messages {
-    pub(crate) fn new(handle: Arc<Handle>, acknowledge: Acknowledge) -> Self {
-        Self { reader: Reader { handle, acknowledge }, properties: PhantomData }
+impl fmt::Display for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.epoch, self.offset)
     }
 }
 
-impl<P> Messages<P> {
-    /// Reads the properties of the stream's events as `T`.
-    pub fn typed<T: DeserializeOwned>(self) -> Messages<T> {
-        Messages { reader: self.reader, properties: PhantomData }
+impl FromStr for Checkpoint {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let parts = text.rsplit_once(':').and_then(|(epoch, offset)| Some((epoch, offset.parse().ok()?)));
+        let (epoch, offset) =
+            parts.ok_or_else(|| Error::Invalid(format!("a checkpoint is <epoch>:<offset>, not {text:?}")))?;
+        Ok(Self { epoch: epoch.into(), offset })
     }
 }
 
-impl<P: DeserializeOwned> Messages<P> {
-    /// The next message; `None` when the session was closed. What [`StreamExt::next`] does, without an import.
-    pub async fn next(&mut self) -> Option<Result<Message<P>, Error>> {
-        StreamExt::next(self).await
+/// The further of two checkpoints; that of the newer epoch where they do not compare. Alarms before their turn never lead back.
+pub(crate) fn further(before: &mut Option<Checkpoint>, checkpoint: Checkpoint) {
+    if !matches!(before, Some(before) if before.epoch == checkpoint.epoch && before.offset > checkpoint.offset)
+    {
+        *before = Some(checkpoint);
     }
 }
 
-impl<P: DeserializeOwned> Stream for Messages<P> {
-    type Item = Result<Message<P>, Error>;
+/// A message to the application.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "nearly all messages are events")]
+pub enum Message<P = Value> {
+    /// A delivery.
+    Event(Event<P>),
+    /// Deliveries that will not come.
+    Gap(Gap),
+}
 
-    fn poll_next(self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Reader { handle, acknowledge } = &self.reader;
-        let link = &handle.link;
-        let mut state = link.state();
-        if let Some(done) = state.inbox.done()
-            && *acknowledge == Acknowledge::Auto
-            && state.processed(done)
-        {
-            link.work.notify_one();
+impl<P> Message<P> {
+    /// The event, if it is one.
+    #[must_use]
+    pub fn event(self) -> Option<Event<P>> {
+        match self {
+            Self::Event(event) => Some(event),
+            Self::Gap(_) => None,
         }
-        let Some(taken) = state.inbox.take() else {
-            state.inbox.waker = Some(ctx.waker().clone());
-            return Poll::Pending;
-        };
-        let renews = state.renews();
-        drop(state);
-        link.room.notify_one();
-        if renews {
-            link.work.notify_one();
+    }
+
+    /// The place in the deliveries at which an application is once it has taken the message.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        match self {
+            Self::Event(event) => event.checkpoint(),
+            Self::Gap(gap) => gap.checkpoint(),
         }
-        Poll::Ready(taken.map(|taken| taken?.read()))
     }
 }
 
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.handle.link.with(|state| state.inbox.abandon());
+/// An event that came to subscriptions, or an object that came inside of them or left.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Event<P = Value> {
+    /// The session of the broker's that `offset` counts in.
+    pub epoch: Arc<str>,
+    /// Number of the delivery in that session.
+    pub offset: u64,
+    /// Whether it is an alarm before its turn. Then `offset` is that of the delivery before it, a gap of reason `ahead` comes where its
+    /// turn is, and a client that breaks off in between gets the alarm again.
+    pub ahead: bool,
+    /// The client's subscriptions that it is for.
+    pub subscriptions: Vec<String>,
+    /// Reason for the delivery.
+    pub cause: Cause,
+    /// Transition of the event's object, in deliveries to subscriptions to transitions.
+    pub transition: Option<Transition>,
+    /// The trace that the event belongs to.
+    pub trace: Option<Trace>,
+    /// The event; of an exit, the last one that was inside.
+    pub feature: Feature<P>,
+}
+
+impl<P> Event<P> {
+    /// The place in the deliveries at which an application is once it has taken the event.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { epoch: self.epoch.clone(), offset: self.offset }
+    }
+}
+
+/// Deliveries that will not come: lost ones, or, with reason [`Ahead`](GapReason::Ahead), an alarm that came before its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gap {
+    /// The session of the broker's that the offsets count in.
+    pub epoch: Arc<str>,
+    /// The first.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+    /// How many; 0 where the session is another one than before and nothing is known to be missing.
+    pub count: u64,
+    /// Why.
+    pub reason: GapReason,
+}
+
+impl Gap {
+    /// The place in the deliveries at which an application is once it has taken the gap.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { epoch: self.epoch.clone(), offset: self.to }
+    }
+}
+
+/// A trace as W3C Trace Context writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The ids of the trace and of the span, and flags.
+    pub parent: String,
+    /// The `tracestate` that belongs to `parent`.
+    pub state: Option<String>,
+}
+
+macro_rules! open_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)*
+            /// A value that a newer broker knows.
+            Other(String),
+        }
+
+        impl $name {
+            /// The text of it on the wire.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $text,)*
+                    Self::Other(text) => text,
+                }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                match text {
+                    $($text => Self::$variant,)*
+                    _ => Self::Other(text.to_owned()),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+open_enum! {
+    /// Reason for a delivery.
+    Cause {
+        /// The event was published.
+        Published = "published",
+        /// The subscriber moved.
+        Moved = "moved",
+        /// The subscription changed.
+        Changed = "changed",
+        /// The event's time ran out.
+        Expired = "expired",
+        /// The event was revoked.
+        Revoked = "revoked",
+    }
+}
+
+open_enum! {
+    /// Change of an object's standing in a subscription.
+    Transition {
+        /// The object is inside now.
+        Enter = "enter",
+        /// The object is inside no more.
+        Exit = "exit",
+    }
+}
+
+open_enum! {
+    /// Why deliveries will not come.
+    GapReason {
+        /// Nothing was lost: the alarm in this place was told before its turn.
+        Ahead = "ahead",
+        /// The client has said that it has them.
+        Acknowledged = "acknowledged",
+        /// They were kept for as long as they may be.
+        Age = "age",
+        /// The connection did not keep up.
+        Overflow = "overflow",
+        /// Nobody read, and the session keeps nothing.
+        NotDurable = "not-durable",
+        /// The session that the reader knew is over; the offsets are of the new one.
+        Epoch = "epoch",
+        /// A subscription remembers as many objects as it may, and one more did not enter.
+        Members = "members",
+    }
+}
+
+/// A message as it came. The properties of the event are read by its taker, which alone knows their type.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Event { event: Box<Event<()>>, feature: Box<RawValue> },
+    Gap(Gap),
+}
+
+impl Incoming {
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        match self {
+            Self::Event { event, .. } => event.checkpoint(),
+            Self::Gap(gap) => gap.checkpoint(),
+        }
+    }
+
+    /// Whether who is done with it is done with everything before it. An alarm before its turn says nothing of that.
+    pub(crate) fn in_turn(&self) -> bool {
+        match self {
+            Self::Event { event, .. } => !event.ahead,
+            Self::Gap(_) => true,
+        }
+    }
+
+    pub(crate) fn read<P: DeserializeOwned>(self) -> Result<Message<P>, Error> {
+        match self {
+            Self::Gap(gap) => Ok(Message::Gap(gap)),
+            Self::Event { event, feature } => {
+                let event = *event;
+                match serde_json::from_str(feature.get()) {
+                    Ok(feature) => Ok(Message::Event(event.of(feature))),
+                    Err(fault) => Err(Error::Unreadable {
+                        checkpoint: event.checkpoint(),
+                        feature: feature.get().into(),
+                        fault: Arc::new(fault),
+                    }),
+                }
+            }
+        }
+    }
+}
+
+impl Event<()> {
+    fn of<P>(self, feature: Feature<P>) -> Event<P> {
+        let Self { epoch, offset, ahead, subscriptions, cause, transition, trace, feature: _ } = self;
+        Event { epoch, offset, ahead, subscriptions, cause, transition, trace, feature }
     }
 }

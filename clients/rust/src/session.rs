@@ -13,12 +13,14 @@ use tokio::{
 use wire::{Deliveries, Explanation, NamedPosition};
 
 use crate::{
-    Acknowledge, Batch, Broker, Checkpoint, Connection, Connections, Error, Feature, Filter, Fix, Follow, Id,
-    Message, Messages, Report, Subscription, Trace,
-    chance::Backoff,
+    Acknowledge, Batch, Broker, Checkpoint, Connection, Error, Feature, Filter, Fix, Follow, Id, Message,
+    Messages, Subscription, Trace,
+    backoff::Backoff,
+    batch::Report,
+    connection::Connections,
     feature::WithId,
     link::{End, Link},
-    state::{Answer, State, Way},
+    state::{Answer, State, Track},
 };
 
 /// A session of a client: a WebSocket that reconnects by itself, and the broker's calls over HTTP. Made by [`connect`](crate::connect()).
@@ -154,18 +156,18 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Closed`].
-    pub fn move_to(&self, place: impl Into<Fix>) -> Result<(), Error> {
-        let place = place.into();
-        self.link().with(|state| state.check_open().map(|()| state.place(place)))
+    pub fn move_to(&self, position: impl Into<Fix>) -> Result<(), Error> {
+        let position = position.into();
+        self.link().with(|state| state.check_open().map(|()| state.move_to(position)))
     }
 
-    /// Tells where the client is. Done when this place, or a newer one, is in force.
+    /// Tells where the client is. Done when this position, or a newer one, is in force.
     ///
     /// # Errors
     /// [`Error::Problem`] when the broker refuses it, [`Error::QueueFull`], and [`Error::Closed`].
-    pub async fn move_confirmed(&self, place: impl Into<Fix>) -> Result<(), Error> {
-        let place = place.into();
-        self.ask(|state, answer| state.place_confirmed(place, answer)).await
+    pub async fn move_confirmed(&self, position: impl Into<Fix>) -> Result<(), Error> {
+        let position = position.into();
+        self.ask(|state, answer| state.move_confirmed(position, answer)).await
     }
 
     /// Tells where the client was: `[longitude, latitude, unix_s]`, oldest first; the last point is where it is now. Live events along the
@@ -174,7 +176,7 @@ impl Session {
     /// # Errors
     /// As [`move_confirmed`](Self::move_confirmed).
     pub async fn track(&self, points: Vec<[f64; 3]>, accuracy_m: Option<f64>) -> Result<(), Error> {
-        self.ask(|state, answer| state.track(Way { points, accuracy_m }, answer)).await
+        self.ask(|state, answer| state.track(Track { points, accuracy_m }, answer)).await
     }
 
     /// Follows a source of positions until it ends. Only fixes that are worth it are sent. While there is no connection they are recorded,
@@ -208,14 +210,16 @@ impl Session {
 
     /// Says that everything up to a message, a checkpoint, or an offset of the session that the checkpoint is of, is not needed any more. Told
     /// at once, and again after a reconnect.
-    pub fn ack(&self, up_to: impl Into<UpTo>) {
+    pub fn ack(&self, up_to: impl Into<AckTarget>) {
         let up_to = up_to.into();
         self.link().with(|state| {
-            let place = match up_to {
-                UpTo::Checkpoint(place) => Some(place),
-                UpTo::Offset(offset) => state.inbox.taken.clone().map(|taken| Checkpoint { offset, ..taken }),
+            let checkpoint = match up_to {
+                AckTarget::Checkpoint(checkpoint) => Some(checkpoint),
+                AckTarget::Offset(offset) => {
+                    state.inbox.taken.clone().map(|taken| Checkpoint { offset, ..taken })
+                }
             };
-            place.into_iter().for_each(|place| state.ack(place));
+            checkpoint.into_iter().for_each(|checkpoint| state.ack(checkpoint));
         });
     }
 
@@ -255,8 +259,8 @@ impl Session {
     /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
     pub async fn explain(
         &self,
-        subscription: impl Into<Asked<Subscription>>,
-        event: impl Into<Asked<Feature>>,
+        subscription: impl Into<Subject<Subscription>>,
+        event: impl Into<Subject<Feature>>,
     ) -> Result<Explanation, Error> {
         self.broker().explain(self.client(), subscription, event, None).await
     }
@@ -320,38 +324,38 @@ impl Session {
 /// Subject of a question to [`Session::explain`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Asked<T> {
+pub enum Subject<T> {
     /// The id of a document that is there.
     Id(String),
     /// A document that might be there.
     Document(T),
 }
 
-impl<T> From<&str> for Asked<T> {
+impl<T> From<&str> for Subject<T> {
     fn from(id: &str) -> Self {
         Self::Id(id.to_owned())
     }
 }
 
-impl<F: Into<Filter>> From<F> for Asked<Subscription> {
+impl<F: Into<Filter>> From<F> for Subject<Subscription> {
     fn from(filter: F) -> Self {
         Self::Document(filter.into().into())
     }
 }
 
-impl From<Subscription> for Asked<Subscription> {
+impl From<Subscription> for Subject<Subscription> {
     fn from(subscription: Subscription) -> Self {
         Self::Document(subscription)
     }
 }
 
-impl From<&Id> for Asked<Feature> {
+impl From<&Id> for Subject<Feature> {
     fn from(id: &Id) -> Self {
         Self::Id(id.to_string())
     }
 }
 
-impl From<Feature> for Asked<Feature> {
+impl From<Feature> for Subject<Feature> {
     fn from(event: Feature) -> Self {
         Self::Document(event)
     }
@@ -360,32 +364,32 @@ impl From<Feature> for Asked<Feature> {
 /// End of the deliveries that are acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum UpTo {
+pub enum AckTarget {
     /// An offset of the session that the checkpoint is of.
     Offset(u64),
-    /// A place.
+    /// A checkpoint.
     Checkpoint(Checkpoint),
 }
 
-impl From<u64> for UpTo {
+impl From<u64> for AckTarget {
     fn from(offset: u64) -> Self {
         Self::Offset(offset)
     }
 }
 
-impl From<Checkpoint> for UpTo {
+impl From<Checkpoint> for AckTarget {
     fn from(checkpoint: Checkpoint) -> Self {
         Self::Checkpoint(checkpoint)
     }
 }
 
-impl<P> From<&Message<P>> for UpTo {
+impl<P> From<&Message<P>> for AckTarget {
     fn from(message: &Message<P>) -> Self {
         Self::Checkpoint(message.checkpoint())
     }
 }
 
-impl<P> From<&crate::Event<P>> for UpTo {
+impl<P> From<&crate::Event<P>> for AckTarget {
     fn from(event: &crate::Event<P>) -> Self {
         Self::Checkpoint(event.checkpoint())
     }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use wire::{On, Overflow};
 
-use crate::{Area, Condition};
+use crate::{Area, Condition, condition::Cql2};
 
 /// An area and a condition, of which either may be absent.
 ///
@@ -25,7 +24,7 @@ impl Filter {
     }
 
     /// Only where the condition is true as well: one that [`attr`](crate::attr) builds, CQL2 text, or CQL2-JSON.
-    pub fn when(mut self, condition: impl Into<Where>) -> Self {
+    pub fn when(mut self, condition: impl Into<Cql2>) -> Self {
         self.0.condition = Some(condition.into().0);
         self
     }
@@ -40,34 +39,6 @@ impl From<Area> for Filter {
 impl From<Condition> for Filter {
     fn from(condition: Condition) -> Self {
         Self::all().when(condition)
-    }
-}
-
-/// A condition as it goes over the wire.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Where(Value);
-
-impl From<Condition> for Where {
-    fn from(condition: Condition) -> Self {
-        Self(condition.to_string().into())
-    }
-}
-
-impl From<&str> for Where {
-    fn from(cql2_text: &str) -> Self {
-        Self(cql2_text.into())
-    }
-}
-
-impl From<String> for Where {
-    fn from(cql2_text: String) -> Self {
-        Self(cql2_text.into())
-    }
-}
-
-impl From<Value> for Where {
-    fn from(cql2_json: Value) -> Self {
-        Self(cql2_json)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::io::{BufReader, Read};
 
-use nearcast_client::{Coordinates, Fix, Position};
+use nearcast_client::documents::Position;
+use nearcast_client::{Coordinates, Fix};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use super::{
     State,
     outgoing::{Outgoing, Sort},
 };
-use crate::{Checkpoint, frame, message::further};
+use crate::{Checkpoint, frame, messages::further};
 
 /// Deliveries that may be done with before they are acknowledged.
 const EVERY: u32 = 100;
@@ -45,8 +45,8 @@ impl Acks {
 
 impl State {
     /// The application is done with everything up to here. Whether there is something to write, or to wait for.
-    pub(crate) fn processed(&mut self, place: Checkpoint) -> bool {
-        further(&mut self.acks.last, place);
+    pub(crate) fn processed(&mut self, checkpoint: Checkpoint) -> bool {
+        further(&mut self.acks.last, checkpoint);
         self.acks.unsaid += 1;
         if self.acks.unsaid >= EVERY {
             self.acks.flush(&mut self.out, self.epoch.as_ref());
@@ -58,9 +58,9 @@ impl State {
     }
 
     /// The application says so itself: told at once.
-    pub(crate) fn ack(&mut self, place: Checkpoint) {
-        let Checkpoint { epoch, offset } = place.clone();
-        further(&mut self.acks.last, place);
+    pub(crate) fn ack(&mut self, checkpoint: Checkpoint) {
+        let Checkpoint { epoch, offset } = checkpoint.clone();
+        further(&mut self.acks.last, checkpoint);
         if self.epoch.as_ref() == Some(&epoch) {
             self.out.push(Sort::Ack, frame::write(&ClientFrame::Ack { offset }));
         }

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, task::Waker};
 
 use crate::{
     Checkpoint, Error,
-    message::{Incoming, further},
+    messages::{Incoming, further},
 };
 
 /// Factor of the bound on waiting messages while somebody waits for an answer, which may stand behind deliveries.
@@ -44,10 +44,10 @@ impl Inbox {
 
     /// A session that goes on from nowhere in particular begins where the broker says. One that goes on does where it was: a gap may
     /// follow.
-    pub(super) fn begin(&mut self, place: Checkpoint) {
+    pub(super) fn begin(&mut self, checkpoint: Checkpoint) {
         self.skipping = false;
-        self.received.get_or_insert_with(|| place.clone());
-        self.taken.get_or_insert(place);
+        self.received.get_or_insert_with(|| checkpoint.clone());
+        self.taken.get_or_insert(checkpoint);
     }
 
     /// Takes a message in.

@@ -4,7 +4,7 @@
 mod acks;
 mod inbox;
 mod outgoing;
-mod places;
+mod positions;
 mod requests;
 mod subscriptions;
 
@@ -17,11 +17,11 @@ use self::{
     acks::Acks,
     inbox::Inbox,
     outgoing::Outgoing,
-    places::Places,
+    positions::Positions,
     requests::{Purpose, Requests},
     subscriptions::Subscriptions,
 };
-pub(crate) use self::{outgoing::Sort, places::Way, requests::Answer};
+pub(crate) use self::{outgoing::Sort, positions::Track, requests::Answer};
 use crate::{Checkpoint, Connection, Error, Trace, frame, frame::ServerFrame};
 
 /// Changes of the connection that a slow listener may be behind, before it misses the oldest.
@@ -32,7 +32,7 @@ pub(crate) struct State {
     pub(crate) requests: Requests,
     pub(crate) inbox: Inbox,
     acks: Acks,
-    places: Places,
+    positions: Positions,
     subscriptions: Subscriptions,
     /// The session of the broker's that the connection is to, or was.
     pub(crate) epoch: Option<Arc<str>>,
@@ -53,7 +53,7 @@ impl State {
             requests: Requests::default(),
             inbox: Inbox::new(inbox, resume),
             acks: Acks::default(),
-            places: Places::new(track_points),
+            positions: Positions::new(track_points),
             subscriptions: Subscriptions::default(),
             epoch: None,
             limit,
@@ -111,7 +111,7 @@ impl State {
         self.inbox.begin(Checkpoint { epoch: epoch.clone(), offset });
         self.out.ready = true;
         self.acks.repeat(&mut self.out, Some(&epoch));
-        self.tell_places();
+        self.tell_positions();
         self.make_again();
         let kinds =
             |purpose: &Purpose| matches!(purpose, Purpose::Subscribe(_) | Purpose::Unsubscribe { .. });
@@ -130,7 +130,7 @@ impl State {
                     return outcome.err().into_iter().for_each(|error| self.refused(error));
                 };
                 match &request.purpose {
-                    Purpose::Publish | Purpose::Place | Purpose::Track(_) => request.finish(outcome),
+                    Purpose::Publish | Purpose::Position | Purpose::Track(_) => request.finish(outcome),
                     Purpose::Subscribe(_) => self.subscribed(request, outcome),
                     Purpose::Remake(id) => self.remade(&id.clone(), outcome),
                     Purpose::Unsubscribe { .. } => self.unsubscribed(request, outcome),
@@ -153,7 +153,7 @@ impl State {
             longest.finish(Err(error.clone()));
         }
         for request in self.requests.lost() {
-            self.place_lost(request);
+            self.position_lost(request);
         }
     }
 
@@ -162,7 +162,7 @@ impl State {
         self.out.lost();
         let reason = error.clone().unwrap_or_else(|| Error::closed("by the application"));
         self.requests.take_all().into_iter().for_each(|request| request.finish(Err(reason.clone())));
-        for answer in self.take_place_answers() {
+        for answer in self.take_position_answers() {
             _ = answer.send(Err(reason.clone()));
         }
         self.inbox.end(error.clone());

@@ -9,14 +9,14 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 pub(crate) enum Sort {
     /// Waits for an answer; how many of them may wait is bounded where they are made.
     Request,
-    /// Only the newest place counts.
-    Place,
+    /// Only the newest position counts.
+    Position,
     /// Only the highest acknowledgement counts.
     Ack,
     Ping,
 }
 
-/// Waiting frames from which on an older place or acknowledgement is taken out wherever it stands, so that the queue
+/// Waiting frames from which on an older position or acknowledgement is taken out wherever it stands, so that the queue
 /// stays bounded.
 const CONGESTED: usize = 256;
 

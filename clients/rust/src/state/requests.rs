@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::{
     outgoing::{Outgoing, Sort},
-    places::{Point, Way},
+    positions::{Point, Track},
     subscriptions::Made,
 };
 use crate::Error;
@@ -26,8 +26,8 @@ pub(crate) enum Purpose {
         id: String,
         before: Option<Made>,
     },
-    Place,
-    Track(Way),
+    Position,
+    Track(Track),
     /// Positions that a follower recorded without a connection.
     Recorded(Vec<Point>),
     Token,

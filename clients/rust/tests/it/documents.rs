@@ -1,8 +1,9 @@
 //! The contract's vectors of conditions, areas and problems.
 
+use nearcast_client::condition::Literal;
 use nearcast_client::{
-    Area, Condition, Coordinates, Error, Literal, Subscription, around, attr, circle, connect, corridor,
-    documents, everywhere, polygon,
+    Area, Condition, Coordinates, Error, Subscription, around, attr, circle, connect, corridor, documents,
+    everywhere, polygon,
 };
 use serde_json::{Value, json};
 

@@ -9,9 +9,10 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, stream};
+use nearcast_client::documents::{NamedPosition, Position};
 use nearcast_client::{
-    Batch, Connection, Error, Feature, Filter, Fix, Follow, Message, Messages, NamedPosition, Position,
-    Subscription, Transition, around, attr, circle, documents, event, everywhere, iter,
+    Batch, Connection, Error, Feature, Filter, Fix, Follow, Message, Messages, Subscription, Transition,
+    around, attr, circle, documents, event, everywhere, iter,
 };
 use serde_json::{Value, json};
 

@@ -11,7 +11,8 @@ use crate::{broker, scripted::Server, within};
 #[tokio::test]
 async fn everything_over_http_is_done_without_becoming_a_reader() {
     let started = broker::Broker::start().await;
-    let broker = Broker::at(started.url()).request_timeout(Duration::from_secs(20)).open().expect("a URL");
+    let broker =
+        Broker::builder(started.url()).request_timeout(Duration::from_secs(20)).open().expect("a URL");
     assert!(broker.ready().await.expect("ready").starts_with("ready"));
     let id = broker.publish(&event([9.19, 45.46], json!({"n": 1})).ttl_s(60.0)).await.expect("published");
     let refused = broker.publish(&event([9.19, 95.0], json!({}))).await.expect_err("no latitude");
@@ -53,13 +54,13 @@ async fn a_token_is_asked_for_and_never_shown() {
         let token = token.clone();
         move || std::future::ready(Ok::<_, Infallible>(token.clone()))
     };
-    let broker = Broker::at(started.url()).token_provider(provider).open().expect("a URL");
+    let broker = Broker::builder(started.url()).token_provider(provider).open().expect("a URL");
     assert!(!format!("{broker:?}").contains(&token));
     broker.publish(&event([9.19, 45.46], json!({}))).await.expect("published");
     assert_eq!(broker.stats().await.expect_err("no admin").code(), Some("forbidden"));
-    let wrong = Broker::at("localhost").open().expect_err("no URL");
+    let wrong = Broker::builder("localhost").open().expect_err("no URL");
     assert!(matches!(wrong, Error::Invalid(_)), "{wrong}");
-    let nobody = Broker::at("http://127.0.0.1:1").token(token).open().expect("a URL");
+    let nobody = Broker::builder("http://127.0.0.1:1").token(token).open().expect("a URL");
     let error = within("a refusal", nobody.ready().boxed()).await.expect_err("nobody listens");
     assert!(matches!(error, Error::Connection { .. }), "{error}");
 }
@@ -67,7 +68,7 @@ async fn a_token_is_asked_for_and_never_shown() {
 #[tokio::test]
 async fn what_answers_need_not_be_a_broker() {
     let server = Server::start().await;
-    let broker = Broker::at(server.url()).open().expect("a URL");
+    let broker = Broker::builder(server.url()).open().expect("a URL");
     let feature = event([9.19, 45.46], json!({}));
     for answer in
         ["", "{}", "<html>", r#"{"accepted": 0, "rejected": []}"#, r#"{"accepted": 2, "rejected": []}"#]
@@ -97,6 +98,7 @@ async fn what_answers_need_not_be_a_broker() {
 
 #[test]
 fn a_password_in_an_address_is_refused_and_not_shown() {
-    let wrong = Broker::at("https://ann:secret@broker.example").open().expect_err("no place for a password");
+    let wrong =
+        Broker::builder("https://ann:secret@broker.example").open().expect_err("no place for a password");
     assert!(matches!(&wrong, Error::Invalid(text) if !text.contains("secret")), "{wrong}");
 }

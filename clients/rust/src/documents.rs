@@ -1,0 +1,9 @@
+//! Documents that the broker's calls over HTTP take and answer, with the members that they have in JSON.
+
+#[doc(inline)]
+pub use wire::{
+    Activity, Area, AreaForm, Cause, ClientFigures, Clients, Delivered, Deliveries, DeliveryState,
+    ExplainedArea, ExplainedCondition, ExplainedConstraint, ExplainedEvent, ExplainedFilter,
+    ExplainedNearest, ExplainedPosition, ExplainedReach, Explanation, Fault, Filter, Following,
+    NamedPosition, On, Position, Stats, Subscription, Transition, Truth,
+};
