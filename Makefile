@@ -39,15 +39,19 @@ test: web ## Run every test
 full-disk-test: web ## Run the broker on disks that are full; needs root, for it mounts disks of 40 and 120 MB
 	$(CARGO) test --locked --package broker --test it durable_faults::full -- --ignored --nocapture
 
-api-test: ## Hold answers against the OpenAPI document, and make clients of it; needs python3, node, and the network once
-	$(CARGO) build --locked --package broker --bin nearcast
+# With an example, which may use what tests use, cargo builds dependencies with the features that `cargo test --workspace` builds them with:
+# after that nothing is built, while `--package broker` would build forty crates and the broker once more.
+.PHONY: program
+program:
+	$(CARGO) build --locked --workspace --bin nearcast --example first
+
+api-test: program ## Hold answers against the OpenAPI document, and make clients of it; needs python3, node, and the network once
 	broker/tests/openapi/run target/debug/nearcast target/openapi
 
 contract-test: ## Hold the AsyncAPI document and the frames of the vectors against each other; needs node, and the network once
 	clients/contract/check/run
 
-python-test: ## Run the Python client's tests against the broker; needs python3, and the network once
-	$(CARGO) build --locked --package broker --bin nearcast
+python-test: program ## Run the Python client's tests against the broker; needs python3, and the network once
 	clients/python/test tests
 
 python-check: ## Formatting, lints and types of the Python client
@@ -106,15 +110,13 @@ fuzz: ## Feed readers with what nobody would send, a minute each; FOR=1h TARGET=
 
 .PHONY: chromium typescript-test typescript-check web-test web-check
 
-typescript-test: clients/typescript/node_modules/.installed chromium ## Test the TypeScript client against a started broker; needs Node, Chromium, and the network once
-	$(CARGO) build --locked --package broker --bin nearcast
+typescript-test: program clients/typescript/node_modules/.installed chromium ## Test the TypeScript client against a started broker; needs Node, Chromium, and the network once
 	cd clients/typescript && npm test
 
 typescript-check: clients/typescript/node_modules/.installed ## Formatting, lints and types of the TypeScript client
 	cd clients/typescript && npm run check
 
-web-test: web chromium ## Test the console and the phone page against a started broker; needs Node, Chromium, and the network once
-	$(CARGO) build --locked --package broker --bin nearcast
+web-test: web program chromium ## Test the console and the phone page against a started broker; needs Node, Chromium, and the network once
 	cd clients/web && npm test
 
 web-check: clients/web/node_modules/.installed ## Formatting, lints and types of the console and the phone page
