@@ -54,13 +54,17 @@ pub(crate) fn check(text: &str, pointer: &str, bounds: &Bounds, faults: &mut Vec
     Walk::new(pointer, bounds, faults).run(text);
 }
 
+/// The name that two attributes have, if any.
 fn repeated(attributes: &[Attribute]) -> Option<&str> {
-    if attributes.len() > 32 {
-        let mut seen = HashSet::new();
-        return attributes.iter().map(|attribute| attribute.name.as_str()).find(|name| !seen.insert(*name));
-    }
     let before = |index: usize, name: &Symbol| attributes[..index].iter().any(|other| other.name == *name);
-    let twice = attributes.iter().enumerate().find(|(index, attribute)| before(*index, &attribute.name));
+    let mut seen = (attributes.len() > 32)
+        .then(|| HashSet::with_capacity_and_hasher(attributes.len(), foldhash::fast::RandomState::default()));
+    // Of many only those are compared with all before whose hash has come.
+    let mut may_be_there = |name: &Symbol| seen.as_mut().is_none_or(|seen| !seen.insert(name.hash()));
+    let twice = attributes
+        .iter()
+        .enumerate()
+        .find(|(index, attribute)| may_be_there(&attribute.name) && before(*index, &attribute.name));
     twice.map(|(_, attribute)| attribute.name.as_str())
 }
 
@@ -380,6 +384,19 @@ mod tests {
         let pointer = format!("/properties/{}…", "n".repeat(64));
         let text = format!(r#"{{"{long}":{{"a":"123456789","b":{{"{long}":1}}}}}}"#);
         check_fault(&text, &pointer, "limits.name_bytes");
+    }
+
+    #[test]
+    fn two_of_many_members_of_one_flattened_name_are_refused() {
+        for count in [31, 32, 33, 40] {
+            let members: Vec<_> = (0..count).map(|index| format!(r#""m{index}":0"#)).collect();
+            let (members, bounds) = (members.join(","), Bounds { attributes: 50, ..BOUNDS });
+            for (other, faults_count) in [("m40", 0), ("m0", 1), ("m30", 1)] {
+                let mut faults = Vec::new();
+                flatten(&format!(r#"{{{members},"{other}":0}}"#), &bounds, &mut faults);
+                assert_eq!(faults.len(), faults_count, "{count}, {other}: {faults:?}");
+            }
+        }
     }
 
     #[test]
