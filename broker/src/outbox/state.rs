@@ -7,7 +7,7 @@ use super::log::{DeliveryLog, Log};
 use super::{Bounds, Close};
 use crate::budget::Held;
 use crate::model::delivery::{Delivery, ENTRY_BYTES, Entry};
-use crate::model::recipient::{Offsets, Recipient};
+use crate::model::recipient::Recipient;
 
 /// The state of a connection. Its lock is taken before that of the log.
 #[derive(Default)]
@@ -107,66 +107,63 @@ impl State {
 
     /// Moves entries into `batch`: at least one, and up to `bytes_max` bytes. Says whether answers were among them.
     pub(super) fn take(&mut self, connection: u64, batch: &mut Vec<Entry>, bytes_max: usize) -> bool {
-        let answers_before = self.answers_count;
-        let (log, recipient) = (self.log.clone(), self.recipient.clone());
-        let mut log = log.as_ref().map(|log| log.lock());
-        let mut written = None;
+        let Self { lane, answers_count, answer_bytes, ahead_count, ahead_bytes, recipient, .. } = self;
+        let answers_before = *answers_count;
+        let mut log = self.log.as_ref().map(|log| log.lock());
+        let mut written = recipient.as_deref().map(Recipient::written);
         let mut note = |offset: u64| {
-            let written: &mut Option<std::sync::MutexGuard<'_, Offsets>> = &mut written;
-            if let Some(recipient) = &recipient {
-                written.get_or_insert_with(|| recipient.written()).add(offset);
+            if let Some(written) = &mut written {
+                written.add(offset);
             }
         };
         let mut bytes_taken = 0;
         loop {
             let room = if bytes_taken == 0 { usize::MAX } else { bytes_max.saturating_sub(bytes_taken) };
             let at = log.as_ref().and_then(|log| log.position(connection)).unwrap_or(u64::MAX);
-            let next = self.lane.front();
-            if next.is_some_and(|next| next.after <= at) {
-                if next.is_some_and(|next| next.entry.bytes() > room) {
+            let next = lane.front().map_or(u64::MAX, |next| next.after);
+            if next > at {
+                let Some(entry) = log.as_mut().and_then(|log| log.read(connection, next, room)) else {
                     break;
+                };
+                if let Entry::Delivery(delivery) = &entry {
+                    note(delivery.offset);
                 }
-                let Some(InLane { mut entry, .. }) = self.lane.pop_front() else { break };
                 bytes_taken += entry.bytes();
-                self.took(&mut entry, at, &mut note);
                 batch.push(entry);
                 continue;
             }
-            let to = next.map_or(u64::MAX, |next| next.after);
-            let Some(entry) = log.as_mut().and_then(|log| log.read(connection, to, room)) else { break };
-            if let Entry::Delivery(delivery) = &entry {
-                note(delivery.offset);
+            if lane.front().is_none_or(|first| first.entry.bytes() > room) {
+                break;
             }
-            bytes_taken += entry.bytes();
+            let Some(InLane { mut entry, .. }) = lane.pop_front() else { break };
+            let bytes = entry.bytes();
+            match &mut entry {
+                Entry::Answer(_) => {
+                    *answers_count -= 1;
+                    *answer_bytes -= bytes;
+                }
+                Entry::Delivery(alarm) => {
+                    note(alarm.offset);
+                    alarm.offset = at;
+                    *ahead_count -= 1;
+                    *ahead_bytes -= bytes;
+                }
+                Entry::Gap(_) => *ahead_bytes -= bytes,
+            }
+            bytes_taken += bytes;
             batch.push(entry);
         }
         if let Some(log) = &mut log {
             log.end_turn(connection);
         }
+        let has_answers = *answers_count < answers_before;
+        drop((log, written));
         if self.lane.is_empty() && self.lane.capacity() > IDLE {
             // A burst leaves a large one behind.
             self.lane = VecDeque::new();
         }
         self.charge();
-        self.answers_count < answers_before
-    }
-
-    /// An entry of the lane goes to a connection that has come to an offset.
-    fn took(&mut self, entry: &mut Entry, at: u64, note: &mut impl FnMut(u64)) {
-        let bytes = entry.bytes();
-        match entry {
-            Entry::Answer(_) => {
-                self.answers_count -= 1;
-                self.answer_bytes -= bytes;
-            }
-            Entry::Delivery(alarm) => {
-                note(alarm.offset);
-                alarm.offset = at;
-                self.ahead_count -= 1;
-                self.ahead_bytes -= bytes;
-            }
-            Entry::Gap(_) => self.ahead_bytes -= bytes,
-        }
+        has_answers
     }
 
     /// Notes that the writer sleeps, unless the log has something for it.

@@ -129,11 +129,13 @@ impl Sessions {
         }
         let (offset, is_alarm, is_held) =
             (client.offset, delivery.body.is_alarm, client.is_held(&self.ledger));
-        if is_read || is_held {
-            let log = client.log(self.outbox_bounds, &self.budget, &self.kept_total, &self.metrics);
-            let appended = log.lock().append(delivery, None, &mut Vec::new());
-            self.cut_off(client_id, &appended.cut);
+        if !is_read && !is_held {
+            client.released = offset;
+            return;
         }
+        let log = client.log(self.outbox_bounds, &self.budget, &self.kept_total, &self.metrics);
+        let appended = log.lock().append(delivery, None, &mut Vec::new());
+        self.cut_off(client_id, &appended.cut);
         self.release_or_wait(client_id, offset, is_alarm, is_held);
     }
 
