@@ -1,5 +1,6 @@
 //! Completion of a request: it is answered when everything it asked for is in force and safe.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -26,6 +27,7 @@ pub(crate) struct Receipt {
 pub(crate) struct Ticket {
     receipt: Arc<Receipt>,
     outcome: Result<(), Refusal>,
+    _held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Receipt {
@@ -36,7 +38,7 @@ impl Receipt {
     /// One more thing to wait for.
     pub(crate) fn ticket(self: &Arc<Self>) -> Ticket {
         self.open.fetch_add(1, Ordering::Relaxed);
-        Ticket { receipt: Arc::clone(self), outcome: Err(Refusal::Stopping) }
+        Ticket { receipt: Arc::clone(self), outcome: Err(Refusal::Stopping), _held: None }
     }
 
     /// Waits until no ticket is out. Called when no more are given out, and by one at a time, who may give up and call
@@ -59,6 +61,12 @@ impl Receipt {
 }
 
 impl Ticket {
+    /// Holds something until it is settled.
+    pub(crate) fn holding(mut self, held: Option<Arc<dyn Any + Send + Sync>>) -> Self {
+        self._held = held;
+        self
+    }
+
     /// Says what became of it.
     pub(crate) fn settle(mut self, outcome: Result<(), Refusal>) {
         self.outcome = outcome;

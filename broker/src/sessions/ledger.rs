@@ -13,7 +13,7 @@ use crate::model::error::{self, Refusal};
 use crate::model::event::{Body, Live, Published};
 use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
 use crate::outbox::Outbox;
-use crate::store::{Batch, Shortage, Store, StoreError, StoredSession};
+use crate::store::{Accepted, Batch, Shortage, Store, StoreError, StoredSession};
 
 /// Where batches go. The one there is is [`Store`]; tests have others, which fail when they are told to.
 pub(crate) trait Disk: Send {
@@ -65,6 +65,14 @@ impl Health {
     /// Refuses what would add to what is on disk while that is full or takes nothing.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.is_short() { Err(Refusal::Full) } else { self.check_removal() }
+    }
+
+    /// Accepts texts of these sizes, in bytes, as many as the disk has room for; says how many those are. They count until what is
+    /// given back is dropped.
+    pub(crate) fn accept(&self, sizes: impl ExactSizeIterator<Item = u64>) -> (usize, Option<Arc<Accepted>>) {
+        let Some(shortage) = self.shortage.get() else { return (sizes.len(), None) };
+        let (count, accepted) = shortage.accept(sizes);
+        (count, Some(Arc::new(accepted)))
     }
 
     /// Refuses a removal while the disk takes nothing.

@@ -257,8 +257,8 @@ impl Shards {
         index_of(&self.hash, client, self.senders.len())
     }
 
-    /// Puts events into every queue, as many at a time as a queue holds, each time all of them or none: room is found
-    /// everywhere first. After a refusal `events` holds the events that were refused.
+    /// Puts events into every queue, as many at a time as a queue holds and the disk has room for, each time all of them or none: room is
+    /// found everywhere first. After a refusal `events` holds the events that were refused.
     pub(crate) async fn publish(&self, events: &mut Vec<Coming>) -> Result<(), Refusal> {
         self.put(events).await.map(drop)
     }
@@ -297,7 +297,12 @@ impl Shards {
         self.health.check()?;
         let mut rooms = Vec::new();
         while !events.is_empty() {
-            let count = events.len().min(self.senders[0].max());
+            let coming = events.iter().take(self.senders[0].max());
+            let (count, accepted) =
+                self.health.accept(coming.map(|coming| coming.event.body.text.len() as u64));
+            if count == 0 {
+                return Err(Refusal::Full);
+            }
             rooms = self.room(count).await?;
             let _order =
                 events[..count].iter().any(|coming| coming.event.live.is_some()).then(|| self.order());
@@ -306,6 +311,8 @@ impl Shards {
                 for (room, load) in rooms.iter_mut().zip(&*self.loads) {
                     load.coming(event.body.is_alarm);
                     let ticket = receipt.as_ref().map(Receipt::ticket);
+                    let held = accepted.as_ref().map(|accepted| Arc::clone(accepted) as _);
+                    let ticket = ticket.map(|ticket| ticket.holding(held));
                     room.put(Command::Match { event: Arc::clone(&event), pass: pass.clone(), ticket });
                 }
             }
@@ -537,3 +544,6 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 pub(crate) fn index_of(hash: &Dealing, client: &str, count: usize) -> usize {
     usize::try_from(hash.hash_one(client) % count as u64).expect("less than the number of shards")
 }
+
+#[cfg(test)]
+mod full_disk_tests;

@@ -1,5 +1,6 @@
 //! A disk in memory that knows what was synced, and fails when it is told to.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,7 +9,7 @@ use rand::Rng as _;
 use rand::rngs::StdRng;
 use redb::StorageBackend;
 
-use super::disk::Medium;
+use super::disk::{Medium, Space};
 
 /// A disk; a clone is the same one.
 #[derive(Clone, Debug, Default)]
@@ -28,9 +29,17 @@ struct State {
     is_off: bool,
     /// All files together do not become longer than this.
     room: Option<usize>,
+    /// Size of the disk, where that is known.
+    total_bytes: Option<u64>,
+    /// Bytes of it that others take.
+    others_bytes: u64,
+    /// Bytes that are set aside.
+    ballast_bytes: Option<u64>,
     opens: u64,
     syncs: u64,
     replacements: u64,
+    /// How often a file was begun beside the one there is.
+    copies: u64,
     /// With `n`, one sync of every `n` does nothing.
     lies: Option<u64>,
 }
@@ -43,6 +52,8 @@ struct File {
     unsynced: Vec<(usize, Vec<u8>)>,
     /// The length was set since then.
     lengths: Vec<usize>,
+    /// Numbers of the blocks that were written: what a file is lengthened by takes no room before.
+    blocks: BTreeSet<usize>,
 }
 
 /// A file on a disk, opened.
@@ -53,6 +64,14 @@ struct Opened {
 }
 
 const SECTOR_BYTES: usize = 512;
+const BLOCK_BYTES: usize = 4_096;
+
+impl File {
+    /// Bytes of the disk that it takes.
+    fn used(&self) -> u64 {
+        (self.blocks.len() * BLOCK_BYTES) as u64
+    }
+}
 
 impl State {
     /// A step that changes the disk; the one at which power is lost may be half done.
@@ -75,6 +94,12 @@ impl State {
 
     fn len(&self) -> usize {
         self.files.iter().map(|file| file.now.len()).sum()
+    }
+
+    fn free(&self) -> Option<u64> {
+        let used: u64 = self.files.iter().map(File::used).sum();
+        let taken = used + self.ballast_bytes.unwrap_or_default() + self.others_bytes;
+        Some(self.total_bytes?.saturating_sub(taken))
     }
 
     fn now(&mut self) -> &mut File {
@@ -113,6 +138,11 @@ impl Disk {
         self.state().replacements
     }
 
+    /// How often a copy was begun.
+    pub(crate) fn copies(&self) -> u64 {
+        self.state().copies
+    }
+
     pub(crate) fn lose_power_after(&self, writes: u64) {
         self.state().power = Some(writes);
     }
@@ -129,6 +159,19 @@ impl Disk {
     pub(crate) fn leave_room(&self, bytes: Option<usize>) {
         let mut state = self.state();
         state.room = bytes.map(|bytes| state.len() + bytes);
+    }
+
+    /// A disk of so many bytes, which tells how many of them are free.
+    pub(crate) fn sized(bytes: u64) -> Self {
+        Self(Arc::new(Mutex::new(State { total_bytes: Some(bytes), ..State::default() })))
+    }
+
+    /// Lets others take all of a sized disk but `bytes` bytes.
+    pub(crate) fn leave_free(&self, bytes: u64) {
+        let mut state = self.state();
+        state.others_bytes = 0;
+        state.others_bytes =
+            state.free().and_then(|free| free.checked_sub(bytes)).expect("that much is free");
     }
 
     /// Contents that the file may have after power was lost: everything that was synced, and any of the sectors written since
@@ -184,6 +227,7 @@ impl Medium for Disk {
         self.give_up();
         let mut state = self.state();
         state.check()?;
+        state.copies += 1;
         let file = state.files.len();
         state.files.push(File::default());
         state.beside = Some(file);
@@ -209,6 +253,28 @@ impl Medium for Disk {
             state.files[file] = File::default();
         }
     }
+
+    fn space(&self) -> Option<Space> {
+        let state = self.state();
+        Some(Space { total: state.total_bytes?, free: state.free()? })
+    }
+
+    fn used_bytes(&self) -> u64 {
+        self.state().now().used()
+    }
+
+    fn has_ballast(&self) -> bool {
+        self.state().ballast_bytes.is_some()
+    }
+
+    fn set_ballast(&self, bytes: u64) -> io::Result<()> {
+        self.state().ballast_bytes = Some(bytes);
+        Ok(())
+    }
+
+    fn drop_ballast(&self) {
+        self.state().ballast_bytes = None;
+    }
 }
 
 impl StorageBackend for Opened {
@@ -233,6 +299,7 @@ impl StorageBackend for Opened {
         let file = &mut state.files[self.file];
         file.now.resize(len, 0);
         file.lengths.push(len);
+        file.blocks.split_off(&len.div_ceil(BLOCK_BYTES));
         Ok(())
     }
 
@@ -243,7 +310,7 @@ impl StorageBackend for Opened {
         if state.lies.is_some_and(|lies| state.syncs.is_multiple_of(lies)) {
             return Ok(());
         }
-        let File { synced, unsynced, lengths, now } = &mut state.files[self.file];
+        let File { synced, unsynced, lengths, now, blocks: _ } = &mut state.files[self.file];
         // What was cut off in between is zeros, even where the file is as long again.
         synced.truncate(lengths.iter().copied().min().unwrap_or(usize::MAX));
         synced.resize(now.len(), 0);
@@ -269,6 +336,7 @@ impl StorageBackend for Opened {
         let len = file.now.len().max(end);
         file.now.resize(len, 0);
         file.now[offset..end].copy_from_slice(data);
+        file.blocks.extend(offset / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES));
         Ok(())
     }
 }

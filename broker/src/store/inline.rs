@@ -9,9 +9,9 @@ use std::time::Duration;
 pub(crate) use super::breakable::Disk as TestDisk;
 pub(crate) use super::check::Report;
 use super::recovery;
-use super::shared::{Commit, Request, Snapshot};
+use super::shared::{Commit, Request, Shared, Snapshot};
 use super::writer::{Pace, Writer};
-use super::{Batch, BodyId, Recovered, StoreError, StoredBody, check, format, prepare, wiping};
+use super::{Batch, BodyId, Recovered, Shortage, StoreError, StoredBody, check, format, prepare, wiping};
 use crate::config::WorldName;
 use crate::sessions;
 
@@ -46,10 +46,21 @@ impl InlineStore {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.inline().writer.shared)
+    }
+
+    /// Whether the disk is full, as it changes.
+    #[cfg(test)]
+    pub(crate) fn shortage(&self) -> Arc<Shortage> {
+        Arc::clone(&self.shared().shortage)
+    }
+
     /// Does the writer's work for a time when nobody commits. Returns whether there was any.
     pub(crate) fn idle(&self) -> bool {
         let writer = &mut self.inline().writer;
         writer.wipe();
+        writer.make_room();
         let has_to_fold = writer.has_to_fold();
         if has_to_fold {
             // What fails here is told to whoever commits next.
@@ -73,7 +84,7 @@ impl InlineStore {
 
     /// Makes the report of `nearcast check` on the committed data.
     pub(crate) fn check(&self) -> Result<Report, StoreError> {
-        let shared = Arc::clone(&self.inline().writer.shared);
+        let shared = self.shared();
         let txn = shared.snapshot()?;
         let mut report = Report::default();
         let meta = format::Meta::read(&txn, shared.path())?.ok_or(StoreError::Closed)?;
@@ -95,7 +106,7 @@ impl sessions::Disk for InlineStore {
     }
 
     fn new_body(&self) -> Arc<StoredBody> {
-        let shared = Arc::clone(&self.inline().writer.shared);
+        let shared = self.shared();
         let id = BodyId(shared.next_body.fetch_add(1, Ordering::AcqRel));
         StoredBody::new(id, false, &shared.dropped)
     }

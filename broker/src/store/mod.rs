@@ -76,7 +76,7 @@ pub(crate) use batch::Batch;
 pub(crate) use check::check;
 pub(crate) use error::StoreError;
 pub(crate) use figures::Figures;
-pub(crate) use headroom::Shortage;
+pub(crate) use headroom::{Accepted, Shortage};
 pub(crate) use records::{StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding};
 pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMatch};
 

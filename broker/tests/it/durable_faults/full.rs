@@ -296,3 +296,41 @@ async fn acknowledgements_make_room() {
         program.finish().await;
     }
 }
+
+/// One shard comes to the events before the other, which writes them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "mounts a file system, which takes root: make full-disk-test"]
+async fn parallel_batches_of_large_events_leave_room_for_removals() {
+    const BATCHES: usize = 8;
+    const EVENTS: usize = 400;
+    let disk = SmallDisk::mount(120);
+    let (program, http) = disk.serve("").await;
+    let batch = |number: usize| {
+        let lines = (0..EVENTS).map(|event| {
+            let mut event = large(&format!("batch-{}", number * EVENTS + event));
+            event["ttl_s"] = json!(3_600);
+            event.to_string()
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    for round in 0..3 {
+        let answers = join_all((0..BATCHES).map(|number| {
+            let (http, batch) = (&http, batch(number));
+            async move { http.post("/v1/events", "application/x-ndjson", batch).await }
+        }))
+        .await;
+        assert!(answers.iter().all(|answer| [202, 503].contains(&answer.status)));
+        assert!(answers.iter().any(|answer| answer.status == 503), "all of it fitted");
+        // Those that were not taken are none.
+        let mut removed = 0;
+        for number in 0..BATCHES * EVENTS {
+            let answer = http.delete(&format!("/v1/events/batch-{number}")).await;
+            assert!([204, 404].contains(&answer.status), "round {round}: {}", answer.status);
+            removed += usize::from(answer.status == 204);
+        }
+        println!("round {round}: {removed} events of {LARGE_BYTES} bytes were there");
+        is_taken_again(&http, &format!("round {round}")).await;
+        http.delete("/v1/events/again").await.expect(204);
+    }
+    program.finish().await;
+}
