@@ -55,12 +55,12 @@ impl Burst {
 
     /// Publishes the burst as [`publish`](Self::publish) does, for a caller that would do the work of the engines' threads
     /// itself. Returns whether the caller is to do so.
-    pub(crate) async fn publish_and_help(&mut self, app: &App, over: &'static str) -> Result<bool, Refusal> {
+    pub(crate) async fn publish_inline(&mut self, app: &App, over: &'static str) -> Result<bool, Refusal> {
         if self.events.is_empty() {
             return Ok(false);
         }
         let before = self.events.len();
-        let published = app.shards.publish_and_help(&mut self.events).await;
+        let published = app.shards.publish_inline(&mut self.events).await;
         self.published(app, over, before, published)
     }
 

@@ -101,7 +101,7 @@ async fn converse(text: &str) {
     let publisher = app.admission.publisher(&Permit::of_everything(), &flow_of_connection(&CONFIG));
     let permit = Renewable::new(Arc::new(Permit::of_everything()));
     let asker =
-        Asker { app: Arc::clone(&app), client, place, outbox, permit, publisher, has_to_help: false.into() };
+        Asker { app: Arc::clone(&app), client, place, outbox, permit, publisher, runs_inline: false.into() };
     let mut answers = Answers::new(&app, &asker.outbox);
     let mut expected = Vec::new();
     for frame in text.split('\n') {

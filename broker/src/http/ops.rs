@@ -35,8 +35,8 @@ pub(crate) struct Asker {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) permit: Renewable,
     pub(crate) publisher: Publisher,
-    /// Whether something was put before the engines that is left to this task.
-    pub(crate) has_to_help: AtomicBool,
+    /// Whether this task is to run the shard on which it left an event.
+    pub(crate) runs_inline: AtomicBool,
 }
 
 impl Asker {
@@ -69,9 +69,9 @@ impl Asker {
     /// Publishes the events that were taken as [`publish_taken`](Self::publish_taken) does, when nothing else is there to be
     /// read. The engines' work that follows may be left to this task.
     pub(crate) async fn publish_the_rest(&self, answers: &mut Answers) {
-        let published = answers.burst.publish_and_help(&self.app, OVER).await;
-        let published = published.map(|is_to_help| {
-            self.has_to_help.fetch_or(is_to_help, Ordering::Relaxed);
+        let published = answers.burst.publish_inline(&self.app, OVER).await;
+        let published = published.map(|is_left| {
+            self.runs_inline.fetch_or(is_left, Ordering::Relaxed);
         });
         self.answer_taken(answers, published);
     }
@@ -89,8 +89,8 @@ impl Asker {
     /// Writes what was answered, and then does what is left to this task. Due whenever it has read.
     pub(crate) fn see_to_the_rest(&self) {
         self.outbox.flush();
-        if self.has_to_help.swap(false, Ordering::Relaxed) {
-            self.app.shards.help();
+        if self.runs_inline.swap(false, Ordering::Relaxed) {
+            self.app.shards.run_inline();
         }
     }
 
@@ -333,7 +333,7 @@ mod tests {
             outbox,
             permit,
             publisher,
-            has_to_help: false.into(),
+            runs_inline: false.into(),
         };
         let mut answers = Answers::new(&app, &asker.outbox);
 

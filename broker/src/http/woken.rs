@@ -8,35 +8,36 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// One of several futures in a task. Whatever wakes the task, `select!` and its like poll all of them; this one stays
-/// untouched until it was its own turn.
+/// One of several futures in a task. `select!` and its like poll all of them when any is woken; this one is polled only when
+/// it was woken itself.
 pub(crate) struct Woken<F> {
     future: F,
-    bell: Arc<Bell>,
+    flag: Arc<Flag>,
     waker: Waker,
 }
 
-/// The bell that the future's waker rings.
-struct Bell {
-    rung: AtomicBool,
+/// The flag that the future's waker sets.
+struct Flag {
+    is_woken: AtomicBool,
+    /// The waker of the task that the future is in.
     task: AtomicWaker,
 }
 
 impl<F: Future + Unpin> Woken<F> {
     pub(crate) fn new(future: F) -> Self {
-        // The first poll is due without anybody's asking.
-        let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: AtomicWaker::new() });
-        Self { future, waker: Waker::from(Arc::clone(&bell)), bell }
+        // The first poll needs no waking.
+        let flag = Arc::new(Flag { is_woken: AtomicBool::new(true), task: AtomicWaker::new() });
+        Self { future, waker: Waker::from(Arc::clone(&flag)), flag }
     }
 }
 
-impl Wake for Bell {
+impl Wake for Flag {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.rung.store(true, Ordering::Release);
+        self.is_woken.store(true, Ordering::Release);
         self.task.wake();
     }
 }
@@ -45,9 +46,9 @@ impl<F: Future + Unpin> Future for Woken<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<F::Output> {
-        // Registered before it is looked at, so that a ring in between wakes the task again.
-        self.bell.task.register(ctx.waker());
-        if !self.bell.rung.swap(false, Ordering::AcqRel) {
+        // The task is registered before the flag is looked at, so that a wake-up in between wakes the task again.
+        self.flag.task.register(ctx.waker());
+        if !self.flag.is_woken.swap(false, Ordering::AcqRel) {
             return Poll::Pending;
         }
         let Self { future, waker, .. } = &mut *self;
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_awaits_it_is_woken() {
+    async fn its_task_is_woken() {
         let (send, receive) = tokio::sync::oneshot::channel();
         let waits = tokio::spawn(Woken::new(receive));
         tokio::task::yield_now().await;

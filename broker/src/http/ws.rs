@@ -127,7 +127,7 @@ async fn serve(
         outbox,
         permit: Renewable::new(permit),
         publisher,
-        has_to_help: false.into(),
+        runs_inline: false.into(),
     });
     let mut attachment = Attachment::new(&app, &client, connection);
     // Cut off, it has nothing more to say.

@@ -1,15 +1,15 @@
-//! The writer of an outbox: it is polled by the task of its connection, and by whoever has put something in while it slept.
+//! The writer of an outbox. The task of its connection polls it, and so may the thread that has just enqueued a delivery.
 //!
-//! To wake a task on another thread for a lone frame costs more than to write the frame. Whoever polls in the task's place
-//! does so with the task's waker, so that a socket that takes no more wakes the task.
+//! To wake a task on another thread for a lone frame costs more than to write the frame. A thread that polls in the task's
+//! place does so with the task's waker, so that a socket that takes no more wakes the task.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 
-/// A future that writes until the connection ends, and then says whether it broke, as others than its task have it. The mutex is a std
-/// one: held for a poll, and nobody waits for it.
+/// A future that writes until the connection ends, and then says whether it broke: the handle of threads other than its task's. A
+/// std mutex: held for a poll, and never waited for.
 pub(crate) struct Writer(Mutex<Stage>);
 
 enum Stage {
@@ -18,7 +18,7 @@ enum Stage {
     Gone,
 }
 
-/// The task's own handle to the writer. When it is dropped the future goes.
+/// The task's own handle to the writer. Dropping it drops the future.
 pub(crate) struct OwnWriter(Arc<Writer>);
 
 impl OwnWriter {
@@ -37,7 +37,7 @@ impl Future for OwnWriter {
     fn poll(self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<bool> {
         match self.0.stage() {
             Some(mut stage) => stage.poll(ctx),
-            // Others are at it, and may be kept from it: this thread has other tasks.
+            // Another thread polls, and may be preempted: this one has other tasks.
             None => {
                 ctx.waker().wake_by_ref();
                 Poll::Pending
@@ -56,7 +56,7 @@ impl Drop for OwnWriter {
 }
 
 impl Writer {
-    /// Nothing, where somebody else polls. A panic while the task polled has ended the task.
+    /// The stage; nothing while another thread polls. A panic while the task polled has ended the task.
     fn stage(&self) -> Option<MutexGuard<'_, Stage>> {
         match self.0.try_lock() {
             Ok(stage) => Some(stage),
@@ -65,12 +65,12 @@ impl Writer {
         }
     }
 
-    /// Writes what can be written at once, in the place of a task, which is woken where it has to see to the end. Says `false` where
-    /// somebody else is at it.
+    /// Writes in the place of a task what can be written at once. The task is woken when the writing has ended. Returns `false` if
+    /// another thread polls.
     pub(super) fn write_for(&self, task: &Waker) -> bool {
         let Some(mut stage) = self.stage() else { return false };
         let mut ctx = Context::from_waker(task);
-        // A panic ends this connection, as in its task, and not whoever polls here.
+        // A panic ends this connection, as in its task, and not the thread that polls here.
         let polled = catch_unwind(AssertUnwindSafe(|| stage.poll(&mut ctx))).unwrap_or_else(|_| {
             *stage = Stage::Ended { is_broken: true };
             Poll::Ready(true)
@@ -107,11 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_polls_in_the_place_of_the_task_leaves_it_the_end() {
+    fn a_poll_in_the_place_of_the_task_leaves_it_the_end() {
         for is_broken in [false, true] {
             let mut writing = OwnWriter::new(ready(is_broken));
             writing.share().write_for(Waker::noop());
-            // Once it has ended there is nothing to poll.
+            // A future that has ended is not polled again.
             writing.share().write_for(Waker::noop());
             assert_eq!((&mut writing).now_or_never(), Some(is_broken));
         }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn with_its_task_the_future_goes() {
+    fn the_future_is_dropped_with_its_task() {
         let (sender, mut receiver) = tokio::sync::oneshot::channel::<()>();
         let writing = OwnWriter::new(async move {
             let _sender = sender;

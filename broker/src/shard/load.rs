@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Measurements of a shard's work while it is at it. Written by the shard alone; nobody waits for it.
+/// Measurements of a shard's work while it is at it. Written by the shard alone, without a lock.
 #[derive(Debug)]
 pub(crate) struct Load {
     started: Instant,
@@ -143,7 +143,8 @@ impl Load {
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
+/// A duration in whole nanoseconds.
+pub(super) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -3,10 +3,9 @@
 //! Commands come through one queue, so the order in which they were put there is the order of their effect: what
 //! was acknowledged after it was queued is seen by every event that is published afterwards.
 
-mod bell;
 mod command;
-mod crew;
 mod deferred;
+mod executor;
 mod load;
 mod queue;
 mod worker;
@@ -33,7 +32,7 @@ use crate::sessions::{
 };
 use crate::store::Store;
 pub(crate) use command::Command;
-use crew::{Crew, LITTLE, LITTLE_TIME};
+use executor::{LITTLE, LITTLE_TIME, ShardExecutor};
 use load::Load;
 pub(crate) use queue::Receiver;
 use queue::{Room, Sender, queue};
@@ -53,8 +52,8 @@ pub(crate) struct Coming {
 pub(crate) struct Shards {
     /// One queue per shard, the only way to change or ask its engine. A full queue holds its senders back.
     senders: Arc<[Sender]>,
-    /// The crew of each shard: workers that take turns.
-    crews: Arc<[Arc<Crew>]>,
+    /// The executor of each shard.
+    executors: Arc<[Arc<ShardExecutor>]>,
     /// The load of each shard.
     loads: Arc<[Arc<Load>]>,
     /// How long a sender is held back before it is refused.
@@ -97,7 +96,7 @@ impl Backlog for Shards {
     }
 
     fn hurry(&self) {
-        self.senders.iter().filter(|sender| sender.depth() > 0).for_each(Sender::ring);
+        self.senders.iter().filter(|sender| sender.depth() > 0).for_each(Sender::notify);
     }
 }
 
@@ -119,16 +118,16 @@ impl Shards {
     ) -> std::io::Result<(Self, Vec<std::thread::JoinHandle<Sessions>>)> {
         let disk = |_| store.map(|store| Box::new(store.clone()) as Box<dyn Disk>);
         let (mut shards, made) = Self::make(config, engines, shared, disk, restored, Dealing::random());
-        shards.crews =
-            made.into_iter().map(|(shard, receiver)| Arc::new(Crew::new(shard, receiver))).collect();
+        shards.executors =
+            made.into_iter().map(|(shard, receiver)| Arc::new(ShardExecutor::new(shard, receiver))).collect();
         let mut threads = Vec::new();
-        for (index, crew) in shards.crews.iter().map(Arc::clone).enumerate() {
+        for (index, executor) in shards.executors.iter().map(Arc::clone).enumerate() {
             let thread = std::thread::Builder::new().name(format!("shard-{index}"));
             // Where it writes in the place of a connection's task, that may have to set a timer.
             let runtime = Handle::current();
             threads.push(thread.spawn(move || {
                 let _inside = runtime.enter();
-                crew.run()
+                executor.run()
             })?);
         }
         Ok((shards, threads))
@@ -181,7 +180,7 @@ impl Shards {
         (
             Self {
                 senders,
-                crews: Arc::new([]),
+                executors: Arc::new([]),
                 loads,
                 wait,
                 has_store,
@@ -264,8 +263,8 @@ impl Shards {
     }
 
     /// Publishes events as [`publish`](Self::publish) does, for a caller that would do the engines' work itself. Returns
-    /// whether the work is little enough for that: it then waits for [`help`](Self::help).
-    pub(crate) async fn publish_and_help(&self, events: &mut Vec<Coming>) -> Result<bool, Refusal> {
+    /// whether the work is little enough for that: it then waits for [`run_inline`](Self::run_inline).
+    pub(crate) async fn publish_inline(&self, events: &mut Vec<Coming>) -> Result<bool, Refusal> {
         let is_little = self.is_little(events);
         let mut rooms = self.put(events).await?;
         if is_little && let Some(last) = rooms.pop() {
@@ -274,10 +273,10 @@ impl Shards {
         Ok(is_little)
     }
 
-    /// Does what was left to somebody.
-    pub(crate) fn help(&self) {
-        if let Some(crew) = self.crews.last() {
-            crew.help();
+    /// Runs the shard inline that was left to the caller.
+    pub(crate) fn run_inline(&self) {
+        if let Some(executor) = self.executors.last() {
+            executor.run_inline();
         }
     }
 
@@ -286,7 +285,7 @@ impl Shards {
         let (Some(sender), Some(load)) = (self.senders.last(), self.loads.last()) else { return false };
         events.len() <= LITTLE
             && !self.has_store
-            && self.crews.last().is_some_and(|crew| crew.takes_help())
+            && self.executors.last().is_some_and(|executor| executor.can_run_inline())
             && !self.reports.iter().any(Report::has_device)
             && !events.iter().any(|coming| coming.event.body.is_alarm)
             && load.cost(sender.depth() + events.len()) < LITTLE_TIME
@@ -477,7 +476,7 @@ impl Shards {
 
     /// Whether a panic has ended one of them.
     pub(crate) fn have_failed(&self) -> bool {
-        self.crews.iter().any(|crew| crew.has_failed())
+        self.executors.iter().any(|executor| executor.has_failed())
     }
 
     /// Waits until one of them has ended, which before a stop it should not.

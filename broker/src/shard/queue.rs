@@ -1,41 +1,47 @@
 //! The queue of a shard.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{self, PermitIterator, error::TrySendError};
+use wakeup::Wakeup;
 
 use super::Command;
-use super::bell::Bell;
 use crate::model::error::Refusal;
 
 /// Makes a queue for `commands` commands.
 pub(super) fn queue(commands: usize) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::channel(commands);
-    let bell = Arc::new(Bell::new());
-    let sender = Sender { commands: sender, bell: LastRing(Arc::clone(&bell)) };
-    (sender, Receiver { commands: receiver, bell })
+    let (wakeup, moves_tell) = (Arc::new(Wakeup::default()), Arc::new(AtomicBool::new(false)));
+    let sender = Sender {
+        commands: sender,
+        moves_tell: Arc::clone(&moves_tell),
+        wakeup: NotifyOnDrop(Arc::clone(&wakeup)),
+    };
+    (sender, Receiver { commands: receiver, moves_tell, wakeup })
 }
 
 /// The end where commands are put in.
 pub(super) struct Sender {
     commands: mpsc::Sender<Command>,
-    /// Goes behind the sender: a thread that is called by it finds the queue closed.
-    bell: LastRing,
+    moves_tell: Arc<AtomicBool>,
+    /// Dropped after the sender: a thread that it wakes finds the queue closed.
+    wakeup: NotifyOnDrop,
 }
 
-/// Room in a queue. When it is dropped the shard sees to what was put there.
+/// Room in a queue. Dropping it notifies the shard of the commands that were put there.
 pub(super) struct Room<'a> {
     permits: PermitIterator<'a, Command>,
     sender: &'a Sender,
     due: Due,
 }
 
-/// When the shard has to see to something.
+/// When the shard has to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// Never: the sender of the command sees to it.
+    /// Never: the sender of the command runs the shard.
     Never,
     Soon,
     Now,
@@ -44,15 +50,17 @@ enum Due {
 /// The end where they are taken out.
 pub(crate) struct Receiver {
     commands: mpsc::Receiver<Command>,
-    pub(super) bell: Arc<Bell>,
+    /// Whether a move may have something to tell, so that it is waited for.
+    moves_tell: Arc<AtomicBool>,
+    pub(super) wakeup: Arc<Wakeup>,
 }
 
-/// Rings when it goes.
-struct LastRing(Arc<Bell>);
+/// Notifies the executor when it is dropped.
+struct NotifyOnDrop(Arc<Wakeup>);
 
-impl Drop for LastRing {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
-        self.0.ring();
+        self.0.notify();
     }
 }
 
@@ -67,19 +75,19 @@ impl Sender {
         self.commands.max_capacity() - self.commands.capacity()
     }
 
-    /// Whether nobody takes commands any more.
+    /// Whether the queue is closed: no command will be taken out any more.
     pub(super) fn is_closed(&self) -> bool {
         self.commands.is_closed()
     }
 
-    /// Waits until nobody does.
+    /// Waits until the queue is closed.
     pub(super) async fn closed(&self) {
         self.commands.closed().await;
     }
 
-    /// Has the shard's thread see to what is there.
-    pub(super) fn ring(&self) {
-        self.bell.0.ring();
+    /// Has the shard run.
+    pub(super) fn notify(&self) {
+        self.wakeup.0.notify();
     }
 
     /// Waits for room for `count` commands, no more than the queue holds, for as long as `wait`. A ticket is for a command
@@ -89,7 +97,7 @@ impl Sender {
             Ok(permits) => permits,
             Err(TrySendError::Closed(())) => return Err(Refusal::Stopping),
             Err(TrySendError::Full(())) => {
-                self.ring();
+                self.notify();
                 match tokio::time::timeout(wait, self.commands.reserve_many(count)).await {
                     Ok(Ok(permits)) => permits,
                     Ok(Err(_)) => return Err(Refusal::Stopping),
@@ -103,10 +111,10 @@ impl Sender {
     /// Puts a command in, however long that takes. A queue that is closed has no use for it.
     pub(super) async fn send(&self, command: Command) {
         if self.commands.capacity() == 0 {
-            self.ring();
+            self.notify();
         }
         let _ = self.commands.send(command).await;
-        self.ring();
+        self.notify();
     }
 }
 
@@ -117,15 +125,16 @@ impl Room<'_> {
         self.put_in(command);
     }
 
-    /// Puts in a move for which nobody waits, unless it may have something to tell.
+    /// Puts in a move, which is notified lazily unless it may have something to tell.
     pub(super) fn put_move(&mut self, command: Command) {
-        let Sender { commands, bell } = self.sender;
+        let Sender { commands, moves_tell, .. } = self.sender;
         let is_half_full = commands.capacity() < commands.max_capacity() / 2;
-        self.due = if is_half_full || bell.0.moves_tell() { Due::Now } else { Due::Soon };
+        let is_awaited = is_half_full || moves_tell.load(Ordering::Relaxed);
+        self.due = if is_awaited { Due::Now } else { Due::Soon };
         self.put_in(command);
     }
 
-    /// Leaves what was put in to the caller, who sees to it.
+    /// Leaves the commands to the caller, which runs the shard itself.
     pub(super) fn hand_over(mut self) {
         self.due = Due::Never;
     }
@@ -139,14 +148,19 @@ impl Drop for Room<'_> {
     fn drop(&mut self) {
         match self.due {
             Due::Never => {}
-            Due::Soon => self.sender.bell.0.ring_later(),
-            Due::Now => self.sender.bell.0.ring(),
+            Due::Soon => self.sender.wakeup.0.notify_lazy(),
+            Due::Now => self.sender.notify(),
         }
     }
 }
 
 impl Receiver {
-    /// Whether nothing is there, not even the end.
+    /// Says whether moves may have something to tell from now on.
+    pub(super) fn set_moves_tell(&self, they_do: bool) {
+        self.moves_tell.store(they_do, Ordering::Relaxed);
+    }
+
+    /// Whether the queue is empty and not closed.
     pub(super) fn is_empty(&self) -> bool {
         self.commands.is_empty() && !self.commands.is_closed()
     }

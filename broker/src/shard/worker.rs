@@ -1,4 +1,4 @@
-//! A shard at work: it takes what waits in its queue, step by step.
+//! A shard at work: it takes the commands of its queue, step by step.
 
 use std::ops::ControlFlow::{self, Continue};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::telemetry;
 /// Surveys may take one part in `SURVEYED_PART` of a step, and a slice at least.
 const SURVEYED_PART: u32 = 4;
 
-/// A shard, for the holder of its turn.
+/// A shard, for the holder of its executor lock.
 pub(crate) struct Shard {
     pub(crate) sessions: Sessions,
     metrics: Arc<Metrics>,
@@ -91,7 +91,7 @@ impl Shard {
         self.sessions.commit_rest();
     }
 
-    /// Forgets what is deferred: nobody was answered yet.
+    /// Forgets deferred commands. None of them was answered.
     pub(super) fn abandon(&mut self) {
         self.deferrals = Deferrals::default();
     }
@@ -304,8 +304,8 @@ impl Shard {
         }
     }
 
-    /// Carries a command out; says whether it was the last. Who asked may be gone by now: then nobody needs the
-    /// reply.
+    /// Carries a command out; says whether it was the last. A client that asked may be gone by now: its
+    /// reply is dropped.
     fn apply(&mut self, command: Command) -> ControlFlow<()> {
         let sessions = &mut self.sessions;
         sessions.begin();
@@ -414,7 +414,7 @@ impl Shard {
                 sessions.paid_by(Payer::Name(payer));
             }
             Command::Footprint { payer, reply } => {
-                // Whoever asked may be gone.
+                // The client that asked may be gone.
                 let _ = reply.send(sessions.footprint());
                 sessions.paid_by(Payer::Name(payer));
             }
@@ -444,7 +444,7 @@ fn survey(sessions: &Sessions, command: &Command) -> Option<Survey> {
 }
 
 /// Refuses what would have to be on disk; gives everything else back. Events, and the ends of live ones, that were on their way
-/// are taken by all shards or by none: by now it is all, and who waits for them is told that they are not on disk.
+/// are taken by all shards or by none: by now it is all, and their senders are told that they are not on disk.
 fn refuse_change(command: Command) -> Option<Command> {
     let changes = matches!(
         command,
@@ -457,7 +457,7 @@ fn refuse_change(command: Command) -> Option<Command> {
     if !changes {
         return Some(command);
     }
-    // A move for which nobody waits is lost, as it would be were the broker killed.
+    // A move that is not waited for is lost, as it would be were the broker killed.
     drop(command.refuse(&Refusal::Storage));
     None
 }

@@ -34,7 +34,7 @@ fn sources(folder: &Path) -> Vec<Source> {
 }
 
 /// The crates that are delivered.
-const PRODUCT: [&str; 10] = [
+const PRODUCT: [&str; 11] = [
     "matcher/src",
     "kernels/src",
     "device/src",
@@ -43,6 +43,7 @@ const PRODUCT: [&str; 10] = [
     "clients/rust/src",
     "clients/cli/src",
     "broker/src",
+    "broker/wakeup/src",
     "loadgen/src",
     "benches/src",
 ];
