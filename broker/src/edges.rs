@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::http::encode;
 use crate::ingest::Behalf;
 use crate::ingest::feature::FeatureReader;
-use crate::model::delivery::{Delivery, Entry, Names};
+use crate::model::delivery::{Delivery, Entry, SubscriptionIds};
 use crate::model::event::Published;
 
 /// Reads events as the broker does.
@@ -54,7 +54,7 @@ impl AcceptedEvent {
     pub fn frame(&self, offset: u64, subscription: &Arc<str>) -> Vec<u8> {
         let entry = Entry::Delivery(Delivery {
             offset,
-            subscriptions: Names::One(Arc::clone(subscription)),
+            subscriptions: SubscriptionIds::One(Arc::clone(subscription)),
             cause: Cause::Published,
             transition: None,
             body: Arc::clone(&self.0.body),

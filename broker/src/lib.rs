@@ -35,9 +35,9 @@ mod store;
 mod telemetry;
 mod tls;
 
-pub use auth::Gate;
+pub use auth::Authenticator;
 pub use base_map::BaseMap;
 pub use config::{Config, ConfigError};
 pub use engines::{EngineError, Engines};
-pub use server::{Found, run, run_with};
+pub use server::{Resources, run, run_with};
 pub use tls::{Tls, TlsError};

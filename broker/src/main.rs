@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Found, maintenance, open_files};
+use broker::{Config, Resources, maintenance, open_files};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -52,7 +52,7 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
     let config = Config::load(&sources(settings))?;
     log(&config)?;
     // Before anything listens, for what cannot be had ends the program.
-    let found = Found::of(&config)?;
+    let found = Resources::of(&config)?;
     open_files::raise_for(config.limits.connections);
     let runtime = tokio::runtime::Runtime::new()?;
     let served = runtime.block_on(async {

@@ -12,7 +12,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, 
 use crate::budget::{Budget, Kind};
 use crate::engines::Report;
 use crate::model::clock;
-use crate::model::delivery::Reason;
+use crate::model::delivery::GapReason;
 use crate::store::Figures;
 pub(crate) use histogram::Histogram;
 
@@ -97,10 +97,10 @@ pub(crate) struct Raised {
 }
 
 /// Losses that were told, by reason.
-pub(crate) struct Gaps([Tally; Reason::ALL.len()]);
+pub(crate) struct Gaps([Tally; GapReason::ALL.len()]);
 
 impl Gaps {
-    pub(crate) fn of(&self, reason: Reason) -> &Tally {
+    pub(crate) fn of(&self, reason: GapReason) -> &Tally {
         &self.0[reason as usize]
     }
 }
@@ -262,7 +262,7 @@ impl Metrics {
                 let held = "Bytes held for clients, by what for.";
                 names.gauge("nearcast_held_bytes", held, &[("kind", kind.name())])
             }),
-            gaps: Gaps(Reason::ALL.map(|reason| {
+            gaps: Gaps(GapReason::ALL.map(|reason| {
                 let told = "Offsets told to readers as lost, by reason.";
                 names.tally("nearcast_gap_offsets_total", told, &[("reason", reason.text())])
             })),

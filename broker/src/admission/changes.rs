@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::engine_time::Paid;
 use super::flows::Publisher;
 use crate::ingest::Weighed;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// Bytes up to which a document is read at once.
 const SMALL_BYTES: usize = 4 * 1_024;
@@ -56,11 +56,11 @@ impl Changes {
         &self,
         publisher: &Publisher,
         bytes: usize,
-        read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<(T, Change), Refusal> {
+        read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<(T, Change), ApiError> {
         let rate = &publisher.own.change_bytes;
         let charged = if bytes > SMALL_BYTES { bytes } else { 0 };
-        let pause = rate.take_ahead(Instant::now(), charged, self.patience).ok_or(Refusal::Overloaded)?;
+        let pause = rate.take_ahead(Instant::now(), charged, self.patience).ok_or(ApiError::Overloaded)?;
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }
@@ -79,7 +79,7 @@ impl Changes {
             };
             tokio::task::spawn_blocking(read)
                 .await
-                .map_err(|_| Refusal::Internal("a document could not be read"))?
+                .map_err(|_| ApiError::Internal("a document could not be read"))?
         } else {
             read()
         }?;
@@ -91,13 +91,13 @@ impl Changes {
         Ok((read, Change { _permits: permits, _paid: Paid::default() }))
     }
 
-    async fn permit(&self, semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
+    async fn permit(&self, semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
         if let Ok(permit) = Arc::clone(semaphore).try_acquire_owned() {
             return Ok(permit);
         }
         match tokio::time::timeout(self.patience, Arc::clone(semaphore).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(Refusal::Overloaded),
+            Ok(Err(_)) | Err(_) => Err(ApiError::Overloaded),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::named::Named;
 use crate::config::{Allotment, Config};
 use crate::ingest::Confinement;
 use crate::metrics::Metrics;
-use crate::model::error::{Cost, Refusal};
+use crate::model::error::{ApiError, Cost};
 use crate::model::tenant;
 
 /// Engine time by which an empty account is full. It may be used at once: a client that begins brings what is to stay.
@@ -133,9 +133,9 @@ impl EngineTime {
     }
 
     /// The refusal for subscriptions that cost a client more than its allotment.
-    pub(crate) fn refusal(&self, costliest: Vec<Cost>) -> Refusal {
+    pub(crate) fn refusal(&self, costliest: Vec<Cost>) -> ApiError {
         let setting = self.clients.setting;
-        Refusal::TooCostly { limit: self.own(), setting, debt: BURST, costliest: costliest.into() }
+        ApiError::TooCostly { limit: self.own(), setting, debt: BURST, costliest: costliest.into() }
     }
 
     /// Lets a command of a client go on that is going to cost an engine something: at once, or when what the client and its
@@ -145,7 +145,7 @@ impl EngineTime {
         client: &str,
         asker: Option<&Arc<Confinement>>,
         patience: Duration,
-    ) -> Result<Paid, Refusal> {
+    ) -> Result<Paid, ApiError> {
         let begun = Instant::now();
         let mut paid = Paid::default();
         if !self.has_debts(begun) {
@@ -165,7 +165,7 @@ impl EngineTime {
     }
 
     /// Refuses what would have to wait for a debt. Unlike where one waits, no subscriptions are named: it may be one of many.
-    pub(super) fn check(&self, client: &str) -> Result<(), Refusal> {
+    pub(super) fn check(&self, client: &str) -> Result<(), ApiError> {
         let now = Instant::now();
         if !self.has_debts(now) {
             return Ok(());
@@ -209,8 +209,8 @@ impl Accounts {
     }
 
     /// The refusal where paying takes too long.
-    fn refusal(&self, name: &str, debt: Duration, costliest: Arc<[Cost]>) -> Refusal {
-        Refusal::TooCostly { limit: self.allotment.limit(name), setting: self.setting, debt, costliest }
+    fn refusal(&self, name: &str, debt: Duration, costliest: Arc<[Cost]>) -> ApiError {
+        ApiError::TooCostly { limit: self.allotment.limit(name), setting: self.setting, debt, costliest }
     }
 }
 
@@ -358,7 +358,7 @@ mod tests {
         let costliest = vec![Cost { subscription: "wide".into(), ms: 1_900 }];
         time.explain("car", costliest.clone(), None);
         let refusal = time.pay("car", None, 5_000 * MS).await.unwrap_err();
-        let Refusal::TooCostly { limit, setting, debt, costliest: told } = refusal else {
+        let ApiError::TooCostly { limit, setting, debt, costliest: told } = refusal else {
             panic!("{refusal:?}")
         };
         assert_eq!((limit, setting, &*told), (100, "admission.engine_ms_per_second", &*costliest));
@@ -374,7 +374,7 @@ mod tests {
         let (own, other) = (confined(r#"{"where":"a = 1"}"#), confined(r#"{"where":"a = 2"}"#));
         let told = |asker: Option<&Arc<Confinement>>| {
             let refused = time.pay("car", asker, Duration::ZERO).now_or_never().unwrap();
-            let Err(Refusal::TooCostly { costliest, .. }) = refused else { panic!("{refused:?}") };
+            let Err(ApiError::TooCostly { costliest, .. }) = refused else { panic!("{refused:?}") };
             costliest.len()
         };
         let costliest = vec![Cost { subscription: "secret".into(), ms: 1_900 }];
@@ -395,7 +395,7 @@ mod tests {
         for client in [named.as_str(), nameless.as_str()] {
             time.charge(client, 2_001 * MS, Instant::now());
         }
-        let Err(Refusal::TooCostly { limit, .. }) = time.check(&named) else { panic!("it owes") };
+        let Err(ApiError::TooCostly { limit, .. }) = time.check(&named) else { panic!("it owes") };
         assert_eq!(limit, 1_000);
         assert!(time.check(&nameless).is_ok());
     }
@@ -407,7 +407,7 @@ mod tests {
             .map(|(tenant, client)| tenant::inside(tenant, client).into_owned());
         time.charge(&a, Duration::from_secs(1), Instant::now());
         let refusal = time.pay(&b, None, MS).await.unwrap_err();
-        assert!(matches!(refusal, Refusal::TooCostly { setting: "quotas.tenant_engine_ms_per_second", .. }));
+        assert!(matches!(refusal, ApiError::TooCostly { setting: "quotas.tenant_engine_ms_per_second", .. }));
         assert!(time.pay(&c, None, MS).await.is_ok());
     }
 

@@ -14,7 +14,7 @@ use crate::ingest::Confinement;
 
 /// The requests of one client, one connection or one tenant.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct ClientLimiter {
     /// Its events on their way to the engines, counted while there is a need.
     under_way: AtomicUsize,
     pub(super) events: Bucket,
@@ -43,24 +43,24 @@ pub(super) struct Flows {
     rates: Rates,
     /// Whether the names are those of tenants.
     are_tenants: bool,
-    known: Named<Flow>,
+    known: Named<ClientLimiter>,
 }
 
 /// The publisher of an event that is being published.
 #[derive(Clone, Debug)]
 pub(crate) struct Publisher {
     /// The client where it has said who it is, else its connection.
-    pub(super) own: Arc<Flow>,
-    pub(super) tenant: Option<Arc<Flow>>,
+    pub(super) own: Arc<ClientLimiter>,
+    pub(super) tenant: Option<Arc<ClientLimiter>>,
     /// To what its token is confined: it is told of nothing that was made under another one.
     pub(super) confinement: Option<Arc<Confinement>>,
 }
 
 /// Counts an event as under way until the last shard has dealt it out.
 #[derive(Debug)]
-pub(crate) struct Pass(Publisher);
+pub(crate) struct InFlightGuard(Publisher);
 
-impl Flow {
+impl ClientLimiter {
     pub(super) fn new(rates: Rates) -> Arc<Self> {
         Self::with_changes(rates, OF_ONE)
     }
@@ -98,18 +98,18 @@ impl Flows {
     }
 
     /// The flow of a name.
-    pub(super) fn of(&self, name: &str) -> Arc<Flow> {
+    pub(super) fn of(&self, name: &str) -> Arc<ClientLimiter> {
         let now = Instant::now();
         let changes = match (self.are_tenants, name) {
             (false, _) => OF_ONE,
             (true, "") => OF_ALL,
             (true, _) => OF_TENANT,
         };
-        self.known.of(name, |flow| flow.is_rested(now), || Flow::with_changes(self.rates, changes))
+        self.known.of(name, |flow| flow.is_rested(now), || ClientLimiter::with_changes(self.rates, changes))
     }
 }
 
-impl Pass {
+impl InFlightGuard {
     pub(super) fn new(publisher: &Publisher) -> Arc<Self> {
         for flow in publisher.flows() {
             flow.under_way.fetch_add(1, Ordering::Relaxed);
@@ -118,7 +118,7 @@ impl Pass {
     }
 }
 
-impl Drop for Pass {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         for flow in self.0.flows() {
             flow.under_way.fetch_sub(1, Ordering::Relaxed);
@@ -127,7 +127,7 @@ impl Drop for Pass {
 }
 
 impl Publisher {
-    pub(super) fn flows(&self) -> impl Iterator<Item = &Arc<Flow>> {
+    pub(super) fn flows(&self) -> impl Iterator<Item = &Arc<ClientLimiter>> {
         std::iter::once(&self.own).chain(&self.tenant)
     }
 }
@@ -157,7 +157,7 @@ mod tests {
     fn an_event_is_under_way_until_the_last_has_dealt_it_out() {
         let flows = Flows::new(Rates::default());
         let publisher = Publisher { own: flows.of("a"), tenant: Some(flows.of("b")), confinement: None };
-        let pass = Pass::new(&publisher);
+        let pass = InFlightGuard::new(&publisher);
         let other = Arc::clone(&pass);
         let counts = || [publisher.own.under_way(), publisher.tenant.as_ref().unwrap().under_way()];
         drop(pass);

@@ -19,19 +19,19 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::auth::Permit;
+use crate::auth::Principal;
 use crate::config::Config;
 use crate::ingest::{Confinement, Weighed};
 use crate::metrics::Metrics;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 pub(crate) use changes::Change;
 use changes::Changes;
 pub(crate) use engine_time::{EngineTime, Paid};
-pub(crate) use flows::{Flow, Pass, Publisher};
+pub(crate) use flows::{ClientLimiter, InFlightGuard, Publisher};
 use flows::{Flows, Rates};
 use lag::Lag;
-pub(crate) use turns::Turn;
+pub(crate) use turns::MoveTurn;
 
 /// Decides what is taken.
 pub(crate) struct Admission {
@@ -114,7 +114,7 @@ impl Admission {
     }
 
     /// Makes the publisher that has this permit and sends over this connection.
-    pub(crate) fn publisher(&self, permit: &Permit, connection: &Arc<Flow>) -> Publisher {
+    pub(crate) fn publisher(&self, permit: &Principal, connection: &Arc<ClientLimiter>) -> Publisher {
         // Where there are no tenants, everybody is of one.
         let nobody = || (self.tenant_rates.events > 0).then_some("");
         let tenant = permit.tenant.as_deref().or_else(nobody).map(|tenant| self.tenants.of(tenant));
@@ -124,7 +124,11 @@ impl Admission {
     }
 
     /// Takes an event, or refuses it. What comes back goes with the event until it is dealt out.
-    pub(crate) fn event(&self, publisher: &Publisher, now: Instant) -> Result<Option<Arc<Pass>>, Refusal> {
+    pub(crate) fn event(
+        &self,
+        publisher: &Publisher,
+        now: Instant,
+    ) -> Result<Option<Arc<InFlightGuard>>, ApiError> {
         self.check_rates(publisher, now)?;
         self.room(publisher, self.delay / ENGINES_PART, now).map_err(|refusal| self.refused(refusal))
     }
@@ -135,8 +139,8 @@ impl Admission {
         &self,
         publisher: &Publisher,
         started: Instant,
-        relent: impl AsyncFnOnce() -> Result<(), Refusal>,
-    ) -> Result<Option<Arc<Pass>>, Refusal> {
+        relent: impl AsyncFnOnce() -> Result<(), ApiError>,
+    ) -> Result<Option<Arc<InFlightGuard>>, ApiError> {
         self.check_rates(publisher, started)?;
         let (mut now, mut relent) = (started, Some(relent));
         loop {
@@ -154,9 +158,9 @@ impl Admission {
     }
 
     /// Takes an alarm. It counts, and is not refused.
-    pub(crate) fn alarm(&self, publisher: &Publisher, now: Instant) -> Arc<Pass> {
+    pub(crate) fn alarm(&self, publisher: &Publisher, now: Instant) -> Arc<InFlightGuard> {
         publisher.flows().for_each(|flow| flow.events.take_anyhow(now));
-        Pass::new(publisher)
+        InFlightGuard::new(publisher)
     }
 
     /// Takes a move of a client, by its name inside, or refuses it. A sender with many under way is held back. What comes back goes
@@ -166,11 +170,11 @@ impl Admission {
         publisher: &Publisher,
         client: &str,
         has_track: bool,
-    ) -> Result<Arc<Turn>, Refusal> {
+    ) -> Result<Arc<MoveTurn>, ApiError> {
         self.check_moves(client, Instant::now())?;
         let paid = self.pay(client, publisher.confinement.as_ref()).await?;
         let hurry = || self.engines.hurry();
-        let turn = Turn::of_move(&publisher.own, has_track, paid, self.patience, hurry).await;
+        let turn = MoveTurn::of_move(&publisher.own, has_track, paid, self.patience, hurry).await;
         turn.map_err(|refusal| self.refused(refusal))
     }
 
@@ -180,7 +184,7 @@ impl Admission {
         &self,
         client: &str,
         confinement: Option<&Arc<Confinement>>,
-    ) -> Result<Paid, Refusal> {
+    ) -> Result<Paid, ApiError> {
         self.engine_time
             .pay(client, confinement, self.patience)
             .await
@@ -188,7 +192,7 @@ impl Admission {
     }
 
     /// Refuses one of a batch that would have to wait for a debt: the others of the batch are not to wait for it.
-    pub(crate) fn check_debts(&self, client: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_debts(&self, client: &str) -> Result<(), ApiError> {
         self.engine_time.check(client).map_err(|refusal| self.refused(refusal))
     }
 
@@ -199,8 +203,8 @@ impl Admission {
         publisher: &Publisher,
         client: &str,
         bytes: usize,
-        read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<(T, Change), Refusal> {
+        read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<(T, Change), ApiError> {
         // Before anything is taken that others wait for.
         let paid = self.pay(client, publisher.confinement.as_ref()).await?;
         let (read, change) =
@@ -208,7 +212,7 @@ impl Admission {
         Ok((read, change.paid(paid)))
     }
 
-    fn check_moves(&self, client: &str, now: Instant) -> Result<(), Refusal> {
+    fn check_moves(&self, client: &str, now: Instant) -> Result<(), ApiError> {
         let mut fast = None;
         if self.tenant_rates.moves > 0 && !self.tenants.of(tenant::split(client).0).moves.take(now) {
             fast = Some((self.tenant_rates.moves, "quotas.tenant_moves_per_second"));
@@ -216,10 +220,10 @@ impl Admission {
             fast = Some((self.own_rates.moves, "limits.moves_per_second"));
         }
         let Some((limit, setting)) = fast else { return Ok(()) };
-        Err(self.refused(Refusal::TooManyMoves { limit: limit.into(), setting }))
+        Err(self.refused(ApiError::TooManyMoves { limit: limit.into(), setting }))
     }
 
-    fn check_rates(&self, publisher: &Publisher, now: Instant) -> Result<(), Refusal> {
+    fn check_rates(&self, publisher: &Publisher, now: Instant) -> Result<(), ApiError> {
         let Publisher { own, tenant, .. } = publisher;
         let fast = if !own.events.take(now) {
             Some((self.own_rates.events, "limits.events_per_second"))
@@ -229,7 +233,7 @@ impl Admission {
             None
         };
         let Some((limit, setting)) = fast else { return Ok(()) };
-        Err(self.refused(Refusal::TooFast { limit: limit.into(), setting }))
+        Err(self.refused(ApiError::TooFast { limit: limit.into(), setting }))
     }
 
     fn room(
@@ -237,15 +241,15 @@ impl Admission {
         publisher: &Publisher,
         delay: Duration,
         now: Instant,
-    ) -> Result<Option<Arc<Pass>>, Refusal> {
+    ) -> Result<Option<Arc<InFlightGuard>>, ApiError> {
         let left = self.left(delay, now);
         if left > delay - delay / QUIET_PART {
             return Ok(None);
         }
         if (Allowance { left, event: self.engines.cost_of_one() }).has_room(publisher) {
-            Ok(Some(Pass::new(publisher)))
+            Ok(Some(InFlightGuard::new(publisher)))
         } else {
-            Err(Refusal::Overloaded)
+            Err(ApiError::Overloaded)
         }
     }
 
@@ -255,17 +259,17 @@ impl Admission {
     }
 
     /// Counts what was taken, and then refused by a queue that stayed full.
-    pub(crate) fn refused_late(&self, refusal: &Refusal, count: u64) {
-        self.metrics.refused_load.add(if *refusal == Refusal::Overloaded { count } else { 0 });
+    pub(crate) fn refused_late(&self, refusal: &ApiError, count: u64) {
+        self.metrics.refused_load.add(if *refusal == ApiError::Overloaded { count } else { 0 });
     }
 
     /// Counts what is refused here.
-    fn refused(&self, refusal: Refusal) -> Refusal {
-        if refusal == Refusal::Overloaded {
+    fn refused(&self, refusal: ApiError) -> ApiError {
+        if refusal == ApiError::Overloaded {
             self.metrics.refused_load.add(1);
-        } else if matches!(refusal, Refusal::TooFast { .. } | Refusal::TooManyMoves { .. }) {
+        } else if matches!(refusal, ApiError::TooFast { .. } | ApiError::TooManyMoves { .. }) {
             self.metrics.refused_rate.add(1);
-        } else if matches!(refusal, Refusal::TooCostly { .. }) {
+        } else if matches!(refusal, ApiError::TooCostly { .. }) {
             self.metrics.refused_cost.add(1);
         }
         refusal
@@ -298,7 +302,7 @@ impl Admission {
 impl Allowance {
     /// Whether another event of a publisher fits in, beside what others may have.
     fn has_room(&self, publisher: &Publisher) -> bool {
-        let taken = |flow: &Flow| self.event * u32::try_from(flow.under_way()).unwrap_or(u32::MAX);
+        let taken = |flow: &ClientLimiter| self.event * u32::try_from(flow.under_way()).unwrap_or(u32::MAX);
         // What is left for a tenant's publishers is what is left for all and not the tenant's yet.
         let of_tenant = publisher.tenant.as_deref().map_or(Duration::ZERO, taken);
         let left_to_tenant = (self.left * SHARE).checked_sub(of_tenant);
@@ -307,8 +311,8 @@ impl Allowance {
 }
 
 /// Makes the flow of a connection, for publishers that do not say who they are.
-pub(crate) fn flow_of_connection(config: &Config) -> Arc<Flow> {
-    Flow::new(own_rates(config))
+pub(crate) fn flow_of_connection(config: &Config) -> Arc<ClientLimiter> {
+    ClientLimiter::new(own_rates(config))
 }
 
 fn own_rates(config: &Config) -> Rates {
@@ -341,7 +345,7 @@ mod tests {
                     let waiting = EVENT * u32::try_from(queue.len()).unwrap();
                     let allowance = Allowance { left: DELAY.saturating_sub(waiting), event: EVENT };
                     if allowance.has_room(publisher) {
-                        queue.push_back(Pass::new(publisher));
+                        queue.push_back(InFlightGuard::new(publisher));
                         taken[index] += 1;
                     }
                 }

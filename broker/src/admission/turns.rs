@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::engine_time::Paid;
-use super::flows::Flow;
-use crate::model::error::Refusal;
+use super::flows::ClientLimiter;
+use crate::model::error::ApiError;
 
 /// Turns that a flow has under way at once.
 const TURNS: u32 = 4;
@@ -31,15 +31,15 @@ pub(super) struct Turns {
     permits: Semaphore,
     /// The last one, as long as a move of it is under way, and how many more it has room for: whoever sends nothing holds nothing.
     /// A std mutex: held for a look.
-    current: Mutex<(Weak<Turn>, u64)>,
+    current: Mutex<(Weak<MoveTurn>, u64)>,
     /// Mean time that a move takes an engine.
     move_ns: AtomicU64,
 }
 
 /// Some moves of a flow on their way to an engine. It is over when the last of them has been carried out.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    flow: Arc<Flow>,
+pub(crate) struct MoveTurn {
+    flow: Arc<ClientLimiter>,
     permits: u32,
     /// The debts that were waited for: who waits behind this one goes on when it has been charged.
     _paid: Paid,
@@ -55,16 +55,16 @@ impl Default for Turns {
     }
 }
 
-impl Turn {
+impl MoveTurn {
     /// The turn of a move. Waits while the flow has as many under way as it may, which are then hurried. A track has one of its own,
     /// and a move for which debts were waited for goes alone.
     pub(super) async fn of_move(
-        flow: &Arc<Flow>,
+        flow: &Arc<ClientLimiter>,
         has_track: bool,
         paid: Paid,
         patience: Duration,
         hurry: impl FnOnce(),
-    ) -> Result<Arc<Self>, Refusal> {
+    ) -> Result<Arc<Self>, ApiError> {
         let turns = &flow.turns;
         let move_ns = turns.move_ns.load(Ordering::Relaxed).max(1);
         let moves = if has_track || paid.had_debts() { 1 } else { (TURN_NS / move_ns).clamp(1, MOVES) };
@@ -81,7 +81,7 @@ impl Turn {
                 hurry();
                 match tokio::time::timeout(patience, turns.permits.acquire_many(permits)).await {
                     Ok(Ok(permit)) => permit,
-                    Ok(Err(_)) | Err(_) => return Err(Refusal::Overloaded),
+                    Ok(Err(_)) | Err(_) => return Err(ApiError::Overloaded),
                 }
             }
         };
@@ -106,7 +106,7 @@ impl Turn {
 
 impl Turns {
     /// The last turn, if it has room for another move.
-    fn shared(&self) -> Option<Arc<Turn>> {
+    fn shared(&self) -> Option<Arc<MoveTurn>> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let (turn, left) = &mut *current;
         *left = left.checked_sub(1)?;
@@ -114,7 +114,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turn {
+impl Drop for MoveTurn {
     fn drop(&mut self) {
         self.flow.turns.permits.add_permits(self.permits as usize);
     }
@@ -137,21 +137,21 @@ mod tests {
     const PATIENCE: Duration = Duration::from_millis(10);
 
     /// Makes as many moves as may be under way, each of which takes `each`.
-    fn under_way(flow: &Arc<Flow>, each: Duration) -> Vec<Arc<Turn>> {
-        let turn = Turn::of_move(flow, false, Paid::default(), PATIENCE, || {})
+    fn under_way(flow: &Arc<ClientLimiter>, each: Duration) -> Vec<Arc<MoveTurn>> {
+        let turn = MoveTurn::of_move(flow, false, Paid::default(), PATIENCE, || {})
             .now_or_never()
             .expect("none is under way")
             .unwrap();
         (0..200).for_each(|_| turn.took(each));
         drop(turn);
-        std::iter::from_fn(|| Turn::of_move(flow, false, Paid::default(), PATIENCE, || {}).now_or_never())
+        std::iter::from_fn(|| MoveTurn::of_move(flow, false, Paid::default(), PATIENCE, || {}).now_or_never())
             .map(Result::unwrap)
             .collect()
     }
 
     #[tokio::test]
     async fn a_flow_has_so_many_moves_under_way_and_no_more() {
-        let flow = Flow::new(Rates::default());
+        let flow = ClientLimiter::new(Rates::default());
         for (each, expected) in [
             (Duration::from_micros(1), 128),
             (Duration::from_micros(100), 20),
@@ -161,12 +161,14 @@ mod tests {
             let mut turns = under_way(&flow, each);
             assert!(turns.len().abs_diff(expected) <= expected / 5, "{each:?}: {}", turns.len());
             assert_eq!(
-                Turn::of_move(&flow, false, Paid::default(), PATIENCE, || {}).await.unwrap_err(),
-                Refusal::Overloaded
+                MoveTurn::of_move(&flow, false, Paid::default(), PATIENCE, || {}).await.unwrap_err(),
+                ApiError::Overloaded
             );
             // One that is over makes room.
             turns.drain(..turns.len().min(32));
-            assert!(Turn::of_move(&flow, false, Paid::default(), PATIENCE, || {}).now_or_never().is_some());
+            assert!(
+                MoveTurn::of_move(&flow, false, Paid::default(), PATIENCE, || {}).now_or_never().is_some()
+            );
         }
         assert_eq!(flow.turns.permits.available_permits(), TURNS as usize);
     }
@@ -182,9 +184,9 @@ mod tests {
         let under_way = AtomicU64::new(0);
         let patience = Duration::from_secs(60);
         let moves = (0..CONNECTIONS).map(|_| async {
-            let flow = Flow::new(Rates::default());
+            let flow = ClientLimiter::new(Rates::default());
             let paid = time.pay("car", None, patience).await.unwrap();
-            let turn = Turn::of_move(&flow, false, paid, patience, || {}).await.unwrap();
+            let turn = MoveTurn::of_move(&flow, false, paid, patience, || {}).await.unwrap();
             assert!(flow.turns.permits.available_permits() == 0, "it goes alone");
             assert_eq!(under_way.fetch_add(1, Ordering::Relaxed), 0, "more than one is under way");
             // The engine comes to it.
@@ -198,9 +200,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_track_shares_its_turn_with_none() {
-        let flow = Flow::new(Rates::default());
+        let flow = ClientLimiter::new(Rates::default());
         let next =
-            |has_track| Turn::of_move(&flow, has_track, Paid::default(), PATIENCE, || {}).now_or_never();
+            |has_track| MoveTurn::of_move(&flow, has_track, Paid::default(), PATIENCE, || {}).now_or_never();
         let first = next(false).expect("none is under way").unwrap();
         let tracks: Vec<_> = std::iter::from_fn(|| next(true)).collect();
         assert_eq!(tracks.len(), TURNS as usize - 1);

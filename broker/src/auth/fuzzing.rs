@@ -9,16 +9,16 @@ use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde_json::Value;
 
 use super::keys::{Keys, KeysError};
-use super::{Gate, Token};
+use super::{Authenticator, Token};
 use crate::config::{AuthMode, Config};
 use crate::fuzzing::check_refusal;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 const SECRET: &[u8] = b"a secret of more than thirty-two bytes";
 /// From RFC 8037; nobody has what belongs to it.
 const POINT: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 
-static GATE: LazyLock<Gate> = LazyLock::new(|| {
+static AUTHENTICATOR: LazyLock<Authenticator> = LazyLock::new(|| {
     let path = std::env::temp_dir().join(format!("nearcast-fuzzing-{}.json", std::process::id()));
     let secret = URL_SAFE_NO_PAD.encode(SECRET);
     let keys = format!(
@@ -28,9 +28,9 @@ static GATE: LazyLock<Gate> = LazyLock::new(|| {
     let mut config = Config::default();
     config.auth.mode = AuthMode::Jwt;
     config.auth.jwks = path.display().to_string();
-    let gate = Gate::open(&config).expect("the keys are in order");
+    let authenticator = Authenticator::open(&config).expect("the keys are in order");
     std::fs::remove_file(path).expect("it is there");
-    gate
+    authenticator
 });
 
 /// A token as it was sent; or, after a `{`, a line that is its header, and its claims, which are then signed.
@@ -47,24 +47,25 @@ pub fn token(data: &[u8]) {
         }
         _ => text.to_owned(),
     };
-    match GATE.permit(Some(Token::told(sent.clone()))) {
-        Ok(permit) => {
+    match AUTHENTICATOR.authenticate(Some(Token::told(sent.clone()))) {
+        Ok(principal) => {
             let (message, signature) = sent.rsplit_once('.').expect("three parts");
             assert_eq!(signature, sign(message), "somebody else signed it");
             let header = message.split_once('.').and_then(|(header, _)| URL_SAFE_NO_PAD.decode(header).ok());
             let header: Value = serde_json::from_slice(&header.expect("base 64")).expect("JSON");
             assert!(header["alg"] == "HS256" && header.get("crit").is_none_or(Value::is_null), "{header}");
-            assert!(permit.expires.is_some_and(|expires| expires >= Instant::now()));
-            let named = [&permit.tenant, &permit.client].into_iter().flatten();
+            assert!(principal.expires.is_some_and(|expires| expires >= Instant::now()));
+            let named = [&principal.tenant, &principal.client].into_iter().flatten();
             assert!(named.clone().all(|name| name.len() <= 128 && !name.chars().any(char::is_control)));
             assert!(
-                permit.tenant.is_some() && permit.client.as_ref().is_none_or(|client| !client.is_empty())
+                principal.tenant.is_some()
+                    && principal.client.as_ref().is_none_or(|client| !client.is_empty())
             );
         }
         Err(refusal) => {
             assert!(matches!(
                 refusal,
-                Refusal::Unauthenticated { has_token: true, .. } | Refusal::TokenExpired
+                ApiError::Unauthenticated { has_token: true, .. } | ApiError::TokenExpired
             ));
             check_refusal("", &refusal);
         }

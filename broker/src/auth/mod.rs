@@ -1,18 +1,18 @@
 //! Authentication and authorisation: tokens, the keys that they are checked with, and what they permit.
 //!
-//! A request is let in by its token alone (`gate`), which becomes a [`Permit`]: whom it is of, what it may do, to which events it
+//! A token alone authenticates a request. It becomes a [`Principal`]: its client, what that may do, to which events it
 //! is confined, and for how long.
-//! Where `auth.mode` is `none` everybody has the same permit, of everything and for good.
+//! Where `auth.mode` is `none` everybody is the same principal, which may do everything and does not expire.
 
+mod authenticator;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
-mod gate;
 mod keys;
-mod permit;
+mod principal;
 mod renewable;
 mod source;
 
-pub use gate::Gate;
-pub(crate) use permit::{Permit, Scope, Scopes, check_time};
+pub use authenticator::Authenticator;
+pub(crate) use principal::{Principal, Scope, Scopes, check_time};
 pub(crate) use renewable::Renewable;
-pub(crate) use source::{SUBPROTOCOL, Token, Whereabouts};
+pub(crate) use source::{SUBPROTOCOL, Token, TokenSource};

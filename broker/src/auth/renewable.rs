@@ -1,4 +1,4 @@
-//! The permit of a connection, which its holder can renew.
+//! The principal of a connection, which its client can renew.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::{Permit, Scope, Scopes};
+use super::{Principal, Scope, Scopes};
 use crate::ingest::Behalf;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
-/// A permit that counts for as long as a connection lasts, or ends before, or is renewed.
+/// The principal of a connection. It may expire before the connection ends, or be renewed.
 pub(crate) struct Renewable {
-    /// The permit with which the connection began. Its holder and its confinement stay the same.
-    first: Arc<Permit>,
+    /// The principal with which the connection began. Its client and its confinement stay the same.
+    first: Arc<Principal>,
     /// The scopes now.
     scopes: AtomicU8,
     /// The end now, of one that ends.
@@ -21,19 +21,19 @@ pub(crate) struct Renewable {
 }
 
 impl Renewable {
-    pub(crate) fn new(permit: Arc<Permit>) -> Self {
-        let scopes = AtomicU8::new(permit.scopes.0);
-        let expires = permit.expires.map(watch::Sender::new);
-        Self { first: permit, scopes, expires }
+    pub(crate) fn new(principal: Arc<Principal>) -> Self {
+        let scopes = AtomicU8::new(principal.scopes.0);
+        let expires = principal.expires.map(watch::Sender::new);
+        Self { first: principal, scopes, expires }
     }
 
-    /// The behalf of the permit, as [`Permit::behalf`] tells it.
+    /// The behalf of the principal, as in [`Principal::behalf`].
     pub(crate) fn behalf(&self) -> Behalf<'_> {
         self.first.behalf()
     }
 
-    /// The permit as the connection began.
-    pub(crate) fn first(&self) -> &Arc<Permit> {
+    /// The principal with which the connection began.
+    pub(crate) fn first(&self) -> &Arc<Principal> {
         &self.first
     }
 
@@ -43,24 +43,24 @@ impl Renewable {
     }
 
     /// Refuses a holder that lacks a scope.
-    pub(crate) fn require(&self, scope: Scope) -> Result<(), Refusal> {
+    pub(crate) fn require(&self, scope: Scope) -> Result<(), ApiError> {
         self.scopes().require(scope)
     }
 
-    /// Goes on by another permit, which has to be the same one's and let it be here.
-    pub(crate) fn renew(&self, permit: &Permit, scope: Scope) -> Result<(), Refusal> {
-        if (&permit.tenant, &permit.client) != (&self.first.tenant, &self.first.client) {
+    /// Goes on as another principal, which has to have the same client and the scope for this connection.
+    pub(crate) fn renew(&self, principal: &Principal, scope: Scope) -> Result<(), ApiError> {
+        if (&principal.tenant, &principal.client) != (&self.first.tenant, &self.first.client) {
             let detail = "this token is not of whom the connection was opened for".to_owned();
-            return Err(Refusal::Forbidden { detail, scope: None });
+            return Err(ApiError::Forbidden { detail, scope: None });
         }
-        if permit.confinement != self.first.confinement {
+        if principal.confinement != self.first.confinement {
             let detail =
                 "this token is confined otherwise than the connection (claim nearcast): open another one";
-            return Err(Refusal::Forbidden { detail: detail.to_owned(), scope: None });
+            return Err(ApiError::Forbidden { detail: detail.to_owned(), scope: None });
         }
-        permit.scopes.require(scope)?;
-        if let (Some(now), Some(expires)) = (&self.expires, permit.expires) {
-            self.scopes.store(permit.scopes.0, Ordering::Relaxed);
+        principal.scopes.require(scope)?;
+        if let (Some(now), Some(expires)) = (&self.expires, principal.expires) {
+            self.scopes.store(principal.scopes.0, Ordering::Relaxed);
             now.send_replace(expires);
         }
         Ok(())
@@ -89,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    fn permit(client: &str, scope: Scope, lasts: Duration) -> Permit {
-        Permit {
+    fn principal(client: &str, scope: Scope, lasts: Duration) -> Principal {
+        Principal {
             tenant: None,
             client: Some(client.into()),
             scopes: Scopes::default() | scope,
@@ -103,18 +103,18 @@ mod tests {
     #[tokio::test]
     async fn it_ends_when_the_last_one_does() {
         let (soon, late) = (Duration::from_millis(20), Duration::from_secs(3_600));
-        let renewable = Renewable::new(Arc::new(permit("ann", Scope::Subscribe, late)));
+        let renewable = Renewable::new(Arc::new(principal("ann", Scope::Subscribe, late)));
         let mut ended = std::pin::pin!(renewable.ended());
         assert_eq!(ended.as_mut().now_or_never(), None);
-        let other = renewable.renew(&permit("bob", Scope::Subscribe, soon), Scope::Subscribe);
-        assert!(matches!(other, Err(Refusal::Forbidden { scope: None, .. })));
-        let lacking = renewable.renew(&permit("ann", Scope::Publish, soon), Scope::Subscribe);
-        assert!(matches!(lacking, Err(Refusal::Forbidden { scope: Some("subscribe"), .. })));
+        let other = renewable.renew(&principal("bob", Scope::Subscribe, soon), Scope::Subscribe);
+        assert!(matches!(other, Err(ApiError::Forbidden { scope: None, .. })));
+        let lacking = renewable.renew(&principal("ann", Scope::Publish, soon), Scope::Subscribe);
+        assert!(matches!(lacking, Err(ApiError::Forbidden { scope: Some("subscribe"), .. })));
         assert!(renewable.require(Scope::Publish).is_err());
         // Earlier, too.
-        renewable.renew(&permit("ann", Scope::Admin, soon), Scope::Subscribe).unwrap();
+        renewable.renew(&principal("ann", Scope::Admin, soon), Scope::Subscribe).unwrap();
         assert!(renewable.require(Scope::Publish).is_ok());
         ended.await;
-        assert_eq!(Renewable::new(Arc::new(Permit::of_everything())).ended().now_or_never(), None);
+        assert_eq!(Renewable::new(Arc::new(Principal::of_everything())).ended().now_or_never(), None);
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::http::Uri;
 use axum::http::header::{AUTHORIZATION, HeaderMap, SEC_WEBSOCKET_PROTOCOL};
 
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// The subprotocol that frames are, where a client asks for one.
 pub(crate) const SUBPROTOCOL: &str = "nearcast";
@@ -16,7 +16,7 @@ const PARAMETER: &str = "access_token";
 
 /// Where a token may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whereabouts {
+pub(crate) enum TokenSource {
     /// The token is in the header `Authorization`.
     Header,
     /// The token is there, in the address, or among the subprotocols: a browser sends no headers of the page's own with what
@@ -38,17 +38,17 @@ impl<'a> Token<'a> {
     pub(crate) fn of(
         headers: &'a HeaderMap,
         uri: &'a Uri,
-        whereabouts: Whereabouts,
-    ) -> Result<Option<Self>, Refusal> {
+        whereabouts: TokenSource,
+    ) -> Result<Option<Self>, ApiError> {
         let mut found = Vec::new();
         for value in headers.get_all(AUTHORIZATION) {
             let bearer = value.to_str().ok().and_then(bearer);
-            found.push(Cow::Borrowed(bearer.ok_or_else(|| Refusal::Unauthenticated {
+            found.push(Cow::Borrowed(bearer.ok_or_else(|| ApiError::Unauthenticated {
                 detail: "Authorization must be Bearer and a token".to_owned(),
                 has_token: true,
             })?));
         }
-        if whereabouts == Whereabouts::HeaderOrAddress {
+        if whereabouts == TokenSource::HeaderOrAddress {
             let query = uri.query().unwrap_or_default().as_bytes();
             let told = form_urlencoded::parse(query).filter(|(name, _)| name == PARAMETER);
             found.extend(told.map(|(_, token)| token));
@@ -63,7 +63,7 @@ impl<'a> Token<'a> {
         if found.is_empty() {
             return Ok(token.map(Self));
         }
-        Err(Refusal::BadRequest("a request has one token, and this one more".to_owned()))
+        Err(ApiError::BadRequest("a request has one token, and this one more".to_owned()))
     }
 }
 
@@ -83,8 +83,8 @@ mod tests {
     fn find(
         query: &str,
         headers: &[(&str, &str)],
-        whereabouts: Whereabouts,
-    ) -> Result<Option<String>, Refusal> {
+        whereabouts: TokenSource,
+    ) -> Result<Option<String>, ApiError> {
         let mut request = Request::get(format!("/v1/clients/c/ws{query}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn it_is_in_a_header_and_for_streams_in_the_address_too() {
-        use Whereabouts::{Header, HeaderOrAddress};
+        use TokenSource::{Header, HeaderOrAddress};
         let token = || Ok(Some("a.b-_.c".to_owned()));
         let protocols = [("sec-websocket-protocol", "nearcast, nearcast.bearer.a.b-_.c")];
         for header in ["Bearer a.b-_.c", "bearer a.b-_.c", "BEARER  a.b-_.c "] {
@@ -121,12 +121,12 @@ mod tests {
             ("", &[header, header]),
             ("?access_token=a&access_token=a", &[]),
         ] {
-            let found = find(query, headers, Whereabouts::HeaderOrAddress);
-            assert!(matches!(found, Err(Refusal::BadRequest(_))), "{query} {headers:?}");
+            let found = find(query, headers, TokenSource::HeaderOrAddress);
+            assert!(matches!(found, Err(ApiError::BadRequest(_))), "{query} {headers:?}");
         }
         for value in ["Basic YTpi", "Bearer", "a.b.c"] {
-            let found = find("", &[("authorization", value)], Whereabouts::Header);
-            assert!(matches!(found, Err(Refusal::Unauthenticated { has_token: true, .. })), "{value}");
+            let found = find("", &[("authorization", value)], TokenSource::Header);
+            assert!(matches!(found, Err(ApiError::Unauthenticated { has_token: true, .. })), "{value}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bounds::{Bound, Level};
 use super::{Books, Kind};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// Bytes that are held for one connection, client or tenant, or for all. Nothing but a [`Held`] changes them.
 pub(crate) struct Account {
@@ -49,7 +49,7 @@ impl Account {
     ///
     /// # Errors
     /// A limit that is reached; nothing is held then.
-    pub(crate) fn hold(self: &Arc<Self>, kind: Kind, bytes: u64) -> Result<Held, Refusal> {
+    pub(crate) fn hold(self: &Arc<Self>, kind: Kind, bytes: u64) -> Result<Held, ApiError> {
         let mut held = Held { bytes: 0, account: Some((Arc::clone(self), kind)) };
         held.resize(bytes)?;
         Ok(held)
@@ -73,7 +73,7 @@ impl Account {
     }
 
     /// All levels take more, or none does.
-    fn take(&self, kind: Kind, more: u64) -> Result<(), Refusal> {
+    fn take(&self, kind: Kind, more: u64) -> Result<(), ApiError> {
         for (depth, account) in self.lineage().enumerate() {
             let Some((bound, most)) = account.bound(kind) else {
                 account.add(kind, more);
@@ -114,7 +114,7 @@ impl Held {
     ///
     /// # Errors
     /// A limit that is reached; as much is held then as before.
-    pub(crate) fn resize(&mut self, bytes: u64) -> Result<(), Refusal> {
+    pub(crate) fn resize(&mut self, bytes: u64) -> Result<(), ApiError> {
         if bytes <= self.bytes {
             self.shrink(bytes);
             return Ok(());

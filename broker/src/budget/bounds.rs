@@ -2,7 +2,7 @@
 
 use super::Kind;
 use crate::config::{Allotment, Config};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// The level of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Bound {
         Some(self.allotment.limit(name)).filter(|limit| *limit > 0)
     }
 
-    pub(super) fn refusal(&self, limit: u64) -> Refusal {
-        Refusal::Limit { what: self.what, limit, setting: self.setting }
+    pub(super) fn refusal(&self, limit: u64) -> ApiError {
+        ApiError::Limit { what: self.what, limit, setting: self.setting }
     }
 }

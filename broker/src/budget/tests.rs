@@ -5,15 +5,15 @@ use std::sync::Barrier;
 use super::bounds::Bound;
 use super::*;
 use crate::config::Allotment;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 fn budget(level: Level, bytes: u64) -> Budget {
     let bound = Bound { allotment: Allotment::of(bytes), what: "bytes", setting: "limits.some_bytes" };
     Budget::within(Bounds::default().with(level, Kind::LiveEvents, bound))
 }
 
-const FULL: fn(u64) -> Refusal =
-    |limit| Refusal::Limit { what: "bytes", limit, setting: "limits.some_bytes" };
+const FULL: fn(u64) -> ApiError =
+    |limit| ApiError::Limit { what: "bytes", limit, setting: "limits.some_bytes" };
 
 fn is_empty(register: &Register) -> bool {
     register.0.read().unwrap().is_empty()

@@ -17,7 +17,7 @@ use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::{Prepared, SubscriptionReader};
 use crate::model::delivery::OverflowName;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::event::Published;
 
 static LIMITS: LazyLock<Limits> = LazyLock::new(|| Config::default().limits);
@@ -67,7 +67,7 @@ static READERS: LazyLock<[[Readers; 3]; 2]> = LazyLock::new(|| {
 /// Reads a text with all readers of each world: who is more lenient accepts no less. Gives what the default reader makes of it.
 fn read<T>(
     text: &str,
-    read: impl Fn(&Readers, &str) -> Result<T, Refusal>,
+    read: impl Fn(&Readers, &str) -> Result<T, ApiError>,
     mut accepted: impl FnMut(&Readers, T),
 ) {
     for [tight, readers, lenient] in &*READERS {

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use crate::ingest::framing::{Elements, Framed, Records};
 use crate::ingest::json::Members;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// Bounds on the bytes of an element; the second is met by nearly all bodies.
 const LIMITS: [usize; 2] = [24, 1 << 20];
@@ -52,7 +52,7 @@ fn parts(body: &[u8], cut: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn elements(mut framer: Elements, parts: &[&[u8]], limit: usize) -> Result<(Vec<Found>, Vec<u8>), Refusal> {
+fn elements(mut framer: Elements, parts: &[&[u8]], limit: usize) -> Result<(Vec<Found>, Vec<u8>), ApiError> {
     let mut found = Vec::new();
     for part in parts {
         let mut at = 0;
@@ -103,7 +103,7 @@ fn expected(elements: &[&RawValue], limit: usize) -> Vec<Found> {
 }
 
 /// An array that is JSON falls into its elements; what is cut into elements that are JSON is JSON.
-fn compare_array(body: &[u8], found: &Result<(Vec<Found>, Vec<u8>), Refusal>, limit: usize) {
+fn compare_array(body: &[u8], found: &Result<(Vec<Found>, Vec<u8>), ApiError>, limit: usize) {
     let Some(text) = comparable(body) else { return };
     let read = serde_json::from_str::<Vec<&RawValue>>(text);
     match (&read, found) {
@@ -120,7 +120,7 @@ fn compare_array(body: &[u8], found: &Result<(Vec<Found>, Vec<u8>), Refusal>, li
 }
 
 /// Checks the features of a collection as `compare_array` checks the elements of an array.
-fn compare_collection(body: &[u8], found: &Result<(Vec<Found>, Vec<u8>), Refusal>, limit: usize) {
+fn compare_collection(body: &[u8], found: &Result<(Vec<Found>, Vec<u8>), ApiError>, limit: usize) {
     // What is written with escapes is not recognised as `features`.
     let Some(text) = comparable(body).filter(|text| !text.contains('\\')) else { return };
     let Ok(members) = Members::parse(text) else { return };

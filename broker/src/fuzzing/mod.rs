@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub use crate::auth::fuzzing::{jwks, token};
 pub use crate::http::fuzzing::{frames, resume};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 pub use crate::server::fuzzing::connection;
 pub use crate::store::fuzzing::{store_file, store_log, store_record, store_tail};
 pub use conditions::{condition_json, condition_text};
@@ -44,15 +44,15 @@ pub const TARGETS: [(&str, Target); 17] = [
 ];
 
 /// Checks that a refusal leads the sender to the fault: by a place in the text, or by pointers into the document.
-pub(crate) fn check_refusal(text: &str, refusal: &Refusal) {
+pub(crate) fn check_refusal(text: &str, refusal: &ApiError) {
     let problem = refusal.problem();
     assert!((400..=501).contains(&problem.status) && problem.status != 500, "{refusal:?}");
     assert!(problem.detail.as_ref().is_some_and(|detail| !detail.is_empty()), "{refusal:?}");
-    if let Refusal::Malformed { line, column, .. } = refusal {
+    if let ApiError::Malformed { line, column, .. } = refusal {
         let found = text.split('\n').nth(line.saturating_sub(1));
         assert!(found.is_some_and(|found| *column <= found.len() + 1), "{refusal:?}");
     }
-    if let Refusal::Invalid(faults) = refusal {
+    if let ApiError::Invalid(faults) = refusal {
         assert!(!faults.is_empty());
         let Ok(document) = serde_json::from_str::<Value>(text) else { return };
         // Where a member is there twice, a pointer into one of the two says nothing of the other; behind too many attributes that

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::App;
 use crate::ingest::Confinement;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::outbox::Outbox;
 use crate::sessions::{Attached, Resume};
 use crate::shard::Command;
@@ -30,7 +30,7 @@ impl Attachment {
         outbox: &Arc<Outbox>,
         resume: Resume,
         confinement: Option<Arc<Confinement>>,
-    ) -> Result<Attached, Refusal> {
+    ) -> Result<Attached, ApiError> {
         let outbox = Arc::clone(outbox);
         let is_asked = &mut self.is_asked;
         // Made when there is room for it. One that finds none leaves nothing to be taken back.

@@ -11,11 +11,11 @@ use wire::Rejected;
 use super::App;
 use super::body::{self, Format, Parts};
 use super::error;
-use super::slice::Slice;
+use super::slice::CoopBudget;
 use crate::config::Limits;
 use crate::ingest::framing::{Elements, Framed, Records};
-use crate::model::completion::Receipt;
-use crate::model::error::Refusal;
+use crate::model::completion::Completion;
+use crate::model::error::ApiError;
 
 /// Bound on the rejections in an answer: a multiple of the bytes of the batch, and a number of bytes besides.
 const REJECTED_TIMES: usize = 4;
@@ -27,7 +27,7 @@ pub(crate) trait Work {
     const DONE: &'static str;
 
     /// Carries an element out, or takes it on until [`finish`](Self::finish).
-    async fn element(&mut self, text: &str) -> Result<(), Refusal>;
+    async fn element(&mut self, text: &str) -> Result<(), ApiError>;
 
     /// Whether so much was taken on that it should be carried out.
     fn is_due(&self) -> bool {
@@ -35,12 +35,12 @@ pub(crate) trait Work {
     }
 
     /// Carries out what was taken on. A refusal tells how many of the last elements were not.
-    async fn finish(&mut self) -> Result<(), (usize, Refusal)> {
+    async fn finish(&mut self) -> Result<(), (usize, ApiError)> {
         Ok(())
     }
 
     /// The refusal of an element that is too large.
-    fn too_large(&self) -> Refusal;
+    fn too_large(&self) -> ApiError;
 }
 
 /// The tally of a batch.
@@ -65,8 +65,8 @@ impl Tally {
         app: &App,
         work: &mut W,
         element_bytes: usize,
-        outcome: Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        outcome: Result<(), ApiError>,
+    ) -> Result<(), ApiError> {
         self.sent_bytes += element_bytes;
         if outcome.is_err() {
             // So that what was taken on is always the last that came.
@@ -75,12 +75,12 @@ impl Tally {
         match outcome {
             Ok(()) => self.done += 1,
             Err(
-                refusal @ (Refusal::Overloaded
-                | Refusal::Storage
-                | Refusal::Stopping
-                | Refusal::TooFast { .. }
-                | Refusal::TokenExpired
-                | Refusal::Internal(_)),
+                refusal @ (ApiError::Overloaded
+                | ApiError::Storage
+                | ApiError::Stopping
+                | ApiError::TooFast { .. }
+                | ApiError::TokenExpired
+                | ApiError::Internal(_)),
             ) => return Err(refusal),
             Err(refusal) => self.reject(&app.config.limits, &refusal),
         }
@@ -89,7 +89,7 @@ impl Tally {
     }
 
     /// Lists a rejection where there is room for it, and counts it otherwise. The first that is not listed is the end of the list.
-    fn reject(&mut self, limits: &Limits, refusal: &Refusal) {
+    fn reject(&mut self, limits: &Limits, refusal: &ApiError) {
         if self.rejected_unlisted == 0 && self.rejected.len() < limits.rejected_listed {
             let rejected = Rejected { index: self.index, problem: refusal.problem() };
             let bytes = serde_json::to_string(&rejected).map_or(0, |text| text.len() + 1);
@@ -103,7 +103,7 @@ impl Tally {
     }
 
     /// Has carried out what was taken on. Where that fails, it does not count.
-    async fn finish<W: Work>(&mut self, work: &mut W) -> Result<(), Refusal> {
+    async fn finish<W: Work>(&mut self, work: &mut W) -> Result<(), ApiError> {
         work.finish().await.map_err(|(left, refusal)| {
             self.done -= left as u64;
             self.index -= left as u64;
@@ -115,9 +115,9 @@ impl Tally {
     /// A ticket that failed is one element's, of which others may be, too.
     pub(crate) async fn settle(
         &mut self,
-        receipt: Option<Arc<Receipt>>,
-        outcome: Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        receipt: Option<Arc<Completion>>,
+        outcome: Result<(), ApiError>,
+    ) -> Result<(), ApiError> {
         let Some(receipt) = receipt else { return outcome };
         let settled = receipt.settled().await;
         self.is_torn = settled.is_err();
@@ -128,12 +128,12 @@ impl Tally {
 
     /// The answer to a batch that did not come to its end. What was done before stays done: it says what became of the first
     /// elements, so that whoever sent them goes on behind these.
-    pub(crate) fn interrupted(self, refusal: &Refusal, done: &str) -> Response {
+    pub(crate) fn interrupted(self, refusal: &ApiError, done: &str) -> Response {
         let mut problem = refusal.problem();
         let mut tell = |name: &str, value: Value| problem.facts.insert(name.to_owned(), value);
         if self.is_torn {
             // A number alone, which is not that of the first ones. Clients know that of `storage` only.
-            if self.done > 0 && matches!(refusal, Refusal::Storage | Refusal::Full) {
+            if self.done > 0 && matches!(refusal, ApiError::Storage | ApiError::Full) {
                 tell(done, self.done.into());
             }
         } else if self.index > 0 {
@@ -156,11 +156,11 @@ pub(crate) async fn records<W: Work>(
     limit: usize,
     work: &mut W,
     tally: &mut Tally,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let mut parts = Parts::of_batch(app, headers, body)?;
     let separator = if format == Format::Sequence { 0x1e } else { b'\n' };
     let mut records = Records::new(separator, limit);
-    let mut slice = Slice::default();
+    let mut slice = CoopBudget::default();
     while let Some(part) = parts.next().await? {
         let mut at = 0;
         while let Some(framed) = records.next(&part, &mut at) {
@@ -182,7 +182,7 @@ pub(crate) async fn records<W: Work>(
     tally.finish(work).await
 }
 
-async fn record<W: Work>(framed: Framed, element: &[u8], work: &mut W) -> Result<(), Refusal> {
+async fn record<W: Work>(framed: Framed, element: &[u8], work: &mut W) -> Result<(), ApiError> {
     match framed {
         Framed::Element => work.element(body::text(element)?).await,
         Framed::TooLarge => Err(work.too_large()),
@@ -197,7 +197,7 @@ pub(crate) async fn elements<W: Work>(
     elements: &mut Elements,
     work: &mut W,
     tally: &mut Tally,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let read = read_elements(app, head, parts, elements, work, tally).await;
     // What came before the end counts, whatever that was.
     tally.finish(work).await.and(read)
@@ -210,8 +210,8 @@ async fn read_elements<W: Work>(
     elements: &mut Elements,
     work: &mut W,
     tally: &mut Tally,
-) -> Result<(), Refusal> {
-    let mut slice = Slice::default();
+) -> Result<(), ApiError> {
+    let mut slice = CoopBudget::default();
     let mut part = Some(head.slice_ref(body::without_mark(&head)));
     while let Some(bytes) = part {
         let mut at = 0;
@@ -231,9 +231,9 @@ async fn read_elements<W: Work>(
                 },
             };
             // Where an element is not JSON the document is not, and where the next begins cannot be said.
-            if let Err(Refusal::Malformed { detail, line, column }) = outcome {
+            if let Err(ApiError::Malformed { detail, line, column }) = outcome {
                 let (line, column) = elements.place(line, column);
-                return Err(Refusal::Malformed { detail, line, column });
+                return Err(ApiError::Malformed { detail, line, column });
             }
             tally.count(app, work, elements.element().len(), outcome).await?;
         }
@@ -254,7 +254,7 @@ mod tests {
     use crate::config::Config;
 
     /// Facts of the answer besides the problem.
-    async fn facts(tally: Tally, refusal: &Refusal) -> Value {
+    async fn facts(tally: Tally, refusal: &ApiError) -> Value {
         let body = tally.interrupted(refusal, "accepted").into_body();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
         let problem: wire::Problem = serde_json::from_slice(&body).unwrap();
@@ -267,30 +267,30 @@ mod tests {
     impl Work for Refusing {
         const DONE: &'static str = "done";
 
-        async fn element(&mut self, _: &str) -> Result<(), Refusal> {
+        async fn element(&mut self, _: &str) -> Result<(), ApiError> {
             Ok(())
         }
 
-        async fn finish(&mut self) -> Result<(), (usize, Refusal)> {
-            Err((self.0, Refusal::Overloaded))
+        async fn finish(&mut self) -> Result<(), (usize, ApiError)> {
+            Err((self.0, ApiError::Overloaded))
         }
 
-        fn too_large(&self) -> Refusal {
-            Refusal::Overloaded
+        fn too_large(&self) -> ApiError {
+            ApiError::Overloaded
         }
     }
 
     #[tokio::test]
     async fn what_was_taken_on_and_not_carried_out_does_not_count() {
         let mut tally = Tally { done: 7, index: 9, ..Tally::default() };
-        assert_eq!(tally.finish(&mut Refusing(3)).await, Err(Refusal::Overloaded));
+        assert_eq!(tally.finish(&mut Refusing(3)).await, Err(ApiError::Overloaded));
         assert_eq!((tally.done, tally.index), (4, 6));
     }
 
     #[test]
     fn what_is_listed_of_rejections_is_bounded_by_what_was_sent_and_by_a_setting() {
         let limits = Limits { rejected_listed: 100_000, ..Config::default().limits };
-        let refusal = Refusal::invalid("/geometry", "must be a GeoJSON Point");
+        let refusal = ApiError::invalid("/geometry", "must be a GeoJSON Point");
         for element_bytes in [2, 60, 60_000] {
             let mut tally = Tally::default();
             for index in 0..10_000 {
@@ -309,28 +309,28 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_is_safe_is_counted() {
-        let receipt = Receipt::new();
+        let receipt = Completion::new();
         let mut tickets: Vec<_> = (0..6).map(|_| receipt.ticket()).collect();
         let mut tally = Tally { done: 3, ..Tally::default() };
         // Three elements, each of two shards. That both are the same one's cannot be known.
-        for outcome in [Err(Refusal::Storage), Err(Refusal::Storage), Ok(()), Ok(()), Ok(()), Ok(())] {
+        for outcome in [Err(ApiError::Storage), Err(ApiError::Storage), Ok(()), Ok(()), Ok(()), Ok(())] {
             tickets.pop().unwrap().settle(outcome);
         }
-        let settled = tally.settle(Some(receipt), Err(Refusal::TooSlow)).await;
-        assert_eq!((settled, tally.done), (Err(Refusal::Storage), 1));
-        assert_eq!(facts(tally, &Refusal::Storage).await, json!({"accepted": 1}));
+        let settled = tally.settle(Some(receipt), Err(ApiError::TooSlow)).await;
+        assert_eq!((settled, tally.done), (Err(ApiError::Storage), 1));
+        assert_eq!(facts(tally, &ApiError::Storage).await, json!({"accepted": 1}));
 
         let mut tally = Tally { done: 3, index: 3, ..Tally::default() };
-        let settled = tally.settle(Some(Receipt::new()), Err(Refusal::TooSlow)).await;
-        assert_eq!((settled, tally.done), (Err(Refusal::TooSlow), 3));
-        assert_eq!(facts(tally, &Refusal::TooSlow).await, json!({"accepted": 3, "rejected": []}));
+        let settled = tally.settle(Some(Completion::new()), Err(ApiError::TooSlow)).await;
+        assert_eq!((settled, tally.done), (Err(ApiError::TooSlow), 3));
+        assert_eq!(facts(tally, &ApiError::TooSlow).await, json!({"accepted": 3, "rejected": []}));
 
-        let receipt = Receipt::new();
+        let receipt = Completion::new();
         drop(receipt.ticket());
         let mut tally = Tally { done: 3, index: 3, ..Tally::default() };
         let settled = tally.settle(Some(receipt), Ok(())).await;
-        assert_eq!((settled, tally.done), (Err(Refusal::Stopping), 2));
-        assert_eq!(facts(tally, &Refusal::Stopping).await, json!({}), "which two is not known");
+        assert_eq!((settled, tally.done), (Err(ApiError::Stopping), 2));
+        assert_eq!(facts(tally, &ApiError::Stopping).await, json!({}), "which two is not known");
 
         let mut tally = Tally::default();
         assert_eq!(tally.settle(None, Ok(())).await, Ok(()));

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::App;
 use crate::config;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// How a body is cut into elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub(crate) enum Format {
 
 impl Format {
     /// Reads the format from the headers; without `Content-Type` it is JSON.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let foreign =
-            |found: &[u8]| Refusal::MediaType { found: String::from_utf8_lossy(found).into_owned() };
+            |found: &[u8]| ApiError::MediaType { found: String::from_utf8_lossy(found).into_owned() };
         if let Some(encoding) = headers.get(CONTENT_ENCODING)
             && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
         {
@@ -48,11 +48,11 @@ impl Format {
     }
 
     /// Checks that the headers announce one JSON document, where a sequence makes no sense.
-    pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
         match Self::of(headers)? {
             Self::Json => Ok(()),
             Self::Lines | Self::Sequence => {
-                Err(Refusal::MediaType { found: "a sequence of documents".to_owned() })
+                Err(ApiError::MediaType { found: "a sequence of documents".to_owned() })
             }
         }
     }
@@ -93,13 +93,13 @@ impl Bound {
     }
 
     /// Refuses a text that is longer.
-    pub(crate) fn check(self, text: &str) -> Result<(), Refusal> {
+    pub(crate) fn check(self, text: &str) -> Result<(), ApiError> {
         if text.len() as u64 > self.bytes { Err(self.passed()) } else { Ok(()) }
     }
 
     /// The refusal when more comes.
-    pub(crate) fn passed(self) -> Refusal {
-        Refusal::TooLarge { what: self.what, limit: self.bytes, setting: self.setting }
+    pub(crate) fn passed(self) -> ApiError {
+        ApiError::TooLarge { what: self.what, limit: self.bytes, setting: self.setting }
     }
 }
 
@@ -154,12 +154,12 @@ impl Pace {
 
 impl Parts {
     /// A body of a batch.
-    pub(crate) fn of_batch(app: &App, headers: &HeaderMap, body: Body) -> Result<Self, Refusal> {
+    pub(crate) fn of_batch(app: &App, headers: &HeaderMap, body: Body) -> Result<Self, ApiError> {
         let bytes = app.config.limits.body_bytes;
         Self::new(app, headers, body, Bound { what: "a body", bytes, setting: "limits.body_bytes" })
     }
 
-    pub(crate) fn new(app: &App, headers: &HeaderMap, body: Body, bound: Bound) -> Result<Self, Refusal> {
+    pub(crate) fn new(app: &App, headers: &HeaderMap, body: Body, bound: Bound) -> Result<Self, ApiError> {
         let settings = &app.config.connection;
         let (pause, pace) = (Duration::from_millis(settings.body_timeout_ms), Pace::new(settings));
         let (stream, stopping) = (body.into_data_stream(), app.stopping.clone());
@@ -172,16 +172,16 @@ impl Parts {
     }
 
     /// The next part; `None` at the end. A stop does not wait for the rest: who sends it is told how far it came.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let coming = tokio::time::timeout(self.pause.min(self.pace.left()), self.stream.next());
         let Some(come) = self.stopping.run_until_cancelled(coming).await else {
-            return Err(Refusal::Stopping);
+            return Err(ApiError::Stopping);
         };
         match come {
-            Err(_) if self.pace.left().is_zero() => Err(Refusal::BelowRate),
-            Err(_) => Err(Refusal::TooSlow),
+            Err(_) if self.pace.left().is_zero() => Err(ApiError::BelowRate),
+            Err(_) => Err(ApiError::TooSlow),
             Ok(None) => Ok(None),
-            Ok(Some(Err(_))) => Err(Refusal::Interrupted),
+            Ok(Some(Err(_))) => Err(ApiError::Interrupted),
             Ok(Some(Ok(part))) => match self.left.checked_sub(part.len() as u64) {
                 Some(left) => {
                     self.left = left;
@@ -200,7 +200,7 @@ impl Parts {
 
     /// Reads on until more than `enough` bytes are there or the body ends; says whether it has ended. A body that
     /// came in one part is not copied.
-    pub(crate) async fn gather(&mut self, enough: usize) -> Result<(Bytes, bool), Refusal> {
+    pub(crate) async fn gather(&mut self, enough: usize) -> Result<(Bytes, bool), ApiError> {
         let mut first = Bytes::new();
         // What came in several parts. It grows in place: a body of very many small parts must not cost their square.
         let mut gathered = Vec::new();
@@ -230,7 +230,7 @@ pub(crate) async fn document(
     headers: &HeaderMap,
     body: Body,
     bound: Bound,
-) -> Result<Bytes, Refusal> {
+) -> Result<Bytes, ApiError> {
     Format::require_json(headers)?;
     let mut parts = Parts::new(app, headers, body, bound)?;
     let (bytes, _) = parts.gather(usize::try_from(bound.bytes).unwrap_or(usize::MAX)).await?;
@@ -246,7 +246,7 @@ pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
 }
 
 /// The text of some bytes, without a byte order mark.
-pub(crate) fn text(bytes: &[u8]) -> Result<&str, Refusal> {
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, ApiError> {
     let bytes = without_mark(bytes);
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text),
@@ -254,7 +254,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, Refusal> {
             let before = &bytes[..error.valid_up_to()];
             let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
             let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
-            Err(Refusal::Malformed { detail: "not UTF-8".to_owned(), line, column })
+            Err(ApiError::Malformed { detail: "not UTF-8".to_owned(), line, column })
         }
     }
 }
@@ -307,7 +307,7 @@ mod tests {
             }
         };
         let Some(long_ago) = Instant::now().checked_sub(Duration::from_secs(31)) else { return };
-        assert_eq!(parts(long_ago).gather(600_000).await.unwrap_err(), Refusal::BelowRate);
+        assert_eq!(parts(long_ago).gather(600_000).await.unwrap_err(), ApiError::BelowRate);
         let mut batch = parts(long_ago);
         batch.begin_anew();
         assert_eq!(batch.next().await.unwrap().unwrap(), "{}");

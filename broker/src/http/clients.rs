@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use super::path::{ClientPath, Permitted};
 use super::{App, error};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::sessions::Rank;
 use crate::shard::Command;
@@ -22,7 +22,7 @@ use crate::shard::Command;
 pub(crate) async fn forget(
     State(app): State<Arc<App>>,
     ClientPath(client): ClientPath,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     app.refuse_when_stopping()?;
     app.shards.ask(&client, |client, reply| Command::Forget { client, reply }).await??;
     Ok(StatusCode::NO_CONTENT)
@@ -49,34 +49,34 @@ const PAGE_MAX: usize = 1_000;
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
-    Permitted(permit): Permitted,
+    Permitted(principal): Permitted,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let (limit, after) = page(query.as_deref().unwrap_or_default())?;
-    let payer = permit.payer();
-    let _paid = app.admission.pay(&payer, permit.confinement.as_ref()).await?;
+    let payer = principal.payer();
+    let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
     let clients = app.shards.list_clients(after, limit, &payer).await?;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&clients).unwrap_or_default()))
 }
 
 /// Reads `limit` and `after`; other parameters mean nothing.
-fn page(query: &str) -> Result<(usize, Option<Rank<String>>), Refusal> {
+fn page(query: &str) -> Result<(usize, Option<Rank<String>>), ApiError> {
     let (mut limit, mut after) = (None, None);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let is_first = match &*name {
             "limit" => {
                 let read = value.parse().ok().filter(|limit| (1..=PAGE_MAX).contains(limit));
-                let wrong = || Refusal::BadRequest(format!("limit must be a number from 1 to {PAGE_MAX}"));
+                let wrong = || ApiError::BadRequest(format!("limit must be a number from 1 to {PAGE_MAX}"));
                 limit.replace(read.ok_or_else(wrong)?).is_none()
             }
             "after" => {
-                let wrong = || Refusal::BadRequest("after must be `next` of the page before".to_owned());
+                let wrong = || ApiError::BadRequest("after must be `next` of the page before".to_owned());
                 after.replace(Rank::read(&value).ok_or_else(wrong)?).is_none()
             }
             _ => true,
         };
         if !is_first {
-            return Err(Refusal::BadRequest(format!("{name} is given twice")));
+            return Err(ApiError::BadRequest(format!("{name} is given twice")));
         }
     }
     Ok((limit.unwrap_or(PAGE), after))
@@ -90,11 +90,11 @@ fn page(query: &str) -> Result<(usize, Option<Rank<String>>), Refusal> {
 )]
 pub(crate) async fn disconnect(
     State(app): State<Arc<App>>,
-    Permitted(permit): Permitted,
+    Permitted(principal): Permitted,
     ClientPath(client): ClientPath,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     app.refuse_when_stopping()?;
-    let confinement = permit.confinement.clone();
+    let confinement = principal.confinement.clone();
     let disconnect = |client, reply| Command::Disconnect { client, confinement, reply };
     app.shards.ask(&client, disconnect).await??;
     let (tenant, client) = tenant::split(&client);
@@ -113,7 +113,7 @@ mod tests {
         let place = Rank::read("3:4:a b");
         assert_eq!(page("after=3%3A4%3Aa+b&limit=1"), Ok((1, place)));
         for query in ["limit=0", "limit=1001", "limit=-1", "limit=", "limit=1&limit=1", "after=", "after=3"] {
-            assert!(matches!(page(query), Err(Refusal::BadRequest(_))), "{query}");
+            assert!(matches!(page(query), Err(ApiError::BadRequest(_))), "{query}");
         }
     }
 }

@@ -17,7 +17,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::config;
 use crate::metrics::{Metrics, Raised};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// A stream that holds its place among the connections, and whose writes fail when they are stuck for too long.
 pub(crate) struct Stream<S> {
@@ -141,7 +141,7 @@ pub(crate) async fn refuse_connection(stream: TcpStream, tls: Option<TlsAcceptor
 }
 
 async fn tell_limit(mut stream: impl AsyncWrite + Unpin, limit: usize) -> io::Result<()> {
-    let refusal = Refusal::Limit { what: "connections", limit: limit as u64, setting: "limits.connections" };
+    let refusal = ApiError::Limit { what: "connections", limit: limit as u64, setting: "limits.connections" };
     let mut problem = refusal.problem();
     problem.status = 503;
     let body = serde_json::to_string(&problem).unwrap_or_default();

@@ -136,8 +136,8 @@ mod tests {
 
     use super::*;
     use crate::ingest::json::Members;
-    use crate::model::delivery::{Names, Reason};
-    use crate::model::error::Refusal;
+    use crate::model::delivery::{GapReason, SubscriptionIds};
+    use crate::model::error::ApiError;
     use crate::model::event::Body;
     use crate::telemetry::{Telemetry, TraceContext};
 
@@ -153,8 +153,8 @@ mod tests {
         let body = Body::new(r#"{"type":"Feature"}"#.into(), Instant::now(), Default::default());
         let names: Vec<Arc<str>> = names.iter().map(|name| (*name).into()).collect();
         let subscriptions = match names.as_slice() {
-            [one] => Names::One(Arc::clone(one)),
-            _ => Names::Many(names.into()),
+            [one] => SubscriptionIds::One(Arc::clone(one)),
+            _ => SubscriptionIds::Many(names.into()),
         };
         Entry::Delivery(Delivery {
             offset: 17,
@@ -197,7 +197,7 @@ mod tests {
             r#"{"op":"event","offset":17,"subscriptions":["s1","s2"],"cause":"published","event":{"type":"Feature"}}"#
         );
         assert_eq!(
-            frame(&Entry::Gap(Gap { from: 18, to: 40, reason: Reason::Overflow })),
+            frame(&Entry::Gap(Gap { from: 18, to: 40, reason: GapReason::Overflow })),
             r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#
         );
         let Entry::Delivery(exit) = delivery(&["\"s1\""]) else { panic!("a delivery") };
@@ -206,7 +206,7 @@ mod tests {
             frame(&Entry::Delivery(exit)),
             r#"{"op":"event","offset":17,"subscriptions":["s1"],"cause":"expired","transition":"exit","event":{"type":"Feature"}}"#
         );
-        let empty = Gap { from: 1, to: 0, reason: Reason::Epoch };
+        let empty = Gap { from: 1, to: 0, reason: GapReason::Epoch };
         assert!(frame(&Entry::Gap(empty)).contains("\"count\":0"));
     }
 
@@ -270,7 +270,11 @@ mod tests {
     fn server_sent_events_carry_the_epoch() {
         let mut bytes = Vec::new();
         push_server_sent(&mut bytes, "e1", &delivery(&["\"s1\""]));
-        push_server_sent(&mut bytes, "e1", &Entry::Gap(Gap { from: 18, to: 40, reason: Reason::Overflow }));
+        push_server_sent(
+            &mut bytes,
+            "e1",
+            &Entry::Gap(Gap { from: 18, to: 40, reason: GapReason::Overflow }),
+        );
         let text = String::from_utf8(bytes).unwrap();
         let mut events = text.split("\n\n");
         let event: Vec<_> = events.next().unwrap().lines().collect();
@@ -282,10 +286,10 @@ mod tests {
     #[test]
     fn an_event_stream_is_told_problems_that_nobody_asked_for() {
         let mut bytes = Vec::new();
-        push_server_sent(&mut bytes, "e1", &Entry::Answer(Refusal::Overloaded.frame(None).into()));
+        push_server_sent(&mut bytes, "e1", &Entry::Answer(ApiError::Overloaded.frame(None).into()));
         let text = String::from_utf8(bytes).unwrap();
         let data = text.strip_prefix("event: problem\ndata: ").and_then(|rest| rest.strip_suffix("\n\n"));
         let problem: wire::Problem = serde_json::from_str(data.expect("one event")).unwrap();
-        assert_eq!(problem, Refusal::Overloaded.problem());
+        assert_eq!(problem, ApiError::Overloaded.problem());
     }
 }

@@ -7,20 +7,20 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use wire::Problem;
 
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// The media type of problems.
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         respond(&self, &self.problem())
     }
 }
 
 /// A response that tells a refusal by this problem, which may hold more than the refusal's own.
-pub(crate) fn respond(refusal: &Refusal, problem: &Problem) -> Response {
-    if let Refusal::Internal(detail) = refusal {
+pub(crate) fn respond(refusal: &ApiError, problem: &Problem) -> Response {
+    if let ApiError::Internal(detail) = refusal {
         tracing::error!(detail, "a request failed by the broker's own fault");
     }
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -32,7 +32,7 @@ pub(crate) fn respond(refusal: &Refusal, problem: &Problem) -> Response {
     if let Some(challenge) = refusal.challenge().and_then(|text| HeaderValue::try_from(text).ok()) {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     }
-    if matches!(refusal, Refusal::WebSocketVersion) {
+    if matches!(refusal, ApiError::WebSocketVersion) {
         // RFC 6455, 4.4, and RFC 9110, 15.5.22.
         let told = [(SEC_WEBSOCKET_VERSION, "13"), (UPGRADE, "websocket"), (CONNECTION, "upgrade")];
         response.headers_mut().extend(told.map(|(name, value)| (name, HeaderValue::from_static(value))));

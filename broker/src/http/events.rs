@@ -12,18 +12,18 @@ use wire::Accepted;
 
 use super::batch::{self, Tally, Work};
 use super::body::{self, Format, Parts};
-use super::burst::Burst;
 use super::path::{EventPath, Permitted};
+use super::publish_batch::PublishBatch;
 use super::{App, error};
-use crate::admission::{Flow, Pass, Publisher};
+use crate::admission::{ClientLimiter, InFlightGuard, Publisher};
 use crate::auth::{self, Scope, Scopes};
 use crate::ingest::Behalf;
 use crate::ingest::feature::may_be_alarm;
 use crate::ingest::framing::Elements;
 use crate::ingest::json::{Members, Object};
 use crate::ingest::scan::Shape;
-use crate::model::completion::Receipt;
-use crate::model::error::Refusal;
+use crate::model::completion::Completion;
+use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::model::tenant;
 use crate::sessions::Known;
@@ -65,22 +65,22 @@ const SEQUENCE: &str = concat!(
 )]
 pub(crate) async fn publish(
     State(app): State<Arc<App>>,
-    Extension(flow): Extension<Arc<Flow>>,
-    Permitted(permit): Permitted,
+    Extension(flow): Extension<Arc<ClientLimiter>>,
+    Permitted(principal): Permitted,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
     let receipt = app.shards.receipt();
     let context = TraceContext::of_headers(&headers);
     let mut work = Publish {
         app: &app,
-        burst: &mut Burst::default(),
-        publisher: &app.admission.publisher(&permit, &flow),
-        behalf: permit.behalf(),
-        scopes: permit.scopes,
-        expires: permit.expires,
+        batch: &mut PublishBatch::default(),
+        publisher: &app.admission.publisher(&principal, &flow),
+        behalf: principal.behalf(),
+        scopes: principal.scopes,
+        expires: principal.expires,
         is_batch: true,
         receipt: receipt.as_ref(),
         context: context.as_ref(),
@@ -105,7 +105,7 @@ pub(crate) async fn publish(
 pub(crate) struct Publish<'a> {
     pub(crate) app: &'a App,
     /// Events that were taken and are not published.
-    pub(crate) burst: &'a mut Burst,
+    pub(crate) batch: &'a mut PublishBatch,
     pub(crate) publisher: &'a Publisher,
     /// The behalf on which the events are published.
     pub(crate) behalf: Behalf<'a>,
@@ -114,8 +114,8 @@ pub(crate) struct Publish<'a> {
     pub(crate) expires: Option<Instant>,
     /// Whether others come behind it in the same request, so that it can be held back.
     pub(crate) is_batch: bool,
-    /// Receipt of the request, where its answer waits for something.
-    pub(crate) receipt: Option<&'a Arc<Receipt>>,
+    /// Completion of the request, where its answer waits for something.
+    pub(crate) receipt: Option<&'a Arc<Completion>>,
     /// The trace that the request belongs to.
     pub(crate) context: Option<&'a TraceContext>,
     /// Name of the way on which the event came, for spans.
@@ -125,34 +125,34 @@ pub(crate) struct Publish<'a> {
 impl Work for Publish<'_> {
     const DONE: &'static str = "accepted";
 
-    async fn element(&mut self, text: &str) -> Result<(), Refusal> {
+    async fn element(&mut self, text: &str) -> Result<(), ApiError> {
         self.event(Object::scan(Shape::Feature, text)).await
     }
 
     fn is_due(&self) -> bool {
-        self.burst.is_due()
+        self.batch.is_due()
     }
 
-    async fn finish(&mut self) -> Result<(), (usize, Refusal)> {
-        let published = self.burst.publish(self.app, self.over).await;
-        published.map_err(|refusal| (self.burst.refuse(self.app, self.over, &refusal), refusal))
+    async fn finish(&mut self) -> Result<(), (usize, ApiError)> {
+        let published = self.batch.publish(self.app, self.over).await;
+        published.map_err(|refusal| (self.batch.refuse(self.app, self.over, &refusal), refusal))
     }
 
-    fn too_large(&self) -> Refusal {
+    fn too_large(&self) -> ApiError {
         self.app.metrics.events_rejected.add(1);
         self.app.features.too_large()
     }
 }
 
 impl Publish<'_> {
-    /// Takes an event, which is published with the burst.
-    pub(super) async fn event(&mut self, event: Object<'_>) -> Result<(), Refusal> {
+    /// Takes an event, which is published with the batch.
+    pub(super) async fn event(&mut self, event: Object<'_>) -> Result<(), ApiError> {
         let started = Instant::now();
         let carried = Telemetry::carried(self.app.telemetry.as_ref(), self.context);
         match self.admit(started, event).await {
             Ok((mut published, pass)) => {
                 published.carry(carried);
-                self.burst.add(published, pass, self.receipt, started);
+                self.batch.add(published, pass, self.receipt, started);
                 Ok(())
             }
             Err(refusal) => {
@@ -171,7 +171,7 @@ impl Publish<'_> {
         &mut self,
         started: Instant,
         event: Object<'_>,
-    ) -> Result<(Published, Option<Arc<Pass>>), Refusal> {
+    ) -> Result<(Published, Option<Arc<InFlightGuard>>), ApiError> {
         auth::check_time(self.expires, started)?;
         let is_ordinary = !(self.scopes.allows(Scope::Alarm) && may_be_alarm(&event));
         let mut pass = None;
@@ -190,12 +190,12 @@ impl Publish<'_> {
         Ok((published, pass))
     }
 
-    async fn admit_ordinary(&mut self, now: Instant) -> Result<Option<Arc<Pass>>, Refusal> {
+    async fn admit_ordinary(&mut self, now: Instant) -> Result<Option<Arc<InFlightGuard>>, ApiError> {
         let admission = &self.app.admission;
         if self.is_batch {
             let publisher = self.publisher;
             admission
-                .event_of_batch(publisher, now, async || self.burst.publish(self.app, self.over).await)
+                .event_of_batch(publisher, now, async || self.batch.publish(self.app, self.over).await)
                 .await
         } else {
             admission.event(self.publisher, now)
@@ -210,7 +210,7 @@ async fn json(
     body: Body,
     work: &mut Publish<'_>,
     tally: &mut Tally,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let limit = app.features.event_bytes();
     let mut parts = Parts::of_batch(app, headers, body)?;
     let (head, ended) = parts.gather(limit).await?;
@@ -239,17 +239,17 @@ async fn collection(
     parts: Option<&mut Parts>,
     work: &mut Publish<'_>,
     tally: &mut Tally,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let mut elements = Elements::of_collection(app.features.event_bytes());
     batch::elements(app, head, parts, &mut elements, work, tally).await?;
     let members = Members::parse(body::text(elements.skeleton())?)?;
     match (members.get("type"), members.get("features")) {
         (Some("\"FeatureCollection\""), Some("[]")) => Ok(()),
         (Some("\"FeatureCollection\""), _) => {
-            Err(Refusal::invalid("/features", "must be an array of Features"))
+            Err(ApiError::invalid("/features", "must be an array of Features"))
         }
         (Some("\"Feature\""), _) => Err(app.features.too_large()),
-        _ => Err(Refusal::invalid("/type", "must be \"Feature\" or \"FeatureCollection\"")),
+        _ => Err(ApiError::invalid("/type", "must be \"Feature\" or \"FeatureCollection\"")),
     }
 }
 
@@ -264,14 +264,14 @@ async fn collection(
 )]
 pub(crate) async fn revoke(
     State(app): State<Arc<App>>,
-    Permitted(permit): Permitted,
+    Permitted(principal): Permitted,
     EventPath(id): EventPath,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     app.refuse_when_stopping()?;
-    if app.shards.revoke(&id, permit.confinement.as_ref()).await? {
+    if app.shards.revoke(&id, principal.confinement.as_ref()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        Err(Refusal::NotFound(format!("no event {} is live", tenant::outside(&id))))
+        Err(ApiError::NotFound(format!("no event {} is live", tenant::outside(&id))))
     }
 }
 
@@ -286,21 +286,21 @@ pub(crate) async fn revoke(
 )]
 pub(crate) async fn deliveries(
     State(app): State<Arc<App>>,
-    Permitted(permit): Permitted,
+    Permitted(principal): Permitted,
     EventPath(id): EventPath,
-) -> Result<Response, Refusal> {
-    let known = permit.confinement.clone().map(|confinement| {
+) -> Result<Response, ApiError> {
+    let known = principal.confinement.clone().map(|confinement| {
         let app = Arc::clone(&app);
         Arc::new(move |text: &str| app.features.is_within(&confinement, text)) as Known
     });
-    let payer = permit.payer();
-    let _paid = app.admission.pay(&payer, permit.confinement.as_ref()).await?;
+    let payer = principal.payer();
+    let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
     let Some(deliveries) = app.shards.deliveries(&id, known, &payer).await? else {
         let detail = match app.config.sessions.recent_events {
             0 => "nothing is remembered of deliveries (sessions.recent_events is 0)".to_owned(),
             _ => format!("nothing is known of an event {} (sessions.recent_events)", tenant::outside(&id)),
         };
-        return Err(Refusal::NotFound(detail));
+        return Err(ApiError::NotFound(detail));
     };
     Ok(error::json(StatusCode::OK, serde_json::to_string(&deliveries).unwrap_or_default()))
 }

@@ -11,9 +11,9 @@ use axum::response::Response;
 use super::body::{self, Bound};
 use super::path::{self, Permitted};
 use super::{App, error};
-use crate::admission::Flow;
+use crate::admission::ClientLimiter;
 use crate::ingest::explain::QuestionReader;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::shard::Command;
 
@@ -31,24 +31,25 @@ use crate::shard::Command;
 )]
 pub(crate) async fn explain(
     State(app): State<Arc<App>>,
-    Extension(flow): Extension<Arc<Flow>>,
-    Permitted(permit): Permitted,
+    Extension(flow): Extension<Arc<ClientLimiter>>,
+    Permitted(principal): Permitted,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let body = body::document(&app, &headers, body, Bound::of_question(&app)).await?;
-    let publisher = app.admission.publisher(&permit, &flow);
-    let (asked, asker, bytes) = (Arc::clone(&app), Arc::clone(&permit), body.len());
+    let publisher = app.admission.publisher(&principal, &flow);
+    let (asked, asker, bytes) = (Arc::clone(&app), Arc::clone(&principal), body.len());
     let read = move || {
         let App { world, features, subscriptions, .. } = &*asked;
         let reader = QuestionReader { world: *world, behalf: asker.behalf(), features, subscriptions };
         reader.parse(body::text(&body)?).map(Box::new)
     };
-    let payer = permit.payer();
+    let payer = principal.payer();
     let (question, _change) = app.admission.read(&publisher, &payer, bytes, read).await?;
-    let client = path::client_name_in_document(&app, &permit, &question.client)?;
+    let client = path::client_name_in_document(&app, &principal, &question.client)?;
     // Where nobody has to say who they are, whoever asks may as well be the client.
-    let to_itself = permit.tenant.is_none() || permit.client.as_deref() == Some(tenant::outside(&client));
+    let to_itself =
+        principal.tenant.is_none() || principal.client.as_deref() == Some(tenant::outside(&client));
     let explain = |client, reply| Command::Explain { client, question, to_itself, payer, reply };
     let answer = app.shards.ask(&client, explain).await??;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&answer).unwrap_or_default()))

@@ -8,11 +8,11 @@ use matcher::geo::World;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::answers::Answers;
-use super::ops::Asker;
+use super::commands::WsSession;
+use super::replies::Replies;
 use super::{App, encode, sse, ws};
 use crate::admission::flow_of_connection;
-use crate::auth::{Gate, Permit, Renewable};
+use crate::auth::{Authenticator, Principal, Renewable};
 use crate::config::{Config, EngineName};
 use crate::engines::Engines;
 use crate::fuzzing::check_refusal;
@@ -79,8 +79,8 @@ pub(crate) fn start_with(engines: Engines, ending: &Ending) -> (Arc<App>, Vec<Jo
     let started = Shards::start(&CONFIG, engines, &shared, None, Restored::default());
     let (shards, threads) = started.expect("a thread");
     let features = FeatureReader::new(World::Geodetic, &CONFIG.limits, 7);
-    let gate = Arc::new(Gate::open(&CONFIG).expect("nobody needs a token"));
-    (App::new(Arc::clone(&CONFIG), features, shards, shared, gate, None, ending), threads)
+    let authenticator = Arc::new(Authenticator::open(&CONFIG).expect("nobody needs a token"));
+    (App::new(Arc::clone(&CONFIG), features, shards, shared, authenticator, None, ending), threads)
 }
 
 /// A connection's frames, a line each, to a broker of its own: each is answered as the protocol says, and what is delivered is in order.
@@ -98,11 +98,18 @@ async fn converse(text: &str) {
     };
     let attached = app.shards.ask(&client, attach).await.expect("there is a shard");
     let place = app.shards.place_of(&client, &attached.expect("there is room for a reader")).into();
-    let publisher = app.admission.publisher(&Permit::of_everything(), &flow_of_connection(&CONFIG));
-    let permit = Renewable::new(Arc::new(Permit::of_everything()));
-    let asker =
-        Asker { app: Arc::clone(&app), client, place, outbox, permit, publisher, runs_inline: false.into() };
-    let mut answers = Answers::new(&app, &asker.outbox);
+    let publisher = app.admission.publisher(&Principal::of_everything(), &flow_of_connection(&CONFIG));
+    let principal = Renewable::new(Arc::new(Principal::of_everything()));
+    let asker = WsSession {
+        app: Arc::clone(&app),
+        client,
+        place,
+        outbox,
+        principal,
+        publisher,
+        runs_inline: false.into(),
+    };
+    let mut answers = Replies::new(&app, &asker.outbox);
     let mut expected = Vec::new();
     for frame in text.split('\n') {
         let in_order = asker.frame(frame, &mut answers).await;
@@ -135,7 +142,7 @@ async fn converse(text: &str) {
 
 /// Checks the entries that wait: `ready`, each answer in its order, and deliveries whose offsets have no holes but those that
 /// a gap tells.
-async fn check_written(asker: &Asker, expected: &[bool]) {
+async fn check_written(asker: &WsSession, expected: &[bool]) {
     let mut batch = Vec::new();
     asker.outbox.next_batch(&mut batch, usize::MAX).await;
     let mut expected = expected.iter();

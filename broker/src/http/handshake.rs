@@ -14,7 +14,7 @@ use hyper::upgrade::OnUpgrade;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::auth::SUBPROTOCOL;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// A request that is in order.
 pub(crate) struct Handshake {
@@ -25,16 +25,16 @@ pub(crate) struct Handshake {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Handshake {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         // Axum looks at the request. It would keep the connection to itself.
         let upgraded = parts.extensions.get::<OnUpgrade>().cloned();
         let upgrade = WebSocketUpgrade::from_request_parts(parts, state).await.map_err(refusal)?;
         let upgrade = upgrade.protocols([SUBPROTOCOL]);
         let (Some(key), Some(upgraded)) = (only_key(&parts.headers), upgraded) else {
             let detail = "Sec-WebSocket-Key must be 16 bytes in base 64, once";
-            return Err(Refusal::BadRequest(detail.to_owned()));
+            return Err(ApiError::BadRequest(detail.to_owned()));
         };
         let accept = HeaderValue::try_from(derive_accept_key(key)).expect("base 64 is ASCII");
         let headers = [
@@ -50,11 +50,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Handshake {
     }
 }
 
-fn refusal(rejection: WebSocketUpgradeRejection) -> Refusal {
+fn refusal(rejection: WebSocketUpgradeRejection) -> ApiError {
     if matches!(rejection, WebSocketUpgradeRejection::InvalidWebSocketVersionHeader(_)) {
-        Refusal::WebSocketVersion
+        ApiError::WebSocketVersion
     } else {
-        Refusal::BadRequest(rejection.body_text())
+        ApiError::BadRequest(rejection.body_text())
     }
 }
 

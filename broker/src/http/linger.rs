@@ -18,7 +18,7 @@ use axum::http::header::EXPECT;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 
-use super::crumbs::Crumbs;
+use super::slow_reads::SlowReads;
 use crate::shutdown::Ending;
 
 /// Bytes that are thrown away: twice the largest document by default, since less is read of a connection at once than such a document has.
@@ -31,13 +31,13 @@ const READ_BYTES: usize = 4_096;
 /// A body whose rest is read when nobody wants it any more.
 struct Lingering {
     body: Body,
-    linger: Linger,
+    linger: LingeringClose,
 }
 
 /// Returns the request with a body whose rest is read when the body is dropped. A client that asks whether the body is
 /// welcome (`Expect`) has not sent it: such a request, and one without a body, come back as they are.
 pub(super) fn to_its_end(request: Request) -> Request {
-    let Some(linger) = request.extensions().get::<Linger>().cloned() else { return request };
+    let Some(linger) = request.extensions().get::<LingeringClose>().cloned() else { return request };
     if request.body().is_end_stream() || request.headers().contains_key(EXPECT) {
         return request;
     }
@@ -82,12 +82,12 @@ impl Drop for Lingering {
 
 /// Asks that the rest of a connection is read when nobody wants it any more; a clone asks for the same.
 #[derive(Clone)]
-pub(crate) struct Linger {
+pub(crate) struct LingeringClose {
     is_asked: Arc<AtomicBool>,
     ending: Ending,
 }
 
-impl Linger {
+impl LingeringClose {
     pub(crate) fn new(ending: &Ending) -> Self {
         Self { is_asked: Arc::default(), ending: ending.clone() }
     }
@@ -121,24 +121,24 @@ impl Came {
     }
 }
 
-/// A connection whose rest is read when it is dropped, if that was asked for, and whose crumbs are read seldom.
+/// A connection whose rest is read when it is dropped, if that was asked for, and whose slow_reads are read seldom.
 pub(crate) struct Connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> {
     /// Taken when it is dropped.
     inner: Option<S>,
-    linger: Linger,
+    linger: LingeringClose,
     came: Came,
-    crumbs: Crumbs,
+    slow_reads: SlowReads,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    pub(crate) fn new(inner: S, linger: Linger, came: Came) -> Self {
-        Self { inner: Some(inner), linger, came, crumbs: Crumbs::default() }
+    pub(crate) fn new(inner: S, linger: LingeringClose, came: Came) -> Self {
+        Self { inner: Some(inner), linger, came, slow_reads: SlowReads::default() }
     }
 
     /// Notes what was written.
     fn note(&mut self, written: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(bytes)) = written {
-            self.crumbs.went(*bytes);
+            self.slow_reads.went(*bytes);
         }
     }
 
@@ -174,12 +174,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> AsyncRead for Connection<S> {
         ctx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.crumbs.poll_pause(ctx));
+        ready!(self.slow_reads.poll_pause(ctx));
         let before = buf.filled().len();
         ready!(self.inner().poll_read(ctx, buf))?;
         let bytes = buf.filled().len() - before;
         self.came.add(bytes);
-        self.crumbs.came(bytes);
+        self.slow_reads.came(bytes);
         Poll::Ready(Ok(()))
     }
 }

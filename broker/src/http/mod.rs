@@ -1,18 +1,15 @@
 //! The edge: HTTP, WebSocket and server-sent events.
 
-mod answers;
 mod attachment;
 mod batch;
 pub(crate) mod body;
-mod burst;
 mod clients;
+mod commands;
 mod connection;
-mod crumbs;
 pub(crate) mod encode;
 mod error;
 mod events;
 mod explain;
-mod figures;
 mod frames;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
@@ -20,16 +17,19 @@ mod handshake;
 mod heard;
 mod linger;
 mod openapi;
-mod ops;
 mod origin;
 mod pages;
 mod path;
+mod poll_when_woken;
 mod positions;
+mod publish_batch;
+mod replies;
 mod routes;
 mod slice;
+mod slow_reads;
 mod sse;
+mod stats;
 mod subscriptions;
-mod woken;
 mod ws;
 
 use std::sync::Arc;
@@ -46,10 +46,10 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use connection::{Sockets, Stream, refuse_connection};
 pub(crate) use heard::Heard;
-pub(crate) use linger::{Came, Connection, Linger};
+pub(crate) use linger::{Came, Connection, LingeringClose};
 
 use crate::admission::Admission;
-use crate::auth::Gate;
+use crate::auth::Authenticator;
 use crate::base_map::BaseMap;
 use crate::budget::Budget;
 use crate::config::Config;
@@ -58,7 +58,7 @@ use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::SubscriptionReader;
 use crate::limits::Quota;
 use crate::metrics::Metrics;
-use crate::model::error::{Refusal, quoted};
+use crate::model::error::{ApiError, quoted};
 use crate::outbox::{Bounds, KeptTotal, Outbox};
 use crate::sessions::Shared;
 use crate::shard::Shards;
@@ -85,7 +85,7 @@ pub(crate) struct App {
     /// Connections that read, tenant by tenant.
     pub(crate) reading: Arc<Quota>,
     pub(crate) origins: Origins,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) authenticator: Arc<Authenticator>,
     /// The map that the console draws below everything that moves.
     base_map: Option<BaseMap>,
     /// WebSockets, which can be cut off.
@@ -108,7 +108,7 @@ impl App {
         features: FeatureReader,
         shards: Shards,
         shared: Shared,
-        gate: Arc<Gate>,
+        authenticator: Arc<Authenticator>,
         base_map: Option<BaseMap>,
         ending: &Ending,
     ) -> Arc<Self> {
@@ -130,7 +130,7 @@ impl App {
             budget,
             reading: quotas.connections,
             origins: Origins::new(&config),
-            gate,
+            authenticator,
             base_map,
             sockets: Sockets::default(),
             tasks,
@@ -151,8 +151,8 @@ impl App {
     }
 
     /// Refuses what comes after the stop began.
-    pub(crate) fn refuse_when_stopping(&self) -> Result<(), Refusal> {
-        if self.requests.is_closed() { Err(Refusal::Stopping) } else { Ok(()) }
+    pub(crate) fn refuse_when_stopping(&self) -> Result<(), ApiError> {
+        if self.requests.is_closed() { Err(ApiError::Stopping) } else { Ok(()) }
     }
 }
 
@@ -169,20 +169,20 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 }
 
 /// Makes the router that answers before there is an [`App`]: with a refusal that says how far the start has come.
-pub(crate) fn meanwhile(refusal: impl Fn() -> Refusal + Clone + Send + Sync + 'static) -> Router {
+pub(crate) fn meanwhile(refusal: impl Fn() -> ApiError + Clone + Send + Sync + 'static) -> Router {
     let refuse = move || async move { refusal() };
     Router::new()
-        .route("/healthz", get(figures::healthz_meanwhile))
+        .route("/healthz", get(stats::healthz_meanwhile))
         .fallback(refuse)
         .method_not_allowed_fallback(method_not_allowed)
 }
 
-async fn not_found(request: Request) -> Refusal {
-    Refusal::NotFound(format!("there is no {}", quoted(request.uri().path())))
+async fn not_found(request: Request) -> ApiError {
+    ApiError::NotFound(format!("there is no {}", quoted(request.uri().path())))
 }
 
-async fn method_not_allowed() -> Refusal {
-    Refusal::MethodNotAllowed
+async fn method_not_allowed() -> ApiError {
+    ApiError::MethodNotAllowed
 }
 
 /// Around every request: pages of elsewhere are refused, and a stop waits for its end.

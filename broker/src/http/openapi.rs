@@ -16,7 +16,7 @@ use super::error;
 use super::pages::GUARDS;
 use super::routes::{self, Need};
 use crate::auth::Scope;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -42,10 +42,10 @@ use crate::model::error::Refusal;
         super::clients::disconnect,
         super::sse::stream,
         super::ws::upgrade,
-        super::figures::stats,
-        super::figures::metrics,
-        super::figures::healthz,
-        super::figures::readyz,
+        super::stats::stats,
+        super::stats::metrics,
+        super::stats::healthz,
+        super::stats::readyz,
     ),
     components(schemas(wire::ClientFrame, wire::ServerFrame)),
     modifiers(&Refusals, &Areas, &Subscribes),
@@ -197,16 +197,16 @@ pub(crate) async fn docs_index() -> Redirect {
 }
 
 /// The page.
-pub(crate) async fn docs_page() -> Result<Response, Refusal> {
+pub(crate) async fn docs_page() -> Result<Response, ApiError> {
     page("index.html")
 }
 
 /// A file of the page.
-pub(crate) async fn docs(Path(file): Path<String>) -> Result<Response, Refusal> {
+pub(crate) async fn docs(Path(file): Path<String>) -> Result<Response, ApiError> {
     page(&file)
 }
 
-fn page(file: &str) -> Result<Response, Refusal> {
+fn page(file: &str) -> Result<Response, ApiError> {
     match utoipa_swagger_ui::serve(file, Arc::clone(&PAGE)) {
         Ok(Some(found)) => {
             let kind = HeaderValue::from_str(&found.content_type)
@@ -217,8 +217,8 @@ fn page(file: &str) -> Result<Response, Refusal> {
             }
             Ok(([(CONTENT_TYPE, kind)], GUARDS, bytes).into_response())
         }
-        Ok(None) => Err(Refusal::NotFound(format!("there is no /docs/{file}"))),
-        Err(_) => Err(Refusal::Internal("a page of the API could not be made")),
+        Ok(None) => Err(ApiError::NotFound(format!("there is no /docs/{file}"))),
+        Err(_) => Err(ApiError::Internal("a page of the API could not be made")),
     }
 }
 

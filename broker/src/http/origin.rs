@@ -15,7 +15,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 
 use crate::config::Config;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// Where a browser says how far from here the page is that asks.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -53,7 +53,7 @@ impl Origins {
     ///
     /// # Errors
     /// When a page of elsewhere asks, or may do so.
-    pub(crate) fn check(&self, path: &str, headers: &HeaderMap) -> Result<Option<Allowed>, Refusal> {
+    pub(crate) fn check(&self, path: &str, headers: &HeaderMap) -> Result<Option<Allowed>, ApiError> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let foreign_host = hosts.find(|host| !self.is_own_host(host, headers));
         let origin = match headers.get(header::ORIGIN) {
@@ -63,13 +63,13 @@ impl Origins {
         if let Some(host) = foreign_host
             && !PROBES.contains(&path)
         {
-            return Err(Refusal::ForeignHost(String::from_utf8_lossy(host.as_bytes()).into_owned()));
+            return Err(ApiError::ForeignHost(String::from_utf8_lossy(host.as_bytes()).into_owned()));
         }
         let is_private = path.starts_with("/v1/") || path == "/metrics";
         if is_private && origin.is_none() && headers.get(FETCH_SITE).is_some_and(|site| site == "cross-site")
         {
             // Such as an image, of which the page itself sees nothing.
-            return Err(Refusal::ForeignOrigin(
+            return Err(ApiError::ForeignOrigin(
                 "a page of another site asks, and does not say which (Sec-Fetch-Site: cross-site)".to_owned(),
             ));
         }
@@ -81,7 +81,7 @@ impl Origins {
         origin: &HeaderValue,
         headers: &HeaderMap,
         is_own_host: bool,
-    ) -> Result<Allowed, Refusal> {
+    ) -> Result<Allowed, ApiError> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).filter(|_| is_own_host);
         let is_allowed = origin.to_str().is_ok_and(|origin| {
             is_loopback(origin)
@@ -92,7 +92,7 @@ impl Origins {
             return Ok(Allowed(origin.clone()));
         }
         let origin = String::from_utf8_lossy(origin.as_bytes());
-        Err(Refusal::ForeignOrigin(format!(
+        Err(ApiError::ForeignOrigin(format!(
             "{origin} is not a loopback origin and not in server.allowed_origins"
         )))
     }

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{App, error};
 use crate::config::{Console, interests};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// Scripts come from here alone. MapLibre wants styles that it writes into the page, and workers and pictures that it makes itself;
 /// `ws:` and `wss:` are for browsers that do not take a WebSocket of the same host for `'self'`.
@@ -61,10 +61,10 @@ fn page(path: &str, asked: &HeaderMap) -> Response {
 }
 
 /// Serves a file that the pages load. None of their names needs an escape, so that a path is taken as it came.
-pub(crate) async fn asset(address: Uri, asked: HeaderMap) -> Result<Response, Refusal> {
+pub(crate) async fn asset(address: Uri, asked: HeaderMap) -> Result<Response, ApiError> {
     match address.path().strip_prefix('/').and_then(nearcast_web::file) {
         Some(file) => Ok(Content::of(file).answer(&asked)),
-        None => Err(Refusal::NotFound(format!("there is no {}", address.path()))),
+        None => Err(ApiError::NotFound(format!("there is no {}", address.path()))),
     }
 }
 
@@ -73,7 +73,7 @@ pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
     let Console { object, interests, .. } = &app.config.console;
     let settings = json!({
         "world": app.config.server.world.name(),
-        "tokens": app.gate.wants_tokens(),
+        "tokens": app.authenticator.wants_tokens(),
         "base_map": app.base_map.is_some(),
         "object": (!object.is_empty()).then_some(object),
         // Settings with faults in them are none that a broker runs with.
@@ -83,9 +83,9 @@ pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Serves the map that the console draws below everything that moves, as GeoJSON; 404 where none is set.
-pub(crate) async fn base_map(State(app): State<Arc<App>>, asked: HeaderMap) -> Result<Response, Refusal> {
+pub(crate) async fn base_map(State(app): State<Arc<App>>, asked: HeaderMap) -> Result<Response, ApiError> {
     let Some(map) = &app.base_map else {
-        return Err(Refusal::NotFound("there is no base map: console.base_map is empty".to_owned()));
+        return Err(ApiError::NotFound("there is no base map: console.base_map is empty".to_owned()));
     };
     let content = Content {
         kind: HeaderValue::from_static("application/geo+json"),

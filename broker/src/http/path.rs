@@ -6,11 +6,11 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 
 use super::App;
-use crate::auth::Permit;
-use crate::model::error::Refusal;
+use crate::auth::Principal;
+use crate::model::error::ApiError;
 
-/// The permit of a request.
-pub(crate) struct Permitted(pub(crate) Arc<Permit>);
+/// The principal of a request.
+pub(crate) struct Permitted(pub(crate) Arc<Principal>);
 
 /// The client of `/v1/clients/{client}/..`, for whom the request may act.
 pub(crate) struct ClientPath(pub(crate) Arc<str>);
@@ -22,53 +22,61 @@ pub(crate) struct SubscriptionPath(pub(crate) Arc<str>, pub(crate) Arc<str>);
 pub(crate) struct EventPath(pub(crate) Arc<str>);
 
 /// Checks a client's name: 1 to `limits.client_name_bytes` bytes without control characters.
-fn check_client_name(app: &App, name: &str) -> Result<(), Refusal> {
+fn check_client_name(app: &App, name: &str) -> Result<(), ApiError> {
     let limit = app.config.limits.client_name_bytes;
     if name.is_empty() || name.len() > limit {
-        return Err(Refusal::BadRequest(format!(
+        return Err(ApiError::BadRequest(format!(
             "a client's name has 1 to {limit} bytes (limits.client_name_bytes), this one has {}",
             name.len()
         )));
     }
     if name.chars().any(char::is_control) {
-        return Err(Refusal::BadRequest("a client's name has no control characters".to_owned()));
+        return Err(ApiError::BadRequest("a client's name has no control characters".to_owned()));
     }
     Ok(())
 }
 
 /// The client that a document names, for whom the request may act.
-pub(crate) fn client_name_in_document(app: &App, permit: &Permit, name: &str) -> Result<Arc<str>, Refusal> {
+pub(crate) fn client_name_in_document(
+    app: &App,
+    principal: &Principal,
+    name: &str,
+) -> Result<Arc<str>, ApiError> {
     check_client_name(app, name).map_err(|refusal| {
-        if let Refusal::BadRequest(detail) = refusal { Refusal::invalid("/client", detail) } else { refusal }
+        if let ApiError::BadRequest(detail) = refusal {
+            ApiError::invalid("/client", detail)
+        } else {
+            refusal
+        }
     })?;
-    permit.check_client(name)?;
-    Ok(permit.inside(name))
+    principal.check_client(name)?;
+    Ok(principal.inside(name))
 }
 
 /// The client that a path names, for whom the request may act.
-fn permitted_client(app: &App, parts: &Parts, name: &str) -> Result<Arc<str>, Refusal> {
+fn permitted_client(app: &App, parts: &Parts, name: &str) -> Result<Arc<str>, ApiError> {
     check_client_name(app, name)?;
-    let permit = permit(parts)?;
-    permit.check_client(name)?;
-    Ok(permit.inside(name))
+    let principal = principal(parts)?;
+    principal.check_client(name)?;
+    Ok(principal.inside(name))
 }
 
-fn permit(parts: &Parts) -> Result<&Arc<Permit>, Refusal> {
-    parts.extensions.get().ok_or(Refusal::Internal("nothing has looked at the request's token"))
+fn principal(parts: &Parts) -> Result<&Arc<Principal>, ApiError> {
+    parts.extensions.get().ok_or(ApiError::Internal("nothing has looked at the request's token"))
 }
 
 impl FromRequestParts<Arc<App>> for Permitted {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Refusal> {
-        permit(parts).map(|permit| Self(Arc::clone(permit)))
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, ApiError> {
+        principal(parts).map(|principal| Self(Arc::clone(principal)))
     }
 }
 
 impl FromRequestParts<Arc<App>> for ClientPath {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
         let Path(name) =
             Path::<String>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
         Ok(Self(permitted_client(app, parts, &name)?))
@@ -76,28 +84,28 @@ impl FromRequestParts<Arc<App>> for ClientPath {
 }
 
 impl FromRequestParts<Arc<App>> for SubscriptionPath {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
         let Path((client, id)) = Path::<(String, String)>::from_request_parts(parts, app)
             .await
             .map_err(|error| unreadable(&error))?;
         let client = permitted_client(app, parts, &client)?;
-        app.subscriptions.check_id(&id, "").map_err(|fault| Refusal::BadRequest(fault.detail))?;
+        app.subscriptions.check_id(&id, "").map_err(|fault| ApiError::BadRequest(fault.detail))?;
         Ok(Self(client, id.into()))
     }
 }
 
 impl FromRequestParts<Arc<App>> for EventPath {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
         let Path(id) =
             Path::<String>::from_request_parts(parts, app).await.map_err(|error| unreadable(&error))?;
-        Ok(Self(permit(parts)?.inside(&id)))
+        Ok(Self(principal(parts)?.inside(&id)))
     }
 }
 
-fn unreadable(error: &axum::extract::rejection::PathRejection) -> Refusal {
-    Refusal::BadRequest(error.body_text())
+fn unreadable(error: &axum::extract::rejection::PathRejection) -> ApiError {
+    ApiError::BadRequest(error.body_text())
 }

@@ -14,13 +14,13 @@ use super::batch::{self, Tally, Work};
 use super::body::{self, Bound, Format, Parts};
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
-use crate::admission::{Flow, Publisher};
-use crate::auth::{self, Permit};
+use crate::admission::{ClientLimiter, Publisher};
+use crate::auth::{self, Principal};
 use crate::ingest::Behalf;
 use crate::ingest::framing::Elements;
 use crate::ingest::position::Move;
-use crate::model::completion::Receipt;
-use crate::model::error::Refusal;
+use crate::model::completion::Completion;
+use crate::model::error::ApiError;
 use crate::shard::Place;
 
 /// Tells where a client is.
@@ -36,18 +36,18 @@ use crate::shard::Place;
 )]
 pub(crate) async fn move_one(
     State(app): State<Arc<App>>,
-    Extension(flow): Extension<Arc<Flow>>,
-    Permitted(permit): Permitted,
+    Extension(flow): Extension<Arc<ClientLimiter>>,
+    Permitted(principal): Permitted,
     ClientPath(client): ClientPath,
     headers: HeaderMap,
     body: Body,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     app.refuse_when_stopping()?;
     let body = body::document(&app, &headers, body, Bound::of_position(&app)).await?;
     let told = app.positions.parse(body::text(&body)?)?;
     let receipt = app.shards.receipt_of_moves();
-    let mover = app.admission.publisher(&permit, &flow);
-    move_client(&app, &mover, permit.behalf(), &client, None, told, receipt.as_ref()).await?;
+    let mover = app.admission.publisher(&principal, &flow);
+    move_client(&app, &mover, principal.behalf(), &client, None, told, receipt.as_ref()).await?;
     if let Some(receipt) = receipt {
         receipt.settled().await?;
     }
@@ -62,8 +62,8 @@ pub(crate) async fn move_client(
     client: &Arc<str>,
     place: Option<Place>,
     told: Move,
-    receipt: Option<&Arc<Receipt>>,
-) -> Result<(), Refusal> {
+    receipt: Option<&Arc<Completion>>,
+) -> Result<(), ApiError> {
     if let Some(confinement) = behalf.confinement {
         confinement.check_move(&told)?;
     }
@@ -96,16 +96,16 @@ const LINES: &str = concat!(
 )]
 pub(crate) async fn move_many(
     State(app): State<Arc<App>>,
-    Extension(flow): Extension<Arc<Flow>>,
-    Permitted(permit): Permitted,
+    Extension(flow): Extension<Arc<ClientLimiter>>,
+    Permitted(principal): Permitted,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
     let mut tally = Tally::default();
     let receipt = app.shards.receipt_of_moves();
-    let mover = &app.admission.publisher(&permit, &flow);
-    let mut work = MoveMany { app: &app, mover, permit: &permit, receipt: receipt.as_ref() };
+    let mover = &app.admission.publisher(&principal, &flow);
+    let mut work = MoveMany { app: &app, mover, principal: &principal, receipt: receipt.as_ref() };
     let moved = match Format::of(&headers)? {
         Format::Json => array(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
@@ -132,7 +132,7 @@ async fn array(
     body: Body,
     work: &mut MoveMany<'_>,
     tally: &mut Tally,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let mut parts = Parts::of_batch(app, headers, body)?;
     let (head, ended) = parts.gather(app.config.limits.position_bytes).await?;
     if ended {
@@ -146,22 +146,22 @@ async fn array(
 struct MoveMany<'a> {
     app: &'a App,
     mover: &'a Publisher,
-    permit: &'a Permit,
-    receipt: Option<&'a Arc<Receipt>>,
+    principal: &'a Principal,
+    receipt: Option<&'a Arc<Completion>>,
 }
 
 impl Work for MoveMany<'_> {
     const DONE: &'static str = "moved";
 
-    async fn element(&mut self, text: &str) -> Result<(), Refusal> {
+    async fn element(&mut self, text: &str) -> Result<(), ApiError> {
         let (client, told) = self.app.positions.parse_named(text)?;
-        auth::check_time(self.permit.expires, Instant::now())?;
-        let client = path::client_name_in_document(self.app, self.permit, &client)?;
+        auth::check_time(self.principal.expires, Instant::now())?;
+        let client = path::client_name_in_document(self.app, self.principal, &client)?;
         self.app.admission.check_debts(&client)?;
-        move_client(self.app, self.mover, self.permit.behalf(), &client, None, told, self.receipt).await
+        move_client(self.app, self.mover, self.principal.behalf(), &client, None, told, self.receipt).await
     }
 
-    fn too_large(&self) -> Refusal {
+    fn too_large(&self) -> ApiError {
         Bound::of_position(self.app).passed()
     }
 }

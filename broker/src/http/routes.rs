@@ -10,10 +10,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
-use super::{
-    App, Heard, clients, events, explain, figures, openapi, pages, positions, sse, subscriptions, ws,
-};
-use crate::auth::{Scope, Token, Whereabouts};
+use super::{App, Heard, clients, events, explain, openapi, pages, positions, sse, stats, subscriptions, ws};
+use crate::auth::{Scope, Token, TokenSource};
 
 /// The credentials that a request has to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +54,9 @@ impl Route {
     pub(crate) fn guarded(self, app: &Arc<App>) -> MethodRouter<Arc<App>> {
         let (scope, whereabouts) = match self.need {
             Need::Nothing => return self.handler,
-            Need::Scope(scope) => (scope, Whereabouts::Header),
-            Need::Operator => (Scope::Admin, Whereabouts::Header),
-            Need::Stream(scope) => (scope, Whereabouts::HeaderOrAddress),
+            Need::Scope(scope) => (scope, TokenSource::Header),
+            Need::Operator => (Scope::Admin, TokenSource::Header),
+            Need::Stream(scope) => (scope, TokenSource::HeaderOrAddress),
         };
         let state = (Arc::clone(app), self.need, scope, whereabouts);
         self.handler.route_layer(middleware::from_fn_with_state(state, admit))
@@ -94,10 +92,10 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new(SUBSCRIPTION, delete, SUBSCRIBE, subscriptions::delete).named("delete_subscription"),
         Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream).named("stream_events"),
         Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade).named("open_websocket"),
-        Route::new("/v1/stats", get.clone(), Need::Operator, figures::stats).named("get_stats"),
-        Route::new("/metrics", get.clone(), Need::Operator, figures::metrics).named("get_metrics"),
-        Route::new("/healthz", get.clone(), Nothing, figures::healthz).named("get_health"),
-        Route::new("/readyz", get.clone(), Nothing, figures::readyz).named("get_readiness"),
+        Route::new("/v1/stats", get.clone(), Need::Operator, stats::stats).named("get_stats"),
+        Route::new("/metrics", get.clone(), Need::Operator, stats::metrics).named("get_metrics"),
+        Route::new("/healthz", get.clone(), Nothing, stats::healthz).named("get_health"),
+        Route::new("/readyz", get.clone(), Nothing, stats::readyz).named("get_readiness"),
         Route::new("/openapi.json", get.clone(), Nothing, openapi::document),
         Route::new("/docs", get.clone(), Nothing, openapi::docs_index),
         Route::new("/docs/", get.clone(), Nothing, openapi::docs_page),
@@ -111,32 +109,32 @@ pub(crate) fn all() -> Vec<Route> {
     ]
 }
 
-/// Lets a request in whose token has the scope that it needs, with its permit for the handler.
+/// Lets a request in whose token has the scope that it needs, with its principal for the handler.
 async fn admit(
-    State(state): State<(Arc<App>, Need, Scope, Whereabouts)>,
+    State(state): State<(Arc<App>, Need, Scope, TokenSource)>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let (app, need, scope, whereabouts) = state;
-    let token = if app.gate.wants_tokens() {
+    let token = if app.authenticator.wants_tokens() {
         Token::of(request.headers(), request.uri(), whereabouts)
     } else {
         Ok(None)
     };
-    let permit = token.and_then(|token| app.gate.permit(token));
-    let permitted = permit.and_then(|permit| {
-        permit.scopes.require(scope)?;
+    let principal = token.and_then(|token| app.authenticator.authenticate(token));
+    let permitted = principal.and_then(|principal| {
+        principal.scopes.require(scope)?;
         if need == Need::Operator {
-            permit.check_operator()?;
+            principal.check_operator()?;
         }
-        Ok(permit)
+        Ok(principal)
     });
     match permitted {
-        Ok(permit) => {
+        Ok(principal) => {
             if let Some(heard) = request.extensions().get::<Heard>() {
                 heard.tell();
             }
-            request.extensions_mut().insert(permit);
+            request.extensions_mut().insert(principal);
             next.run(request).await
         }
         Err(refusal) => refusal.into_response(),

@@ -10,15 +10,15 @@ const LEAST_BYTES: usize = 512;
 
 /// Bytes that are left of a task's slice of its thread.
 #[derive(Debug)]
-pub(super) struct Slice(usize);
+pub(super) struct CoopBudget(usize);
 
-impl Default for Slice {
+impl Default for CoopBudget {
     fn default() -> Self {
         Self(BYTES)
     }
 }
 
-impl Slice {
+impl CoopBudget {
     /// Counts a request, and says whether others should go before it: the slice is used up, and another one begins.
     pub(super) fn spend(&mut self, bytes: usize) -> bool {
         let left = self.0.checked_sub(bytes.max(LEAST_BYTES));

@@ -16,7 +16,7 @@ use super::{App, encode};
 use crate::limits::QuotaPermit;
 use crate::metrics::Raised;
 use crate::model::delivery::Entry;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::outbox::Outbox;
 use crate::sessions::Resume;
 use crate::telemetry::Writing;
@@ -38,21 +38,21 @@ const PART_BYTES: usize = 65_536;
 )]
 pub(crate) async fn stream(
     State(app): State<Arc<App>>,
-    Permitted(permit): Permitted,
+    Permitted(principal): Permitted,
     ClientPath(client): ClientPath,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
     let resume = resume(&headers)?;
-    let share = app.reading.acquire(permit.behalf().tenant_name(), 1)?;
+    let share = app.reading.acquire(principal.behalf().tenant_name(), 1)?;
     let outbox = app.outbox(&client);
     // Whoever asks may be gone before the answer is there, and this with it.
     let mut attachment = Attachment::new(&app, &client, outbox.connection);
-    let attached = attachment.attach(&outbox, resume, permit.confinement.clone()).await?;
+    let attached = attachment.attach(&outbox, resume, principal.confinement.clone()).await?;
     let counted = Raised::new(&app.metrics, |metrics| &metrics.event_streams);
     let hello = format!(": nearcast {}:{}\n\n", attached.epoch, attached.offset);
     let keep_alive = Duration::from_millis(app.config.connection.ping_interval_ms);
-    let expires = permit.expires;
+    let expires = principal.expires;
     let reader = Reader {
         app,
         client,
@@ -77,14 +77,14 @@ pub(crate) async fn stream(
 }
 
 /// Reads `Last-Event-ID`, which browsers send by themselves when they reconnect.
-pub(super) fn resume(headers: &HeaderMap) -> Result<Resume, Refusal> {
+pub(super) fn resume(headers: &HeaderMap) -> Result<Resume, ApiError> {
     let mut told = headers.get_all("last-event-id").iter();
     let Some(value) = told.next() else { return Ok(Resume::Fresh) };
     let after = value.to_str().ok().and_then(epoch_and_offset);
     match (after, told.next()) {
         (None, None) if value.is_empty() => Ok(Resume::Fresh),
         (Some((epoch, offset)), None) => Ok(Resume::After { epoch, offset }),
-        _ => Err(Refusal::BadRequest("Last-Event-ID must be <epoch>:<offset>, once".to_owned())),
+        _ => Err(ApiError::BadRequest("Last-Event-ID must be <epoch>:<offset>, once".to_owned())),
     }
 }
 
@@ -148,7 +148,7 @@ impl Reader {
     fn farewell(&mut self) -> Bytes {
         self.has_ended = true;
         self.app.metrics.problems.add(1);
-        let problem = serde_json::to_string(&Refusal::TokenExpired.problem()).unwrap_or_default();
+        let problem = serde_json::to_string(&ApiError::TokenExpired.problem()).unwrap_or_default();
         format!("event: problem\ndata: {problem}\n\n").into()
     }
 
@@ -176,7 +176,7 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(value: &[u8]) -> Result<Resume, Refusal> {
+    fn read(value: &[u8]) -> Result<Resume, ApiError> {
         resume(&HeaderMap::from_iter([(
             axum::http::HeaderName::from_static("last-event-id"),
             HeaderValue::from_bytes(value).unwrap(),
@@ -188,16 +188,16 @@ mod tests {
         assert_eq!(read(b""), Ok(Resume::Fresh));
         assert_eq!(read(b"a1:17"), Ok(Resume::After { epoch: "a1".to_owned(), offset: 17 }));
         for value in ["17", "a1:", "a1:x", "a1:-1", "a1:+1", ":1", "a 1:1", "\u{e9}:1"] {
-            assert!(matches!(read(value.as_bytes()), Err(Refusal::BadRequest(_))), "{value}");
+            assert!(matches!(read(value.as_bytes()), Err(ApiError::BadRequest(_))), "{value}");
         }
-        assert!(matches!(read(b"\xff:1"), Err(Refusal::BadRequest(_))));
+        assert!(matches!(read(b"\xff:1"), Err(ApiError::BadRequest(_))));
         let name = axum::http::HeaderName::from_static("last-event-id");
         for values in [["a1:17", "a1:17"], ["", "a1:17"], ["a1:17", ""]] {
             let mut headers = HeaderMap::new();
             for value in values {
                 headers.append(name.clone(), HeaderValue::from_static(value));
             }
-            assert!(matches!(resume(&headers), Err(Refusal::BadRequest(_))), "{values:?}");
+            assert!(matches!(resume(&headers), Err(ApiError::BadRequest(_))), "{values:?}");
         }
     }
 }

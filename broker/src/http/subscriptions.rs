@@ -11,8 +11,8 @@ use axum::response::Response;
 use super::body::{self, Bound};
 use super::path::{ClientPath, Permitted, SubscriptionPath};
 use super::{App, error};
-use crate::admission::Flow;
-use crate::model::error::Refusal;
+use crate::admission::ClientLimiter;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::shard::Command;
 
@@ -29,18 +29,19 @@ use crate::shard::Command;
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
-    Extension(flow): Extension<Arc<Flow>>,
-    Permitted(permit): Permitted,
+    Extension(flow): Extension<Arc<ClientLimiter>>,
+    Permitted(principal): Permitted,
     SubscriptionPath(client, id): SubscriptionPath,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
     let body = body::document(&app, &headers, body, Bound::of_subscription(&app)).await?;
-    let publisher = app.admission.publisher(&permit, &flow);
+    let publisher = app.admission.publisher(&principal, &flow);
     let (reader, bytes) = (Arc::clone(&app), body.len());
-    let read =
-        move || reader.subscriptions.parse(&id, body::text(&body)?)?.on_behalf(permit.behalf()).map(Box::new);
+    let read = move || {
+        reader.subscriptions.parse(&id, body::text(&body)?)?.on_behalf(principal.behalf()).map(Box::new)
+    };
     let (subscription, change) = app.admission.read(&publisher, &client, bytes, read).await?;
     let install = |client, reply| Command::Install {
         client,
@@ -66,10 +67,10 @@ pub(crate) async fn put(
 )]
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
-    Permitted(permit): Permitted,
+    Permitted(principal): Permitted,
     SubscriptionPath(client, id): SubscriptionPath,
-) -> Result<Response, Refusal> {
-    let (asked, confinement) = (Arc::clone(&id), permit.confinement.clone());
+) -> Result<Response, ApiError> {
+    let (asked, confinement) = (Arc::clone(&id), principal.confinement.clone());
     let get = |client, reply| Command::Get { client, id: asked, confinement, reply };
     let document = app.shards.ask(&client, get).await??;
     let document = document.ok_or_else(|| none(&client, &id))?;
@@ -84,11 +85,11 @@ pub(crate) async fn get(
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
-    Permitted(permit): Permitted,
+    Permitted(principal): Permitted,
     ClientPath(client): ClientPath,
-) -> Result<Response, Refusal> {
-    let _paid = app.admission.pay(&client, permit.confinement.as_ref()).await?;
-    let confinement = permit.confinement.clone();
+) -> Result<Response, ApiError> {
+    let _paid = app.admission.pay(&client, principal.confinement.as_ref()).await?;
+    let confinement = principal.confinement.clone();
     let list = |client, reply| Command::List { client, confinement, reply };
     let documents = app.shards.ask(&client, list).await??;
     Ok(error::json(StatusCode::OK, format!("[{}]", documents.join(","))))
@@ -105,17 +106,17 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Permitted(permit): Permitted,
+    Permitted(principal): Permitted,
     SubscriptionPath(client, id): SubscriptionPath,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     app.refuse_when_stopping()?;
-    let (asked, confinement) = (Arc::clone(&id), permit.confinement.clone());
+    let (asked, confinement) = (Arc::clone(&id), principal.confinement.clone());
     let remove = |client, reply| Command::Remove { client, id: asked, confinement, reply };
     let removed = app.shards.ask(&client, remove).await??;
     if removed { Ok(StatusCode::NO_CONTENT) } else { Err(none(&client, &id)) }
 }
 
-fn none(client: &str, id: &str) -> Refusal {
+fn none(client: &str, id: &str) -> ApiError {
     let client = tenant::outside(client);
-    Refusal::NotFound(format!("client {client} has no subscription {id}"))
+    ApiError::NotFound(format!("client {client} has no subscription {id}"))
 }

@@ -16,20 +16,20 @@ use hyper_util::rt::TokioIo;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use super::answers::Answers;
 use super::attachment::Attachment;
+use super::commands::WsSession;
 use super::frames::{self, CONTROL_BYTES_MAX, HEADER_BYTES_MAX};
 use super::handshake::Handshake;
-use super::ops::Asker;
 use super::path::{ClientPath, Permitted};
-use super::slice::Slice;
-use super::woken::Woken;
-use super::{App, Linger, encode, sse};
-use crate::admission::{Flow, Publisher};
-use crate::auth::{Permit, Renewable};
+use super::poll_when_woken::PollWhenWoken;
+use super::replies::Replies;
+use super::slice::CoopBudget;
+use super::{App, LingeringClose, encode, sse};
+use crate::admission::{ClientLimiter, Publisher};
+use crate::auth::{Principal, Renewable};
 use crate::metrics::Raised;
 use crate::model::delivery::Entry;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::outbox::{Close, OwnWriter};
 use crate::sessions::Resume;
 use crate::telemetry::Writing;
@@ -57,23 +57,23 @@ const IDLE_BATCH: usize = 8;
 )]
 pub(crate) async fn upgrade(
     State(app): State<Arc<App>>,
-    Extension(flow): Extension<Arc<Flow>>,
-    Extension(linger): Extension<Linger>,
-    Permitted(permit): Permitted,
+    Extension(flow): Extension<Arc<ClientLimiter>>,
+    Extension(linger): Extension<LingeringClose>,
+    Permitted(principal): Permitted,
     ClientPath(client): ClientPath,
     RawQuery(query): RawQuery,
-    handshake: Result<Handshake, Refusal>,
-) -> Result<Response, Refusal> {
+    handshake: Result<Handshake, ApiError>,
+) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
     let Handshake { accepted, upgraded } = handshake?;
     let resume = resume(query.as_deref().unwrap_or_default())?;
-    let quota = app.reading.acquire(permit.behalf().tenant_name(), 1)?;
-    let publisher = app.admission.publisher(&permit, &flow);
+    let quota = app.reading.acquire(principal.behalf().tenant_name(), 1)?;
+    let publisher = app.admission.publisher(&principal, &flow);
     let tasks = app.tasks.clone();
     tasks.spawn(async move {
         // Where the answer could not be written nobody is there.
         if let Ok(upgraded) = upgraded.await {
-            serve(upgraded, app, client, permit, publisher, linger, resume).await;
+            serve(upgraded, app, client, principal, publisher, linger, resume).await;
         }
         drop(quota);
     });
@@ -96,12 +96,12 @@ async fn begin(upgraded: Upgraded, app: &App) -> (Reader, Writer) {
 }
 
 /// Reads `resume=<epoch>:<offset>`; other parameters mean nothing.
-pub(super) fn resume(query: &str) -> Result<Resume, Refusal> {
+pub(super) fn resume(query: &str) -> Result<Resume, ApiError> {
     let mut told = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "resume");
     let Some((_, value)) = told.next() else { return Ok(Resume::Ready) };
     match (sse::epoch_and_offset(&value), told.next()) {
         (Some((epoch, offset)), None) => Ok(Resume::ReadyAfter { epoch, offset }),
-        _ => Err(Refusal::BadRequest("resume must be <epoch>:<offset>, once".to_owned())),
+        _ => Err(ApiError::BadRequest("resume must be <epoch>:<offset>, once".to_owned())),
     }
 }
 
@@ -110,9 +110,9 @@ async fn serve(
     upgraded: Upgraded,
     app: Arc<App>,
     client: Arc<str>,
-    permit: Arc<Permit>,
+    principal: Arc<Principal>,
     publisher: Publisher,
-    linger: Linger,
+    linger: LingeringClose,
     resume: Resume,
 ) {
     let _counted = Raised::new(&app.metrics, |metrics| &metrics.websockets);
@@ -120,12 +120,12 @@ async fn serve(
     let connection = outbox.connection;
     let (handle, registration) = futures_util::future::AbortHandle::new_pair();
     app.sockets.insert(connection, handle);
-    let asker = Arc::new(Asker {
+    let asker = Arc::new(WsSession {
         app: Arc::clone(&app),
         client: Arc::clone(&client),
         place: OnceLock::new(),
         outbox,
-        permit: Renewable::new(permit),
+        principal: Renewable::new(principal),
         publisher,
         runs_inline: false.into(),
     });
@@ -138,14 +138,14 @@ async fn serve(
 
 async fn converse(
     upgraded: Upgraded,
-    asker: Arc<Asker>,
+    asker: Arc<WsSession>,
     attachment: &mut Attachment,
-    linger: &Linger,
+    linger: &LingeringClose,
     resume: Resume,
 ) {
     let (mut reader, writer) = begin(upgraded, &asker.app).await;
     let outbox = Arc::clone(&asker.outbox);
-    let confinement = asker.permit.behalf().confinement.cloned();
+    let confinement = asker.principal.behalf().confinement.cloned();
     match attachment.attach(&outbox, resume, confinement).await {
         Ok(attached) => {
             // It is told once.
@@ -153,7 +153,7 @@ async fn converse(
         }
         Err(refusal) => {
             outbox.push_answer(refusal.frame(None));
-            if matches!(refusal, Refusal::Forbidden { .. }) {
+            if matches!(refusal, ApiError::Forbidden { .. }) {
                 outbox.close(1008, "the token does not permit this");
             }
             // The first reason stands.
@@ -166,13 +166,13 @@ async fn converse(
     });
     outbox.write_with(writing.share());
     // Each is polled when it was woken itself: a look at a socket on which nothing has come is not free.
-    let mut writing = Woken::new(writing);
+    let mut writing = PollWhenWoken::new(writing);
     let ended = tokio::select! {
         biased;
         is_broken = &mut writing => Ended::of_writer(is_broken),
         read = async {
             let mut reading = std::pin::pin!(read(&mut reader, &asker));
-            Woken::new(poll_fn(|ctx| {
+            PollWhenWoken::new(poll_fn(|ctx| {
                 let read = reading.as_mut().poll(ctx);
                 asker.see_to_the_rest();
                 read
@@ -202,11 +202,11 @@ async fn converse(
     }
 }
 
-/// Ends a connection when its permit does, unless that is renewed.
-async fn expire(asker: &Asker) -> Infallible {
-    asker.permit.ended().await;
+/// Ends a connection when its principal expires, unless that is renewed.
+async fn expire(asker: &WsSession) -> Infallible {
+    asker.principal.ended().await;
     asker.app.metrics.problems.add(1);
-    asker.outbox.push_answer(Refusal::TokenExpired.frame(None));
+    asker.outbox.push_answer(ApiError::TokenExpired.frame(None));
     asker.outbox.close(TOKEN_EXPIRED, "token expired");
     std::future::pending().await
 }
@@ -238,8 +238,8 @@ enum Read {
 /// Why the broker wants no more, as a close tells it.
 type Refused = (u16, &'static str);
 
-async fn read(reader: &mut Reader, asker: &Asker) -> Read {
-    let mut answers = Answers::new(&asker.app, &asker.outbox);
+async fn read(reader: &mut Reader, asker: &WsSession) -> Read {
+    let mut answers = Replies::new(&asker.app, &asker.outbox);
     let ended = read_requests(reader, asker, &mut answers).await;
     asker.publish_taken(&mut answers).await;
     match ended {
@@ -254,9 +254,9 @@ async fn read(reader: &mut Reader, asker: &Asker) -> Read {
 }
 
 /// Carries requests out until there are no more.
-async fn read_requests(reader: &mut Reader, asker: &Asker, answers: &mut Answers) -> Option<Refused> {
-    let Asker { app, outbox, .. } = asker;
-    let mut slice = Slice::default();
+async fn read_requests(reader: &mut Reader, asker: &WsSession, answers: &mut Replies) -> Option<Refused> {
+    let WsSession { app, outbox, .. } = asker;
+    let mut slice = CoopBudget::default();
     let mut problems_in_a_row = 0;
     loop {
         answers.give();
@@ -330,7 +330,7 @@ async fn at_hand(reader: &mut Reader) -> Option<Incoming> {
 }
 
 /// The next message. Until it comes, answers that wait are given.
-async fn next(reader: &mut Reader, answers: &mut Answers) -> Incoming {
+async fn next(reader: &mut Reader, answers: &mut Replies) -> Incoming {
     while !answers.is_empty() {
         tokio::select! {
             biased;
@@ -358,8 +358,8 @@ fn refused_for(error: &tungstenite::Error) -> Option<Refused> {
 
 /// Writes what waits, all that there is before each flush, and pings. Ends with a close frame; an error says that
 /// the connection is broken.
-async fn write(mut writer: Writer, asker: &Asker) -> io::Result<()> {
-    let Asker { app, outbox, .. } = asker;
+async fn write(mut writer: Writer, asker: &WsSession) -> io::Result<()> {
+    let WsSession { app, outbox, .. } = asker;
     let settings = &app.config.connection;
     let interval = Duration::from_millis(settings.ping_interval_ms);
     let silence = Duration::from_millis(settings.silence_timeout_ms);
@@ -386,7 +386,7 @@ async fn write(mut writer: Writer, asker: &Asker) -> io::Result<()> {
 
 async fn write_batch(
     writer: &mut Writer,
-    Asker { app, client, outbox, .. }: &Asker,
+    WsSession { app, client, outbox, .. }: &WsSession,
     batch: &mut Vec<Entry>,
 ) -> io::Result<()> {
     app.admission.has_its_turn(outbox.waited_for_turn());
@@ -441,8 +441,8 @@ mod tests {
             "resume=a+1:1",
             "resume=%00:1",
         ] {
-            assert!(matches!(resume(query), Err(Refusal::BadRequest(_))), "{query}");
+            assert!(matches!(resume(query), Err(ApiError::BadRequest(_))), "{query}");
         }
-        assert!(matches!(resume("resume=a1:17&resume=a1:17"), Err(Refusal::BadRequest(_))));
+        assert!(matches!(resume("resume=a1:17&resume=a1:17"), Err(ApiError::BadRequest(_))));
     }
 }

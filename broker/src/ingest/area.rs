@@ -9,7 +9,7 @@ use wire::Fault;
 
 use super::json::{self, Members};
 use super::position;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// How much an area may hold.
 #[derive(Clone, Copy)]
@@ -20,7 +20,7 @@ pub(crate) struct AreaBounds {
 
 /// Reads one of the four forms of an area, and how many of the nearest objects there count; of everywhere, where it
 /// says no more than that.
-pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Area, Nearest), Refusal> {
+pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Area, Nearest), ApiError> {
     let mut members = Members::parse(text)?;
     let mut faults = Vec::new();
     let nearest = members.take("nearest").map(|text| nearest(text, bounds));
@@ -52,7 +52,7 @@ pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Are
         (Ok(area), Ok(nearest)) if faults.is_empty() => Ok((area, nearest)),
         (area, nearest) => {
             faults.splice(0..0, area.err().into_iter().chain(nearest.err()));
-            Err(Refusal::Invalid(faults))
+            Err(ApiError::Invalid(faults))
         }
     }
 }
@@ -154,7 +154,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, pointer: &str) {
         match parse(World::Geodetic, text, BOUNDS) {
-            Err(Refusal::Invalid(faults)) => assert_eq!(faults[0].pointer, pointer, "{text}: {faults:?}"),
+            Err(ApiError::Invalid(faults)) => assert_eq!(faults[0].pointer, pointer, "{text}: {faults:?}"),
             other => panic!("{text}: {other:?}"),
         }
     }

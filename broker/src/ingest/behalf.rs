@@ -6,7 +6,7 @@ use matcher::event::Event;
 use matcher::subscription::Filter;
 
 use super::Confinement;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 
 /// The owner of documents: the tenant whose events and subscriptions they are about, and the confinement of the sender.
@@ -27,7 +27,7 @@ impl Behalf<'_> {
     ///
     /// # Errors
     /// Where a filter's condition is too large together with what the token is confined to.
-    pub(crate) fn confine(&self, filters: &mut [Filter]) -> Result<(), Refusal> {
+    pub(crate) fn confine(&self, filters: &mut [Filter]) -> Result<(), ApiError> {
         if let Some(confinement) = self.confinement {
             confinement.confine(filters)?;
         }
@@ -38,7 +38,7 @@ impl Behalf<'_> {
     }
 
     /// Refuses an event that is not for who publishes it.
-    pub(crate) fn check(&self, event: &Event) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, event: &Event) -> Result<(), ApiError> {
         self.confinement.map_or(Ok(()), |confinement| confinement.check(event))
     }
 }

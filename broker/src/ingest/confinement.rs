@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::position::Move;
 use super::zones::{self, Zone, Zones};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// Events of a content, in zones, or both: of others its holder neither hears nor tells anything.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Confinement {
     }
 
     /// Refuses an event that is not.
-    pub(crate) fn check(&self, event: &Event) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, event: &Event) -> Result<(), ApiError> {
         if self.holds(event) {
             return Ok(());
         }
@@ -119,7 +119,7 @@ impl Confinement {
     }
 
     /// Refuses a client that is outside of its zones, now or on its way there.
-    pub(crate) fn check_move(&self, told: &Move) -> Result<(), Refusal> {
+    pub(crate) fn check_move(&self, told: &Move) -> Result<(), ApiError> {
         let Some(InZones { zones, .. }) = &self.zones else { return Ok(()) };
         let mut places = told.track.iter().flatten().chain([&told.fix.position]);
         if places.all(|place| zones.iter().any(|zone| zone.holds(place))) {
@@ -132,12 +132,12 @@ impl Confinement {
     ///
     /// # Errors
     /// Where a filter's condition together with this one is too large.
-    pub(crate) fn confine(&self, filters: &mut [Filter]) -> Result<(), Refusal> {
+    pub(crate) fn confine(&self, filters: &mut [Filter]) -> Result<(), ApiError> {
         for (index, filter) in filters.iter_mut().enumerate() {
             let own = std::mem::take(&mut filter.condition);
             let both = own.both(&self.condition).map_err(|error| {
                 let detail = format!("together with what the token is confined to (claim nearcast), {error}");
-                Refusal::invalid(format!("/filters/{index}/where"), detail)
+                ApiError::invalid(format!("/filters/{index}/where"), detail)
             })?;
             filter.condition = match &self.zones {
                 Some(InZones { constraint, .. }) => both.and(constraint.clone()),
@@ -153,8 +153,8 @@ impl Confinement {
     }
 }
 
-fn forbidden(detail: &str) -> Refusal {
-    Refusal::Forbidden { detail: detail.to_owned(), scope: None }
+fn forbidden(detail: &str) -> ApiError {
+    ApiError::Forbidden { detail: detail.to_owned(), scope: None }
 }
 
 /// Names of zones, one at least, in their order and each once.
@@ -239,7 +239,7 @@ mod tests {
         confinement.confine(&mut filters).unwrap();
         assert_eq!(filters.map(|filter| filter.condition.normal().conjunctions().len()), [8, 64]);
         let refused = confinement.confine(&mut [filter("b = 1"), filter(&of(9))]);
-        let Err(Refusal::Invalid(faults)) = refused else { panic!("{refused:?}") };
+        let Err(ApiError::Invalid(faults)) = refused else { panic!("{refused:?}") };
         assert_eq!(faults[0].pointer, "/filters/1/where");
         assert!(faults[0].detail.contains("72 conjunctions, at most 64"), "{faults:?}");
     }
@@ -251,7 +251,7 @@ mod tests {
         assert!(confinement.holds(&at.clone().with("severity", 2.0)));
         for event in [at.clone().with("severity", 3.0), at.clone().with("severity", "2"), at] {
             assert!(!confinement.holds(&event));
-            assert!(matches!(confinement.check(&event), Err(Refusal::Forbidden { scope: None, .. })));
+            assert!(matches!(confinement.check(&event), Err(ApiError::Forbidden { scope: None, .. })));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::json::{self, Members};
 use super::position;
 use super::subscription::{Prepared, SubscriptionReader, below};
 use super::{Behalf, Confinement, Weighed};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 
 /// A checked question.
@@ -69,7 +69,7 @@ pub(crate) struct QuestionReader<'a> {
 impl QuestionReader<'_> {
     /// Reads `{"client", "subscription", "event", "position"}`. Other members are refused: a misspelt `position` would
     /// explain something else.
-    pub(crate) fn parse(&self, text: &str) -> Result<Question, Refusal> {
+    pub(crate) fn parse(&self, text: &str) -> Result<Question, ApiError> {
         let mut members = Members::parse(text)?;
         let mut faults = Vec::new();
         let client = take(&mut members, "client", &mut faults)
@@ -87,11 +87,11 @@ impl QuestionReader<'_> {
                 let confinement = self.behalf.confinement.cloned();
                 Ok(Question { client, subscription, event, confinement, position: place })
             }
-            _ => Err(Refusal::Invalid(faults)),
+            _ => Err(ApiError::Invalid(faults)),
         }
     }
 
-    fn subscription(&self, text: &str) -> Result<AskedSubscription, Refusal> {
+    fn subscription(&self, text: &str) -> Result<AskedSubscription, ApiError> {
         if let Some(id) = named(text)? {
             return Ok(AskedSubscription::Held(id));
         }
@@ -104,7 +104,7 @@ impl QuestionReader<'_> {
         Ok(AskedSubscription::Told { id, prepared: Box::new(prepared.on_behalf(self.behalf)?) })
     }
 
-    fn event(&self, text: &str) -> Result<AskedEvent, Refusal> {
+    fn event(&self, text: &str) -> Result<AskedEvent, ApiError> {
         if let Some(id) = named(text)? {
             let id = tenant::inside(self.behalf.tenant_name(), &id);
             return Ok(AskedEvent::Live(id.into()));
@@ -119,7 +119,7 @@ impl QuestionReader<'_> {
 }
 
 /// The name that a text is, `None` for anything else.
-fn named(text: &str) -> Result<Option<Arc<str>>, Refusal> {
+fn named(text: &str) -> Result<Option<Arc<str>>, ApiError> {
     if !text.starts_with('"') {
         return Ok(None);
     }
@@ -139,8 +139,8 @@ fn part<T>(
     pointer: &str,
     text: Option<&str>,
     faults: &mut Vec<Fault>,
-    read: impl FnOnce(&str) -> Result<T, Refusal>,
-) -> Result<Option<T>, Refusal> {
+    read: impl FnOnce(&str) -> Result<T, ApiError>,
+) -> Result<Option<T>, ApiError> {
     match text.map(read) {
         None => Ok(None),
         Some(Ok(value)) => Ok(Some(value)),
@@ -156,7 +156,7 @@ mod tests {
 
     const FEATURE: &str = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]}}"#;
 
-    fn parse(text: &str) -> Result<Question, Refusal> {
+    fn parse(text: &str) -> Result<Question, ApiError> {
         let (world, limits) = (World::Geodetic, Config::default().limits);
         let features = FeatureReader::new(world, &limits, 7);
         let subscriptions = SubscriptionReader::new(world, limits, OverflowName::DropOldest);
@@ -186,7 +186,7 @@ mod tests {
 
     #[track_caller]
     fn check_faults(text: &str, expected: &[&str]) {
-        let Err(Refusal::Invalid(faults)) = parse(text) else { panic!("{text} must be refused") };
+        let Err(ApiError::Invalid(faults)) = parse(text) else { panic!("{text} must be refused") };
         let pointers: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
         assert_eq!(pointers, expected, "{text}: {faults:?}");
     }
@@ -203,6 +203,6 @@ mod tests {
             &["/subscription/id"],
         );
         check_faults(r#"{"client":"c","subscription":"\ud800","event":"e"}"#, &["/subscription"]);
-        assert!(matches!(parse("{"), Err(Refusal::Malformed { .. })));
+        assert!(matches!(parse("{"), Err(ApiError::Malformed { .. })));
     }
 }

@@ -19,7 +19,7 @@ use super::{Behalf, Confinement, Zones};
 use crate::budget::Budget;
 use crate::config::Limits;
 use crate::limits::Quota;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::event::{Body, Live, ObjectHash, Published};
 use crate::model::record::StoredBody;
 use crate::model::{clock, tenant};
@@ -35,7 +35,7 @@ pub(crate) fn read_back(text: Box<str>, stored: Arc<StoredBody>) -> Body {
 }
 
 /// The object of a Feature as it was delivered.
-pub(crate) fn object_of(text: &str) -> Result<ObjectHash, Refusal> {
+pub(crate) fn object_of(text: &str) -> Result<ObjectHash, ApiError> {
     let members = Members::parse(text)?;
     let key = members.get("key").and_then(|text| json::read_text(text).ok());
     let id = members.get("id").map(|text| json::read_text(text).unwrap_or(Cow::Borrowed(text)));
@@ -119,17 +119,17 @@ impl FeatureReader {
     }
 
     /// The refusal of an event that is too large.
-    pub(crate) fn too_large(&self) -> Refusal {
-        Refusal::TooLarge { what: "an event", limit: self.event_bytes as u64, setting: "limits.event_bytes" }
+    pub(crate) fn too_large(&self) -> ApiError {
+        ApiError::TooLarge { what: "an event", limit: self.event_bytes as u64, setting: "limits.event_bytes" }
     }
 
     /// Reads one Feature.
-    pub(crate) fn parse(&self, behalf: Behalf<'_>, text: &str) -> Result<Published, Refusal> {
+    pub(crate) fn parse(&self, behalf: Behalf<'_>, text: &str) -> Result<Published, ApiError> {
         self.parse_object(behalf, Object::scan(Shape::Feature, text))
     }
 
     /// Reads one Feature whose members may have been told apart.
-    pub(crate) fn parse_object(&self, behalf: Behalf<'_>, object: Object<'_>) -> Result<Published, Refusal> {
+    pub(crate) fn parse_object(&self, behalf: Behalf<'_>, object: Object<'_>) -> Result<Published, ApiError> {
         let text = object.text;
         if text.len() > self.event_bytes {
             return Err(self.too_large());
@@ -154,7 +154,7 @@ impl FeatureReader {
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.
-    pub(crate) fn rehearse(&self, behalf: Behalf<'_>, text: &str) -> Result<Rehearsed, Refusal> {
+    pub(crate) fn rehearse(&self, behalf: Behalf<'_>, text: &str) -> Result<Rehearsed, ApiError> {
         if text.len() > self.event_bytes {
             return Err(self.too_large());
         }
@@ -182,7 +182,7 @@ impl FeatureReader {
         self.lives.resume(object, id, sequence, expires, bytes)
     }
 
-    fn read<'a>(&self, behalf: Behalf<'_>, members: &mut Members<'a>) -> Result<Read<'a>, Refusal> {
+    fn read<'a>(&self, behalf: Behalf<'_>, members: &mut Members<'a>) -> Result<Read<'a>, ApiError> {
         let mut faults = Vec::new();
         check_kind(members, &mut faults);
         let is_alarm = is_alarm(members, &mut faults);
@@ -203,13 +203,13 @@ impl FeatureReader {
         };
         self.check_rest("", members, &mut faults);
         let (Some(position), true) = (position, faults.is_empty()) else {
-            return Err(Refusal::Invalid(faults));
+            return Err(ApiError::Invalid(faults));
         };
         let mut event = Event { position, attributes, reach };
         if let Some(tenant) = behalf.tenant {
             if event.attributes.iter().any(|attribute| attribute.name.as_str() == tenant::ATTRIBUTE) {
                 let detail = format!("the attribute {:?} is the broker's own", tenant::ATTRIBUTE);
-                return Err(Refusal::invalid("/properties", detail));
+                return Err(ApiError::invalid("/properties", detail));
             }
             tenant::mark(&mut event, tenant);
         }
@@ -240,7 +240,7 @@ impl FeatureReader {
         };
         let mut geometry = match object.into_members() {
             Ok(geometry) => geometry,
-            Err(Refusal::Invalid(found)) => {
+            Err(ApiError::Invalid(found)) => {
                 let below = found
                     .into_iter()
                     .map(|fault| Fault { pointer: format!("/geometry{}", fault.pointer), ..fault });
@@ -399,14 +399,14 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    fn parse(text: &str) -> Result<Published, Refusal> {
+    fn parse(text: &str) -> Result<Published, ApiError> {
         FeatureReader::new(World::Geodetic, &Config::default().limits, 7).parse(Behalf::default(), text)
     }
 
     #[track_caller]
     fn faults(text: &str) -> Vec<String> {
         match parse(text) {
-            Err(Refusal::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
+            Err(ApiError::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
             other => panic!("{text}: {other:?}"),
         }
     }

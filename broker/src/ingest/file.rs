@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use wire::Fault;
 
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// The most bytes of a file.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -27,8 +27,8 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
 }
 
 /// The faults of a text that is not even an object.
-pub(crate) fn faults_of(refusal: Refusal) -> Vec<Fault> {
-    if let Refusal::Invalid(faults) = refusal {
+pub(crate) fn faults_of(refusal: ApiError) -> Vec<Fault> {
+    if let ApiError::Invalid(faults) = refusal {
         return faults;
     }
     vec![Fault { pointer: String::new(), detail: refusal.problem().detail.unwrap_or_default() }]

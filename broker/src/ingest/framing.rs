@@ -3,7 +3,7 @@
 //! Only the element at hand is kept, and one that is too large is passed over. Whether an element is well-formed is
 //! for who reads it to say; here it is only found.
 
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// An element that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +206,7 @@ impl Elements {
     ///
     /// # Errors
     /// The text between elements is not as it should be, or the rest of the document is too large.
-    pub(crate) fn next(&mut self, part: &[u8], at: &mut usize) -> Result<Option<Framed>, Refusal> {
+    pub(crate) fn next(&mut self, part: &[u8], at: &mut usize) -> Result<Option<Framed>, ApiError> {
         while let Some(&byte) = part.get(*at) {
             let (found, taken) = self.step(byte)?;
             if taken {
@@ -229,7 +229,7 @@ impl Elements {
     ///
     /// # Errors
     /// It is not.
-    pub(crate) fn finish(&self) -> Result<(), Refusal> {
+    pub(crate) fn finish(&self) -> Result<(), ApiError> {
         match self.place {
             Place::After | Place::Around(_) => Ok(()),
             Place::Before | Place::Expecting { .. } | Place::Inside { .. } | Place::Between { .. } => {
@@ -257,18 +257,18 @@ impl Elements {
         }
     }
 
-    fn malformed(&self, detail: &str) -> Refusal {
-        Refusal::Malformed { detail: detail.to_owned(), line: self.line, column: self.column }
+    fn malformed(&self, detail: &str) -> ApiError {
+        ApiError::Malformed { detail: detail.to_owned(), line: self.line, column: self.column }
     }
 
     /// Takes a byte: whether it ended an element, and whether it is used up.
-    fn step(&mut self, byte: u8) -> Result<(bool, bool), Refusal> {
+    fn step(&mut self, byte: u8) -> Result<(bool, bool), ApiError> {
         let space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
         match self.place {
             Place::Before => match byte {
                 b'[' => self.place = Place::Expecting { after_comma: false, closing: Closing::Document },
                 _ if space => {}
-                _ => return Err(Refusal::invalid("", "must be an array")),
+                _ => return Err(ApiError::invalid("", "must be an array")),
             },
             Place::Around(around) => self.around(around, byte)?,
             Place::Expecting { after_comma, closing } => match byte {
@@ -292,11 +292,11 @@ impl Elements {
         Ok((false, true))
     }
 
-    fn around(&mut self, around: Around, byte: u8) -> Result<(), Refusal> {
+    fn around(&mut self, around: Around, byte: u8) -> Result<(), ApiError> {
         if self.skeleton.len() >= self.limit {
             let limit = self.limit as u64;
             let what = "all of a collection but its features";
-            return Err(Refusal::TooLarge { what, limit, setting: "limits.event_bytes" });
+            return Err(ApiError::TooLarge { what, limit, setting: "limits.event_bytes" });
         }
         self.skeleton.push(byte);
         let space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
@@ -347,7 +347,7 @@ impl Elements {
         kind: Kind,
         closing: Closing,
         byte: u8,
-    ) -> Result<(bool, bool), Refusal> {
+    ) -> Result<(bool, bool), ApiError> {
         let ends_before =
             kind == Kind::Bare && matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
         if ends_before {
@@ -395,7 +395,7 @@ mod tests {
     use super::*;
 
     /// Feeds a text in parts of one size; elements that are too large are shown as `!`.
-    fn elements(mut framer: Elements, text: &str, part_bytes: usize) -> Result<Vec<String>, Refusal> {
+    fn elements(mut framer: Elements, text: &str, part_bytes: usize) -> Result<Vec<String>, ApiError> {
         let mut found = Vec::new();
         for part in text.as_bytes().chunks(part_bytes) {
             let mut at = 0;
@@ -455,13 +455,13 @@ mod tests {
         for text in ["[1 2]", "[,]", "[1,]", "[1", "[1,", "[1]]", "[", "", "[}", "[{\"a\":1]"] {
             for part_bytes in [1, 100] {
                 let found = elements(Elements::of_array(40), text, part_bytes);
-                assert!(matches!(found, Err(Refusal::Malformed { .. })), "{text}: {found:?}");
+                assert!(matches!(found, Err(ApiError::Malformed { .. })), "{text}: {found:?}");
             }
         }
-        assert!(matches!(elements(Elements::of_array(40), "{}", 9), Err(Refusal::Invalid(_))));
+        assert!(matches!(elements(Elements::of_array(40), "{}", 9), Err(ApiError::Invalid(_))));
         assert!(matches!(
             elements(Elements::of_collection(9), "{\"type\":\"x\"}", 9),
-            Err(Refusal::TooLarge { .. })
+            Err(ApiError::TooLarge { .. })
         ));
     }
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use wire::Fault;
 
 use super::scan::{self, Shape};
-use crate::model::error::{Refusal, excerpt};
+use crate::model::error::{ApiError, excerpt};
 
 /// The members of an object, in order, each name once.
 pub(crate) struct Members<'a> {
@@ -32,7 +32,7 @@ impl<'a> Object<'a> {
     }
 
     /// The members, as [`Members::parse`] reads them.
-    pub(crate) fn into_members(self) -> Result<Members<'a>, Refusal> {
+    pub(crate) fn into_members(self) -> Result<Members<'a>, ApiError> {
         let members = self.members.map_or_else(|| Members::read_slowly(self.text), Ok)?;
         members.check_once()?;
         Ok(members)
@@ -41,13 +41,13 @@ impl<'a> Object<'a> {
 
 impl<'a> Members<'a> {
     /// Reads a text that should be an object.
-    pub(crate) fn parse(text: &'a str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, ApiError> {
         Object::scan(Shape::Plain, text).into_members()
     }
 
     /// Reads the members as [`Members::parse`] does, but lets names come twice: for a caller that has to look at something
     /// before [`Members::check_once`].
-    pub(crate) fn read(shape: Shape, text: &'a str) -> Result<Self, Refusal> {
+    pub(crate) fn read(shape: Shape, text: &'a str) -> Result<Self, ApiError> {
         scan::members(shape, text).map_or_else(|| Self::read_slowly(text), Ok)
     }
 
@@ -61,11 +61,11 @@ impl<'a> Members<'a> {
     }
 
     /// Reads the members with the place of each fault.
-    pub(super) fn read_slowly(text: &'a str) -> Result<Self, Refusal> {
+    pub(super) fn read_slowly(text: &'a str) -> Result<Self, ApiError> {
         if let Some(kind) = not_an_object(text) {
             // Malformed comes before wrong, so that `nul` is not called "not an object".
             check_syntax(text)?;
-            return Err(Refusal::invalid("", format!("must be an object, not {kind}")));
+            return Err(ApiError::invalid("", format!("must be an object, not {kind}")));
         }
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let members = deserializer
@@ -73,7 +73,7 @@ impl<'a> Members<'a> {
             .and_then(|members| deserializer.end().map(|()| members))
             .map_err(|error| malformed(&error))?;
         if members.len() > MEMBERS_MAX {
-            return Err(Refusal::invalid("", format!("an object has at most {MEMBERS_MAX} members")));
+            return Err(ApiError::invalid("", format!("an object has at most {MEMBERS_MAX} members")));
         }
         Ok(Self { members, inside: None, has_line_ends: text.contains(['\n', '\r']) })
     }
@@ -84,9 +84,9 @@ impl<'a> Members<'a> {
     }
 
     /// Sees that each name comes once.
-    pub(crate) fn check_once(&self) -> Result<(), Refusal> {
+    pub(crate) fn check_once(&self) -> Result<(), ApiError> {
         match repeated(&self.members) {
-            Some(name) => Err(Refusal::invalid(pointer("", name), "this member is given twice")),
+            Some(name) => Err(ApiError::invalid(pointer("", name), "this member is given twice")),
             None => Ok(()),
         }
     }
@@ -208,13 +208,13 @@ fn not_an_object(text: &str) -> Option<&'static str> {
 }
 
 /// Whether a text is JSON at all.
-pub(crate) fn check_syntax(text: &str) -> Result<(), Refusal> {
+pub(crate) fn check_syntax(text: &str) -> Result<(), ApiError> {
     serde_json::from_str::<&RawValue>(text).map(drop).map_err(|error| malformed(&error))
 }
 
 /// The refusal for a fault that serde_json found, with its position.
-pub(crate) fn malformed(error: &serde_json::Error) -> Refusal {
-    Refusal::Malformed { detail: reason(error), line: error.line(), column: error.column() }
+pub(crate) fn malformed(error: &serde_json::Error) -> ApiError {
+    ApiError::Malformed { detail: reason(error), line: error.line(), column: error.column() }
 }
 
 /// The fault that serde_json found, without its position: that is the text's own, while people look for it in the document.
@@ -293,8 +293,8 @@ mod tests {
 
     #[test]
     fn what_is_not_an_object_is_told_apart_from_what_is_not_json() {
-        let malformed = |text| matches!(Members::parse(text), Err(Refusal::Malformed { .. }));
-        let invalid = |text| matches!(Members::parse(text), Err(Refusal::Invalid(_)));
+        let malformed = |text| matches!(Members::parse(text), Err(ApiError::Malformed { .. }));
+        let invalid = |text| matches!(Members::parse(text), Err(ApiError::Invalid(_)));
         for text in ["", "{", "{\"a\":}", "nul", "{\"a\":1}}", "{\"a\":01}", "[1,", "NaN"] {
             assert!(malformed(text), "{text}");
         }

@@ -12,7 +12,7 @@ use super::json::{self, Members};
 use crate::budget::{self, Budget, Kind};
 use crate::config::Limits;
 use crate::limits::{LiveLimit, Quota};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::event::Live;
 use crate::model::{clock, tenant};
 
@@ -127,7 +127,7 @@ impl LifeReader {
         behalf: Behalf<'_>,
         id: &str,
         bytes: usize,
-    ) -> Result<Live, Refusal> {
+    ) -> Result<Live, ApiError> {
         let Life { ttl, key } = life;
         let object = object(behalf, key.as_deref(), id);
         let held = match &self.budget {
@@ -212,7 +212,7 @@ mod tests {
             Self(FeatureReader::new(World::Geodetic, &limits, 7))
         }
 
-        fn read(&self, members: &str) -> Result<Option<Live>, Refusal> {
+        fn read(&self, members: &str) -> Result<Option<Live>, ApiError> {
             let text = format!(
                 r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[9.1,45.4]}}{members}}}"#
             );
@@ -222,7 +222,7 @@ mod tests {
         #[track_caller]
         fn check_fault(&self, members: &str, pointer: &str) {
             match self.read(members) {
-                Err(Refusal::Invalid(faults)) => {
+                Err(ApiError::Invalid(faults)) => {
                     assert!(matches!(&faults[..], [one] if one.pointer == pointer), "{members}: {faults:?}");
                 }
                 other => panic!("{members}: {other:?}"),
@@ -272,8 +272,8 @@ mod tests {
         let a = bench.read(r#","key":"a""#).unwrap().unwrap();
         let b = bench.read(r#","id":"a","ttl_s":5"#).unwrap().unwrap();
         // Who is refused takes no place, and who does not live needs none.
-        assert!(matches!(bench.read(r#","key":"c""#), Err(Refusal::Limit { limit: 2, .. })));
-        assert!(matches!(bench.read(r#","key":"c","time":"now""#), Err(Refusal::Invalid(_))));
+        assert!(matches!(bench.read(r#","key":"c""#), Err(ApiError::Limit { limit: 2, .. })));
+        assert!(matches!(bench.read(r#","key":"c","time":"now""#), Err(ApiError::Invalid(_))));
         assert!(bench.read("").unwrap().is_none());
         let newer = bench.read(r#","key":"\u0061","id":9"#).unwrap().unwrap();
         assert!(a.sequence < b.sequence && b.sequence < newer.sequence);
@@ -289,7 +289,7 @@ mod tests {
         let budget = Budget::new(&config);
         let reader =
             FeatureReader::new(World::Geodetic, &config.limits, 7).within(&Quota::none(), &budget, 2);
-        let publish = |tenant: &str, key: &str, text_bytes: usize| -> Result<Published, Refusal> {
+        let publish = |tenant: &str, key: &str, text_bytes: usize| -> Result<Published, ApiError> {
             let text = format!(
                 r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[9.1,45.4]}},"key":"{key}","properties":{{"a":"{}"}}}}"#,
                 "x".repeat(text_bytes)
@@ -297,8 +297,8 @@ mod tests {
             reader.parse(Behalf { tenant: Some(tenant), confinement: None }, &text)
         };
         let taken = || budget.broker().bytes(Kind::LiveEvents);
-        let setting = |refused: Result<Published, Refusal>| match refused {
-            Err(Refusal::Limit { setting, .. }) => setting,
+        let setting = |refused: Result<Published, ApiError>| match refused {
+            Err(ApiError::Limit { setting, .. }) => setting,
             other => panic!("{other:?}"),
         };
         let small = publish("a", "1", 10).unwrap();

@@ -11,7 +11,7 @@ use wire::Fault;
 
 use super::json::{self, Members};
 use crate::config::Limits;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// Reads `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
 pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Position, Fault> {
@@ -82,26 +82,26 @@ impl PositionReader {
     }
 
     /// Reads `{"coordinates", "accuracy_m", "time"}`, or `track` in place of the coordinates.
-    pub(crate) fn parse(&self, text: &str) -> Result<Move, Refusal> {
+    pub(crate) fn parse(&self, text: &str) -> Result<Move, ApiError> {
         self.parse_members(&mut Members::parse(text)?, text.len())
     }
 
     /// Reads `{"client", "coordinates", ..}`.
-    pub(crate) fn parse_named(&self, text: &str) -> Result<(String, Move), Refusal> {
+    pub(crate) fn parse_named(&self, text: &str) -> Result<(String, Move), ApiError> {
         let mut members = Members::parse(text)?;
         let Some(client) = members.take("client") else {
-            return Err(Refusal::invalid("/client", "must say which client is there"));
+            return Err(ApiError::invalid("/client", "must say which client is there"));
         };
         let client = json::read(client, "/client", "a text")?;
         Ok((client, self.parse_members(&mut members, text.len())?))
     }
 
     /// Reads the members that are left of a text of `bytes` bytes when `client`, `op` and the like are taken.
-    pub(crate) fn parse_members(&self, members: &mut Members<'_>, bytes: usize) -> Result<Move, Refusal> {
+    pub(crate) fn parse_members(&self, members: &mut Members<'_>, bytes: usize) -> Result<Move, ApiError> {
         let track = members.take("track");
         if track.is_none() && bytes > self.position_bytes {
             let (limit, setting) = (self.position_bytes as u64, "limits.position_bytes");
-            return Err(Refusal::TooLarge { what: "a position", limit, setting });
+            return Err(ApiError::TooLarge { what: "a position", limit, setting });
         }
         let mut faults = Vec::new();
         let place = self.place(members.take("coordinates"), track).map_err(|fault| faults.push(fault)).ok();
@@ -123,7 +123,7 @@ impl PositionReader {
             Some((position, track)) if faults.is_empty() => {
                 Ok(Move { fix: Fix { position, accuracy_m }, track })
             }
-            _ => Err(Refusal::Invalid(faults)),
+            _ => Err(ApiError::Invalid(faults)),
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
     #[track_caller]
     fn faults(world: World, text: &str) -> Vec<String> {
         match reader(world).parse(text) {
-            Err(Refusal::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
+            Err(ApiError::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -301,7 +301,7 @@ mod tests {
             ("[[9,45,0],[9,45,0],[-171,-45,1],[0,0,2]]", "/track/2"),
             ("[[7,90,0],[-100,-90,1]]", "/track/1"),
         ] {
-            let Err(Refusal::Invalid(faults)) = read(World::Geodetic, track) else { panic!("{track}") };
+            let Err(ApiError::Invalid(faults)) = read(World::Geodetic, track) else { panic!("{track}") };
             assert_eq!(faults.len(), 1, "{faults:?}");
             assert_eq!(faults[0].pointer, pointer);
             assert!(faults[0].detail.contains("opposite side of the globe"), "{faults:?}");
@@ -320,6 +320,6 @@ mod tests {
         };
         let (position, track) = (r#""coordinates":[1,2]"#, r#""track":[[1,2,3]]"#);
         assert!(read(position, 100).is_ok() && read(track, 101).is_ok());
-        assert!(matches!(read(position, 101), Err(Refusal::TooLarge { limit: 100, .. })));
+        assert!(matches!(read(position, 101), Err(ApiError::TooLarge { limit: 100, .. })));
     }
 }

@@ -18,7 +18,7 @@ use super::{Behalf, Confinement, Weighed};
 use crate::config::Limits;
 use crate::cql2_json;
 use crate::model::delivery::OverflowName;
-use crate::model::error::{Refusal, quoted as quoted_part};
+use crate::model::error::{ApiError, quoted as quoted_part};
 
 /// A checked subscription.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Narrows the subscription to the events of one tenant, and of these to the events that a token is confined to. What is
     /// told of it does not change.
-    pub(crate) fn on_behalf(mut self, behalf: Behalf<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn on_behalf(mut self, behalf: Behalf<'_>) -> Result<Self, ApiError> {
         behalf.confine(&mut self.filters)?;
         self.constraints = constraints_count(&self.filters);
         self.confinement = behalf.confinement.cloned();
@@ -83,13 +83,13 @@ impl SubscriptionReader {
     }
 
     /// Reads a document, whose `id`, if it has one, must be the one that it is put under.
-    pub(crate) fn parse(&self, id: &str, text: &str) -> Result<Prepared, Refusal> {
+    pub(crate) fn parse(&self, id: &str, text: &str) -> Result<Prepared, ApiError> {
         let mut members = Members::parse(text)?;
         if let Some(text) = members.take("id") {
             let found: String = json::read(text, "/id", "a text")?;
             if found != id {
                 let (found, id) = (quoted_part(&found), quoted_part(id));
-                return Err(Refusal::invalid("/id", format!("is {found:?} here and {id:?} in the address")));
+                return Err(ApiError::invalid("/id", format!("is {found:?} here and {id:?} in the address")));
             }
         }
         let prepared = self.parse_rest(id, members)?;
@@ -98,7 +98,7 @@ impl SubscriptionReader {
 
     /// Reads the members of a frame that are left when `id`, `op` and the like are taken. Of those only a durable
     /// subscription is to be kept.
-    pub(crate) fn parse_members(&self, id: &str, members: Members<'_>) -> Result<Prepared, Refusal> {
+    pub(crate) fn parse_members(&self, id: &str, members: Members<'_>) -> Result<Prepared, ApiError> {
         let is_kept = self.has_store && members.get("durable") == Some("true");
         let source = is_kept.then(|| members.to_text().into());
         Ok(Prepared { source, ..self.parse_rest(id, members)? })
@@ -117,7 +117,7 @@ impl SubscriptionReader {
         Err(Fault { pointer: pointer.to_owned(), detail })
     }
 
-    fn parse_rest(&self, id: &str, mut members: Members<'_>) -> Result<Prepared, Refusal> {
+    fn parse_rest(&self, id: &str, mut members: Members<'_>) -> Result<Prepared, ApiError> {
         self.check_id(id, "/id")?;
         let mut faults = Vec::new();
         let durable = durable(&mut members, &mut faults);
@@ -140,13 +140,13 @@ impl SubscriptionReader {
                     documents.push(read.document);
                 }
                 None if faults.is_empty() => {
-                    return Err(Refusal::Internal("a filter is neither right nor wrong"));
+                    return Err(ApiError::Internal("a filter is neither right nor wrong"));
                 }
                 None => {}
             }
         }
         if !faults.is_empty() {
-            return Err(Refusal::Invalid(faults));
+            return Err(ApiError::Invalid(faults));
         }
         let told = match overflow.unwrap_or(self.overflow) {
             OverflowName::KeepLatest => "keep-latest",
@@ -212,7 +212,7 @@ impl SubscriptionReader {
         text: &str,
         pointer: &str,
         faults: &mut Vec<Fault>,
-    ) -> Result<Option<FilterRead>, Refusal> {
+    ) -> Result<Option<FilterRead>, ApiError> {
         let mut members = match Members::parse(text) {
             Ok(members) => members,
             Err(refusal) => return below(pointer, refusal, faults).map(|()| None),
@@ -279,9 +279,9 @@ fn constraints_count(filters: &[Filter]) -> u64 {
 }
 
 /// Puts the faults of a part under the part's pointer.
-pub(super) fn below(parent: &str, refusal: Refusal, faults: &mut Vec<Fault>) -> Result<(), Refusal> {
+pub(super) fn below(parent: &str, refusal: ApiError, faults: &mut Vec<Fault>) -> Result<(), ApiError> {
     let refusal = refusal.below(parent);
-    if let Refusal::Invalid(found) = refusal {
+    if let ApiError::Invalid(found) = refusal {
         faults.extend(found);
         return Ok(());
     }
@@ -330,13 +330,13 @@ mod tests {
         SubscriptionReader::new(World::Geodetic, limits, OverflowName::DropOldest)
     }
 
-    fn parse(text: &str) -> Result<Prepared, Refusal> {
+    fn parse(text: &str) -> Result<Prepared, ApiError> {
         reader().parse("s1", text)
     }
 
     #[track_caller]
     fn check_fault(text: &str, expected: &[&str]) {
-        let Err(Refusal::Invalid(faults)) = parse(text) else { panic!("{text} must be refused") };
+        let Err(ApiError::Invalid(faults)) = parse(text) else { panic!("{text} must be refused") };
         let pointers: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
         assert_eq!(pointers, expected, "{text}: {faults:?}");
     }
@@ -404,7 +404,7 @@ mod tests {
         let parse = |filters: &str| reader.parse("s1", &format!(r#"{{"filters":[{filters}]}}"#));
         let counting = r#"{"area":{"nearest":3}}"#;
         assert!(parse(&format!("{{}},{counting},{{}},{counting},{{}}")).is_ok());
-        let Err(Refusal::Invalid(faults)) = parse(&[counting, "{}", counting, counting, counting].join(","))
+        let Err(ApiError::Invalid(faults)) = parse(&[counting, "{}", counting, counting, counting].join(","))
         else {
             panic!("two too many")
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Quota, QuotaPermit};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 
 /// Counts the permits that are taken. Nobody but a [`ClientPermit`] changes the count.
@@ -31,8 +31,8 @@ impl ClientLimit {
     }
 
     /// A permit for a new client.
-    pub(crate) fn acquire(self: &Arc<Self>, name: &str) -> Result<ClientPermit, Refusal> {
-        let full = Refusal::Limit { what: "clients", limit: self.limit, setting: "limits.clients" };
+    pub(crate) fn acquire(self: &Arc<Self>, name: &str) -> Result<ClientPermit, ApiError> {
+        let full = ApiError::Limit { what: "clients", limit: self.limit, setting: "limits.clients" };
         let quota = self.quota.acquire(tenant::split(name).0, 1)?;
         self.take(self.limit, quota).ok_or(full)
     }
@@ -80,7 +80,7 @@ mod tests {
         let early = full.acquire_in_advance("a").unwrap();
         assert!(full.acquire_in_advance("b").is_none());
         let rest: Vec<_> = (0..AMPLE).map(|_| full.acquire("b").unwrap()).collect();
-        assert!(matches!(full.acquire("b"), Err(Refusal::Limit { limit: 1_001, .. })));
+        assert!(matches!(full.acquire("b"), Err(ApiError::Limit { limit: 1_001, .. })));
         drop(early);
         assert!(full.acquire_in_advance("b").is_none());
         assert!(full.acquire("b").is_ok());
@@ -95,7 +95,7 @@ mod tests {
         let mut permits: Vec<_> = (0..100).map(|_| limit.acquire_in_advance("a").unwrap()).collect();
         assert!(limit.acquire_in_advance("a").is_none(), "near its quota it has to be asked for");
         permits.extend((0..100).map(|_| limit.acquire("a").unwrap()));
-        assert!(matches!(limit.acquire("a"), Err(Refusal::Limit { setting: "quotas.tenant_clients", .. })));
+        assert!(matches!(limit.acquire("a"), Err(ApiError::Limit { setting: "quotas.tenant_clients", .. })));
         let other = tenant::inside("other", "a");
         assert!(limit.acquire(&other).is_ok() && limit.acquire_in_advance(&other).is_some());
         permits.pop();

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::{Quota, QuotaPermit};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 
 /// The objects that have a permit. Nobody but a [`LivePermit`] frees one.
@@ -30,7 +30,7 @@ impl LiveLimit {
     }
 
     /// The permit of an object; one that is live shares the permit that it has, and a new one may find none.
-    pub(crate) fn acquire(self: &Arc<Self>, object: &str) -> Result<Arc<LivePermit>, Refusal> {
+    pub(crate) fn acquire(self: &Arc<Self>, object: &str) -> Result<Arc<LivePermit>, ApiError> {
         self.acquire_within(object, Some(self.limit))
     }
 
@@ -38,7 +38,7 @@ impl LiveLimit {
         self: &Arc<Self>,
         object: &str,
         limit: Option<u64>,
-    ) -> Result<Arc<LivePermit>, Refusal> {
+    ) -> Result<Arc<LivePermit>, ApiError> {
         let mut permits = self.permits();
         let known = permits.get(object);
         if let Some(permit) = known.and_then(Weak::upgrade) {
@@ -48,7 +48,7 @@ impl LiveLimit {
         let limit = limit.filter(|_| known.is_none());
         if limit.is_some_and(|limit| permits.len() as u64 >= limit) {
             let setting = "limits.live_events";
-            return Err(Refusal::Limit { what: "live objects", limit: self.limit, setting });
+            return Err(ApiError::Limit { what: "live objects", limit: self.limit, setting });
         }
         let tenant = tenant::split(object).0;
         let share = if limit.is_some() {
@@ -130,7 +130,7 @@ mod tests {
         let refused = limits.acquire(&of("a", "key:2"));
         assert!(matches!(
             refused,
-            Err(Refusal::Limit { limit: 1, setting: "quotas.tenant_live_events", .. })
+            Err(ApiError::Limit { limit: 1, setting: "quotas.tenant_live_events", .. })
         ));
         assert!(limits.acquire(&of("b", "key:2")).is_ok());
         let beyond = limits.acquire_again(&of("a", "key:3"));
@@ -144,7 +144,7 @@ mod tests {
         let limits = limits(2);
         let a = limits.acquire("key:a").unwrap();
         let b = limits.acquire("id:a").unwrap();
-        let full = Refusal::Limit { what: "live objects", limit: 2, setting: "limits.live_events" };
+        let full = ApiError::Limit { what: "live objects", limit: 2, setting: "limits.live_events" };
         assert_eq!(limits.acquire("key:c").unwrap_err(), full);
         let again = limits.acquire("key:a").unwrap();
         assert!(Arc::ptr_eq(&a, &again) && Arc::ptr_eq(a.object(), again.object()));
@@ -192,7 +192,7 @@ mod tests {
                                 assert!(Arc::ptr_eq(&permit, &limits.acquire(&object).unwrap()));
                                 held.push(permit);
                             }
-                            Err(refusal) => assert!(matches!(refusal, Refusal::Limit { .. })),
+                            Err(refusal) => assert!(matches!(refusal, ApiError::Limit { .. })),
                         }
                         assert!(limits.count() <= LIMIT);
                         if round % 3 == thread % 3 {

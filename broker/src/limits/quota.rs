@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use crate::config::{Allotment, Allotments, Config};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// A quota: for each tenant, the count of what it has of something. Nobody but a [`QuotaPermit`] changes a count.
 pub(crate) struct Quota {
@@ -82,9 +82,9 @@ impl Quota {
     }
 
     /// Takes `count` more for a tenant, or none of them. Refuses where that would pass the tenant's limit.
-    pub(crate) fn acquire(self: &Arc<Self>, tenant: &str, count: u64) -> Result<QuotaPermit, Refusal> {
+    pub(crate) fn acquire(self: &Arc<Self>, tenant: &str, count: u64) -> Result<QuotaPermit, ApiError> {
         let limit = self.allotment.limit(tenant);
-        let full = Refusal::Limit { what: self.what, limit, setting: self.setting };
+        let full = ApiError::Limit { what: self.what, limit, setting: self.setting };
         self.take(tenant, count, limit).ok_or(full)
     }
 
@@ -183,7 +183,7 @@ mod tests {
     fn each_tenant_has_its_own_and_gives_it_back() {
         let quota = Quota::new("things", "quotas.things", Allotment::of(2));
         let (first, second) = (quota.acquire("a", 1).unwrap(), quota.acquire("a", 1).unwrap());
-        let full = Refusal::Limit { what: "things", limit: 2, setting: "quotas.things" };
+        let full = ApiError::Limit { what: "things", limit: 2, setting: "quotas.things" };
         assert_eq!(quota.acquire("a", 1).err(), Some(full));
         assert!(quota.acquire("", 1).is_ok() && quota.acquire("b", 1).is_ok());
         drop(first);

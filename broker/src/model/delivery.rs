@@ -25,7 +25,7 @@ pub(crate) struct Delivery {
     /// Its number in the client's session.
     pub(crate) offset: u64,
     /// The client's subscriptions that it satisfies, or that its object entered or left.
-    pub(crate) subscriptions: Names,
+    pub(crate) subscriptions: SubscriptionIds,
     /// Cause of the delivery.
     pub(crate) cause: Cause,
     /// Change of the object in the subscriptions, where they are told of such changes.
@@ -51,7 +51,7 @@ pub(crate) enum Transition {
 
 /// Ids of subscriptions, as JSON texts. Mostly one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Names {
+pub(crate) enum SubscriptionIds {
     One(Arc<str>),
     Many(Arc<[Arc<str>]>),
 }
@@ -61,12 +61,12 @@ pub(crate) enum Names {
 pub(crate) struct Gap {
     pub(crate) from: u64,
     pub(crate) to: u64,
-    pub(crate) reason: Reason,
+    pub(crate) reason: GapReason,
 }
 
 /// Why deliveries were lost. Of two the greater is the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reason {
+pub(crate) enum GapReason {
     /// It is an alarm that the connection was told before its turn.
     Ahead,
     /// The client has said that it has them.
@@ -98,7 +98,7 @@ pub enum OverflowName {
 /// Bytes of an entry besides its text.
 pub(crate) const ENTRY_BYTES: usize = 96;
 
-impl Reason {
+impl GapReason {
     /// All reasons.
     pub(crate) const ALL: [Self; 7] = [
         Self::Ahead,
@@ -131,7 +131,7 @@ impl Gap {
     }
 }
 
-impl Names {
+impl SubscriptionIds {
     pub(crate) fn as_slice(&self) -> &[Arc<str>] {
         match self {
             Self::One(name) => std::slice::from_ref(name),

@@ -26,7 +26,7 @@ pub(crate) struct Cost {
 
 /// Why a request is not carried out. Becomes a problem document over HTTP, a `problem` frame over a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum ApiError {
     /// Not JSON, or not UTF-8.
     Malformed { detail: String, line: usize, column: usize },
     /// JSON, but not the document that was asked for.
@@ -169,7 +169,7 @@ fn listed(faults: &[Fault]) -> Vec<Fault> {
 /// Bytes of a fault besides its pointer and its detail.
 const FAULT_BYTES: usize = r#"{"pointer":"","detail":""},"#.len();
 
-impl Refusal {
+impl ApiError {
     /// One fault of a document.
     pub(crate) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::Invalid(vec![Fault { pointer: pointer.into(), detail: detail.into() }])
@@ -372,7 +372,7 @@ fn too_costly(limit: u64, setting: &str, costliest: &[Cost]) -> String {
     text
 }
 
-impl From<Fault> for Refusal {
+impl From<Fault> for ApiError {
     fn from(fault: Fault) -> Self {
         Self::Invalid(vec![fault])
     }
@@ -382,7 +382,7 @@ impl From<Fault> for Refusal {
 mod tests {
     use super::*;
 
-    fn bytes(refusal: &Refusal) -> usize {
+    fn bytes(refusal: &ApiError) -> usize {
         serde_json::to_string(&refusal.problem()).unwrap().len()
     }
 
@@ -394,33 +394,33 @@ mod tests {
         for piece in ["x", "/", "\u{1}", "\"", "ü", "\u{10ffff}"] {
             let long = piece.repeat(1 << 16);
             let refusals = [
-                Refusal::Malformed { detail: long.clone(), line: 1, column: 1 },
-                Refusal::invalid(long.clone(), long.clone()),
-                Refusal::invalid("", long.clone()),
-                Refusal::Invalid(vec![Fault { pointer: long.clone(), detail: long.clone() }; 1_000]),
-                Refusal::Invalid(vec![Fault { pointer: "/a".to_owned(), detail: "b".to_owned() }; 1_000]),
-                Refusal::invalid("/a", "b").below(&long),
-                Refusal::NotStored(long.clone()),
-                Refusal::MediaType { found: long.clone() },
-                Refusal::BadRequest(long.clone()),
-                Refusal::NotFound(long.clone()),
-                Refusal::ForeignOrigin(long.clone()),
-                Refusal::ForeignHost(long.clone()),
-                Refusal::Unauthenticated { detail: long.clone(), has_token: true },
-                Refusal::Forbidden { detail: long.clone(), scope: None },
+                ApiError::Malformed { detail: long.clone(), line: 1, column: 1 },
+                ApiError::invalid(long.clone(), long.clone()),
+                ApiError::invalid("", long.clone()),
+                ApiError::Invalid(vec![Fault { pointer: long.clone(), detail: long.clone() }; 1_000]),
+                ApiError::Invalid(vec![Fault { pointer: "/a".to_owned(), detail: "b".to_owned() }; 1_000]),
+                ApiError::invalid("/a", "b").below(&long),
+                ApiError::NotStored(long.clone()),
+                ApiError::MediaType { found: long.clone() },
+                ApiError::BadRequest(long.clone()),
+                ApiError::NotFound(long.clone()),
+                ApiError::ForeignOrigin(long.clone()),
+                ApiError::ForeignHost(long.clone()),
+                ApiError::Unauthenticated { detail: long.clone(), has_token: true },
+                ApiError::Forbidden { detail: long.clone(), scope: None },
             ];
             for refusal in refusals {
                 let told = bytes(&refusal);
                 assert!(told <= PROBLEM_BYTES_MAX, "{} with {piece:?}: {told} bytes", refusal.code());
                 let problem = refusal.problem();
-                assert!(problem.errors.is_empty() != matches!(refusal, Refusal::Invalid(_)));
+                assert!(problem.errors.is_empty() != matches!(refusal, ApiError::Invalid(_)));
             }
         }
     }
 
     #[test]
     fn a_pointer_is_cut_behind_a_step() {
-        let refusal = Refusal::invalid("/abcdefg".repeat(100), "must be there");
+        let refusal = ApiError::invalid("/abcdefg".repeat(100), "must be there");
         let [fault] = refusal.problem().errors.try_into().unwrap();
         assert_eq!(fault.pointer, format!("{}/…", "/abcdefg".repeat(POINTER_BYTES_MAX / 8 - 1)));
         assert_eq!(fault.detail, "must be there");
@@ -431,7 +431,7 @@ mod tests {
         let faults: Vec<_> = (0..20)
             .map(|index| Fault { pointer: format!("/{index}"), detail: "must be there".to_owned() })
             .collect();
-        let problem = Refusal::Invalid(faults.clone()).problem();
+        let problem = ApiError::Invalid(faults.clone()).problem();
         assert_eq!(problem.errors, faults);
         assert_eq!(problem.detail.as_deref(), Some("/0: must be there (and 19 more)"));
     }
@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn a_detail_that_is_cut_still_counts_the_others() {
         let faults = vec![Fault { pointer: "/a".to_owned(), detail: "x".repeat(10_000) }; 3];
-        let detail = Refusal::Invalid(faults).problem().detail.unwrap();
+        let detail = ApiError::Invalid(faults).problem().detail.unwrap();
         assert!(detail.ends_with("… (and 2 more)") && detail.len() <= DETAIL_BYTES_MAX, "{detail}");
     }
 

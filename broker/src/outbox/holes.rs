@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::delivery::Reason;
+use crate::model::delivery::GapReason;
 
 /// Ranges of lost offsets, ascending and apart.
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub(super) struct Holes(VecDeque<Hole>);
 pub(super) struct Hole {
     pub(super) from: u64,
     pub(super) to: u64,
-    pub(super) reason: Reason,
+    pub(super) reason: GapReason,
 }
 
 /// Neighbouring holes of different reasons beyond those that deliveries part.
@@ -21,7 +21,7 @@ const SPARE: usize = 1_024;
 
 impl Holes {
     /// Adds a range behind all others.
-    pub(super) fn push(&mut self, from: u64, to: u64, reason: Reason) {
+    pub(super) fn push(&mut self, from: u64, to: u64, reason: GapReason) {
         if to < from {
             return;
         }
@@ -32,7 +32,7 @@ impl Holes {
     }
 
     /// Adds an offset wherever it belongs.
-    pub(super) fn insert(&mut self, offset: u64, reason: Reason) {
+    pub(super) fn insert(&mut self, offset: u64, reason: GapReason) {
         let at = self.0.partition_point(|hole| hole.to < offset);
         let joins = |hole: Option<&Hole>| {
             hole.is_some_and(|hole| {
@@ -72,7 +72,7 @@ impl Holes {
 
     /// The last offset that was lost at a bound or by its age; 0 where there is none.
     pub(super) fn last_loss(&self) -> u64 {
-        let is_loss = |hole: &&Hole| matches!(hole.reason, Reason::Overflow | Reason::Age);
+        let is_loss = |hole: &&Hole| matches!(hole.reason, GapReason::Overflow | GapReason::Age);
         self.0.iter().rev().find(is_loss).map_or(0, |hole| hole.to)
     }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::budget::Held;
 use crate::ingest::feature::object_of;
 use crate::metrics::Metrics;
-use crate::model::delivery::{Names, Reason};
+use crate::model::delivery::{GapReason, SubscriptionIds};
 use crate::model::event::Body;
 use matcher::live::Cause;
 
@@ -46,7 +46,7 @@ impl Bench {
         let text = format!(r#"{{"type":"Feature","id":{},"key":"{object}"}}"#, self.last);
         let delivery = Delivery {
             offset: self.last,
-            subscriptions: Names::One("\"s\"".into()),
+            subscriptions: SubscriptionIds::One("\"s\"".into()),
             cause: Cause::Published,
             transition: None,
             body: Arc::new(Body::new(text.as_str().into(), Instant::now(), object_of(&text).unwrap())),
@@ -61,7 +61,7 @@ impl Bench {
         appended.is_kept
     }
 
-    fn skip(&mut self, reason: Reason) {
+    fn skip(&mut self, reason: GapReason) {
         self.last += 1;
         let mut log = self.log.lock();
         log.skip(self.last, reason);
@@ -102,7 +102,7 @@ fn what_is_not_acknowledged_is_there_in_order_with_its_holes() {
     bench.push("a", None);
     bench.pass();
     bench.pass();
-    bench.skip(Reason::Members);
+    bench.skip(GapReason::Members);
     bench.push("b", None);
     bench.push("a", None);
     assert_eq!(bench.after(0), ["1", "2-3 not-durable", "4-4 members", "5", "6"]);
@@ -213,7 +213,7 @@ fn what_another_connection_acknowledges_a_slow_one_still_gets() {
 fn holes_beside_each_other_do_not_pile_up() {
     let mut bench = Bench::new(BOUNDS, 100_000);
     for round in 0..4_000 {
-        bench.skip(if round % 2 == 0 { Reason::Overflow } else { Reason::Members });
+        bench.skip(if round % 2 == 0 { GapReason::Overflow } else { GapReason::Members });
         if round % 512 == 0 {
             bench.push("a", None);
         }

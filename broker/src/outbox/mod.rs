@@ -20,7 +20,7 @@ use crate::budget::{Account, Kind};
 use crate::config;
 use crate::model::clock;
 use crate::model::delivery::{Delivery, Entry, Gap, OverflowName};
-use crate::model::recipient::Recipient;
+use crate::model::sent_offsets::SentOffsets;
 pub(crate) use log::{DeliveryLog, Keep, Log};
 pub(crate) use retention::{KeptBounds, KeptTotal};
 use state::State;
@@ -125,7 +125,7 @@ impl Outbox {
     }
 
     /// Notes from now on what the writer takes.
-    pub(crate) fn note_for(&self, recipient: Arc<Recipient>) {
+    pub(crate) fn note_for(&self, recipient: Arc<SentOffsets>) {
         self.state().recipient = Some(recipient);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use crate::model::delivery::{Delivery, Names, OverflowName};
+use crate::model::delivery::{Delivery, OverflowName, SubscriptionIds};
 use crate::model::event::ObjectHash;
 
 /// Deliveries in the order of their offsets.
@@ -56,7 +56,7 @@ struct Latest {
 #[derive(PartialEq, Eq, Hash)]
 struct Subject {
     object: ObjectHash,
-    subscriptions: Names,
+    subscriptions: SubscriptionIds,
 }
 
 /// Deliveries that an idle queue keeps memory for.

@@ -7,7 +7,7 @@ use super::log::{DeliveryLog, Log};
 use super::{Bounds, Close};
 use crate::budget::Held;
 use crate::model::delivery::{Delivery, ENTRY_BYTES, Entry};
-use crate::model::recipient::Recipient;
+use crate::model::sent_offsets::SentOffsets;
 
 /// The state of a connection. Its lock is taken before that of the log.
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(super) struct State {
     pub(super) close: Option<Close>,
     pub(super) sleeps: bool,
     /// Where it is noted what the writer takes, if anywhere.
-    pub(super) recipient: Option<Arc<Recipient>>,
+    pub(super) recipient: Option<Arc<SentOffsets>>,
     pub(super) charged: Charged,
 }
 
@@ -110,7 +110,7 @@ impl State {
         let Self { lane, answers_count, answer_bytes, ahead_count, ahead_bytes, recipient, .. } = self;
         let answers_before = *answers_count;
         let mut log = self.log.as_ref().map(|log| log.lock());
-        let mut written = recipient.as_deref().map(Recipient::written);
+        let mut written = recipient.as_deref().map(SentOffsets::written);
         let mut note = |offset: u64| {
             if let Some(written) = &mut written {
                 written.add(offset);

@@ -8,7 +8,7 @@ use crate::budget::{Budget, Held};
 use crate::config::Config;
 use crate::ingest::feature::object_of;
 use crate::metrics::Metrics;
-use crate::model::delivery::{ENTRY_BYTES, Names, Reason};
+use crate::model::delivery::{ENTRY_BYTES, GapReason, SubscriptionIds};
 use crate::model::event::Body;
 use matcher::live::Cause;
 
@@ -26,7 +26,7 @@ pub(super) fn delivery_of(offset: u64, object: &str) -> Delivery {
     let body = Arc::new(Body::new("{}".into(), Instant::now(), object));
     Delivery {
         offset,
-        subscriptions: Names::One("\"s\"".into()),
+        subscriptions: SubscriptionIds::One("\"s\"".into()),
         cause: Cause::Published,
         transition: None,
         body,
@@ -99,7 +99,7 @@ impl Bench {
 
     fn skip(&self, offset: u64) {
         let mut log = self.log.lock();
-        log.skip(offset, Reason::Members);
+        log.skip(offset, GapReason::Members);
         log.release(offset, |_| {});
     }
 
@@ -119,7 +119,7 @@ fn shown(entry: &Entry) -> String {
         Entry::Delivery(delivery) if delivery.is_ahead => format!("{} ahead", delivery.offset),
         Entry::Delivery(delivery) if delivery.body.is_alarm => format!("{}!", delivery.offset),
         Entry::Delivery(delivery) => delivery.offset.to_string(),
-        Entry::Gap(gap) if gap.reason == Reason::Ahead => format!("{} was ahead", gap.from),
+        Entry::Gap(gap) if gap.reason == GapReason::Ahead => format!("{} was ahead", gap.from),
         Entry::Gap(gap) => format!("{}-{}", gap.from, gap.to),
     }
 }
@@ -296,7 +296,7 @@ async fn a_sleeping_writer_is_woken_once() {
 async fn what_the_writer_takes_is_noted_and_what_is_lost_is_not() {
     let bench = Bench::new(DROP);
     let outbox = bench.outbox();
-    let recipient = Recipient::new("car".into());
+    let recipient = SentOffsets::new("car".into());
     outbox.note_for(Arc::clone(&recipient));
     let shown = |offsets: [u64; 7]| {
         offsets.map(|offset| match (outbox.waits(offset), recipient.written().contains(offset)) {
@@ -368,8 +368,10 @@ async fn what_did_not_enter_is_told_among_what_is_lost() {
 
 #[tokio::test]
 async fn a_newer_one_for_other_subscriptions_is_another() {
-    let of =
-        |offset, name: &str| Delivery { subscriptions: Names::One(name.into()), ..delivery_of(offset, "a") };
+    let of = |offset, name: &str| Delivery {
+        subscriptions: SubscriptionIds::One(name.into()),
+        ..delivery_of(offset, "a")
+    };
     let bench = Bench::new(LATEST);
     for one in [delivery_of(1, "b"), of(2, "\"t\""), of(3, "\"u\""), of(4, "\"u\"")] {
         bench.push(one);
@@ -433,7 +435,7 @@ async fn read(outbox: &Outbox, bytes: usize, told: &mut u64) -> u64 {
             }
             Entry::Delivery(delivery) => (delivery.offset, delivery.offset),
             Entry::Gap(gap) => {
-                lost += if gap.reason == Reason::Ahead { 0 } else { gap.count() };
+                lost += if gap.reason == GapReason::Ahead { 0 } else { gap.count() };
                 (gap.from, gap.to)
             }
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::front::Front;
+use super::accept::Front;
 use super::{drain, join};
 use crate::http;
 use crate::http::fuzzing::{RUNTIME, start};

@@ -1,11 +1,11 @@
 //! The whole server: accept, take up what is on disk, serve, drain.
 
-mod found;
-mod front;
+mod accept;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod heads;
 mod recovery;
+mod resources;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Gate;
+use crate::auth::Authenticator;
 use crate::config::Config;
 use crate::http::{self, App};
 use crate::metrics::Metrics;
@@ -22,10 +22,10 @@ use crate::sessions::{Sessions, Shared};
 use crate::shutdown::Ending;
 use crate::telemetry::Telemetry;
 use crate::tls::Tls;
-pub use found::Found;
-use front::Front;
+use accept::Front;
 use recovery::Recovery;
 use recovery::TakenUp;
+pub use resources::Resources;
 
 /// How often histograms are folded.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -43,21 +43,21 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// threads, and an engine's thread that panics: the broker then stops by itself.
 pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
     let found = tokio::task::spawn_blocking(move || {
-        let found = Found::of(&config)?;
+        let found = Resources::of(&config)?;
         anyhow::Ok((config, found))
     });
     let (config, found) = found.await??;
     run_with(listener, config, found, shutdown).await
 }
 
-/// Runs the broker as [`run`] does, with what [`Found`] holds of the same settings.
+/// Runs the broker as [`run`] does, with what [`Resources`] holds of the same settings.
 ///
 /// # Errors
 /// Settings with faults, data that cannot be read back, a system without threads, and an engine's thread that panics.
 pub async fn run_with(
     listener: TcpListener,
     config: Config,
-    mut found: Found,
+    mut found: Resources,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let faults = config.faults();
@@ -84,8 +84,11 @@ pub async fn run_with(
             move || recovery.refusal()
         }),
     );
-    let upkeep =
-        tokio::spawn(upkeep(Arc::clone(&shared.metrics), Arc::clone(&found.gate), ending.ended.clone()));
+    let upkeep = tokio::spawn(upkeep(
+        Arc::clone(&shared.metrics),
+        Arc::clone(&found.authenticator),
+        ending.ended.clone(),
+    ));
     let following =
         tls.map(|tls| tokio::spawn(tls.follow(Arc::clone(&shared.metrics), ending.ended.clone())));
     tracing::info!(address = %listener.local_addr()?, "listening");
@@ -154,13 +157,13 @@ async fn serve(
     Ok(taken_up)
 }
 
-async fn upkeep(metrics: Arc<Metrics>, gate: Arc<Gate>, ended: CancellationToken) {
+async fn upkeep(metrics: Arc<Metrics>, authenticator: Arc<Authenticator>, ended: CancellationToken) {
     let fold = async {
         while ended.run_until_cancelled(tokio::time::sleep(UPKEEP_INTERVAL)).await.is_some() {
             metrics.upkeep();
         }
     };
-    tokio::join!(fold, gate.watch(&ended));
+    tokio::join!(fold, authenticator.watch(&ended));
 }
 
 /// Lets requests end, queues drain and readers be told, within the time that a stop may take.
@@ -228,7 +231,7 @@ mod tests {
         const EVENT: &str =
             r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]},"properties":{}}"#;
         let config = Config::default();
-        let found = Found { engines: Engines::faulty(2), ..Found::of(&config).unwrap() };
+        let found = Resources { engines: Engines::faulty(2), ..Resources::of(&config).unwrap() };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let broker = tokio::spawn(run_with(listener, config, found, CancellationToken::new()));

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use matcher::geo::World;
 use tokio_util::sync::CancellationToken;
 
-use super::Found;
+use super::Resources;
 use crate::config::{self, Config};
 use crate::http::App;
 use crate::ingest::feature::FeatureReader;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::sessions::{Restored, Sessions, Shared};
 use crate::shard::Shards;
 use crate::shutdown::Ending;
@@ -27,7 +27,7 @@ const RESTORING: &str = "clients restored";
 /// How far it has come.
 pub(super) struct Recovery {
     /// A std mutex: held for a copy.
-    now: Mutex<Refusal>,
+    now: Mutex<ApiError>,
 }
 
 /// The broker as it goes on from there.
@@ -38,17 +38,17 @@ pub(super) struct TakenUp {
 
 impl Recovery {
     pub(super) fn new() -> Arc<Self> {
-        let now = Refusal::Recovering { phase: Phase::Verifying.name(), done: 0, of: 0 };
+        let now = ApiError::Recovering { phase: Phase::Verifying.name(), done: 0, of: 0 };
         Arc::new(Self { now: Mutex::new(now) })
     }
 
     /// The refusal that answers requests until the recovery is over.
-    pub(super) fn refusal(&self) -> Refusal {
+    pub(super) fn refusal(&self) -> ApiError {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn note(&self, phase: &'static str, done: u64, of: u64) {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Refusal::Recovering { phase, done, of };
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = ApiError::Recovering { phase, done, of };
     }
 
     /// Opens what the settings name, and goes on with all that is there; `None` where it was told to stop before that. Blocks.
@@ -59,14 +59,14 @@ impl Recovery {
     pub(super) fn take_up(
         &self,
         config: &Arc<Config>,
-        found: Found,
+        found: Resources,
         shared: Shared,
         ending: &Ending,
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<TakenUp>> {
-        let Found { engines, gate, base_map, .. } = found;
+        let Resources { engines, authenticator, base_map, .. } = found;
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
-            .with_zones(gate.zones())
+            .with_zones(authenticator.zones())
             .within(&shared.quotas.live_events, &shared.budget, engines.count());
         let (store, recovered) = if config.store.data.is_empty() {
             tracing::info!(
@@ -85,7 +85,7 @@ impl Recovery {
         self.note(RESTORING, 0, recovered.clients.len() as u64);
         let restored = Restored::read(recovered, config, &features, shared.metrics.started)?;
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
-        let app = App::new(Arc::clone(config), features, shards, shared, gate, base_map, ending);
+        let app = App::new(Arc::clone(config), features, shards, shared, authenticator, base_map, ending);
         Ok(Some(TakenUp { app, threads }))
     }
 

@@ -6,7 +6,7 @@ use super::Client;
 use crate::budget::{self, Budget, Kind};
 use crate::config::Limits;
 use crate::limits::{Quota, QuotaPermit, Quotas};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 
 /// Limits of each client and each tenant on subscriptions.
@@ -56,10 +56,10 @@ impl Allowance {
         client: &mut Client,
         wanted: Wanted,
         replaced: Option<&Taken>,
-    ) -> Result<Taken, Refusal> {
+    ) -> Result<Taken, ApiError> {
         let Wanted { constraints, .. } = wanted;
         if replaced.is_none() && client.subscriptions.len() >= self.client_subscriptions {
-            return Err(Refusal::Limit {
+            return Err(ApiError::Limit {
                 what: "subscriptions for one client",
                 limit: self.client_subscriptions as u64,
                 setting: "limits.subscriptions_per_client",
@@ -67,7 +67,7 @@ impl Allowance {
         }
         let more = constraints.saturating_sub(replaced.map_or(0, |replaced| replaced.constraints));
         if more > 0 && client.constraints.saturating_add(more) > self.client_constraints {
-            return Err(Refusal::Limit {
+            return Err(ApiError::Limit {
                 what: "constraints in the subscriptions of one client",
                 limit: self.client_constraints,
                 setting: "limits.constraints_per_client",

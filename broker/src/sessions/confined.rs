@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::activity::{Evaluations, Happened};
 use super::{Client, Sessions};
 use crate::ingest::Confinement;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 impl Client {
     /// The evaluations that it may know of: how much there is outside of its confinement is nobody's business.
@@ -25,8 +25,8 @@ impl Client {
 
 impl Sessions {
     /// Binds a client that has nothing yet to a confinement. One that has something was bound before, and refuses any other.
-    pub(super) fn bind(&mut self, id: u32, confinement: Option<&Arc<Confinement>>) -> Result<(), Refusal> {
-        let client = self.clients.get_mut(id).ok_or(Refusal::Internal("the client is gone"))?;
+    pub(super) fn bind(&mut self, id: u32, confinement: Option<&Arc<Confinement>>) -> Result<(), ApiError> {
+        let client = self.clients.get_mut(id).ok_or(ApiError::Internal("the client is gone"))?;
         if client.confinement.as_ref() == confinement {
             return Ok(());
         }
@@ -43,7 +43,7 @@ impl Sessions {
         &self,
         name: &str,
         confinement: Option<&Arc<Confinement>>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ApiError> {
         let Some(confinement) = confinement else { return Ok(()) };
         let client = self.ids.get(name).and_then(|id| self.clients.get(*id));
         let is_within =
@@ -66,8 +66,8 @@ impl Sessions {
     }
 }
 
-fn confined_otherwise() -> Refusal {
+fn confined_otherwise() -> ApiError {
     let detail = "the client's subscriptions, connections, or what is kept for it, were made under a token that is confined \
                   otherwise (claim nearcast): DELETE the client to begin anew";
-    Refusal::Forbidden { detail: detail.to_owned(), scope: None }
+    ApiError::Forbidden { detail: detail.to_owned(), scope: None }
 }

@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
 use super::Sessions;
-use crate::model::delivery::Reason;
+use crate::model::delivery::GapReason;
 use crate::model::error::Cost;
 use crate::model::{clock, tenant};
 
@@ -281,7 +281,7 @@ impl Sessions {
             reader.push_answer(refusal.frame(None));
         }
         // From here on something is missing, for who reads later as well.
-        self.tell_loss(id, Reason::Overflow);
+        self.tell_loss(id, GapReason::Overflow);
         self.wake_readers();
     }
 

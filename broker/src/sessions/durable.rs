@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Sessions;
-use super::ledger::Waiting;
+use super::commit::Waiting;
 use crate::budget::Kind;
 use crate::model::clock;
-use crate::model::delivery::{Delivery, Reason};
-use crate::model::error::Refusal;
+use crate::model::delivery::{Delivery, GapReason};
+use crate::model::error::ApiError;
 use crate::outbox::{DeliveryLog, Keep, Log};
 use crate::store::StoredMatch;
 
@@ -145,7 +145,7 @@ impl Sessions {
 
     /// Takes an offset for a loss that is told: an object did not enter, or left without an event to tell of it, or a subscription
     /// finds nothing from now on.
-    pub(super) fn tell_loss(&mut self, id: u32, reason: Reason) {
+    pub(super) fn tell_loss(&mut self, id: u32, reason: GapReason) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.offset += 1;
         let (offset, is_durable) = (client.offset, client.durable.is_some());
@@ -211,7 +211,7 @@ impl Sessions {
     }
 
     /// Forgets what a client has acknowledged: everything up to an offset, as far as it was handed out.
-    pub(crate) fn acknowledge(&mut self, name: &str, offset: u64) -> Result<(), Refusal> {
+    pub(crate) fn acknowledge(&mut self, name: &str, offset: u64) -> Result<(), ApiError> {
         let now = self.heard_now();
         let id = self.ids.get(name).copied();
         let mut client = id.and_then(|id| self.clients.get_mut(id));
@@ -220,7 +220,7 @@ impl Sessions {
         }
         let last = client.as_ref().map_or(0, |client| client.released);
         if offset > last {
-            return Err(Refusal::invalid(
+            return Err(ApiError::invalid(
                 "/offset",
                 format!("is beyond {last}, the last offset of the session"),
             ));

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::tests::{Bench, waiting};
 use super::*;
-use crate::model::completion::Receipt;
+use crate::model::completion::Completion;
 use crate::model::delivery::Entry;
 use crate::model::record::StoredBody;
 use crate::outbox::Bounds;
@@ -95,7 +95,7 @@ async fn what_comes_while_nobody_reads_is_there_until_it_is_acknowledged() {
         publish(&mut bench, 1);
         assert_eq!(waiting(&outbox).await, ["4 \"s1\""]);
         bench.sessions.acknowledge("a", 2).unwrap();
-        assert!(matches!(bench.sessions.acknowledge("a", 5), Err(Refusal::Invalid(_))));
+        assert!(matches!(bench.sessions.acknowledge("a", 5), Err(ApiError::Invalid(_))));
         bench.sessions.detach("a", 1);
         let outbox = bench.attach("a", 2, Resume::Fresh);
         assert_eq!(waiting(&outbox).await, ["3 \"s1\"", "4 \"s1\""]);
@@ -418,10 +418,10 @@ async fn while_the_disk_fails_nothing_changes_and_then_it_goes_on() {
     subscribed(&mut bench);
     let outbox = bench.attach("a", 1, Resume::Fresh);
     disk.fails.store(true, Ordering::Relaxed);
-    let receipt = Receipt::new();
+    let receipt = Completion::new();
     bench.sessions.begin();
     bench.publish();
-    bench.sessions.answer(Answer::Ticket(receipt.ticket()));
+    bench.sessions.answer(Answer::CompletionGuard(receipt.ticket()));
     let (reply, mut answer) = oneshot::channel();
     bench.sessions.begin();
     bench.move_to("a", 1.0);
@@ -430,7 +430,7 @@ async fn while_the_disk_fails_nothing_changes_and_then_it_goes_on() {
     bench.sessions.commit_and_release();
     assert_eq!(
         (receipt.settled().await, answer.try_recv()),
-        (Err(Refusal::Storage), Ok(Err(Refusal::Storage)))
+        (Err(ApiError::Storage), Ok(Err(ApiError::Storage)))
     );
     assert!(bench.sessions.refuses_changes() && bench.sessions.ledger.health().failure().is_some());
     // A look for idle clients that falls due is put off: the thread waits for the disk asleep.

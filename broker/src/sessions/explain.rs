@@ -13,7 +13,7 @@ use crate::ingest::explain::{AskedEvent, AskedSubscription, Question};
 use crate::ingest::feature::{Rehearsed, RehearsedLife};
 use crate::ingest::json::{self, Members};
 use crate::ingest::subscription::Prepared;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::model::tenant;
 
@@ -24,7 +24,7 @@ impl Sessions {
         name: &Arc<str>,
         question: Question,
         to_itself: bool,
-    ) -> Result<wire::Explanation, Refusal> {
+    ) -> Result<wire::Explanation, ApiError> {
         let id = self.ids.get(name).copied();
         let (fix, position) = self.fix_for(id, question.position, to_itself);
         let position_withheld =
@@ -35,7 +35,7 @@ impl Sessions {
                 self.check_confinement(name, question.confinement.as_ref())?;
                 let watch = id.and_then(|id| self.watch(id, &held));
                 let none = || {
-                    Refusal::NotFound(format!("client {} has no subscription {held}", tenant::outside(name)))
+                    ApiError::NotFound(format!("client {} has no subscription {held}", tenant::outside(name)))
                 };
                 let confinement = id.and_then(|id| self.clients.get(id)?.confinement.clone());
                 (Some(held.to_string()), watch.ok_or_else(none)?, confinement)
@@ -119,12 +119,12 @@ impl Sessions {
         fix: Option<&Fix>,
         id: &str,
         confinement: Option<&Confinement>,
-    ) -> Result<(Account, wire::ExplainedEvent, &Published), Refusal> {
+    ) -> Result<(Account, wire::ExplainedEvent, &Published), ApiError> {
         let counts = |published: &Arc<Published>| {
             confinement.is_none_or(|confinement| confinement.holds(&published.event))
         };
         let Some(found) = self.tracker.account_of_live(watch, fix, id, counts) else {
-            return Err(Refusal::NotFound(format!("no event {} is live", tenant::outside(id))));
+            return Err(ApiError::NotFound(format!("no event {} is live", tenant::outside(id))));
         };
         // As it was published: a text or a number.
         let own_id = Members::parse(&found.payload.body.text)?

@@ -2,25 +2,25 @@
 
 mod activity;
 mod allowance;
+mod attach;
+mod audit;
+mod commit;
 mod confined;
 mod costs;
-mod dealing;
-mod deliveries;
 mod durable;
+mod eviction;
 mod explain;
 mod explanation;
+mod fanout;
 mod idle;
-mod ledger;
 mod listing;
-mod live;
 mod matching;
 mod moving;
 mod recovery;
-mod resume;
-mod room;
 mod slots;
 mod subscribing;
 mod surveys;
+mod tracking;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -39,10 +39,10 @@ use crate::limits::{ClientLimit, ClientPermit, Quotas};
 use crate::metrics::Metrics;
 use crate::model::clock::{self, Timeline};
 use crate::model::delivery::OverflowName;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::event::Published;
-use crate::model::recipient::Recipient;
 use crate::model::record::DroppedLives;
+use crate::model::sent_offsets::SentOffsets;
 use crate::model::tenant;
 use crate::outbox::{Bounds, DeliveryLog, KeptBounds, KeptTotal, Outbox};
 use crate::privacy::Rounding;
@@ -50,22 +50,22 @@ use crate::store::StoredSession;
 use crate::telemetry::Telemetry;
 use activity::{Activity, Evaluations};
 use allowance::{Allowance, Taken};
+use audit::Log;
+pub(crate) use audit::{Asked, Known, Remembered, Told};
+use commit::CommitBuffer;
+pub(crate) use commit::{Answer, Disk, Health};
 pub(crate) use costs::Payer;
 use costs::{Costs, Open, Recent};
-use dealing::NameLists;
-use deliveries::Log;
-pub(crate) use deliveries::{Asked, Known, Remembered, Told};
 use durable::Durable;
+use eviction::EvictionOrder;
+use fanout::NameLists;
 use idle::Idle;
-use ledger::Ledger;
-pub(crate) use ledger::{Answer, Disk, Health};
 use listing::Listing;
 pub(crate) use listing::Rank;
 use matching::Matching;
 pub(crate) use moving::Mover;
 pub(crate) use recovery::Restored;
 use recovery::Unfinished;
-use room::Heaviest;
 use slots::Slots;
 use surveys::weight;
 pub(crate) use surveys::{Heavy, HeavyClient};
@@ -110,7 +110,7 @@ pub(crate) struct Sessions {
     /// Clients to forget because nothing is heard of them.
     idle: Idle,
     /// Clients that give way where all room is taken.
-    heaviest: Heaviest,
+    heaviest: EvictionOrder,
     /// Working time of the thread when the step at hand began.
     worked_before: Duration,
     /// The time of the step, `now`, in Unix milliseconds.
@@ -119,7 +119,7 @@ pub(crate) struct Sessions {
     /// Live events whose lives are shorter by a clock that is in doubt: object, sequence number, and when they are over by it.
     doubtful: Vec<(Arc<str>, u64, u64)>,
     /// Changes that wait for the disk.
-    ledger: Ledger,
+    ledger: CommitBuffer,
     /// Whether this shard writes the live events, which all of them have, and takes their records away.
     writes_live: bool,
     /// Work that another run of the broker did not come to the end of.
@@ -257,7 +257,7 @@ struct Client {
     /// Lists of names of the last deliveries.
     lists: NameLists,
     /// Where its readers note what they take, once there is a need.
-    recipient: Option<Arc<Recipient>>,
+    recipient: Option<Arc<SentOffsets>>,
     /// Account of the bytes that are held for the client, once something is.
     account: Option<Arc<Account>>,
     costs: Costs,
@@ -266,7 +266,7 @@ struct Client {
 
 impl Client {
     /// Whether what comes to it is held back, although its session is not durable.
-    fn is_held(&self, ledger: &Ledger) -> bool {
+    fn is_held(&self, ledger: &CommitBuffer) -> bool {
         self.released + 1 < self.offset || (self.held_step == ledger.step() && ledger.has_disk())
     }
 
@@ -290,8 +290,8 @@ impl Client {
         self.log.as_ref().map_or(0, |log| log.lock().kept_count())
     }
 
-    fn recipient(&mut self) -> &Arc<Recipient> {
-        self.recipient.get_or_insert_with(|| Recipient::new(Arc::clone(&self.name)))
+    fn recipient(&mut self) -> &Arc<SentOffsets> {
+        self.recipient.get_or_insert_with(|| SentOffsets::new(Arc::clone(&self.name)))
     }
 
     fn account(&mut self, budget: &Budget) -> &Arc<Account> {
@@ -389,13 +389,13 @@ impl Sessions {
             kept_total: kept,
             dates: BTreeSet::new(),
             idle: Idle::new(config.sessions.idle_s),
-            heaviest: Heaviest::default(),
+            heaviest: EvictionOrder::default(),
             unix_ms: clock::unix_ms(),
             timeline: Timeline::after(None),
             doubtful: Vec::new(),
             writes_live: is_first && disk.is_some(),
             unfinished: Unfinished::default(),
-            ledger: Ledger::new(disk, delay, health, dropped_lives),
+            ledger: CommitBuffer::new(disk, delay, health, dropped_lives),
             deliveries_count: 0,
             unread_count: 0,
             rounding: Rounding::of(config),
@@ -418,7 +418,7 @@ impl Sessions {
 
     /// The number of a client, which is made known if need be. A new one needs a permit: the one that it brings, or
     /// one that is still free.
-    fn enter(&mut self, name: &Arc<str>, permit: Option<ClientPermit>) -> Result<u32, Refusal> {
+    fn enter(&mut self, name: &Arc<str>, permit: Option<ClientPermit>) -> Result<u32, ApiError> {
         if let Some(id) = self.ids.get(name).copied() {
             let now = self.heard_now();
             if let Some(client) = self.clients.get_mut(id) {
@@ -451,7 +451,7 @@ impl Sessions {
             costs: Costs::default(),
             _permit: permit,
         };
-        let numbers = Refusal::Limit {
+        let numbers = ApiError::Limit {
             what: "clients in one engine",
             limit: u32::MAX.into(),
             setting: "server.shards",

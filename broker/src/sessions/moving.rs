@@ -8,7 +8,7 @@ use matcher::subscription::ClientId;
 
 use super::{Payer, Sessions, recovery};
 use crate::limits::ClientPermit;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 
 /// How the client of a move is known.
@@ -27,7 +27,7 @@ impl Sessions {
         mover: Mover,
         fix: Fix,
         track: Option<&[Position]>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ApiError> {
         let id = match mover {
             Mover::Known(number) if self.has(number, name) => number,
             Mover::Known(_) => self.enter(name, None)?,

@@ -17,7 +17,7 @@ use crate::ingest::feature::{self, FeatureReader};
 use crate::ingest::subscription::{Prepared, SubscriptionReader, quoted};
 use crate::ingest::{Behalf, Confinement, Zones};
 use crate::model::clock::{self, Timeline};
-use crate::model::delivery::{Delivery, OverflowName, Reason};
+use crate::model::delivery::{Delivery, GapReason, OverflowName};
 use crate::model::event::{Body, Published};
 use crate::model::record::BodyId;
 use crate::model::tenant;
@@ -175,7 +175,7 @@ impl RestoredClient {
 }
 
 /// The time after what is on disk. The broker is known to have run at `latest_ms`: its commits say that each minute at most, a stop
-/// says it, and while something on disk ages it is said at least each quarter of an hour ([`ledger`](super::ledger)).
+/// says it, and while something on disk ages it is said at least each quarter of an hour ([`commit`](super::commit)).
 ///
 /// A clock that is ahead of that by less than [`clock::JUMP`] has gone as it should while the broker was away. One that is further
 /// ahead is right after a long stop, and wrong otherwise. Nothing on this machine tells the two apart, so that either is doubted:
@@ -423,7 +423,7 @@ impl Sessions {
             if stored.offset <= last {
                 continue;
             }
-            log.skip_range(last + 1, session.lost.min(stored.offset - 1), Reason::Overflow);
+            log.skip_range(last + 1, session.lost.min(stored.offset - 1), GapReason::Overflow);
             last = stored.offset;
             let overflow = self.overflow_of(client, stored.subscriptions.as_slice());
             let delivery = Delivery {
@@ -438,7 +438,7 @@ impl Sessions {
             };
             log.restore(delivery, Keep { bounds: &self.kept_bounds, at_ms: stored.at_ms });
         }
-        log.skip_range(last + 1, session.lost.min(session.offset), Reason::Overflow);
+        log.skip_range(last + 1, session.lost.min(session.offset), GapReason::Overflow);
     }
 
     /// The strictest wish of the subscriptions of a match for the bound; `None` where none of them has one.

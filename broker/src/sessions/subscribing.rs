@@ -12,7 +12,7 @@ use super::costs::Recent;
 use super::surveys::weight;
 use super::{Held, Installed, Payer, Sessions};
 use crate::ingest::subscription::{Prepared, quoted};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 impl Sessions {
     /// Makes or replaces a subscription. What it brings is told by [`tell_changes`](Self::tell_changes), for which an
@@ -22,7 +22,7 @@ impl Sessions {
         name: &Arc<str>,
         prepared: Prepared,
         owner: Option<u64>,
-    ) -> Result<Installed, Refusal> {
+    ) -> Result<Installed, ApiError> {
         let client_id = self.enter(name, None)?;
         self.paid_by(Payer::Client { id: client_id, subscription: None });
         self.bind(client_id, prepared.confinement.as_ref())?;
@@ -36,8 +36,8 @@ impl Sessions {
         client_id: u32,
         prepared: Prepared,
         owner: Option<u64>,
-    ) -> Result<Installed, Refusal> {
-        let client = self.clients.get_mut(client_id).ok_or(Refusal::Internal("the client is gone"))?;
+    ) -> Result<Installed, ApiError> {
+        let client = self.clients.get_mut(client_id).ok_or(ApiError::Internal("the client is gone"))?;
         let previous = client.subscriptions.get(&prepared.id).copied();
         let replaced = previous.and_then(|number| self.subscriptions.get(number)).map(|old| &old.taken);
         let bytes = prepared.document.len() + 2 * prepared.id.len();
@@ -63,7 +63,7 @@ impl Sessions {
         };
         let document = held.shown(client.evaluations(&self.evaluations), self.now);
         let subscription = Subscription { client: ClientId(client_id), filters };
-        let full = Refusal::Limit {
+        let full = ApiError::Limit {
             what: "filters in one engine",
             limit: u32::MAX.into(),
             setting: "server.shards",

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::ingest::Behalf;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::{Prepared, SubscriptionReader};
-use crate::model::delivery::{Delivery, Entry, Names};
+use crate::model::delivery::{Delivery, Entry, SubscriptionIds};
 use crate::outbox::Bounds;
 
 /// Sessions with what it takes to talk to them.
@@ -55,7 +55,7 @@ impl Bench {
         client: &str,
         id: &str,
         owner: Option<u64>,
-    ) -> Result<Installed, Refusal> {
+    ) -> Result<Installed, ApiError> {
         let prepared = self.subscriptions.parse(id, r#"{"filters":[{"area":{"radius_m":5}}]}"#).unwrap();
         let prepared = Prepared { source: prepared.source.filter(|_| owner.is_none()), ..prepared };
         self.sessions.install(&client.into(), prepared, owner)
@@ -67,7 +67,7 @@ impl Bench {
         id: &str,
         document: &str,
         owner: Option<u64>,
-    ) -> Result<Installed, Refusal> {
+    ) -> Result<Installed, ApiError> {
         let prepared = self.subscriptions.parse(id, document).unwrap();
         self.sessions.install(&client.into(), prepared, owner)
     }
@@ -82,7 +82,7 @@ impl Bench {
         self.try_move(client, x).unwrap();
     }
 
-    fn try_move(&mut self, client: &str, x: f64) -> Result<(), Refusal> {
+    fn try_move(&mut self, client: &str, x: f64) -> Result<(), ApiError> {
         self.sessions.move_client(&client.into(), Mover::Named(None), fix(x), None)
     }
 
@@ -102,7 +102,7 @@ impl Bench {
         self.try_publish(x, members).unwrap();
     }
 
-    fn try_publish(&mut self, x: f64, members: &str) -> Result<(), Refusal> {
+    fn try_publish(&mut self, x: f64, members: &str) -> Result<(), ApiError> {
         let text =
             format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
         let published = self.features.parse(Behalf::default(), &text)?;
@@ -127,10 +127,10 @@ pub(super) async fn waiting(outbox: &Outbox) -> Vec<String> {
         Entry::Answer(text) => text.split(',').next().unwrap_or_default().to_owned(),
         Entry::Gap(gap) => format!("gap {}-{} {}", gap.from, gap.to, gap.reason.text()),
         Entry::Delivery(Delivery { offset, is_ahead: true, .. }) => format!("{offset} ahead"),
-        Entry::Delivery(Delivery { offset, subscriptions: Names::One(name), .. }) => {
+        Entry::Delivery(Delivery { offset, subscriptions: SubscriptionIds::One(name), .. }) => {
             format!("{offset} {name}")
         }
-        Entry::Delivery(Delivery { offset, subscriptions: Names::Many(names), .. }) => {
+        Entry::Delivery(Delivery { offset, subscriptions: SubscriptionIds::Many(names), .. }) => {
             format!("{offset} {}", names.join(" "))
         }
     });
@@ -201,12 +201,12 @@ fn limits_are_held() {
     let mut bench = Bench::new();
     bench.install("a", "s1", None).unwrap();
     bench.install("a", "s2", None).unwrap();
-    assert!(matches!(bench.install("a", "s3", None), Err(Refusal::Limit { limit: 2, .. })));
+    assert!(matches!(bench.install("a", "s3", None), Err(ApiError::Limit { limit: 2, .. })));
     assert!(bench.install("a", "s2", None).unwrap().replaced);
     bench.move_to("b", 0.0);
     bench.move_to("c", 0.0);
-    assert!(matches!(bench.try_move("d", 0.0), Err(Refusal::Limit { limit: 3, .. })));
-    assert!(matches!(bench.install("e", "s1", None), Err(Refusal::Limit { limit: 3, .. })));
+    assert!(matches!(bench.try_move("d", 0.0), Err(ApiError::Limit { limit: 3, .. })));
+    assert!(matches!(bench.install("e", "s1", None), Err(ApiError::Limit { limit: 3, .. })));
     bench.attach("a", 1, Resume::Fresh);
     let second = Arc::new(Outbox::new(2, bench.bounds));
     assert!(bench.sessions.attach(&"a".into(), second, Resume::Fresh, None).is_err());
@@ -244,8 +244,8 @@ fn constraints_are_counted_for_each_client_and_given_back() {
         config.limits.constraints_per_client = 10;
         config.quotas.tenant_constraints = 12;
     });
-    let full = |limit: u64, setting: &str, outcome: Result<Installed, Refusal>| match outcome {
-        Err(Refusal::Limit { limit: found, setting: named, .. }) => (found, named) == (limit, setting),
+    let full = |limit: u64, setting: &str, outcome: Result<Installed, ApiError>| match outcome {
+        Err(ApiError::Limit { limit: found, setting: named, .. }) => (found, named) == (limit, setting),
         other => panic!("{other:?}"),
     };
     let (client, tenant) = ("limits.constraints_per_client", "quotas.tenant_constraints");
@@ -475,7 +475,7 @@ fn what_is_held_for_a_client_is_counted_bounded_and_given_back() {
     assert!((600..1_000).contains(&small), "{small}");
     let refused = bench.install_document("a", "t", &document(900), None);
     let setting = "limits.subscription_bytes_per_client";
-    assert!(matches!(refused, Err(Refusal::Limit { limit: 2_000, setting: of, .. }) if of == setting));
+    assert!(matches!(refused, Err(ApiError::Limit { limit: 2_000, setting: of, .. }) if of == setting));
     bench.install_document("a", "s", &document(900), None).unwrap();
     assert!(documents() > small + 700);
     assert!(bench.install_document("a", "s", &document(1_900), None).is_err());
@@ -602,8 +602,8 @@ fn each_kind_is_filled_to_its_bound_and_no_further() {
     });
     let budget = bench.sessions.budget.clone();
     let all = |kind| budget.broker().bytes(kind);
-    let setting = |refused: Refusal| {
-        let Refusal::Limit { setting, .. } = refused else { panic!("{refused:?}") };
+    let setting = |refused: ApiError| {
+        let ApiError::Limit { setting, .. } = refused else { panic!("{refused:?}") };
         setting
     };
     let durable = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;

@@ -6,13 +6,13 @@ use matcher::engine::Footprint;
 use matcher::live::Fix;
 use tokio::sync::oneshot;
 
-use crate::admission::{Change, Pass, Turn};
+use crate::admission::{Change, InFlightGuard, MoveTurn};
 use crate::ingest::Confinement;
 use crate::ingest::explain::Question;
 use crate::ingest::position::Track;
 use crate::ingest::subscription::Prepared;
-use crate::model::completion::Ticket;
-use crate::model::error::Refusal;
+use crate::model::completion::CompletionGuard;
+use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::outbox::Outbox;
 use crate::sessions::{Asked, Attached, Installed, Mover, Rank, Remembered, Resume, Told};
@@ -20,22 +20,22 @@ use crate::sessions::{Asked, Attached, Installed, Mover, Rank, Remembered, Resum
 /// A command; what asks has a channel for the answer.
 pub(crate) enum Command {
     /// Match an event and deal it out. The ticket is settled when it is safe; there is none where nobody waits.
-    Match { event: Arc<Published>, pass: Option<Arc<Pass>>, ticket: Option<Ticket> },
+    Match { event: Arc<Published>, pass: Option<Arc<InFlightGuard>>, ticket: Option<CompletionGuard> },
     /// A client is there now, and came by its track. Should it be new, it has a permit already.
     Move {
         client: Arc<str>,
         mover: Mover,
         fix: Fix,
         track: Option<Track>,
-        turn: Option<Arc<Turn>>,
-        ticket: Option<Ticket>,
+        turn: Option<Arc<MoveTurn>>,
+        ticket: Option<CompletionGuard>,
     },
     /// A client is there now, as with `Move`; should it be new, it needs a permit.
     MoveIfRoom {
         client: Arc<str>,
         fix: Fix,
         track: Option<Track>,
-        reply: oneshot::Sender<Result<(), Refusal>>,
+        reply: oneshot::Sender<Result<(), ApiError>>,
     },
     /// Make or replace a subscription.
     Install {
@@ -47,27 +47,27 @@ pub(crate) enum Command {
         owner: Option<Arc<Outbox>>,
         /// Put into the owner's outbox once it is in force, before any delivery that it brings.
         answer: Option<Box<str>>,
-        reply: oneshot::Sender<Result<Installed, Refusal>>,
+        reply: oneshot::Sender<Result<Installed, ApiError>>,
     },
     /// End a subscription, on behalf of an asker with this confinement.
     Remove {
         client: Arc<str>,
         id: Arc<str>,
         confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<bool, Refusal>>,
+        reply: oneshot::Sender<Result<bool, ApiError>>,
     },
     /// Give the document of one subscription, to an asker with this confinement.
     Get {
         client: Arc<str>,
         id: Arc<str>,
         confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<Option<String>, Refusal>>,
+        reply: oneshot::Sender<Result<Option<String>, ApiError>>,
     },
     /// Give the documents of all subscriptions of a client, by id, to an asker with this confinement.
     List {
         client: Arc<str>,
         confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<Vec<String>, Refusal>>,
+        reply: oneshot::Sender<Result<Vec<String>, ApiError>>,
     },
     /// A connection reads for a client from now on.
     Attach {
@@ -75,19 +75,19 @@ pub(crate) enum Command {
         outbox: Arc<Outbox>,
         resume: Resume,
         confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<Attached, Refusal>>,
+        reply: oneshot::Sender<Result<Attached, ApiError>>,
     },
     /// A client needs nothing up to an offset any more.
-    Ack { client: Arc<str>, offset: u64, reply: oneshot::Sender<Result<(), Refusal>> },
+    Ack { client: Arc<str>, offset: u64, reply: oneshot::Sender<Result<(), ApiError>> },
     /// A connection reads no more; its subscriptions end.
     Detach { client: Arc<str>, connection: u64 },
     /// Everything of a client is gone.
-    Forget { client: Arc<str>, reply: oneshot::Sender<Result<bool, Refusal>> },
+    Forget { client: Arc<str>, reply: oneshot::Sender<Result<bool, ApiError>> },
     /// End the live events of an id, of these those that a confinement holds for.
     Revoke {
         id: Arc<str>,
         confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<bool, Refusal>>,
+        reply: oneshot::Sender<Result<bool, ApiError>>,
     },
     /// Hand out the events that may be of an id.
     Remembered { id: Arc<str>, payer: Arc<str>, reply: oneshot::Sender<Remembered> },
@@ -100,7 +100,7 @@ pub(crate) enum Command {
         /// Whether the client itself asks.
         to_itself: bool,
         payer: Arc<str>,
-        reply: oneshot::Sender<Result<wire::Explanation, Refusal>>,
+        reply: oneshot::Sender<Result<wire::Explanation, ApiError>>,
     },
     /// Give the footprint of the engine.
     Footprint { payer: Arc<str>, reply: oneshot::Sender<Footprint> },
@@ -115,7 +115,7 @@ pub(crate) enum Command {
     Disconnect {
         client: Arc<str>,
         confinement: Option<Arc<Confinement>>,
-        reply: oneshot::Sender<Result<(), Refusal>>,
+        reply: oneshot::Sender<Result<(), ApiError>>,
     },
     /// Nothing comes after this.
     Stop,
@@ -157,7 +157,7 @@ impl Command {
     }
 
     /// Refuses it to its sender, if that waits for an answer; gives it back where nobody does.
-    pub(super) fn refuse(self, refusal: &Refusal) -> Option<Self> {
+    pub(super) fn refuse(self, refusal: &ApiError) -> Option<Self> {
         let refusal = refusal.clone();
         match self {
             Self::Match { ticket: Some(ticket), .. } | Self::Move { ticket: Some(ticket), .. } => {

@@ -12,7 +12,7 @@ use matcher::live::Survey;
 
 use super::Command;
 use crate::budget::Held;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::sessions::HeavyClient;
 
 /// The surveys that are under way at once, by turns; the others wait for one to end.
@@ -72,7 +72,7 @@ impl Deferrals {
         let is_full =
             before.behind.len() >= BEHIND || is_install(&command) && before.behind.iter().any(is_install);
         if is_full {
-            let refused = command.refuse(&Refusal::Overloaded);
+            let refused = command.refuse(&ApiError::Overloaded);
             before.behind.extend(refused);
             return None;
         }
@@ -105,7 +105,7 @@ impl Deferrals {
     ) {
         if self.under_way.len() >= DEFERRED {
             // It has somebody who waits for it.
-            drop(command.refuse(&Refusal::Overloaded));
+            drop(command.refuse(&ApiError::Overloaded));
             return;
         }
         command.let_others_pass();
@@ -158,7 +158,7 @@ mod tests {
     use crate::ingest::feature::FeatureReader;
     use crate::ingest::position::PositionReader;
     use crate::ingest::subscription::SubscriptionReader;
-    use crate::model::completion::Receipt;
+    use crate::model::completion::Completion;
     use crate::model::delivery::Entry;
     use crate::outbox::{Bounds, Outbox};
     use crate::sessions::{Restored, Resume, Shared};
@@ -179,7 +179,7 @@ mod tests {
         commands: Vec<Command>,
     }
 
-    type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Refusal>>>>;
+    type Answer<T> = Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
 
     impl Bench {
         /// Makes a bench with live events at places where all circles hold them.
@@ -245,7 +245,7 @@ mod tests {
             &self,
             client: &str,
             document: &str,
-        ) -> Answer<Result<crate::sessions::Installed, Refusal>> {
+        ) -> Answer<Result<crate::sessions::Installed, ApiError>> {
             let limits = self.config.limits.clone();
             let reader = SubscriptionReader::new(World::Geodetic, limits, self.config.outbox.overflow);
             let subscription = Box::new(reader.parse("s", document).unwrap());
@@ -259,7 +259,7 @@ mod tests {
             })
         }
 
-        fn go(&self, client: &str, longitude: f64, receipt: Option<&Arc<Receipt>>) {
+        fn go(&self, client: &str, longitude: f64, receipt: Option<&Arc<Completion>>) {
             let positions = PositionReader::new(World::Geodetic, &self.config.limits);
             let told = positions.parse(&format!(r#"{{"coordinates":[{longitude},45]}}"#)).unwrap();
             let client = client.into();
@@ -360,7 +360,7 @@ mod tests {
         bench.step();
         bench.commands.push(Command::Stop);
         assert!(bench.shard.step(&mut bench.commands).is_break());
-        assert_eq!(installed.now_or_never().unwrap().unwrap_err(), Refusal::Stopping);
+        assert_eq!(installed.now_or_never().unwrap().unwrap_err(), ApiError::Stopping);
         assert_eq!(deliveries(&own), 0);
     }
 
@@ -373,7 +373,7 @@ mod tests {
         bench.step();
         assert!(bench.shards.is_heavy("slow") && !bench.shards.is_heavy("other"));
         let refused = installed.pop().unwrap().now_or_never().unwrap().unwrap();
-        assert!(matches!(refused, Err(Refusal::Overloaded)));
+        assert!(matches!(refused, Err(ApiError::Overloaded)));
         let receipts: Vec<_> =
             (0..2 * BEHIND).map(|_| bench.shards.receipt_of_moves().expect("it is waited for")).collect();
         for receipt in &receipts {
@@ -383,7 +383,7 @@ mod tests {
         assert!(bench.shard.step(&mut bench.commands).is_continue());
         let refused = receipts
             .iter()
-            .filter(|receipt| receipt.settled().now_or_never() == Some(Err(Refusal::Overloaded)));
+            .filter(|receipt| receipt.settled().now_or_never() == Some(Err(ApiError::Overloaded)));
         assert!(refused.count() >= BEHIND);
     }
 }

@@ -15,8 +15,8 @@ use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::SubscriptionReader;
 use crate::model::clock::paused;
-use crate::model::completion::Receipt;
-use crate::model::error::Refusal;
+use crate::model::completion::Completion;
+use crate::model::error::ApiError;
 use crate::sessions::{Restored, Shared};
 use crate::store::inline::{InlineStore, TestDisk};
 
@@ -76,7 +76,7 @@ impl Bench {
         asked.now_or_never().expect("it is answered")
     }
 
-    fn install(&mut self, id: &str) -> Result<(), Refusal> {
+    fn install(&mut self, id: &str) -> Result<(), ApiError> {
         let reader =
             SubscriptionReader::new(World::Planar, self.config.limits.clone(), self.config.outbox.overflow);
         let subscription = Box::new(reader.parse(id, r#"{"filters":[{}]}"#).expect("a subscription"));
@@ -92,25 +92,25 @@ impl Bench {
         self.done(async { shards.ask(&client, install).await? }).map(drop)
     }
 
-    fn remove(&mut self, id: &str) -> Result<bool, Refusal> {
+    fn remove(&mut self, id: &str) -> Result<bool, ApiError> {
         let (shards, client, id) = (self.shards.clone(), Arc::clone(&self.client), id.into());
         let remove = |client, reply| Command::Remove { client, id, confinement: None, reply };
         self.done(async { shards.ask(&client, remove).await? })
     }
 
-    fn forget(&mut self) -> Result<bool, Refusal> {
+    fn forget(&mut self) -> Result<bool, ApiError> {
         let (shards, client) = (self.shards.clone(), Arc::clone(&self.client));
         self.done(async { shards.ask(&client, |client, reply| Command::Forget { client, reply }).await? })
     }
 
-    fn revoke(&mut self, id: &str) -> Result<bool, Refusal> {
+    fn revoke(&mut self, id: &str) -> Result<bool, ApiError> {
         let shards = self.shards.clone();
         self.done(async { shards.revoke(&id.into(), None).await })
     }
 
-    fn move_client(&mut self) -> Result<(), Refusal> {
+    fn move_client(&mut self) -> Result<(), ApiError> {
         let moved = PositionReader::new(World::Planar, &self.config.limits).parse(r#"{"coordinates":[0,0]}"#);
-        let (shards, client, receipt) = (self.shards.clone(), Arc::clone(&self.client), Receipt::new());
+        let (shards, client, receipt) = (self.shards.clone(), Arc::clone(&self.client), Completion::new());
         self.done(async {
             shards.move_client(&client, moved.expect("a position"), None, Some(&receipt)).await?;
             receipt.settled().await
@@ -130,8 +130,8 @@ fn on_a_full_disk_removals_alone_are_taken() {
     bench.disk.leave_free(RESERVE - 1);
     bench.move_client().expect("it is not known to be full yet");
     assert!(bench.is_short());
-    assert_eq!(bench.install("u"), Err(Refusal::Full));
-    assert_eq!(bench.move_client(), Err(Refusal::Full));
+    assert_eq!(bench.install("u"), Err(ApiError::Full));
+    assert_eq!(bench.move_client(), Err(ApiError::Full));
     assert_eq!(bench.remove("s"), Ok(true));
     assert_eq!(bench.forget(), Ok(true));
     assert_eq!(bench.remove("t"), Ok(false), "it went with the client");
@@ -147,7 +147,7 @@ fn what_is_taken_before_the_disk_is_full_has_room() {
     bench.move_client().expect("there is room");
     let features = FeatureReader::new(World::Planar, &bench.config.limits, 1);
     let text = "x".repeat(LARGE);
-    let coming = |number: usize, receipt: &Arc<Receipt>| {
+    let coming = |number: usize, receipt: &Arc<Completion>| {
         let properties = format!(r#"{{"a":"{text}","b":"{text}","c":"{text}"}}"#);
         let geometry = r#"{"type":"Point","coordinates":[0,0]}"#;
         let event = format!(
@@ -158,17 +158,17 @@ fn what_is_taken_before_the_disk_is_full_has_room() {
     };
     let mut taken = 0;
     while !bench.is_short() {
-        let receipt = Receipt::new();
+        let receipt = Completion::new();
         let mut events: Vec<_> = (taken..taken + 400).map(|number| coming(number, &receipt)).collect();
         let shards = bench.shards.clone();
         let published = shards.publish(&mut events).now_or_never().expect("the queues have room");
-        assert_eq!(published, Err(Refusal::Full), "{} bytes", 400 * 3 * LARGE);
+        assert_eq!(published, Err(ApiError::Full), "{} bytes", 400 * 3 * LARGE);
         assert!(events.len() < 400, "one alone is taken");
         taken += 400 - events.len();
         bench.step(AHEAD);
         bench.step(WRITER);
         let settled = receipt.settled().now_or_never().expect("it was written");
-        assert!(settled.is_ok() || (bench.is_short() && settled == Err(Refusal::Full)), "{settled:?}");
+        assert!(settled.is_ok() || (bench.is_short() && settled == Err(ApiError::Full)), "{settled:?}");
     }
     assert!((taken * 3 * LARGE) as u64 > RESERVE / 4, "only {taken} were taken");
     assert_eq!(bench.shards.health.check_removal(), Ok(()), "a commit failed");

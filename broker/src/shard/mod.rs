@@ -18,14 +18,14 @@ use matcher::engine::Footprint;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::admission::{Backlog, Pass, Turn};
+use crate::admission::{Backlog, InFlightGuard, MoveTurn};
 use crate::config;
 use crate::engines::{Engines, Made, Report};
 use crate::ingest::Confinement;
 use crate::ingest::position::Move;
 use crate::limits::ClientLimit;
-use crate::model::completion::Receipt;
-use crate::model::error::Refusal;
+use crate::model::completion::Completion;
+use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::sessions::{
     Asked, Attached, Disk, Health, Heavy, Known, Mover, Rank, Restored, Sessions, Shared, Told,
@@ -42,9 +42,9 @@ pub(crate) use worker::Shard;
 pub(crate) struct Coming {
     pub(crate) event: Published,
     /// Dropped when the last shard has dealt the event out.
-    pub(crate) pass: Option<Arc<Pass>>,
+    pub(crate) pass: Option<Arc<InFlightGuard>>,
     /// Every shard then has something to settle of it, where there is one.
-    pub(crate) receipt: Option<Arc<Receipt>>,
+    pub(crate) receipt: Option<Arc<Completion>>,
 }
 
 /// Handle to all shards; a clone bumps reference counts only.
@@ -202,13 +202,13 @@ impl Shards {
 
     /// Makes the receipt of a request, which is answered when everything it asked for is safe. `None` without a store, where
     /// it is enough that its commands wait in the queues.
-    pub(crate) fn receipt(&self) -> Option<Arc<Receipt>> {
-        self.has_store.then(Receipt::new)
+    pub(crate) fn receipt(&self) -> Option<Arc<Completion>> {
+        self.has_store.then(Completion::new)
     }
 
     /// Returns a receipt for moves: with a store, and also where a client has much to look for, since its moves take long.
-    pub(crate) fn receipt_of_moves(&self) -> Option<Arc<Receipt>> {
-        (self.has_store || self.heavy.any()).then(Receipt::new)
+    pub(crate) fn receipt_of_moves(&self) -> Option<Arc<Completion>> {
+        (self.has_store || self.heavy.any()).then(Completion::new)
     }
 
     /// Whether the moves of a client, by its name inside, are waited for before its connection goes on.
@@ -258,13 +258,13 @@ impl Shards {
 
     /// Puts events into every queue, as many at a time as a queue holds and the disk has room for, each time all of them or none: room is
     /// found everywhere first. After a refusal `events` holds the events that were refused.
-    pub(crate) async fn publish(&self, events: &mut Vec<Coming>) -> Result<(), Refusal> {
+    pub(crate) async fn publish(&self, events: &mut Vec<Coming>) -> Result<(), ApiError> {
         self.put(events).await.map(drop)
     }
 
     /// Publishes events as [`publish`](Self::publish) does, for a caller that would do the engines' work itself. Returns
     /// whether the work is little enough for that: it then waits for [`run_inline`](Self::run_inline).
-    pub(crate) async fn publish_inline(&self, events: &mut Vec<Coming>) -> Result<bool, Refusal> {
+    pub(crate) async fn publish_inline(&self, events: &mut Vec<Coming>) -> Result<bool, ApiError> {
         let is_little = self.is_little(events);
         let mut rooms = self.put(events).await?;
         if is_little && let Some(last) = rooms.pop() {
@@ -292,7 +292,7 @@ impl Shards {
     }
 
     /// Says how many were put in last, by the rooms that they are in.
-    async fn put(&self, events: &mut Vec<Coming>) -> Result<Vec<Room<'_>>, Refusal> {
+    async fn put(&self, events: &mut Vec<Coming>) -> Result<Vec<Room<'_>>, ApiError> {
         self.health.check()?;
         let mut rooms = Vec::new();
         while !events.is_empty() {
@@ -300,7 +300,7 @@ impl Shards {
             let (count, accepted) =
                 self.health.accept(coming.map(|coming| coming.event.body.text.len() as u64));
             if count == 0 {
-                return Err(Refusal::Full);
+                return Err(ApiError::Full);
             }
             rooms = self.room(count).await?;
             let _order =
@@ -309,7 +309,7 @@ impl Shards {
                 let event = Arc::new(event);
                 for (room, load) in rooms.iter_mut().zip(&*self.loads) {
                     load.coming(event.body.is_alarm);
-                    let ticket = receipt.as_ref().map(Receipt::ticket);
+                    let ticket = receipt.as_ref().map(Completion::ticket);
                     let held = accepted.as_ref().map(|accepted| Arc::clone(accepted) as _);
                     let ticket = ticket.map(|ticket| ticket.holding(held));
                     room.put(Command::Match { event: Arc::clone(&event), pass: pass.clone(), ticket });
@@ -320,7 +320,7 @@ impl Shards {
     }
 
     /// Waits for room for `count` commands in every queue.
-    async fn room(&self, count: usize) -> Result<Vec<Room<'_>>, Refusal> {
+    async fn room(&self, count: usize) -> Result<Vec<Room<'_>>, ApiError> {
         let mut rooms = Vec::with_capacity(self.senders.len());
         for sender in self.senders.iter() {
             rooms.push(sender.room(count, self.wait).await?);
@@ -340,9 +340,9 @@ impl Shards {
         &self,
         client: &Arc<str>,
         Move { fix, track }: Move,
-        turn: Option<Arc<Turn>>,
-        receipt: Option<&Arc<Receipt>>,
-    ) -> Result<(), Refusal> {
+        turn: Option<Arc<MoveTurn>>,
+        receipt: Option<&Arc<Completion>>,
+    ) -> Result<(), ApiError> {
         self.health.check()?;
         if let Some(permit) = self.client_limit.acquire_in_advance(client) {
             let mover = Mover::Named(Some(permit));
@@ -358,9 +358,9 @@ impl Shards {
         place: Place,
         client: &Arc<str>,
         told: Move,
-        turn: Option<Arc<Turn>>,
-        receipt: Option<&Arc<Receipt>>,
-    ) -> Result<(), Refusal> {
+        turn: Option<Arc<MoveTurn>>,
+        receipt: Option<&Arc<Completion>>,
+    ) -> Result<(), ApiError> {
         self.health.check()?;
         let mover = Mover::Known(place.number);
         self.put_move(&self.senders[place.shard], client, mover, told, turn, receipt).await
@@ -372,12 +372,12 @@ impl Shards {
         client: &Arc<str>,
         mover: Mover,
         Move { fix, track }: Move,
-        turn: Option<Arc<Turn>>,
-        receipt: Option<&Arc<Receipt>>,
-    ) -> Result<(), Refusal> {
+        turn: Option<Arc<MoveTurn>>,
+        receipt: Option<&Arc<Completion>>,
+    ) -> Result<(), ApiError> {
         let mut room = sender.room(1, self.wait).await?;
         let receipt = receipt.filter(|_| self.has_store || self.is_heavy(client));
-        let (client, ticket) = (Arc::clone(client), receipt.map(Receipt::ticket));
+        let (client, ticket) = (Arc::clone(client), receipt.map(Completion::ticket));
         let is_awaited = ticket.is_some();
         let command = Command::Move { client, mover, fix, track, turn, ticket };
         if is_awaited {
@@ -398,7 +398,7 @@ impl Shards {
         &self,
         id: &Arc<str>,
         confinement: Option<&Arc<Confinement>>,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, ApiError> {
         self.health.check_removal()?;
         let mut found = false;
         let revoke = |reply| {
@@ -418,7 +418,7 @@ impl Shards {
         id: &Arc<str>,
         known: Option<Known>,
         payer: &Arc<str>,
-    ) -> Result<Option<wire::Deliveries>, Refusal> {
+    ) -> Result<Option<wire::Deliveries>, ApiError> {
         let remembered = self
             .ask_all(|reply| {
                 let (id, payer) = (Arc::clone(id), Arc::clone(payer));
@@ -438,7 +438,7 @@ impl Shards {
     }
 
     /// Asks all shards, and then waits for their answers: those that write something to disk do it together.
-    async fn ask_all<T>(&self, command: impl Fn(oneshot::Sender<T>) -> Command) -> Result<Vec<T>, Refusal> {
+    async fn ask_all<T>(&self, command: impl Fn(oneshot::Sender<T>) -> Command) -> Result<Vec<T>, ApiError> {
         let rooms = self.room(1).await?;
         let mut answers = Vec::with_capacity(rooms.len());
         {
@@ -451,7 +451,7 @@ impl Shards {
         }
         let mut told = Vec::with_capacity(answers.len());
         for answer in answers {
-            told.push(answer.await.map_err(|_| Refusal::Stopping)?);
+            told.push(answer.await.map_err(|_| ApiError::Stopping)?);
         }
         Ok(told)
     }
@@ -461,10 +461,10 @@ impl Shards {
         &self,
         client: &Arc<str>,
         command: impl FnOnce(Arc<str>, oneshot::Sender<T>) -> Command,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, ApiError> {
         let (reply, answer) = oneshot::channel();
         self.of(client).room(1, self.wait).await?.put(command(Arc::clone(client), reply));
-        answer.await.map_err(|_| Refusal::Stopping)
+        answer.await.map_err(|_| ApiError::Stopping)
     }
 
     /// Tells the shard of a client that a connection is gone, however long that takes.
@@ -490,7 +490,7 @@ impl Shards {
     }
 
     /// The sum of the footprints of all engines.
-    pub(crate) async fn footprint(&self, payer: &Arc<str>) -> Result<Footprint, Refusal> {
+    pub(crate) async fn footprint(&self, payer: &Arc<str>) -> Result<Footprint, ApiError> {
         let mut sum = Footprint::default();
         let ask = |reply| Command::Footprint { payer: Arc::clone(payer), reply };
         for one in self.ask_all(ask).await? {
@@ -508,7 +508,7 @@ impl Shards {
         after: Option<Rank<String>>,
         limit: usize,
         payer: &Arc<str>,
-    ) -> Result<wire::Clients, Refusal> {
+    ) -> Result<wire::Clients, ApiError> {
         let list = |reply| {
             let (after, payer) = (after.clone(), Arc::clone(payer));
             Command::ListClients { after, limit: limit + 1, payer, reply }
@@ -534,9 +534,9 @@ impl Shards {
 }
 
 /// Does something that takes long on a thread beside those that serve everybody.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Refusal::Internal("a question could not be answered"))
+    done.map_err(|_| ApiError::Internal("a question could not be answered"))
 }
 
 /// The shard of a client.

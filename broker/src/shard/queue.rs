@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{self, PermitIterator, error::TrySendError};
 use wakeup::Wakeup;
 
 use super::Command;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// Makes a queue for `commands` commands.
 pub(super) fn queue(commands: usize) -> (Sender, Receiver) {
@@ -92,16 +92,16 @@ impl Sender {
 
     /// Waits for room for `count` commands, no more than the queue holds, for as long as `wait`. A ticket is for a command
     /// that has room: a refused one has nothing to settle.
-    pub(super) async fn room(&self, count: usize, wait: Duration) -> Result<Room<'_>, Refusal> {
+    pub(super) async fn room(&self, count: usize, wait: Duration) -> Result<Room<'_>, ApiError> {
         let permits = match self.commands.try_reserve_many(count) {
             Ok(permits) => permits,
-            Err(TrySendError::Closed(())) => return Err(Refusal::Stopping),
+            Err(TrySendError::Closed(())) => return Err(ApiError::Stopping),
             Err(TrySendError::Full(())) => {
                 self.notify();
                 match tokio::time::timeout(wait, self.commands.reserve_many(count)).await {
                     Ok(Ok(permits)) => permits,
-                    Ok(Err(_)) => return Err(Refusal::Stopping),
-                    Err(_) => return Err(Refusal::Overloaded),
+                    Ok(Err(_)) => return Err(ApiError::Stopping),
+                    Err(_) => return Err(ApiError::Overloaded),
                 }
             }
         };

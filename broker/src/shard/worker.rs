@@ -11,13 +11,13 @@ use super::Command;
 use super::deferred::{Deferrals, Deferred};
 use super::load::Load;
 use super::queue::Receiver;
-use crate::admission::{Pass, Turn};
+use crate::admission::{InFlightGuard, MoveTurn};
 use crate::config::Queue;
 use crate::engines::Report;
 use crate::metrics::Metrics;
 use crate::model::clock;
-use crate::model::completion::Ticket;
-use crate::model::error::Refusal;
+use crate::model::completion::CompletionGuard;
+use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::sessions::{Answer, Mover, Payer, Sessions};
 use crate::telemetry;
@@ -38,7 +38,7 @@ pub(crate) struct Shard {
     /// Events that came in a row; kept for its memory.
     events: Vec<Matching>,
     /// Turn of the move at hand.
-    turn: Option<Arc<Turn>>,
+    turn: Option<Arc<MoveTurn>>,
     deferrals: Deferrals,
     /// When the step at hand began, and whether a command of it has had a slice.
     began: Instant,
@@ -48,8 +48,8 @@ pub(crate) struct Shard {
 /// An event to match. It is under way as long as its pass is there.
 struct Matching {
     published: Arc<Published>,
-    _pass: Option<Arc<Pass>>,
-    ticket: Option<Ticket>,
+    _pass: Option<Arc<InFlightGuard>>,
+    ticket: Option<CompletionGuard>,
 }
 
 impl Shard {
@@ -286,7 +286,7 @@ impl Shard {
             // Engines on the CPU never fail, and those on a device have one of these to go on with.
             Err(error) => {
                 tracing::error!(%error, events = events.len(), "events could not be matched");
-                Err(Refusal::Internal("events could not be matched"))
+                Err(ApiError::Internal("events could not be matched"))
             }
         };
         self.metrics.match_batch.record(clock::now().duration_since(started));
@@ -297,8 +297,8 @@ impl Shard {
         for (index, matching) in events.drain(..).enumerate() {
             let Some(ticket) = matching.ticket else { continue };
             match &outcome {
-                Ok(()) if refused.binary_search(&index).is_ok() => ticket.settle(Err(Refusal::Full)),
-                Ok(()) => self.sessions.answer(Answer::Ticket(ticket)),
+                Ok(()) if refused.binary_search(&index).is_ok() => ticket.settle(Err(ApiError::Full)),
+                Ok(()) => self.sessions.answer(Answer::CompletionGuard(ticket)),
                 Err(refusal) => ticket.settle(Err(refusal.clone())),
             }
         }
@@ -315,7 +315,7 @@ impl Shard {
                 None => return Continue(()),
             }
         } else if matches!(command, Command::Install { .. }) && sessions.refuses_more() {
-            drop(command.refuse(&Refusal::Full));
+            drop(command.refuse(&ApiError::Full));
             return Continue(());
         } else {
             command
@@ -335,7 +335,7 @@ impl Shard {
                 let moved = sessions.move_client(&client, mover, fix, track.as_deref());
                 self.turn = turn;
                 match (ticket, moved) {
-                    (Some(ticket), Ok(())) => sessions.answer(Answer::Ticket(ticket)),
+                    (Some(ticket), Ok(())) => sessions.answer(Answer::CompletionGuard(ticket)),
                     (Some(ticket), Err(refusal)) => ticket.settle(Err(refusal)),
                     (None, Ok(())) => {}
                     // It was answered already. Only a client that was deleted since has to be a new one without a permit.
@@ -458,7 +458,7 @@ fn refuse_change(command: Command) -> Option<Command> {
         return Some(command);
     }
     // A move that is not waited for is lost, as it would be were the broker killed.
-    drop(command.refuse(&Refusal::Storage));
+    drop(command.refuse(&ApiError::Storage));
     None
 }
 

@@ -12,7 +12,7 @@ use super::records::{
     BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredLive, StoredMatch, StoredPosition,
     StoredSession, StoredStanding, seal,
 };
-use crate::model::delivery::Names;
+use crate::model::delivery::SubscriptionIds;
 use crate::model::record::{BodyId, StoredBody};
 
 /// The part of one shard's step that has to survive. It is built in memory, in the form in which it is written; nothing is
@@ -230,8 +230,8 @@ impl Batch {
             self.matched = Some(matched);
         }
         let subscriptions: Cow<'_, str> = match &kept.subscriptions {
-            Names::One(name) => Cow::Borrowed(name),
-            Names::Many(names) => Cow::Owned(names.join(BETWEEN_NAMES.encode_utf8(&mut [0; 4]))),
+            SubscriptionIds::One(name) => Cow::Borrowed(name),
+            SubscriptionIds::Many(names) => Cow::Owned(names.join(BETWEEN_NAMES.encode_utf8(&mut [0; 4]))),
         };
         self.push(&Op::Keep { client, offset: kept.offset, subscriptions: &subscriptions });
     }

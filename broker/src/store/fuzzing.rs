@@ -17,7 +17,7 @@ use super::{
     Batch, Recovered, StoreError, StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding,
     kept,
 };
-use crate::model::delivery::{Names, Transition};
+use crate::model::delivery::{SubscriptionIds, Transition};
 use crate::sessions::Disk as _;
 
 /// A record: the table's number, the key's length, the key, and what postcard wrote.
@@ -217,7 +217,7 @@ static FILE: LazyLock<Vec<u8>> = LazyLock::new(|| {
             "ann",
             &StoredMatch {
                 offset: number,
-                subscriptions: Names::One("\"s\"".into()),
+                subscriptions: SubscriptionIds::One("\"s\"".into()),
                 cause: Cause::Published,
                 transition: Some(Transition::Enter),
                 at_ms: number,

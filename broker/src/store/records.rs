@@ -7,7 +7,7 @@ use matcher::live::Cause;
 use serde::{Deserialize, Serialize};
 
 use super::keys::Table;
-use crate::model::delivery::{Names, Transition};
+use crate::model::delivery::{SubscriptionIds, Transition};
 use crate::model::record::BodyId;
 
 /// A client's position.
@@ -51,7 +51,7 @@ pub(crate) struct StoredLive {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredMatch {
     pub(crate) offset: u64,
-    pub(crate) subscriptions: Names,
+    pub(crate) subscriptions: SubscriptionIds,
     pub(crate) cause: Cause,
     pub(crate) transition: Option<Transition>,
     pub(crate) at_ms: u64,
@@ -132,7 +132,7 @@ impl Matched {
 
 impl MatchRecord<'_> {
     /// Reads the kept match, for subscriptions that were read from this record or from one like it.
-    pub(super) fn read(self, subscriptions: Names) -> Option<StoredMatch> {
+    pub(super) fn read(self, subscriptions: SubscriptionIds) -> Option<StoredMatch> {
         let Matched { body, cause, transition, at_ms } = self.matched;
         Some(StoredMatch {
             offset: self.offset,
@@ -149,10 +149,10 @@ impl MatchRecord<'_> {
         })
     }
 
-    pub(super) fn names(&self) -> Names {
+    pub(super) fn names(&self) -> SubscriptionIds {
         match self.subscriptions.contains(BETWEEN_NAMES) {
-            false => Names::One(self.subscriptions.into()),
-            true => Names::Many(self.subscriptions.split(BETWEEN_NAMES).map(Arc::from).collect()),
+            false => SubscriptionIds::One(self.subscriptions.into()),
+            true => SubscriptionIds::Many(self.subscriptions.split(BETWEEN_NAMES).map(Arc::from).collect()),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::records::{
     StoredSession, StoredStanding, unseal,
 };
 use super::window::{Changes, Point, Window};
-use crate::model::delivery::Names;
+use crate::model::delivery::SubscriptionIds;
 use crate::model::record::{BodyId, Dropped, StoredBody};
 
 /// The data that were found on disk.
@@ -87,7 +87,7 @@ pub(super) struct Contents {
     latest_ms: Option<u64>,
     ids: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
     /// Names of the last kept match, as they are written and as they were read.
-    names: Option<(Box<str>, Names)>,
+    names: Option<(Box<str>, SubscriptionIds)>,
 }
 
 /// A client's part of them.

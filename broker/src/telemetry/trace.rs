@@ -11,7 +11,7 @@ use opentelemetry::trace::{SpanId, SpanKind, TraceFlags, TraceId};
 use super::{Telemetry, TraceContext};
 use crate::model::clock;
 use crate::model::delivery::{Delivery, Entry, Transition};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::event::{Body, Carried};
 
 /// Deliveries of one event that have a span each, those that are written first. An event may have as many recipients as there
@@ -88,7 +88,7 @@ impl Trace {
         self: &Arc<Self>,
         started: Instant,
         over: &'static str,
-        outcome: &Result<(), Refusal>,
+        outcome: &Result<(), ApiError>,
     ) {
         self.record(Span {
             trace: Arc::clone(self),
@@ -100,7 +100,7 @@ impl Trace {
             started,
             ended: clock::now(),
             attributes: vec![KeyValue::new("nearcast.transport", over)],
-            failure: outcome.as_ref().err().map(Refusal::code),
+            failure: outcome.as_ref().err().map(ApiError::code),
         });
     }
 

@@ -17,7 +17,7 @@ use super::queue::{Queue, Size};
 use super::retention::{KeptBounds, KeptTotal};
 use crate::budget::Held;
 use crate::metrics::Metrics;
-use crate::model::delivery::{Delivery, ENTRY_BYTES, OverflowName, Reason};
+use crate::model::delivery::{Delivery, ENTRY_BYTES, GapReason, OverflowName};
 
 /// The log of a session. The shard appends to it, and the writers of the connections read it.
 pub(crate) struct DeliveryLog(Mutex<Log>);
@@ -135,7 +135,7 @@ impl Log {
                 return appended;
             }
             // Lost for a reader that is not there.
-            self.holes.push(delivery.offset, delivery.offset, Reason::Overflow);
+            self.holes.push(delivery.offset, delivery.offset, GapReason::Overflow);
             self.holes.bound(self.count());
         }
         self.append_passing(delivery, &mut appended.cut);
@@ -187,7 +187,7 @@ impl Log {
         self.passing.lose(victim);
         // In a durable session an offset that is neither kept nor lost was not durable.
         if self.durable_after.is_none() {
-            self.holes.insert(victim.offset, Reason::Overflow);
+            self.holes.insert(victim.offset, GapReason::Overflow);
             self.holes.bound(self.count());
         }
     }
@@ -206,7 +206,7 @@ impl Log {
         }
         gone.push(victim.offset);
         self.kept.lose(victim);
-        self.holes.insert(victim.offset, Reason::Overflow);
+        self.holes.insert(victim.offset, GapReason::Overflow);
         self.holes.bound(self.count());
         self.settle_kept(1);
         true
@@ -234,12 +234,12 @@ impl Log {
     }
 
     /// Puts an offset in that has no delivery, and why.
-    pub(crate) fn skip(&mut self, offset: u64, reason: Reason) {
+    pub(crate) fn skip(&mut self, offset: u64, reason: GapReason) {
         self.skip_range(offset, offset, reason);
     }
 
     /// Puts offsets in that have no deliveries, and why.
-    pub(crate) fn skip_range(&mut self, from: u64, to: u64, reason: Reason) {
+    pub(crate) fn skip_range(&mut self, from: u64, to: u64, reason: GapReason) {
         self.holes.push(from, to, reason);
         self.holes.bound(self.count());
     }

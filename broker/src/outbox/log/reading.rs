@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Cursor, Log};
-use crate::model::delivery::{Delivery, Entry, Gap, Reason};
+use crate::model::delivery::{Delivery, Entry, Gap, GapReason};
 use crate::outbox::Bounds;
 use crate::outbox::queue::Size;
 
@@ -174,7 +174,7 @@ impl Log {
         let next = self.delivery_after(cursor.at);
         if let Some(delivery) = next.filter(|next| next.offset == from) {
             if cursor.ahead.contains(&from) {
-                return Some(Entry::Gap(Gap { from, to: from, reason: Reason::Ahead }));
+                return Some(Entry::Gap(Gap { from, to: from, reason: GapReason::Ahead }));
             }
             let is_late = delivery.is_late || from <= cursor.late_to;
             return Some(Entry::Delivery(Delivery { is_late, ..delivery.clone() }));
@@ -187,9 +187,9 @@ impl Log {
         }
         let to = hole.map_or(to, |hole| to.min(hole.from - 1));
         match self.durable_after {
-            Some(before) if from <= before => gap(to.min(before), Reason::NotDurable),
-            Some(_) if from <= self.acknowledged => gap(to.min(self.acknowledged), Reason::Acknowledged),
-            _ => gap(to, Reason::NotDurable),
+            Some(before) if from <= before => gap(to.min(before), GapReason::NotDurable),
+            Some(_) if from <= self.acknowledged => gap(to.min(self.acknowledged), GapReason::Acknowledged),
+            _ => gap(to, GapReason::NotDurable),
         }
     }
 

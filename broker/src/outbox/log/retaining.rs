@@ -2,7 +2,7 @@
 
 use super::{KEPT_BYTES, Keep, Log};
 use crate::budget::Held;
-use crate::model::delivery::{Delivery, Reason};
+use crate::model::delivery::{Delivery, GapReason};
 use crate::outbox::Bounds;
 use crate::outbox::retention::KeptBounds;
 
@@ -137,7 +137,7 @@ impl Log {
         {
             count += 1;
             gone.push(first.delivery.offset);
-            self.holes.insert(first.delivery.offset, Reason::Age);
+            self.holes.insert(first.delivery.offset, GapReason::Age);
         }
         self.holes.bound(self.count());
         self.settle_kept(count);

@@ -11,7 +11,7 @@ use super::model::{Held, Live};
 use super::reader::Connection;
 use super::{Done, Simulation, What};
 use crate::ingest::subscription::Prepared;
-use crate::model::completion::Receipt;
+use crate::model::completion::Completion;
 use crate::outbox::{Bounds, Outbox};
 use crate::sessions::Resume;
 use crate::shard::{Coming, Command};
@@ -74,7 +74,7 @@ impl Simulation {
         self.trace.add(format!("publish {text}"));
         let shards = self.broker().shards.clone();
         let future = Box::pin(async move {
-            let receipt: Option<Arc<Receipt>> = shards.receipt();
+            let receipt: Option<Arc<Completion>> = shards.receipt();
             let mut events = vec![Coming { event: published, pass: None, receipt: receipt.clone() }];
             shards.publish(&mut events).await?;
             if let Some(receipt) = receipt {

@@ -34,7 +34,7 @@ use futures_util::task::noop_waker_ref;
 use matcher::live::Cause;
 
 use crate::model::clock;
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::sessions::Attached;
 use crate::shard::index_of;
 use crate::store::Recovered;
@@ -70,7 +70,7 @@ struct Simulation {
 /// A request that was made and is not answered yet.
 struct Request {
     what: What,
-    future: Pin<Box<dyn Future<Output = Result<Done, Refusal>>>>,
+    future: Pin<Box<dyn Future<Output = Result<Done, ApiError>>>>,
     /// Shards of which one has to have this on disk before it is answered, and the number of the command there.
     on_disk: Vec<(usize, u64)>,
 }
@@ -176,7 +176,7 @@ impl Simulation {
     fn ask(
         &mut self,
         what: What,
-        mut future: Pin<Box<dyn Future<Output = Result<Done, Refusal>>>>,
+        mut future: Pin<Box<dyn Future<Output = Result<Done, ApiError>>>>,
         step: &Step,
         has_to_be_on_disk: impl Fn(usize) -> bool,
     ) -> Result<(), String> {
@@ -216,7 +216,7 @@ impl Simulation {
         Ok(())
     }
 
-    fn answered(&mut self, request: Request, outcome: Result<Done, Refusal>) -> Result<(), String> {
+    fn answered(&mut self, request: Request, outcome: Result<Done, ApiError>) -> Result<(), String> {
         let is_done = matches!(outcome, Ok(Done::Other(true)));
         let is_on_disk = |(shard, number): &(usize, u64)| self.books[*shard].on_disk.carried_out >= *number;
         if is_done && !request.on_disk.is_empty() && !request.on_disk.iter().any(is_on_disk) {
@@ -245,7 +245,7 @@ impl Simulation {
             (What::Revoke(id, last), Ok(Done::Other(true))) => {
                 self.published.ended.insert(id, last);
             }
-            (_, Err(refusal)) if matches!(refusal, Refusal::Storage | Refusal::Invalid(_)) => {
+            (_, Err(refusal)) if matches!(refusal, ApiError::Storage | ApiError::Invalid(_)) => {
                 self.trace.add(format!("refused: {refusal:?}"));
             }
             (_, Err(refusal)) => return Err(format!("refused: {refusal:?}")),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::session::Session;
 use crate::ingest::json;
-use crate::model::delivery::{Delivery, Entry, Gap, Reason};
+use crate::model::delivery::{Delivery, Entry, Gap, GapReason};
 use crate::outbox::Outbox;
 
 /// A connection that reads for a client.
@@ -79,14 +79,14 @@ impl Connection {
     fn gap(&self, gap: &Gap, cursor: u64, session: &Session) -> Option<u64> {
         let Gap { from, to, reason } = *gap;
         let begins = self.begins.as_ref()?;
-        if !self.has_begun && reason == Reason::Epoch {
+        if !self.has_begun && reason == GapReason::Epoch {
             return begins.is_astray.then_some(cursor);
         }
         // A session that is not durable tells at once of all that was missed.
         if !self.has_begun && begins.after.is_none() && from <= cursor {
             let is_true = match to > cursor {
                 true => session.is_true(cursor + 1, to, reason),
-                false => reason == Reason::NotDurable,
+                false => reason == GapReason::NotDurable,
             };
             return is_true.then_some(to.max(cursor));
         }

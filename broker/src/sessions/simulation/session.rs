@@ -6,7 +6,7 @@ use std::sync::Arc;
 use matcher::live::Cause;
 
 use super::spec::Event;
-use crate::model::delivery::{OverflowName, Reason, Transition};
+use crate::model::delivery::{GapReason, OverflowName, Transition};
 
 /// One session of a client.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Told {
     /// Whether it was to be kept.
     pub(super) is_kept: bool,
     /// Why it is kept no more, where it was lost.
-    pub(super) lost: Option<Reason>,
+    pub(super) lost: Option<GapReason>,
 }
 
 /// How much is kept.
@@ -117,7 +117,7 @@ impl Session {
         }
         while self.kept.len() >= bounds.frames || self.kept.values().sum::<usize>() + bytes > bounds.bytes {
             let Some(oldest) = self.kept.keys().next().copied() else {
-                self.at_mut(offset).lost = Some(Reason::Overflow);
+                self.at_mut(offset).lost = Some(GapReason::Overflow);
                 return;
             };
             let has_newer = |one: &&u64| {
@@ -127,12 +127,12 @@ impl Session {
                 is_latest(told) && later.any(|later| is_latest(later) && later.is_of_same(told))
             };
             let victim = self.kept.keys().find(has_newer).copied().unwrap_or(oldest);
-            self.lose(victim, Reason::Overflow);
+            self.lose(victim, GapReason::Overflow);
         }
         self.kept.insert(offset, bytes);
     }
 
-    fn lose(&mut self, offset: u64, reason: Reason) {
+    fn lose(&mut self, offset: u64, reason: GapReason) {
         self.kept.remove(&offset);
         self.at_mut(offset).lost = Some(reason);
     }
@@ -145,7 +145,7 @@ impl Session {
         let is_over =
             |offset: &u64| self.at(*offset).is_some_and(|told| told.at_ms + bounds.age_ms <= now_ms);
         let over: Vec<_> = self.kept.keys().copied().take_while(is_over).collect();
-        over.iter().for_each(|offset| self.lose(*offset, Reason::Age));
+        over.iter().for_each(|offset| self.lose(*offset, GapReason::Age));
         !over.is_empty()
     }
 
@@ -169,29 +169,29 @@ impl Session {
         self.before = 0;
         for offset in self.acknowledged + 1..=self.offset() {
             if !self.kept.contains_key(&offset) {
-                self.at_mut(offset).lost = (offset <= lost).then_some(Reason::Overflow);
+                self.at_mut(offset).lost = (offset <= lost).then_some(GapReason::Overflow);
             }
         }
     }
 
     /// Whether a reader may be told that an offset is not to be had for this reason.
-    fn may_be_gone(&self, offset: u64, reason: Reason) -> bool {
+    fn may_be_gone(&self, offset: u64, reason: GapReason) -> bool {
         let lost = self.at(offset).and_then(|told| told.lost);
         match reason {
-            Reason::Acknowledged => offset <= self.acknowledged,
-            Reason::NotDurable => {
+            GapReason::Acknowledged => offset <= self.acknowledged,
+            GapReason::NotDurable => {
                 offset <= self.before || (lost.is_none() && !self.kept.contains_key(&offset))
             }
-            Reason::Overflow if !self.durable || offset <= self.before => true,
-            Reason::Age | Reason::Overflow => lost == Some(reason),
-            Reason::Ahead | Reason::Members | Reason::Epoch => false,
+            GapReason::Overflow if !self.durable || offset <= self.before => true,
+            GapReason::Age | GapReason::Overflow => lost == Some(reason),
+            GapReason::Ahead | GapReason::Members | GapReason::Epoch => false,
         }
     }
 
     /// Whether a gap tells the truth: for each of its offsets there is a reason, and its own is the worst of them.
-    pub(super) fn is_true(&self, from: u64, to: u64, reason: Reason) -> bool {
+    pub(super) fn is_true(&self, from: u64, to: u64, reason: GapReason) -> bool {
         let lesser = |offset: u64| {
-            let mut reasons = Reason::ALL.into_iter().filter(|one| *one <= reason);
+            let mut reasons = GapReason::ALL.into_iter().filter(|one| *one <= reason);
             reasons.any(|one| self.may_be_gone(offset, one))
         };
         to <= self.offset()

@@ -25,7 +25,7 @@ use super::{
     StoredSession, StoredStanding,
 };
 use crate::config::WorldName;
-use crate::model::delivery::{Names, Transition};
+use crate::model::delivery::{SubscriptionIds, Transition};
 use crate::store::writer::Pace;
 use disk::Disk;
 
@@ -260,9 +260,9 @@ impl Memory {
         let kept = StoredMatch {
             offset: self.offset,
             subscriptions: if self.random.random_bool(0.5) {
-                Names::One("\"s\"".into())
+                SubscriptionIds::One("\"s\"".into())
             } else {
-                Names::Many(["\"s\"".into(), "\"t\"".into()].into())
+                SubscriptionIds::Many(["\"s\"".into(), "\"t\"".into()].into())
             },
             cause: Cause::Expired,
             transition: [None, Some(Transition::Enter), Some(Transition::Exit)]

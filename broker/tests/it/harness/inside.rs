@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use broker::{Config, Engines, Found, Gate};
+use broker::{Authenticator, Config, Engines, Resources};
 use device::Device;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -23,8 +23,8 @@ impl Inside {
         let engines = Engines::with_devices(&config, Ok(devices)).expect("the devices have room");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let door = Door(listener.local_addr().expect("an address"));
-        let gate = Gate::open(&config).expect("keys").into();
-        let found = Found { engines, tls: None, gate, base_map: None };
+        let authenticator = Authenticator::open(&config).expect("keys").into();
+        let found = Resources { engines, tls: None, authenticator, base_map: None };
         let shutdown = CancellationToken::new();
         let broker = tokio::spawn(broker::run_with(listener, config, found, shutdown.clone()));
         Self { door, shutdown, broker }

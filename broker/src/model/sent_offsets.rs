@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One session of a client. Its readers note here what they take, so that this is known after they are gone.
-pub(crate) struct Recipient {
+pub(crate) struct SentOffsets {
     /// The client's name.
     pub(crate) client: Arc<str>,
     /// A std mutex: held for the additions of one batch, or for one look.
@@ -22,7 +22,7 @@ pub(crate) struct Offsets {
 /// A loss begins another range; a kilobyte of them is kept for a client.
 const RANGES_MAX: usize = 64;
 
-impl Recipient {
+impl SentOffsets {
     pub(crate) fn new(client: Arc<str>) -> Arc<Self> {
         Arc::new(Self { client, written: Mutex::default() })
     }
@@ -35,9 +35,9 @@ impl Recipient {
     }
 }
 
-impl fmt::Debug for Recipient {
+impl fmt::Debug for SentOffsets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recipient").field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("SentOffsets").field("client", &self.client).finish_non_exhaustive()
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Attached, Resume, Sessions};
 use crate::ingest::Confinement;
 use crate::ingest::subscription::quoted;
-use crate::model::delivery::{Gap, Reason};
-use crate::model::error::Refusal;
+use crate::model::delivery::{Gap, GapReason};
+use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::outbox::Outbox;
 
@@ -18,14 +18,14 @@ impl Sessions {
         outbox: Arc<Outbox>,
         resume: Resume,
         confinement: Option<Arc<Confinement>>,
-    ) -> Result<Attached, Refusal> {
+    ) -> Result<Attached, ApiError> {
         let limit = self.limits.readers_per_client;
         let id = self.enter(name, None)?;
         self.bind(id, confinement.as_ref())?;
-        let client = self.clients.get_mut(id).ok_or(Refusal::Internal("the client is gone"))?;
+        let client = self.clients.get_mut(id).ok_or(ApiError::Internal("the client is gone"))?;
         if client.readers.len() >= limit {
             let setting = "limits.readers_per_client";
-            return Err(Refusal::Limit {
+            return Err(ApiError::Limit {
                 what: "connections that read for one client",
                 limit: limit as u64,
                 setting,
@@ -53,17 +53,20 @@ impl Sessions {
             }
             (true, Some(None)) => {
                 let start = log.lock().acknowledged();
-                gap = Some(Gap { from: start + 1, to: start, reason: Reason::Epoch });
+                gap = Some(Gap { from: start + 1, to: start, reason: GapReason::Epoch });
                 start
             }
             (false, None) => last,
             (false, Some(Some(offset))) => {
-                gap =
-                    (offset < last).then_some(Gap { from: offset + 1, to: last, reason: Reason::NotDurable });
+                gap = (offset < last).then_some(Gap {
+                    from: offset + 1,
+                    to: last,
+                    reason: GapReason::NotDurable,
+                });
                 last
             }
             (false, Some(None)) => {
-                gap = Some(Gap { from: 1, to: last, reason: Reason::Epoch });
+                gap = Some(Gap { from: 1, to: last, reason: GapReason::Epoch });
                 last
             }
         };

@@ -7,15 +7,15 @@ use futures_util::FutureExt as _;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::burst::Burst;
+use super::publish_batch::PublishBatch;
 use super::{App, encode};
 use crate::metrics::Metrics;
-use crate::model::completion::Receipt;
-use crate::model::error::Refusal;
+use crate::model::completion::Completion;
+use crate::model::error::ApiError;
 use crate::outbox::{Coming, Outbox};
 
 /// Answers on their way to the outbox. Without a store none ever waits here.
-pub(crate) struct Answers {
+pub(crate) struct Replies {
     outbox: Arc<Outbox>,
     requests: TaskTracker,
     metrics: Arc<Metrics>,
@@ -24,15 +24,15 @@ pub(crate) struct Answers {
     /// Bytes that the waiting answers, and those to requests for events that are not published, will take at least.
     waiting_bytes: usize,
     /// Events that were taken and are not published.
-    pub(crate) burst: Burst,
+    pub(crate) batch: PublishBatch,
     /// The requests for these.
     taken: Vec<Taken>,
 }
 
 /// A request for an event that was taken.
 struct Taken {
-    /// Receipt that the answer has to wait for once the event is published.
-    receipt: Option<Arc<Receipt>>,
+    /// Completion that the answer has to wait for once the event is published.
+    receipt: Option<Arc<Completion>>,
     reference: Option<Box<str>>,
     /// A stop waits for it.
     _request: TaskTrackerToken,
@@ -44,7 +44,7 @@ enum Waiting {
     Ready(Box<str>),
     /// `ok` or a problem, when it is known which.
     Later {
-        receipt: Arc<Receipt>,
+        receipt: Arc<Completion>,
         reference: Option<Box<str>>,
         is_wanted: bool,
         /// A stop waits for the request.
@@ -62,7 +62,7 @@ impl Waiting {
 }
 
 /// Bytes of an answer with this reference, if it is only `ok`. An answer with a problem takes some kilobytes, but those of a
-/// burst are not many.
+/// batch are not many.
 fn later_bytes(reference: Option<&str>) -> usize {
     OK_BYTES + reference.map_or(0, str::len)
 }
@@ -70,7 +70,7 @@ fn later_bytes(reference: Option<&str>) -> usize {
 /// Bytes of an answer besides its reference, and of what waits for it.
 const OK_BYTES: usize = 96;
 
-impl Answers {
+impl Replies {
     pub(crate) fn new(app: &Arc<App>, outbox: &Arc<Outbox>) -> Self {
         Self {
             outbox: Arc::clone(outbox),
@@ -78,19 +78,19 @@ impl Answers {
             metrics: Arc::clone(&app.metrics),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            burst: Burst::default(),
+            batch: PublishBatch::default(),
             taken: Vec::new(),
         }
     }
 
-    /// Notes whose event is the last of the burst.
-    pub(crate) fn take(&mut self, receipt: Option<Arc<Receipt>>, reference: Option<&str>) {
+    /// Notes whose event is the last of the batch.
+    pub(crate) fn take(&mut self, receipt: Option<Arc<Completion>>, reference: Option<&str>) {
         let (reference, _request) = (reference.map(Box::from), self.requests.token());
         self.waiting_bytes += later_bytes(reference.as_deref());
         self.taken.push(Taken { receipt, reference, _request });
     }
 
-    /// The burst is published.
+    /// The batch is published.
     pub(crate) fn published(&mut self) {
         let mut taken = std::mem::take(&mut self.taken);
         for Taken { receipt, reference, .. } in taken.drain(..) {
@@ -104,8 +104,8 @@ impl Answers {
         self.taken = taken;
     }
 
-    /// Answers a burst that was published in part: the last `left` events were not, and are answered with the refusal.
-    pub(crate) fn not_published(&mut self, left: usize, refusal: &Refusal) {
+    /// Answers a batch that was published in part: the last `left` events were not, and are answered with the refusal.
+    pub(crate) fn not_published(&mut self, left: usize, refusal: &ApiError) {
         let refused = self.taken.split_off(self.taken.len() - left);
         self.published();
         self.metrics.problems.add(left as u64);
@@ -127,7 +127,7 @@ impl Answers {
     }
 
     /// Gives the answer to a request when that is settled: a problem, or `ok` where it is wanted.
-    pub(crate) fn push_later(&mut self, receipt: Arc<Receipt>, reference: Option<&str>, is_wanted: bool) {
+    pub(crate) fn push_later(&mut self, receipt: Arc<Completion>, reference: Option<&str>, is_wanted: bool) {
         let (reference, _request) = (reference.map(Box::from), self.requests.token());
         self.waiting_bytes += later_bytes(reference.as_deref());
         self.waiting.push_back(Waiting::Later { receipt, reference, is_wanted, _request });
@@ -168,10 +168,10 @@ impl Answers {
         while !self.is_empty() && self.next().now_or_never().is_some() {}
     }
 
-    /// Whether the burst should be published before anything else is read: it is as large as it should be, or there is no room for another
+    /// Whether the batch should be published before anything else is read: it is as large as it should be, or there is no room for another
     /// answer behind its own.
     pub(crate) fn are_due(&self) -> bool {
-        self.burst.is_due() || !self.outbox.has_room_for_answer(self.coming())
+        self.batch.is_due() || !self.outbox.has_room_for_answer(self.coming())
     }
 
     /// Count and bytes of the answers that are not in the outbox yet.
@@ -181,7 +181,7 @@ impl Answers {
 
     /// Gives the memory of bursts back, of which there is none now.
     pub(crate) fn rest(&mut self) {
-        (self.burst, self.taken) = (Burst::default(), Vec::new());
+        (self.batch, self.taken) = (PublishBatch::default(), Vec::new());
     }
 
     /// Waits until all answers that wait are given.
@@ -213,20 +213,20 @@ mod tests {
     use crate::model::delivery::Entry;
     use crate::outbox::Bounds;
 
-    fn answers(most: usize) -> Answers {
+    fn answers(most: usize) -> Replies {
         let bounds = Bounds::new(&config::Outbox { answers: most, ..Config::default().outbox });
-        Answers {
+        Replies {
             outbox: Arc::new(Outbox::new(1, bounds)),
             requests: TaskTracker::new(),
             metrics: Arc::new(Metrics::new(1)),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            burst: Burst::default(),
+            batch: PublishBatch::default(),
             taken: Vec::new(),
         }
     }
 
-    impl Answers {
+    impl Replies {
         /// Gives what can be given, and says what the writer then finds.
         fn given(&mut self) -> Vec<String> {
             while self.next().now_or_never().is_some() {}
@@ -244,8 +244,8 @@ mod tests {
     async fn they_are_given_in_the_order_of_the_requests() {
         let mut answers = answers(100);
         answers.push("0");
-        let receipts = [Receipt::new(), Receipt::new(), Receipt::new()];
-        let [first, silent, last] = receipts.each_ref().map(Receipt::ticket);
+        let receipts = [Completion::new(), Completion::new(), Completion::new()];
+        let [first, silent, last] = receipts.each_ref().map(Completion::ticket);
         let [a, b, c] = receipts;
         answers.push_later(a, Some("1"), true);
         answers.push("2");
@@ -253,7 +253,7 @@ mod tests {
         answers.push_later(c, Some("3"), true);
         answers.push("4");
         assert_eq!(answers.given(), ["0"]);
-        last.settle(Err(Refusal::Storage));
+        last.settle(Err(ApiError::Storage));
         assert_eq!(answers.given(), Vec::<String>::new());
         first.settle(Ok(()));
         assert_eq!(answers.given(), [r#"{"op":"ok","ref":1}"#, "2"]);
@@ -269,10 +269,10 @@ mod tests {
     #[tokio::test]
     async fn a_move_that_wants_no_answer_is_told_that_it_failed() {
         let mut answers = answers(100);
-        let receipt = Receipt::new();
+        let receipt = Completion::new();
         let ticket = receipt.ticket();
         answers.push_later(receipt, None, false);
-        ticket.settle(Err(Refusal::Storage));
+        ticket.settle(Err(ApiError::Storage));
         assert_eq!(answers.given(), [r#"{"op":"problem","problem":"#]);
     }
 
@@ -281,7 +281,7 @@ mod tests {
         let mut answers = answers(1_000);
         let (mut bytes, mut count) = (0, 0);
         let long = "x".repeat(4_000);
-        let receipt = Receipt::new();
+        let receipt = Completion::new();
         let ticket = receipt.ticket();
         while answers.room().now_or_never().is_some() {
             // Every other one behind one that is not given yet.
@@ -308,8 +308,8 @@ mod tests {
     #[tokio::test]
     async fn so_many_wait_here_and_in_the_outbox_together() {
         let mut answers = answers(3);
-        let receipts: Vec<_> = (0..3).map(|_| Receipt::new()).collect();
-        let mut tickets: Vec<_> = receipts.iter().map(Receipt::ticket).collect();
+        let receipts: Vec<_> = (0..3).map(|_| Completion::new()).collect();
+        let mut tickets: Vec<_> = receipts.iter().map(Completion::ticket).collect();
         for receipt in receipts {
             assert!(answers.room().now_or_never().is_some());
             answers.push_later(receipt, None, true);

@@ -7,10 +7,10 @@ fn body(id: &str) -> Arc<Body> {
     Arc::new(Body::new(text.into(), Instant::now(), Default::default()))
 }
 
-fn dealt(offset: u64) -> Dealt {
-    Dealt {
-        recipient: Recipient::new("car".into()),
-        subscriptions: Names::One("\"s\"".into()),
+fn dealt(offset: u64) -> Dispatched {
+    Dispatched {
+        recipient: SentOffsets::new("car".into()),
+        subscriptions: SubscriptionIds::One("\"s\"".into()),
         offset,
         cause: Cause::Published,
         transition: None,
@@ -32,11 +32,11 @@ impl Log {
         (0..deliveries).for_each(|offset| self.note(entry, dealt(offset)));
     }
 
-    fn pass_to(&mut self, deliveries: &[Dealt]) {
+    fn pass_to(&mut self, deliveries: &[Dispatched]) {
         let entry = self.begin_passing(&body("1"), at(1), deliveries.len()).unwrap();
         for dealt in deliveries {
             let (recipient, subscriptions) = (Arc::clone(&dealt.recipient), dealt.subscriptions.clone());
-            self.note(entry, Dealt { recipient, subscriptions, ..*dealt });
+            self.note(entry, Dispatched { recipient, subscriptions, ..*dealt });
         }
     }
 
@@ -115,8 +115,10 @@ fn further_deliveries_are_counted_and_make_old_events_go() {
 
 #[test]
 fn names_are_counted_once_for_all_that_share_them_and_the_oldest_go_at_the_bound_of_bytes() {
-    let names = |ids: std::ops::Range<usize>| Names::Many(ids.map(|id| id.to_string().into()).collect());
-    let with = |subscriptions: &Names| Dealt { subscriptions: subscriptions.clone(), ..dealt(1) };
+    let names =
+        |ids: std::ops::Range<usize>| SubscriptionIds::Many(ids.map(|id| id.to_string().into()).collect());
+    let with =
+        |subscriptions: &SubscriptionIds| Dispatched { subscriptions: subscriptions.clone(), ..dealt(1) };
     let mut log = log(1_000);
     let shared = names(0..1_000);
     log.pass_to(&[with(&shared)]);
@@ -178,13 +180,13 @@ fn what_the_shards_share_is_asked_for_once_and_only_what_may_be_known_of() {
 #[test]
 fn what_one_shard_has_forgotten_is_forgotten() {
     let one = |client: &str, offset: u64| {
-        let recipient = Recipient::new(client.into());
-        (Dealt { recipient, ..dealt(offset) }, wire::DeliveryState::Written)
+        let recipient = SentOffsets::new(client.into());
+        (Dispatched { recipient, ..dealt(offset) }, wire::DeliveryState::Written)
     };
     let told =
-        |ended: Option<u64>, deliveries: &[(Dealt, wire::DeliveryState)], forgotten: Option<u64>| Told {
+        |ended: Option<u64>, deliveries: &[(Dispatched, wire::DeliveryState)], forgotten: Option<u64>| Told {
             is_live: ended.is_none(),
-            events: vec![ToldEvent { ended: ended.map(at), deliveries: deliveries.to_vec(), omitted: 2 }],
+            events: vec![AuditedEvent { ended: ended.map(at), deliveries: deliveries.to_vec(), omitted: 2 }],
             forgotten: forgotten.map(at),
         };
     let forgetful = |forgotten| Told { forgotten: Some(at(forgotten)), ..Told::default() };

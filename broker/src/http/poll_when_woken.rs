@@ -10,7 +10,7 @@ use futures_util::task::AtomicWaker;
 
 /// One of several futures in a task. `select!` and its like poll all of them when any is woken; this one is polled only when
 /// it was woken itself.
-pub(crate) struct Woken<F> {
+pub(crate) struct PollWhenWoken<F> {
     future: F,
     flag: Arc<Flag>,
     waker: Waker,
@@ -23,7 +23,7 @@ struct Flag {
     task: AtomicWaker,
 }
 
-impl<F: Future + Unpin> Woken<F> {
+impl<F: Future + Unpin> PollWhenWoken<F> {
     pub(crate) fn new(future: F) -> Self {
         // The first poll needs no waking.
         let flag = Arc::new(Flag { is_woken: AtomicBool::new(true), task: AtomicWaker::new() });
@@ -42,7 +42,7 @@ impl Wake for Flag {
     }
 }
 
-impl<F: Future + Unpin> Future for Woken<F> {
+impl<F: Future + Unpin> Future for PollWhenWoken<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<F::Output> {
@@ -73,7 +73,7 @@ mod tests {
             polls_count.fetch_add(1, Ordering::Relaxed);
             inner.as_mut().poll(ctx)
         });
-        let mut woken = Woken::new(counted);
+        let mut woken = PollWhenWoken::new(counted);
         for _ in 0..3 {
             assert_eq!((&mut woken).now_or_never(), None);
             assert_eq!(polls_count.load(Ordering::Relaxed), 1);
@@ -86,7 +86,7 @@ mod tests {
     #[tokio::test]
     async fn its_task_is_woken() {
         let (send, receive) = tokio::sync::oneshot::channel();
-        let waits = tokio::spawn(Woken::new(receive));
+        let waits = tokio::spawn(PollWhenWoken::new(receive));
         tokio::task::yield_now().await;
         send.send(7).unwrap();
         assert_eq!(waits.await.unwrap(), Ok(7));

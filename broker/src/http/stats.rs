@@ -10,7 +10,7 @@ use wire::Stats;
 
 use super::path::Permitted;
 use super::{App, error};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// Whether the process lives.
 #[utoipa::path(
@@ -20,14 +20,14 @@ use crate::model::error::Refusal;
         (status = 500, description = "An engine's thread has ended, and the broker is about to", body = wire::Problem, content_type = "application/problem+json"),
     ),
 )]
-pub(crate) async fn healthz(State(app): State<Arc<App>>) -> Result<&'static str, Refusal> {
+pub(crate) async fn healthz(State(app): State<Arc<App>>) -> Result<&'static str, ApiError> {
     if app.shards.have_failed() {
-        return Err(Refusal::Internal("an engine's thread has ended"));
+        return Err(ApiError::Internal("an engine's thread has ended"));
     }
     Ok(healthz_meanwhile().await)
 }
 
-/// Answers `/healthz` while the broker takes up what is on disk: the process lives.
+/// Replies `/healthz` while the broker takes up what is on disk: the process lives.
 pub(crate) async fn healthz_meanwhile() -> &'static str {
     "ok\n"
 }
@@ -37,13 +37,13 @@ pub(crate) async fn healthz_meanwhile() -> &'static str {
     get, path = "/readyz", tag = "operation",
     responses((status = 200, description = "They are", body = String), (status = 503, description = "The broker is starting, stopping or broken, or the disk takes nothing", body = wire::Problem, content_type = "application/problem+json")),
 )]
-pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Refusal> {
+pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, ApiError> {
     app.refuse_when_stopping()?;
     if !app.shards.alive() {
-        return Err(Refusal::Internal("an engine's thread has ended"));
+        return Err(ApiError::Internal("an engine's thread has ended"));
     }
     if let Some(why) = app.shards.storage_failure() {
-        return Err(Refusal::NotStored(why));
+        return Err(ApiError::NotStored(why));
     }
     let lost = app.shards.reports().iter().any(|report| report.failure().is_some());
     Ok(if lost { "ready, without the GPU: it has failed, see /v1/stats\n" } else { "ready\n" })
@@ -69,10 +69,10 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 #[utoipa::path(get, path = "/v1/stats", tag = "operation", responses((status = 200, description = "Figures since the start", body = Stats)))]
 pub(crate) async fn stats(
     State(app): State<Arc<App>>,
-    Permitted(permit): Permitted,
-) -> Result<Response, Refusal> {
-    let payer = permit.payer();
-    let _paid = app.admission.pay(&payer, permit.confinement.as_ref()).await?;
+    Permitted(principal): Permitted,
+) -> Result<Response, ApiError> {
+    let payer = principal.payer();
+    let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
     let footprint = app.shards.footprint(&payer).await?;
     let (metrics, report) = (&app.metrics, app.shards.report());
     let stats = Stats {

@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::keys::{self, Keys};
-use super::{Permit, Scopes, Token};
+use super::{Principal, Scopes, Token};
 use crate::config::{AuthMode, Config};
 use crate::ingest::{Confinement, Zones};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 
 /// The most bytes of a token. Those that are sent in a header have a few hundred.
 const TOKEN_BYTES_MAX: usize = 16_384;
@@ -27,15 +27,15 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 const LIFE_MAX_S: f64 = 315_360_000.0;
 
 /// Lets requests in.
-pub struct Gate {
+pub struct Authenticator {
     doors: Doors,
     zones: Arc<Zones>,
 }
 
 enum Doors {
     /// Everybody, to everything.
-    Open(Arc<Permit>),
-    /// Holders of tokens, to what their tokens permit.
+    Open(Arc<Principal>),
+    /// Holders of tokens, and the principals of their tokens.
     Tokens(Box<Checker>),
 }
 
@@ -54,15 +54,15 @@ struct Checker {
     hash: foldhash::quality::RandomState,
 }
 
-impl Gate {
-    /// Opens the gate as the settings say. Reads the files of keys and of zones, and blocks for that.
+impl Authenticator {
+    /// Makes it as the settings say. Reads the files of keys and of zones, and blocks for that.
     ///
     /// # Errors
     /// When there is no key that can be used, and when there is something wrong with the zones.
     pub fn open(config: &Config) -> anyhow::Result<Self> {
         let settings = &config.auth;
         if settings.mode == AuthMode::None {
-            let doors = Doors::Open(Arc::new(Permit::of_everything()));
+            let doors = Doors::Open(Arc::new(Principal::of_everything()));
             return Ok(Self { doors, zones: Arc::default() });
         }
         let zones = Arc::new(Zones::read(config)?);
@@ -92,13 +92,13 @@ impl Gate {
         Ok(Self { doors: Doors::Tokens(Box::new(checker)), zones })
     }
 
-    /// Returns the permit of a request with this token; `None` stands for a request without one, and without anything that
+    /// Returns the principal of a request with this token; `None` stands for a request without one, and without anything that
     /// could be one.
-    pub(crate) fn permit(&self, token: Option<Token<'_>>) -> Result<Arc<Permit>, Refusal> {
+    pub(crate) fn authenticate(&self, token: Option<Token<'_>>) -> Result<Arc<Principal>, ApiError> {
         match (&self.doors, token) {
-            (Doors::Open(permit), _) => Ok(Arc::clone(permit)),
+            (Doors::Open(principal), _) => Ok(Arc::clone(principal)),
             (Doors::Tokens(checker), Some(token)) => checker.check(&token.0).map(Arc::new),
-            (Doors::Tokens(_), None) => Err(Refusal::Unauthenticated {
+            (Doors::Tokens(_), None) => Err(ApiError::Unauthenticated {
                 detail: "this needs a token: Authorization: Bearer and a JSON Web Token".to_owned(),
                 has_token: false,
             }),
@@ -171,7 +171,7 @@ impl Checker {
         }
     }
 
-    fn check(&self, token: &str) -> Result<Permit, Refusal> {
+    fn check(&self, token: &str) -> Result<Principal, ApiError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(invalid(format!("a token has at most {TOKEN_BYTES_MAX} bytes")));
         }
@@ -197,11 +197,11 @@ impl Checker {
         }
         let claims =
             decode::<Map<String, Value>>(token, &key.verifying, &validation).map_err(refused)?.claims;
-        Ok(Permit { token: self.hash.hash_one(token), ..self.permit(&claims)? })
+        Ok(Principal { token: self.hash.hash_one(token), ..self.principal(&claims)? })
     }
 
-    /// Reads the permit from the claims of a token, and refuses claims that do not count.
-    fn permit(&self, claims: &Map<String, Value>) -> Result<Permit, Refusal> {
+    /// Reads the principal from the claims of a token, and refuses claims that do not count.
+    fn principal(&self, claims: &Map<String, Value>) -> Result<Principal, ApiError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "a day at most")]
         let leeway_s = self.leeway_s as f64;
@@ -236,7 +236,7 @@ impl Checker {
             None => None,
         };
         let scopes = Scopes::read(text(claims, "scope")?.unwrap_or_default());
-        Ok(Permit {
+        Ok(Principal {
             tenant: Some(tenant.into()),
             client: client.map(Arc::from),
             scopes,
@@ -247,13 +247,13 @@ impl Checker {
     }
 }
 
-fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, Refusal> {
+fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, ApiError> {
     let not_text = || invalid(format!("the claim {name} must be a text"));
     claims.get(name).map(|value| value.as_str().ok_or_else(not_text)).transpose()
 }
 
-fn invalid(detail: impl Into<String>) -> Refusal {
-    Refusal::Unauthenticated { detail: detail.into(), has_token: true }
+fn invalid(detail: impl Into<String>) -> ApiError {
+    ApiError::Unauthenticated { detail: detail.into(), has_token: true }
 }
 
 /// The refusal of a token that does not count.
@@ -261,9 +261,9 @@ fn invalid(detail: impl Into<String>) -> Refusal {
     clippy::wildcard_enum_match_arm,
     reason = "of whatever else is wrong there is nothing to tell but that"
 )]
-fn refused(error: Error) -> Refusal {
+fn refused(error: Error) -> ApiError {
     match error.into_kind() {
-        ErrorKind::ExpiredSignature => Refusal::TokenExpired,
+        ErrorKind::ExpiredSignature => ApiError::TokenExpired,
         ErrorKind::ImmatureSignature => invalid("the token is not valid yet (claim nbf)"),
         ErrorKind::InvalidSignature => invalid("the token's signature is wrong"),
         ErrorKind::MissingRequiredClaim(claim) => {

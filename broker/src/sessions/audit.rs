@@ -10,16 +10,16 @@ use super::Sessions;
 use super::slots::Slots;
 use crate::budget;
 use crate::ingest::json::{self, Members};
-use crate::model::delivery::{self, Names, Transition};
+use crate::model::delivery::{self, SubscriptionIds, Transition};
 use crate::model::event::Body;
-use crate::model::recipient::Recipient;
+use crate::model::sent_offsets::SentOffsets;
 use crate::model::tenant;
 
 /// A delivery, as it was dealt.
 #[derive(Clone, Debug)]
-pub(super) struct Dealt {
-    pub(super) recipient: Arc<Recipient>,
-    pub(super) subscriptions: Names,
+pub(super) struct Dispatched {
+    pub(super) recipient: Arc<SentOffsets>,
+    pub(super) subscriptions: SubscriptionIds,
     pub(super) offset: u64,
     pub(super) cause: Cause,
     pub(super) transition: Option<Transition>,
@@ -78,7 +78,7 @@ const DEALT_MAX: usize = 1_000_000;
 /// The deliveries of one event.
 struct Entry {
     body: Arc<Body>,
-    dealt: Vec<Dealt>,
+    dealt: Vec<Dispatched>,
     omitted: u64,
     /// When the event's life was over; none while it lasts.
     ended: Option<Moment>,
@@ -107,16 +107,16 @@ pub(crate) struct Asked(Vec<Arc<Body>>);
 pub(crate) struct Told {
     /// Whether an event of the id is live.
     is_live: bool,
-    events: Vec<ToldEvent>,
+    events: Vec<AuditedEvent>,
     forgotten: Option<Moment>,
 }
 
 /// The knowledge of one shard about an event.
 #[derive(Debug)]
-struct ToldEvent {
+struct AuditedEvent {
     /// When its life was over; none while it lasts.
     ended: Option<Moment>,
-    deliveries: Vec<(Dealt, wire::DeliveryState)>,
+    deliveries: Vec<(Dispatched, wire::DeliveryState)>,
     omitted: u64,
 }
 
@@ -182,14 +182,14 @@ impl Log {
     }
 
     /// Adds a delivery.
-    pub(super) fn note(&mut self, entry: EntryId, dealt: Dealt) {
-        let bytes = size_of::<Dealt>() as u64 + self.bytes_of_more(&dealt.subscriptions);
+    pub(super) fn note(&mut self, entry: EntryId, dealt: Dispatched) {
+        let bytes = size_of::<Dispatched>() as u64 + self.bytes_of_more(&dealt.subscriptions);
         while (self.dealt_count >= self.bounds.dealt || self.bytes + bytes > self.bounds.bytes)
             && self.recent.front().is_some_and(|oldest| *oldest != entry.0)
         {
             self.forget_oldest();
         }
-        let bytes = size_of::<Dealt>() as u64 + self.bytes_of_more(&dealt.subscriptions);
+        let bytes = size_of::<Dispatched>() as u64 + self.bytes_of_more(&dealt.subscriptions);
         let has_room = self.dealt_count < self.bounds.dealt && self.bytes + bytes <= self.bounds.bytes;
         let Some(entry) = self.entries.get_mut(entry.0) else { return };
         if entry.dealt.len() >= self.bounds.listed || !has_room {
@@ -205,7 +205,7 @@ impl Log {
     }
 
     /// Bytes that the names of a delivery take more than is kept already, since deliveries share them.
-    fn bytes_of_more(&self, names: &Names) -> u64 {
+    fn bytes_of_more(&self, names: &SubscriptionIds) -> u64 {
         let is_new = address_of(names).is_some_and(|address| !self.names.contains_key(&address));
         if is_new { bytes_of(names) } else { 0 }
     }
@@ -272,7 +272,7 @@ impl Log {
     }
 
     /// A delivery has its names no more. What they took, where it was the last one.
-    fn give_up(&mut self, names: &Names) -> u64 {
+    fn give_up(&mut self, names: &SubscriptionIds) -> u64 {
         let Some(address) = address_of(names) else { return 0 };
         let Some(count) = self.names.get_mut(&address) else { return 0 };
         *count -= 1;
@@ -325,21 +325,21 @@ impl Entry {
     /// Whether it is a tenant's: an event goes to clients of its own tenant alone, so that any of them tells. One of which no
     /// delivery could be kept is nobody's.
     fn is_of(&self, tenant: &str) -> bool {
-        let of = |dealt: &Dealt| tenant::split(&dealt.recipient.client).0 == tenant;
+        let of = |dealt: &Dispatched| tenant::split(&dealt.recipient.client).0 == tenant;
         self.dealt.first().map_or(tenant.is_empty(), of)
     }
 }
 
 /// Where a list of names is, which whoever has it keeps there. A single name is its subscription's.
-fn address_of(names: &Names) -> Option<usize> {
+fn address_of(names: &SubscriptionIds) -> Option<usize> {
     match names {
-        Names::One(_) => None,
-        Names::Many(names) => Some(names.as_ptr().addr()),
+        SubscriptionIds::One(_) => None,
+        SubscriptionIds::Many(names) => Some(names.as_ptr().addr()),
     }
 }
 
 /// Bytes of a list of names, with its entry among those that are shared.
-fn bytes_of(names: &Names) -> u64 {
+fn bytes_of(names: &SubscriptionIds) -> u64 {
     (size_of_val(names.as_slice()) + 2 * size_of::<usize>() + size_of::<(usize, u32)>()) as u64
 }
 
@@ -385,7 +385,7 @@ impl Sessions {
         for entry in entries {
             let listed = &entry.dealt[..room.min(entry.dealt.len())];
             room -= listed.len();
-            told.events.push(ToldEvent {
+            told.events.push(AuditedEvent {
                 ended: entry.ended,
                 deliveries: listed.iter().map(|dealt| (dealt.clone(), self.state(dealt))).collect(),
                 omitted: entry.omitted + (entry.dealt.len() - listed.len()) as u64,
@@ -394,10 +394,10 @@ impl Sessions {
         told
     }
 
-    fn state(&self, dealt: &Dealt) -> wire::DeliveryState {
+    fn state(&self, dealt: &Dispatched) -> wire::DeliveryState {
         // The session may be over, and another one have begun under the name.
         let client = self.ids.get(&*dealt.recipient.client).and_then(|id| self.clients.get(*id));
-        let own = |recipient: &Arc<Recipient>| Arc::ptr_eq(recipient, &dealt.recipient);
+        let own = |recipient: &Arc<SentOffsets>| Arc::ptr_eq(recipient, &dealt.recipient);
         let client = client.filter(|client| client.recipient.as_ref().is_some_and(own));
         let mut readers = client.into_iter().flat_map(|client| &client.readers);
         let log = client.and_then(|client| client.log.as_ref());
@@ -417,11 +417,11 @@ impl Sessions {
     }
 }
 
-impl Dealt {
+impl Dispatched {
     fn shown(&self, state: wire::DeliveryState) -> wire::Delivered {
         let names = match &self.subscriptions {
-            Names::One(name) => std::slice::from_ref(name),
-            Names::Many(names) => names,
+            SubscriptionIds::One(name) => std::slice::from_ref(name),
+            SubscriptionIds::Many(names) => names,
         };
         // They were made from texts.
         let name =

@@ -1,4 +1,4 @@
-//! Connections whose bytes come in crumbs: each costs a wake and a look at what is still not complete, a thousand such connections
+//! Connections whose bytes come in slow_reads: each costs a wake and a look at what is still not complete, a thousand such connections
 //! most of a core.
 
 use std::future::Future as _;
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Reads the more seldom the less comes, unless it is answered: who waits for the answer to a small request before the next one costs no
 /// more than with larger ones.
 #[derive(Debug, Default)]
-pub(super) struct Crumbs {
+pub(super) struct SlowReads {
     /// Bytes that were written since the last read, as far as they make up for what that read lacks.
     answered_bytes: usize,
     /// Bytes by which all reads together brought less than enough. Bytes beyond that in earlier reads do not count.
@@ -28,7 +28,7 @@ pub(super) struct Crumbs {
     pause: Option<Pin<Box<Sleep>>>,
 }
 
-impl Crumbs {
+impl SlowReads {
     /// Waits until something may be read.
     pub(super) fn poll_pause(&mut self, ctx: &mut Context<'_>) -> Poll<()> {
         if let Some(pause) = &mut self.pause {
@@ -63,26 +63,26 @@ mod tests {
 
     #[tokio::test]
     async fn only_crumbs_are_read_seldom() {
-        let mut crumbs = Crumbs::default();
-        let waits = |crumbs: &mut Crumbs| {
+        let mut slow_reads = SlowReads::default();
+        let waits = |slow_reads: &mut SlowReads| {
             let mut ctx = Context::from_waker(std::task::Waker::noop());
-            crumbs.poll_pause(&mut ctx).is_pending()
+            slow_reads.poll_pause(&mut ctx).is_pending()
         };
         for _ in 0..10 {
-            (0..32).for_each(|_| crumbs.came(1));
-            assert!(!waits(&mut crumbs));
-            crumbs.came(2 * DEBT_BYTES_MAX);
+            (0..32).for_each(|_| slow_reads.came(1));
+            assert!(!waits(&mut slow_reads));
+            slow_reads.came(2 * DEBT_BYTES_MAX);
         }
         // A read that is just enough now and then pays nothing back.
         for count in [31, 2] {
-            (0..count).for_each(|_| crumbs.came(1));
-            crumbs.came(ENOUGH_BYTES);
+            (0..count).for_each(|_| slow_reads.came(1));
+            slow_reads.came(ENOUGH_BYTES);
         }
-        (0..2).for_each(|_| crumbs.came(1));
-        assert!(waits(&mut crumbs));
-        poll_fn(|ctx| crumbs.poll_pause(ctx)).await;
-        crumbs.came(1);
-        assert!(waits(&mut crumbs));
+        (0..2).for_each(|_| slow_reads.came(1));
+        assert!(waits(&mut slow_reads));
+        poll_fn(|ctx| slow_reads.poll_pause(ctx)).await;
+        slow_reads.came(1);
+        assert!(waits(&mut slow_reads));
     }
 
     #[tokio::test]
@@ -90,19 +90,19 @@ mod tests {
         const PING: usize = br#"{"op":"ping"}"#.len() + 6;
         const PONG: usize = br#"{"op":"pong"}"#.len() + 2;
         let is_slowed = |answered: usize| {
-            let mut crumbs = Crumbs::default();
+            let mut slow_reads = SlowReads::default();
             for _ in 0..10_000 {
-                crumbs.came(PING);
-                crumbs.went(answered);
+                slow_reads.came(PING);
+                slow_reads.went(answered);
             }
-            crumbs.pause.is_some()
+            slow_reads.pause.is_some()
         };
         assert!(!is_slowed(PONG));
         assert!(is_slowed(0) && is_slowed(2));
         // What is delivered besides is no licence for later.
-        let mut crumbs = Crumbs::default();
-        (0..1_000).for_each(|_| crumbs.went(1_000));
-        (0..100).for_each(|_| crumbs.came(1));
-        assert!(crumbs.pause.is_some());
+        let mut slow_reads = SlowReads::default();
+        (0..1_000).for_each(|_| slow_reads.went(1_000));
+        (0..100).for_each(|_| slow_reads.came(1));
+        assert!(slow_reads.pause.is_some());
     }
 }

@@ -8,7 +8,7 @@ use super::Sessions;
 
 /// The clients of a shard by what is kept for them, as it was when this was made.
 #[derive(Default)]
-pub(super) struct Heaviest {
+pub(super) struct EvictionOrder {
     by_bytes: BinaryHeap<(usize, u32)>,
     /// Losses until it is made anew: who has come or grown since is not in it.
     losses_left: usize,
@@ -54,7 +54,7 @@ impl Sessions {
         if self.heaviest.losses_left == 0 {
             let bytes = |id: u32| (self.kept_bytes(id), id);
             let by_bytes: BinaryHeap<_> = self.ids.values().map(|id| bytes(*id)).collect();
-            self.heaviest = Heaviest { losses_left: by_bytes.len().max(LOSSES_MIN), by_bytes };
+            self.heaviest = EvictionOrder { losses_left: by_bytes.len().max(LOSSES_MIN), by_bytes };
         }
         self.heaviest.losses_left -= 1;
         loop {

@@ -10,9 +10,9 @@ use matcher::live::{Announcement, Change, Effect, Moment, Partition};
 use matcher::subscription::SubscriptionId;
 
 use super::Sessions;
-use super::dealing::Occurrence;
+use super::fanout::Trigger;
 use crate::ingest::Confinement;
-use crate::model::delivery::{Reason, Transition};
+use crate::model::delivery::{GapReason, Transition};
 use crate::model::event::{Body, Live, Published};
 use crate::model::{clock, tenant};
 use crate::store::StoredLive;
@@ -239,11 +239,11 @@ impl Sessions {
                 Change::Entered => Some(Transition::Enter),
                 Change::Reached => None,
                 Change::Refused => {
-                    self.tell_loss(client, Reason::Members);
+                    self.tell_loss(client, GapReason::Members);
                     continue;
                 }
                 Change::Lost => {
-                    self.tell_loss(client, Reason::Overflow);
+                    self.tell_loss(client, GapReason::Overflow);
                     continue;
                 }
             };
@@ -254,7 +254,7 @@ impl Sessions {
             if let Some(live) = live.filter(|_| is_kept) {
                 self.ledger.concern(&live.object);
             }
-            let occurrence = Occurrence { cause: effect.cause, transition, body: &published.body, entry };
+            let occurrence = Trigger { cause: effect.cause, transition, body: &published.body, entry };
             self.deliver_to(client, &numbers, &occurrence);
         }
         drop(told);

@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 
 use super::{Installed, Sessions, recovery};
 use crate::model::clock;
-use crate::model::completion::Ticket;
-use crate::model::error::{self, Refusal};
+use crate::model::completion::CompletionGuard;
+use crate::model::error::{self, ApiError};
 use crate::model::event::{Body, Live, Published};
 use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
 use crate::outbox::Outbox;
@@ -63,8 +63,8 @@ impl Health {
     }
 
     /// Refuses what would add to what is on disk while that is full or takes nothing.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if self.is_short() { Err(Refusal::Full) } else { self.check_removal() }
+    pub(crate) fn check(&self) -> Result<(), ApiError> {
+        if self.is_short() { Err(ApiError::Full) } else { self.check_removal() }
     }
 
     /// Accepts texts of these sizes, in bytes, as many as the disk has room for; says how many those are. They count until what is
@@ -76,8 +76,8 @@ impl Health {
     }
 
     /// Refuses a removal while the disk takes nothing.
-    pub(crate) fn check_removal(&self) -> Result<(), Refusal> {
-        if self.failing.load(Ordering::Relaxed) > 0 { Err(Refusal::Storage) } else { Ok(()) }
+    pub(crate) fn check_removal(&self) -> Result<(), ApiError> {
+        if self.failing.load(Ordering::Relaxed) > 0 { Err(ApiError::Storage) } else { Ok(()) }
     }
 
     fn why(&self) -> MutexGuard<'_, String> {
@@ -89,7 +89,7 @@ impl Health {
 ///
 /// The steps of a shard are committed in their order, each once the one before is on disk. While the disk takes nothing
 /// the failed batch stays, and what the clock brings is added to it.
-pub(super) struct Ledger {
+pub(super) struct CommitBuffer {
     disk: Option<Box<dyn Disk>>,
     batch: Batch,
     /// Bytes of the live events that are going to be in the batch.
@@ -135,13 +135,13 @@ pub(super) enum Waiting {
 
 /// The asker of a command, and the answer if all goes well.
 pub(crate) enum Answer {
-    Ticket(Ticket),
-    Moved(oneshot::Sender<Result<(), Refusal>>),
-    Done(oneshot::Sender<Result<bool, Refusal>>, bool),
+    CompletionGuard(CompletionGuard),
+    Moved(oneshot::Sender<Result<(), ApiError>>),
+    Done(oneshot::Sender<Result<bool, ApiError>>, bool),
     Installed {
         /// Gets its answer before any delivery that the subscription brings.
         owner: Option<(Arc<Outbox>, Box<str>)>,
-        reply: oneshot::Sender<Result<Installed, Refusal>>,
+        reply: oneshot::Sender<Result<Installed, ApiError>>,
         installed: Box<Installed>,
     },
 }
@@ -160,9 +160,9 @@ const WAITING_MAX: usize = 65_536;
 const BATCH_BYTES: usize = 1 << 20;
 
 impl Answer {
-    fn give(self, outcome: Result<(), Refusal>) {
+    fn give(self, outcome: Result<(), ApiError>) {
         match self {
-            Self::Ticket(ticket) => ticket.settle(outcome),
+            Self::CompletionGuard(ticket) => ticket.settle(outcome),
             // Who asked may be gone by now: then nobody needs the reply.
             Self::Moved(reply) => drop(reply.send(outcome)),
             Self::Done(reply, done) => drop(reply.send(outcome.map(|()| done))),
@@ -176,7 +176,7 @@ impl Answer {
     }
 }
 
-impl Ledger {
+impl CommitBuffer {
     pub(super) fn new(
         disk: Option<Box<dyn Disk>>,
         delay: Duration,
@@ -325,7 +325,7 @@ impl Ledger {
         if !self.is_touched {
             answer.give(Ok(()));
         } else if self.is_failing() {
-            answer.give(Err(Refusal::Storage));
+            answer.give(Err(ApiError::Storage));
         } else {
             self.wait(Waiting::Answer(answer));
         }
@@ -429,7 +429,7 @@ impl Sessions {
             let answers = ledger.waiting.extract_if(.., |waiting| matches!(waiting, Waiting::Answer(_)));
             for waiting in answers {
                 if let Waiting::Answer(answer) = waiting {
-                    answer.give(Err(Refusal::Storage));
+                    answer.give(Err(ApiError::Storage));
                 }
             }
             return;

@@ -4,17 +4,17 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::answers::Answers;
 use super::body::Bound;
-use super::burst::Burst;
 use super::events::Publish;
+use super::publish_batch::PublishBatch;
+use super::replies::Replies;
 use super::{App, encode, positions};
 use crate::admission::Publisher;
 use crate::auth::{Renewable, Scope, Token};
 use crate::ingest::json::{self, Members};
 use crate::ingest::scan::Shape;
-use crate::model::completion::Receipt;
-use crate::model::error::Refusal;
+use crate::model::completion::Completion;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::outbox::Outbox;
 use crate::shard::{Command, Place};
@@ -27,21 +27,21 @@ const OVER: &str = "websocket";
 const REFERENCE_BYTES: usize = 256;
 
 /// One WebSocket, as far as its requests are concerned.
-pub(crate) struct Asker {
+pub(crate) struct WsSession {
     pub(crate) app: Arc<App>,
     pub(crate) client: Arc<str>,
     /// The place of the client, once the connection reads for it.
     pub(crate) place: OnceLock<Place>,
     pub(crate) outbox: Arc<Outbox>,
-    pub(crate) permit: Renewable,
+    pub(crate) principal: Renewable,
     pub(crate) publisher: Publisher,
     /// Whether this task is to run the shard on which it left an event.
     pub(crate) runs_inline: AtomicBool,
 }
 
-impl Asker {
+impl WsSession {
     /// Carries a frame out and answers it, or lets its answer wait; says whether it was in order.
-    pub(crate) async fn frame(&self, text: &str, answers: &mut Answers) -> bool {
+    pub(crate) async fn frame(&self, text: &str, answers: &mut Replies) -> bool {
         let mut reference = None;
         match self.carry_out(text, &mut reference, answers).await {
             Ok(Answer::Taken { receipt }) => answers.take(receipt, reference),
@@ -54,33 +54,33 @@ impl Asker {
                 self.app.metrics.problems.add(1);
                 answers.push(refusal.frame(reference));
                 // That there is too much to do is no fault of the frame.
-                return matches!(refusal, Refusal::Overloaded | Refusal::TooCostly { .. });
+                return matches!(refusal, ApiError::Overloaded | ApiError::TooCostly { .. });
             }
         }
         true
     }
 
     /// Publishes the events that were taken, and answers them.
-    pub(crate) async fn publish_taken(&self, answers: &mut Answers) {
-        let published = answers.burst.publish(&self.app, OVER).await;
+    pub(crate) async fn publish_taken(&self, answers: &mut Replies) {
+        let published = answers.batch.publish(&self.app, OVER).await;
         self.answer_taken(answers, published);
     }
 
     /// Publishes the events that were taken as [`publish_taken`](Self::publish_taken) does, when nothing else is there to be
     /// read. The engines' work that follows may be left to this task.
-    pub(crate) async fn publish_the_rest(&self, answers: &mut Answers) {
-        let published = answers.burst.publish_inline(&self.app, OVER).await;
+    pub(crate) async fn publish_the_rest(&self, answers: &mut Replies) {
+        let published = answers.batch.publish_inline(&self.app, OVER).await;
         let published = published.map(|is_left| {
             self.runs_inline.fetch_or(is_left, Ordering::Relaxed);
         });
         self.answer_taken(answers, published);
     }
 
-    fn answer_taken(&self, answers: &mut Answers, published: Result<(), Refusal>) {
+    fn answer_taken(&self, answers: &mut Replies, published: Result<(), ApiError>) {
         match published {
             Ok(()) => answers.published(),
             Err(refusal) => {
-                let left = answers.burst.refuse(&self.app, OVER, &refusal);
+                let left = answers.batch.refuse(&self.app, OVER, &refusal);
                 answers.not_published(left, &refusal);
             }
         }
@@ -98,14 +98,16 @@ impl Asker {
         &self,
         text: &'a str,
         reference: &mut Option<&'a str>,
-        answers: &mut Answers,
-    ) -> Result<Answer, Refusal> {
+        answers: &mut Replies,
+    ) -> Result<Answer, ApiError> {
         let mut members = Members::read(Shape::Frame, text)?;
         // First, so that whatever else is wrong is answered to who asked.
         *reference = members.only("ref").map(check_reference).transpose()?;
         members.check_once()?;
         members.take("ref");
-        let Some(op) = members.take("op") else { return Err(Refusal::invalid("/op", "must say what to do")) };
+        let Some(op) = members.take("op") else {
+            return Err(ApiError::invalid("/op", "must say what to do"));
+        };
         self.app.refuse_when_stopping()?;
         if op != "\"publish\"" {
             // What was sent before has its effect before.
@@ -122,13 +124,13 @@ impl Asker {
                 self.move_to(members, text.len(), reference.is_some()).await
             }
             "\"publish\"" => {
-                self.permit.require(Scope::Publish)?;
-                self.publish(members, &mut answers.burst).await
+                self.principal.require(Scope::Publish)?;
+                self.publish(members, &mut answers.batch).await
             }
             "\"ack\"" => self.acknowledge(members).await,
             "\"auth\"" => self.renew(members),
             "\"ping\"" => Ok(Answer::Pong),
-            _ => Err(Refusal::invalid(
+            _ => Err(ApiError::invalid(
                 "/op",
                 "must be \"subscribe\", \"unsubscribe\", \"move\", \"publish\", \"ack\", \"auth\" or \"ping\"",
             )),
@@ -142,19 +144,19 @@ impl Asker {
         mut members: Members<'_>,
         text: &str,
         reference: Option<&str>,
-        answers: &mut Answers,
-    ) -> Result<Answer, Refusal> {
+        answers: &mut Replies,
+    ) -> Result<Answer, ApiError> {
         let id = self.id(&mut members)?;
         // First: while a change is under way others wait for it, and are not to wait for the disk.
         answers.all().await;
-        let (app, permit) = (Arc::clone(&self.app), Arc::clone(self.permit.first()));
+        let (app, principal) = (Arc::clone(&self.app), Arc::clone(self.principal.first()));
         let (text, bytes) = (text.to_owned(), text.len());
         let read = move || {
             let mut members = Members::read(Shape::Plain, &text)?;
             for read in ["op", "ref", "id"] {
                 members.take(read);
             }
-            app.subscriptions.parse_members(&id, members)?.on_behalf(permit.behalf()).map(Box::new)
+            app.subscriptions.parse_members(&id, members)?.on_behalf(principal.behalf()).map(Box::new)
         };
         let (subscription, change) =
             self.app.admission.read(&self.publisher, &self.client, bytes, read).await?;
@@ -170,20 +172,21 @@ impl Asker {
         Ok(Answer::Silence)
     }
 
-    async fn unsubscribe(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
+    async fn unsubscribe(&self, mut members: Members<'_>) -> Result<Answer, ApiError> {
         let id: Arc<str> = self.id(&mut members)?.into();
         let asked = Arc::clone(&id);
-        let confinement = self.permit.behalf().confinement.cloned();
+        let confinement = self.principal.behalf().confinement.cloned();
         let remove = |client, reply| Command::Remove { client, id: asked, confinement, reply };
         if self.app.shards.ask(&self.client, remove).await?? {
             Ok(Answer::Ok)
         } else {
-            Err(Refusal::NotFound(format!("there is no subscription {id}")))
+            Err(ApiError::NotFound(format!("there is no subscription {id}")))
         }
     }
 
-    fn id(&self, members: &mut Members<'_>) -> Result<String, Refusal> {
-        let text = members.take("id").ok_or_else(|| Refusal::invalid("/id", "must name the subscription"))?;
+    fn id(&self, members: &mut Members<'_>) -> Result<String, ApiError> {
+        let text =
+            members.take("id").ok_or_else(|| ApiError::invalid("/id", "must name the subscription"))?;
         let id: String = json::read(text, "/id", "a text")?;
         self.app.subscriptions.check_id(&id, "/id")?;
         Ok(id)
@@ -194,10 +197,10 @@ impl Asker {
         mut members: Members<'_>,
         bytes: usize,
         is_wanted: bool,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, ApiError> {
         let told = self.app.positions.parse_members(&mut members, bytes)?;
         let receipt = self.app.shards.receipt_of_moves();
-        let (behalf, place) = (self.permit.behalf(), self.place.get().copied());
+        let (behalf, place) = (self.principal.behalf(), self.place.get().copied());
         let Self { app, publisher, client, .. } = self;
         positions::move_client(app, publisher, behalf, client, place, told, receipt.as_ref()).await?;
         if let Some(receipt) = receipt.as_ref().filter(|_| self.app.shards.is_heavy(&self.client)) {
@@ -211,18 +214,18 @@ impl Asker {
         })
     }
 
-    async fn publish(&self, mut members: Members<'_>, burst: &mut Burst) -> Result<Answer, Refusal> {
+    async fn publish(&self, mut members: Members<'_>, batch: &mut PublishBatch) -> Result<Answer, ApiError> {
         let event =
-            members.take_object("event").ok_or_else(|| Refusal::invalid("/event", "must be a Feature"))?;
+            members.take_object("event").ok_or_else(|| ApiError::invalid("/event", "must be a Feature"))?;
         let receipt = self.app.shards.receipt();
         // The connection itself ends with its token.
         let context = TraceContext::of_frame(&mut members);
         let mut work = Publish {
             app: &self.app,
-            burst,
+            batch,
             publisher: &self.publisher,
-            behalf: self.permit.behalf(),
-            scopes: self.permit.scopes(),
+            behalf: self.principal.behalf(),
+            scopes: self.principal.scopes(),
             expires: None,
             is_batch: false,
             receipt: receipt.as_ref(),
@@ -234,20 +237,20 @@ impl Asker {
     }
 
     /// Goes on by another token.
-    fn renew(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
+    fn renew(&self, mut members: Members<'_>) -> Result<Answer, ApiError> {
         let text =
-            members.take("token").ok_or_else(|| Refusal::invalid("/token", "must be a JSON Web Token"))?;
+            members.take("token").ok_or_else(|| ApiError::invalid("/token", "must be a JSON Web Token"))?;
         let token = Token::told(json::read(text, "/token", "a text")?);
-        let permit = self.app.gate.permit(Some(token))?;
-        permit.check_client(tenant::outside(&self.client))?;
-        self.permit.renew(&permit, Scope::Subscribe)?;
+        let principal = self.app.authenticator.authenticate(Some(token))?;
+        principal.check_client(tenant::outside(&self.client))?;
+        self.principal.renew(&principal, Scope::Subscribe)?;
         Ok(Answer::Ok)
     }
 
-    async fn acknowledge(&self, mut members: Members<'_>) -> Result<Answer, Refusal> {
+    async fn acknowledge(&self, mut members: Members<'_>) -> Result<Answer, ApiError> {
         let expected =
             "the offset of a delivery, a whole number from 0 on: up to there nothing is needed any more";
-        let missing = || Refusal::invalid("/offset", format!("must be {expected}"));
+        let missing = || ApiError::invalid("/offset", format!("must be {expected}"));
         let offset = json::read(members.take("offset").ok_or_else(missing)?, "/offset", expected)?;
         self.app.shards.ask(&self.client, |client, reply| Command::Ack { client, offset, reply }).await??;
         Ok(Answer::Silence)
@@ -257,21 +260,21 @@ impl Asker {
 /// How a request that was carried out is answered.
 enum Answer {
     Ok,
-    /// When the burst is published that it is part of now, and safe where there is something to wait for.
+    /// When the batch is published that it is part of now, and safe where there is something to wait for.
     Taken {
-        receipt: Option<Arc<Receipt>>,
+        receipt: Option<Arc<Completion>>,
     },
     Pong,
     Silence,
     /// When it is safe; `ok` only where that is wanted.
     Later {
-        receipt: Arc<Receipt>,
+        receipt: Arc<Completion>,
         is_wanted: bool,
     },
 }
 
 /// A `ref` goes back as it was written, so what is written has to be something that anyone can read.
-fn check_reference(text: &str) -> Result<&str, Refusal> {
+fn check_reference(text: &str) -> Result<&str, ApiError> {
     let readable = if text.starts_with('"') {
         serde_json::from_str::<Cow<'_, str>>(text).is_ok()
     } else {
@@ -280,7 +283,7 @@ fn check_reference(text: &str) -> Result<&str, Refusal> {
     if readable && text.len() <= REFERENCE_BYTES {
         Ok(text)
     } else {
-        Err(Refusal::invalid(
+        Err(ApiError::invalid(
             "/ref",
             format!("must be a number or a text of at most {REFERENCE_BYTES} bytes"),
         ))
@@ -292,7 +295,7 @@ mod tests {
     use matcher::geo::World;
 
     use super::*;
-    use crate::auth::{Gate, Permit};
+    use crate::auth::{Authenticator, Principal};
     use crate::config::Config;
     use crate::engines::Engines;
     use crate::ingest::feature::FeatureReader;
@@ -314,8 +317,8 @@ mod tests {
         let (store, _) = Store::open(&config.store, config.server.world, |_| {}).unwrap();
         let restored = Restored::default();
         let (shards, threads) = Shards::start(&config, engines, &shared, Some(&store), restored).unwrap();
-        let gate = Gate::open(&config).unwrap().into();
-        let app = App::new(config.into(), features, shards, shared, gate, None, &Default::default());
+        let authenticator = Authenticator::open(&config).unwrap().into();
+        let app = App::new(config.into(), features, shards, shared, authenticator, None, &Default::default());
         let (outbox, client) = (app.outbox("car"), Arc::from("car"));
         let attach = |client, reply| {
             let outbox = Arc::clone(&outbox);
@@ -323,19 +326,19 @@ mod tests {
         };
         let attached = app.shards.ask(&client, attach).await.unwrap().unwrap();
         let place = OnceLock::from(app.shards.place_of(&client, &attached));
-        let permit = Renewable::new(Arc::new(Permit::of_everything()));
+        let principal = Renewable::new(Arc::new(Principal::of_everything()));
         let flow = crate::admission::flow_of_connection(&app.config);
-        let publisher = app.admission.publisher(&Permit::of_everything(), &flow);
-        let asker = Asker {
+        let publisher = app.admission.publisher(&Principal::of_everything(), &flow);
+        let asker = WsSession {
             app: Arc::clone(&app),
             client,
             place,
             outbox,
-            permit,
+            principal,
             publisher,
             runs_inline: false.into(),
         };
-        let mut answers = Answers::new(&app, &asker.outbox);
+        let mut answers = Replies::new(&app, &asker.outbox);
 
         let mut expected = vec![r#"{"op":"ready""#.to_owned()];
         for index in 0..100 {
@@ -374,7 +377,7 @@ mod tests {
         let receipt = app.shards.receipt().unwrap();
         let told = app.positions.parse(r#"{"coordinates":[9,45]}"#).unwrap();
         let moved = app.shards.move_client(&asker.client, told, None, Some(&receipt)).await;
-        assert_eq!((moved, receipt.settled().await), (Err(Refusal::Stopping), Ok(())));
+        assert_eq!((moved, receipt.settled().await), (Err(ApiError::Stopping), Ok(())));
         threads.into_iter().for_each(|thread| drop(thread.join().unwrap()));
     }
 }

@@ -7,12 +7,12 @@ use matcher::event::Event;
 use matcher::live::Cause;
 use matcher::subscription::SubscriptionId;
 
-use super::deliveries::{Dealt, EntryId};
+use super::audit::{Dispatched, EntryId};
 use super::listing::MEMBER_BYTES;
 use super::slots::Slots;
 use super::{Held, Sessions};
 use crate::model::clock;
-use crate::model::delivery::{Delivery, Names, OverflowName, Transition};
+use crate::model::delivery::{Delivery, OverflowName, SubscriptionIds, Transition};
 use crate::model::event::{Body, Published};
 
 /// Where no more writers than these have something to write, some of them are had write here and now; what comes meanwhile waits for
@@ -24,7 +24,7 @@ const WRITERS_MAX: usize = 32;
 const WRITERS_HERE: usize = 4;
 
 /// The content of a delivery of an event.
-pub(super) struct Occurrence<'a> {
+pub(super) struct Trigger<'a> {
     pub(super) cause: Cause,
     pub(super) transition: Option<Transition>,
     pub(super) body: &'a Arc<Body>,
@@ -75,7 +75,7 @@ impl Sessions {
             let clients = pairs.chunk_by(|a, b| a.0 == b.0).count();
             self.log.begin_passing(body, self.moment(body.received), clients)
         };
-        let occurrence = Occurrence { cause: Cause::Published, transition: None, body, entry };
+        let occurrence = Trigger { cause: Cause::Published, transition: None, body, entry };
         for group in pairs.chunk_by(|a, b| a.0 == b.0) {
             self.deliver_to(group[0].0, group, &occurrence);
         }
@@ -83,7 +83,7 @@ impl Sessions {
         self.pairs = pairs;
     }
 
-    pub(super) fn deliver_to(&mut self, client_id: u32, group: &[(u32, u32)], occurrence: &Occurrence<'_>) {
+    pub(super) fn deliver_to(&mut self, client_id: u32, group: &[(u32, u32)], occurrence: &Trigger<'_>) {
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.offset += 1;
         self.deliveries_count += 1;
@@ -104,7 +104,7 @@ impl Sessions {
         }
         let Some((subscriptions, overflow)) = client.lists.of(&self.subscriptions, group) else { return };
         if let Some(entry) = occurrence.entry {
-            let dealt = Dealt {
+            let dealt = Dispatched {
                 recipient: Arc::clone(client.recipient()),
                 subscriptions: subscriptions.clone(),
                 offset: client.offset,
@@ -169,7 +169,7 @@ pub(super) struct NameLists(Vec<NameList>);
 /// A list of names, by the numbers of the subscriptions, and what these want at the bound of an outbox.
 struct NameList {
     numbers: Box<[u32]>,
-    names: Names,
+    names: SubscriptionIds,
     overflow: Option<OverflowName>,
 }
 
@@ -182,10 +182,10 @@ impl NameLists {
         &mut self,
         subscriptions: &Slots<Held>,
         group: &[(u32, u32)],
-    ) -> Option<(Names, Option<OverflowName>)> {
+    ) -> Option<(SubscriptionIds, Option<OverflowName>)> {
         if let [one] = group {
             let held = subscriptions.get(one.1)?;
-            return Some((Names::One(Arc::clone(&held.name)), held.overflow));
+            return Some((SubscriptionIds::One(Arc::clone(&held.name)), held.overflow));
         }
         let numbers = || group.iter().map(|(_, number)| number);
         let known = self.0.iter().position(|list| list.numbers.iter().eq(numbers()));
@@ -206,7 +206,7 @@ impl NameLists {
 }
 
 /// The names of several subscriptions, and their strictest wish for the bound of an outbox.
-fn names(subscriptions: &Slots<Held>, group: &[(u32, u32)]) -> (Names, Option<OverflowName>) {
+fn names(subscriptions: &Slots<Held>, group: &[(u32, u32)]) -> (SubscriptionIds, Option<OverflowName>) {
     let held = group.iter().filter_map(|(_, number)| subscriptions.get(*number));
     let mut overflow = None;
     let names = held.map(|held| {
@@ -214,6 +214,6 @@ fn names(subscriptions: &Slots<Held>, group: &[(u32, u32)]) -> (Names, Option<Ov
         overflow = overflow.max(held.overflow);
         Arc::clone(&held.name)
     });
-    let names = Names::Many(names.collect());
+    let names = SubscriptionIds::Many(names.collect());
     (names, overflow)
 }

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use super::heads::{HeadTimer, Hearing, Unheard};
 use crate::admission;
 use crate::config::Config;
-use crate::http::{self, Came, Connection, Heard, Linger, Stream};
+use crate::http::{self, Came, Connection, Heard, LingeringClose, Stream};
 use crate::metrics::Metrics;
 use crate::shutdown::Ending;
 use crate::tls::Acceptor;
@@ -129,7 +129,7 @@ impl Front {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let flow = admission::flow_of_connection(&self.config);
-        let (linger, came) = (Linger::new(&self.ending), Came::default());
+        let (linger, came) = (LingeringClose::new(&self.ending), Came::default());
         let heads = HeadTimer::new(&self.config.connection, came.clone());
         // A std mutex: held to take it out.
         let hearing = Mutex::new(hearing);

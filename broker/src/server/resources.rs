@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use crate::auth::Gate;
+use crate::auth::Authenticator;
 use crate::base_map::BaseMap;
 use crate::config::Config;
 use crate::engines::Engines;
 use crate::tls::Tls;
 
 /// The means that the settings name, found before anything listens, so that what cannot be had is told at once.
-pub struct Found {
+pub struct Resources {
     /// The engines that match.
     pub engines: Engines,
     /// The certificate that connections are secured with, if they are.
     pub tls: Option<Tls>,
-    /// The gate that lets requests in.
-    pub gate: Arc<Gate>,
+    /// The authenticator that lets requests in.
+    pub authenticator: Arc<Authenticator>,
     /// The map that the console draws below everything that moves, if any.
     pub base_map: Option<BaseMap>,
 }
 
-impl Found {
+impl Resources {
     /// Finds all of it. Blocks: opening devices takes some tenths of a second.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Found {
         Ok(Self {
             engines: Engines::find(config)?,
             tls: Tls::read(&config.tls)?,
-            gate: Arc::new(Gate::open(config)?),
+            authenticator: Arc::new(Authenticator::open(config)?),
             base_map: BaseMap::read(config)?,
         })
     }

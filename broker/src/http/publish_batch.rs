@@ -5,32 +5,32 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::App;
-use crate::admission::Pass;
-use crate::model::completion::Receipt;
-use crate::model::error::Refusal;
+use crate::admission::InFlightGuard;
+use crate::model::completion::Completion;
+use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::shard::Coming;
 use crate::telemetry::{Trace, trace_of};
 
-/// Events of a burst. Twice as many save next to nothing more.
+/// Events of a batch. Twice as many save next to nothing more.
 const EVENTS: usize = 64;
 
 /// Events on their way before the engines. They stay here no longer than something else is there to be read.
 #[derive(Default)]
-pub(crate) struct Burst {
+pub(crate) struct PublishBatch {
     events: Vec<Coming>,
     alarms: u64,
     /// Where spans are recorded of them, with when each came.
     traces: Vec<(Arc<Trace>, Instant)>,
 }
 
-impl Burst {
+impl PublishBatch {
     /// Adds an event that was taken at some time.
     pub(crate) fn add(
         &mut self,
         event: Published,
-        pass: Option<Arc<Pass>>,
-        receipt: Option<&Arc<Receipt>>,
+        pass: Option<Arc<InFlightGuard>>,
+        receipt: Option<&Arc<Completion>>,
         taken: Instant,
     ) {
         self.alarms += u64::from(event.body.is_alarm);
@@ -44,7 +44,7 @@ impl Burst {
     }
 
     /// Puts what came over something before the engines. After a refusal it is still here.
-    pub(crate) async fn publish(&mut self, app: &App, over: &'static str) -> Result<(), Refusal> {
+    pub(crate) async fn publish(&mut self, app: &App, over: &'static str) -> Result<(), ApiError> {
         if self.events.is_empty() {
             return Ok(());
         }
@@ -53,9 +53,9 @@ impl Burst {
         self.published(app, over, before, published)
     }
 
-    /// Publishes the burst as [`publish`](Self::publish) does, for a caller that would do the work of the engines' threads
+    /// Publishes the batch as [`publish`](Self::publish) does, for a caller that would do the work of the engines' threads
     /// itself. Returns whether the caller is to do so.
-    pub(crate) async fn publish_inline(&mut self, app: &App, over: &'static str) -> Result<bool, Refusal> {
+    pub(crate) async fn publish_inline(&mut self, app: &App, over: &'static str) -> Result<bool, ApiError> {
         if self.events.is_empty() {
             return Ok(false);
         }
@@ -69,8 +69,8 @@ impl Burst {
         app: &App,
         over: &'static str,
         before: usize,
-        published: Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
+        published: Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
         app.metrics.events.add((before - self.events.len()) as u64);
         let published = published?;
         app.metrics.alarms.add(std::mem::take(&mut self.alarms));
@@ -79,7 +79,7 @@ impl Burst {
     }
 
     /// Gives up what could not be published, and says how many events that were.
-    pub(crate) fn refuse(&mut self, app: &App, over: &'static str, refusal: &Refusal) -> usize {
+    pub(crate) fn refuse(&mut self, app: &App, over: &'static str, refusal: &ApiError) -> usize {
         let left = self.events.drain(..).count();
         app.admission.refused_late(refusal, left as u64);
         app.metrics.events_rejected.add(left as u64);
@@ -88,7 +88,7 @@ impl Burst {
         left
     }
 
-    fn traced(&mut self, over: &'static str, outcome: &Result<(), Refusal>) {
+    fn traced(&mut self, over: &'static str, outcome: &Result<(), ApiError>) {
         for (trace, taken) in self.traces.drain(..) {
             trace.published(taken, over, outcome);
         }

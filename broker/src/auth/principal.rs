@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::ingest::{Behalf, Confinement};
-use crate::model::error::Refusal;
+use crate::model::error::ApiError;
 use crate::model::tenant;
 
 /// A kind of things that a token lets its holder do.
@@ -53,12 +53,12 @@ impl Scopes {
     }
 
     /// Refuses a holder that lacks a scope.
-    pub(crate) fn require(self, scope: Scope) -> Result<(), Refusal> {
+    pub(crate) fn require(self, scope: Scope) -> Result<(), ApiError> {
         if self.allows(scope) {
             return Ok(());
         }
         let name = scope.name();
-        Err(Refusal::Forbidden {
+        Err(ApiError::Forbidden {
             detail: format!("this needs a token with the scope {name}"),
             scope: Some(name),
         })
@@ -73,13 +73,13 @@ impl BitOr<Scope> for Scopes {
     }
 }
 
-/// The permit of a request: the rights that it has, whichever client sent it.
+/// The principal of a request: the rights that it has, whichever client sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Permit {
-    /// Tenant whose clients and events the permit is about, by name: empty for the tenant without a name, `None` where nobody
+pub(crate) struct Principal {
+    /// Tenant whose clients and events the principal may reach, by name: empty for the tenant without a name, `None` where nobody
     /// has to say who they are.
     pub(crate) tenant: Option<Arc<str>>,
-    /// Client that holds the permit. A holder that only publishes need not be a client.
+    /// Its client. A principal that only publishes need not have one.
     pub(crate) client: Option<Arc<str>>,
     pub(crate) scopes: Scopes,
     /// To which events it is confined, if it is.
@@ -90,8 +90,8 @@ pub(crate) struct Permit {
     pub(super) token: u64,
 }
 
-impl Permit {
-    /// Returns a permit for everything, without an end.
+impl Principal {
+    /// Returns a principal for everything, without an end.
     pub(crate) fn of_everything() -> Self {
         let scopes = Scopes::default() | Scope::Admin;
         Self { tenant: None, client: None, scopes, confinement: None, expires: None, token: 0 }
@@ -116,18 +116,18 @@ impl Permit {
     }
 
     /// Refuses what is about all tenants and events together to who is of one, or confined.
-    pub(crate) fn check_operator(&self) -> Result<(), Refusal> {
+    pub(crate) fn check_operator(&self) -> Result<(), ApiError> {
         if self.tenant.as_deref().unwrap_or_default().is_empty() && self.confinement.is_none() {
             return Ok(());
         }
         let detail =
             "this is about everything in the broker, and needs a token without the claims tenant and nearcast"
                 .to_owned();
-        Err(Refusal::Forbidden { detail, scope: None })
+        Err(ApiError::Forbidden { detail, scope: None })
     }
 
     /// Refuses to act for anybody else than whom it is of. What is refused is the same whether there is such a client or not.
-    pub(crate) fn check_client(&self, name: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_client(&self, name: &str) -> Result<(), ApiError> {
         if self.scopes.allows(Scope::Admin) || self.client.as_deref() == Some(name) {
             return Ok(());
         }
@@ -136,13 +136,13 @@ impl Permit {
             None => "this token is no client's: it has no claim sub".to_owned(),
         };
         let detail = format!("{whose}; to act for another one needs the scope admin");
-        Err(Refusal::Forbidden { detail, scope: Some(Scope::Admin.name()) })
+        Err(ApiError::Forbidden { detail, scope: Some(Scope::Admin.name()) })
     }
 }
 
-/// Refuses what comes when the permit that it began with has ended.
-pub(crate) fn check_time(expires: Option<Instant>, now: Instant) -> Result<(), Refusal> {
-    if expires.is_some_and(|expires| expires <= now) { Err(Refusal::TokenExpired) } else { Ok(()) }
+/// Refuses what comes when the principal that it began with has expired.
+pub(crate) fn check_time(expires: Option<Instant>, now: Instant) -> Result<(), ApiError> {
+    if expires.is_some_and(|expires| expires <= now) { Err(ApiError::TokenExpired) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ mod tests {
     fn questions_are_paid_for_by_the_client_or_by_the_token() {
         let of = |tenant: &str, client: Option<&str>, token| {
             let (tenant, client) = (Some(tenant.into()), client.map(Arc::from));
-            Permit { tenant, client, token, ..Permit::of_everything() }.payer()
+            Principal { tenant, client, token, ..Principal::of_everything() }.payer()
         };
         assert_eq!(of("", Some("ann"), 1), of("", Some("ann"), 2));
         assert_eq!(of("acme", None, 1), of("acme", None, 1));
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_acts_for_oneself() {
-        let of = |client: Option<&str>, claim| Permit {
+        let of = |client: Option<&str>, claim| Principal {
             tenant: None,
             client: client.map(Arc::from),
             scopes: Scopes::read(claim),
@@ -189,7 +189,7 @@ mod tests {
         assert!(of(Some("ann"), "subscribe").check_client("ann").is_ok());
         for (client, name) in [(Some("ann"), "bob"), (None, "bob"), (None, ""), (Some("ann"), "ANN")] {
             let refused = of(client, "publish subscribe").check_client(name);
-            assert!(matches!(refused, Err(Refusal::Forbidden { .. })), "{client:?} {name}");
+            assert!(matches!(refused, Err(ApiError::Forbidden { .. })), "{client:?} {name}");
             assert!(of(client, "admin").check_client(name).is_ok());
         }
     }
