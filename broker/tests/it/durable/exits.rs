@@ -41,6 +41,10 @@ async fn read(program: &Program, client: &str, last: &str) -> u64 {
             reader.send(&json!({"op": "ack", "offset": frame["offset"]})).await;
             return exits_count;
         }
+        // The one before it comes again where its acknowledgement was not on disk yet (`store.ack_delay_ms`).
+        if event["properties"]["kind"] == "end" {
+            continue;
+        }
         assert_eq!(event["properties"]["kind"], "public", "{client}: {frame}");
         exits_count += u64::from(frame["transition"] == "exit");
     }
