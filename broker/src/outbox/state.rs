@@ -45,7 +45,7 @@ pub(super) struct Charged {
 /// Divisor of the bounds that gives the room for alarms ahead of their turn.
 const ALARMS_PART: usize = 8;
 
-/// Bytes by which an account may be wrong: what waits for a moment alone is not worth being counted.
+/// Granularity of an account, in bytes. Most entries wait too short a time to be worth counting.
 const CHARGE_BYTES: u64 = 4_096;
 
 /// Entries that an idle connection keeps memory for.

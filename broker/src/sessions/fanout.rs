@@ -15,12 +15,11 @@ use crate::model::clock;
 use crate::model::delivery::{Delivery, OverflowName, SubscriptionIds, Transition};
 use crate::model::event::{Body, Published};
 
-/// Where no more writers than these have something to write, some of them are had write here and now; what comes meanwhile waits for
-/// that.
+/// Up to this many pending writers, the shard runs some of them inline, which delays its next step.
 const WRITERS_MAX: usize = 32;
 
-/// Writers that are had write here, or half of all if that is more. The tasks of the others, for which the rest is left, take
-/// a while to wake and write at the same time.
+/// Writers that the shard runs inline, or half of the pending ones if that is more. The tasks of the others are woken first, and write
+/// at the same time.
 const WRITERS_HERE: usize = 4;
 
 /// The content of a delivery of an event.
@@ -139,12 +138,12 @@ impl Sessions {
         self.release_or_wait(client_id, offset, is_alarm, is_held);
     }
 
-    /// Says whether so much is at hand, or waits behind it, that nobody is to write in the place of others now.
+    /// Sets whether the shard is busy. A busy shard runs no writers inline.
     pub(crate) fn press(&mut self, is_pressed: bool) {
         self.is_pressed = is_pressed;
     }
 
-    /// Ends a batch: has written what there is to write now.
+    /// Ends a batch: counts its deliveries, and wakes or runs the writers that have something to write.
     pub(crate) fn wake_readers(&mut self) {
         self.members_held.cover(self.tracker.members_count() as u64 * MEMBER_BYTES);
         self.metrics.deliveries.add(std::mem::take(&mut self.deliveries_count));
@@ -161,19 +160,19 @@ impl Sessions {
     }
 }
 
-/// The lists of names that the last deliveries of a client had. Events that satisfy the same subscriptions share one, wherever they wait or are
-/// kept. To be cleared when a subscription is made, replaced or ended.
+/// The lists of names that a client's deliveries share: those that were made last. To be cleared when a subscription is made, replaced or
+/// ended.
 #[derive(Default)]
 pub(super) struct NameLists(Vec<NameList>);
 
-/// A list of names, by the numbers of the subscriptions, and what these want at the bound of an outbox.
+/// The names of several subscriptions, by their numbers, and their strictest overflow policy.
 struct NameList {
     numbers: Box<[u32]>,
     names: SubscriptionIds,
     overflow: Option<OverflowName>,
 }
 
-/// Events of a few kinds take turns.
+/// Enough for events that alternate between a few sets of subscriptions.
 const LISTS_MAX: usize = 4;
 
 impl NameLists {

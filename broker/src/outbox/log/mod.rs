@@ -2,8 +2,8 @@
 //!
 //! A delivery is in one of two queues. One holds what durable subscriptions matched, until the client acknowledges it
 //! (`kept`), and one what is only for the connections that are there, until all of them have read it (`passing`). Both lose
-//! deliveries at their bounds by the same policies. An offset that is in neither of them was lost, and a cursor that comes
-//! there gets a gap.
+//! deliveries at their bounds by the same policies. An offset that is in neither of them was lost, acknowledged, or never
+//! retained, and a cursor that comes there gets a gap with that reason.
 
 mod reading;
 mod retaining;
@@ -70,16 +70,16 @@ pub(crate) struct Keep<'a> {
 /// The outcome of appending a delivery.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Appended {
-    /// Whether it is retained: it is not where it alone is beyond the bounds, or others take all the room.
+    /// Whether it is retained. It is not if it exceeds the bounds by itself, or if other clients use all the room.
     pub(crate) is_kept: bool,
-    /// Connections that are to be cut off, for they did not read what was lost and this is their policy.
+    /// Connections to cut off: they had not read a delivery that was lost, and its policy is to disconnect.
     pub(crate) cut: Vec<u64>,
 }
 
 /// Bytes of a retained delivery besides its texts.
 const KEPT_BYTES: usize = 128;
 
-/// Bytes by which an account may be wrong: what waits for a moment alone is not worth being counted.
+/// Granularity of an account, in bytes. Most deliveries wait too short a time to be worth counting.
 const CHARGE_BYTES: u64 = 4_096;
 
 impl DeliveryLog {
@@ -142,7 +142,8 @@ impl Log {
         appended
     }
 
-    /// Makes room among the retained deliveries for one more. Where it finds no room even so nothing goes.
+    /// Makes room among the retained deliveries for one more. It looks first whether there can be any, and then loses nothing; if other
+    /// clients take the room meanwhile, it may lose some and still say `false`.
     fn make_room(
         &mut self,
         new: &Delivery,
@@ -185,7 +186,7 @@ impl Log {
         let missed = self.cursors.iter().filter(|cursor| cursor.misses(victim.offset)).count();
         self.metrics.dropped.add(missed as u64);
         self.passing.lose(victim);
-        // In a durable session an offset that is neither kept nor lost was not durable.
+        // In a durable session no hole is needed: an offset that was not retained is reported as `NotDurable`.
         if self.durable_after.is_none() {
             self.holes.insert(victim.offset, GapReason::Overflow);
             self.holes.bound(self.count());
@@ -233,19 +234,19 @@ impl Log {
         }
     }
 
-    /// Puts an offset in that has no delivery, and why.
+    /// Records an offset that has no delivery, with the reason.
     pub(crate) fn skip(&mut self, offset: u64, reason: GapReason) {
         self.skip_range(offset, offset, reason);
     }
 
-    /// Puts offsets in that have no deliveries, and why.
+    /// Records offsets that have no deliveries, with the reason.
     pub(crate) fn skip_range(&mut self, from: u64, to: u64, reason: GapReason) {
         self.holes.push(from, to, reason);
         self.holes.bound(self.count());
     }
 
     /// Makes everything up to an offset visible. `wake` gets the connections whose writers sleep. Returns the connections that
-    /// are to be cut off, for more waits for them than may, and this is their policy.
+    /// are to be cut off: more waits for them than the bounds allow, and the policy is to disconnect.
     pub(crate) fn release(&mut self, to: u64, mut wake: impl FnMut(u64)) -> Vec<u64> {
         self.released = to;
         for cursor in &mut self.cursors {
@@ -336,7 +337,7 @@ impl Log {
         }
     }
 
-    /// The account of retained deliveries follows the queue, from which `count` were taken.
+    /// Gives back the memory of `count` retained deliveries that were removed.
     fn settle_kept(&mut self, count: u64) {
         let bytes = self.kept.size().bytes as u64;
         let less = self.kept_held.bytes() - bytes;

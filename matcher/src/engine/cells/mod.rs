@@ -1,11 +1,14 @@
 //! `cells`, the default engine: a hierarchy of grids on the CPU.
 //!
 //! It is CLCB's order of tests (section 4.2: names, then distance, then constraints) behind an index that a move
-//! changes in constant time. An event goes through four steps: its attributes get the numbers of the names that
-//! filters use (`view`) and lead to clusters of filters that use them together (`clusters`); the grid gives the cells
-//! around it, and a table the runs of those clusters there (`grid`, `buckets`), or the near ones of them where they are
-//! crowded (`near`, `store`); twelve filters at a time are tested for names and distance, and those that are left for
-//! values, coarsely (`runs`, `codes`); the few that stay in doubt are decided exactly (`records`, `constraints`, `shapes`).
+//! changes in constant time. An event goes through four steps:
+//!
+//! 1. Its attributes get the numbers of the names that filters use (`view`). These lead to the clusters of filters that use
+//!    such names together (`clusters`).
+//! 2. The grid gives the cells around the event (`grid`). A table gives the runs of each cluster in each cell (`buckets`);
+//!    crowded buckets are divided further by place (`near`, `store`).
+//! 3. Twelve filters at a time are tested for names and distance, and the rest for values by coarse codes (`runs`, `codes`).
+//! 4. The few filters that are still in doubt are tested exactly (`records`, `constraints`, `shapes`).
 
 mod arena;
 mod buckets;
@@ -110,7 +113,7 @@ struct InnerRun {
     probe: u32,
 }
 
-/// The filters that an event is near to, those of whole runs apart.
+/// The candidates of an event: whole runs that are certain to be in range, and single filters.
 struct Near<'a> {
     inner: &'a [InnerRun],
     candidates: &'a [Candidate],
@@ -500,8 +503,8 @@ impl Engine for Cells {
             match (before, position) {
                 (from, Some(to)) => {
                     let put = index.put(*record, from, to);
-                    // A move takes a lane before it gives one back; the numbers of lines are 256 GiB of them.
-                    debug_assert!(put.is_some(), "lines outnumber records");
+                    // A move allocates a lane before it frees one. There are numbers for 256 GiB of lines.
+                    debug_assert!(put.is_some(), "no lane is left for a move");
                 }
                 (Some(from), None) => index.take(*record, from),
                 (None, None) => {}
