@@ -122,12 +122,12 @@ impl Tally {
         let settled = receipt.settled().await;
         self.is_torn = settled.is_err();
         self.done = self.done.saturating_sub(receipt.failed());
-        // Who is told that something is not safe sends everything again, faults included.
+        // A sender that learns that something is not safe sends everything again, faults included.
         settled.and(outcome)
     }
 
     /// The answer to a batch that did not come to its end. What was done before stays done: it says what became of the first
-    /// elements, so that whoever sent them goes on behind these.
+    /// elements, so that the sender goes on behind these.
     pub(crate) fn interrupted(self, refusal: &ApiError, done: &str) -> Response {
         let mut problem = refusal.problem();
         let mut tell = |name: &str, value: Value| problem.facts.insert(name.to_owned(), value);

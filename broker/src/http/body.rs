@@ -171,7 +171,7 @@ impl Parts {
         Ok(Self { stream, announced, left: bound.bytes, bound, pause, pace, stopping })
     }
 
-    /// The next part; `None` at the end. A stop does not wait for the rest: who sends it is told how far it came.
+    /// The next part; `None` at the end. A stop does not wait for the rest: the sender learns how far it came.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let coming = tokio::time::timeout(self.pause.min(self.pace.left()), self.stream.next());
         let Some(come) = self.stopping.run_until_cancelled(coming).await else {

@@ -253,7 +253,7 @@ async fn collection(
     }
 }
 
-/// Ends a live event: nobody comes to it any more, and those who have it inside are told an exit.
+/// Ends a live event: no client receives it any more, and subscriptions that have it inside get an exit.
 #[utoipa::path(
     delete, path = "/v1/events/{id}", tag = "events",
     params(("id" = String, Path, description = "The event's id; of a number, its digits")),

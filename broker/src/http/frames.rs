@@ -107,7 +107,7 @@ impl<IO: AsyncWrite> FrameWriter<IO> {
     }
 }
 
-/// Appends the header of a text of so many bytes.
+/// Appends the header of a text of `payload_bytes` bytes.
 pub(super) fn push_text_header(frames: &mut Vec<u8>, payload_bytes: usize) {
     let header = FrameHeader { opcode: OpCode::Data(Data::Text), ..FrameHeader::default() };
     header.format(payload_bytes as u64, frames).expect("memory grows");

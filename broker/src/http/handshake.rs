@@ -1,4 +1,4 @@
-//! The request for a WebSocket, held against RFC 6455, 4.2.1, and its answer.
+//! The request for a WebSocket, checked against RFC 6455, 4.2.1, and its answer.
 
 use axum::extract::FromRequestParts;
 use axum::extract::ws::WebSocketUpgrade;

@@ -153,7 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Drop for Connection<S> {
             && let Some(mut inner) = self.inner.take()
         {
             self.linger.read_on(async move {
-                // Who reads is told that nothing more comes, and then closes.
+                // A client that reads learns that nothing more comes, and then closes.
                 if inner.shutdown().await.is_err() {
                     return;
                 }

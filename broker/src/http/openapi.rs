@@ -79,7 +79,7 @@ impl Modify for Refusals {
     }
 }
 
-/// Which form an area has is told by its members, and the first that fits counts: `oneOf`, as which untagged types are
+/// The members of an area say which form it has, and the first that fits counts: `oneOf`, as which untagged types are
 /// described, would refuse a circle that stays, because it also reads as one that follows.
 struct Areas;
 

@@ -148,7 +148,7 @@ async fn converse(
     let confinement = asker.principal.behalf().confinement.cloned();
     match attachment.attach(&outbox, resume, confinement).await {
         Ok(attached) => {
-            // It is told once.
+            // The client hears of it once.
             let _ = asker.place.set(asker.app.shards.place_of(&asker.client, &attached));
         }
         Err(refusal) => {

@@ -28,7 +28,7 @@ pub(crate) struct Delivery {
     pub(crate) subscriptions: SubscriptionIds,
     /// Cause of the delivery.
     pub(crate) cause: Cause,
-    /// Change of the object in the subscriptions, where they are told of such changes.
+    /// Change of the object in the subscriptions, if they receive transitions.
     pub(crate) transition: Option<Transition>,
     /// The event.
     pub(crate) body: Arc<Body>,
@@ -36,7 +36,7 @@ pub(crate) struct Delivery {
     pub(crate) overflow: Option<OverflowName>,
     /// Whether it was kept and comes later than it could have.
     pub(crate) is_late: bool,
-    /// Whether it comes before its turn, and is told with the offset that the connection has come to. A gap takes its turn.
+    /// Whether it comes ahead of its turn, with the offset that the connection has come to. A gap takes its turn.
     pub(crate) is_ahead: bool,
 }
 

@@ -138,7 +138,7 @@ fn excerpt_of_json(text: String, bytes_max: usize) -> String {
     }
 }
 
-/// A fault as it is told. A pointer that is cut ends behind a whole step.
+/// A fault as documents have it. A pointer that is cut ends behind a whole step.
 fn told(fault: &Fault) -> Fault {
     let mut pointer = excerpt_of_json(fault.pointer.clone(), POINTER_BYTES_MAX);
     if pointer.len() != fault.pointer.len() {

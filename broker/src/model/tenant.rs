@@ -1,6 +1,6 @@
 //! Tenants: clients, events and objects by the same names, each of which is another one's.
 //!
-//! Inside the broker a name of a tenant carries the tenant's, and is told without it. In matching, where tokens are wanted,
+//! Inside the broker a name of a tenant carries the tenant's, and is shown without it. In matching, where tokens are wanted,
 //! every event has an attribute with its tenant, and every filter asks for its own: whatever else an engine does, it keeps
 //! tenants apart by what it is exact in.
 
@@ -25,12 +25,12 @@ pub(crate) fn inside<'a>(tenant: &str, name: &'a str) -> Cow<'a, str> {
     Cow::Owned(format!("{MARK}{tenant}{MARK}{name}"))
 }
 
-/// The tenant of a name that the broker knows, and the name as it is told.
+/// The tenant of a name that the broker knows, and the name as it is shown.
 pub(crate) fn split(name: &str) -> (&str, &str) {
     name.strip_prefix(MARK).and_then(|rest| rest.split_once(MARK)).unwrap_or(("", name))
 }
 
-/// A name as it is told.
+/// A name as it is shown.
 pub(crate) fn outside(name: &str) -> &str {
     split(name).1
 }

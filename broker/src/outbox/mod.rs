@@ -245,7 +245,7 @@ impl Outbox {
         }
     }
 
-    /// Waits until there is room for another answer behind those that are not here yet: who does not read answers is
+    /// Waits until there is room for another answer behind those that are not here yet. A client that does not read answers is
     /// not read from.
     pub(crate) async fn room_for_answer(&self, coming: Coming) {
         while !self.has_room_for_answer(coming) {

@@ -9,7 +9,7 @@ use matcher::live::Moment;
 use super::{Held, Sessions};
 use crate::model::tenant;
 
-/// Published events that a shard has held against its subscriptions. Where there are tenants each has a count of its own: how much
+/// Published events that a shard has matched with its subscriptions. Where there are tenants each has a count of its own: how much
 /// others publish is nobody's business.
 #[derive(Debug, Default)]
 pub(super) struct Evaluations {
@@ -98,7 +98,7 @@ impl Activity {
         self.is_suspended
     }
 
-    /// The subscription's document with what happened to it. Who may not know how much else was evaluated is told the matches again.
+    /// The subscription's document with its activity. A caller that may not know how much else was evaluated gets the matches again.
     /// `now` is the time by both clocks.
     fn shown_in(
         &self,

@@ -11,7 +11,7 @@ use crate::model::tenant;
 use crate::outbox::Outbox;
 
 impl Sessions {
-    /// Lets a connection read for a client. What it is told first stands before every delivery.
+    /// Lets a connection read for a client. Its `ready`, and a gap that says what it missed, come before every delivery.
     pub(crate) fn attach(
         &mut self,
         name: &Arc<str>,

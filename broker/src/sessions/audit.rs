@@ -50,7 +50,7 @@ pub(super) struct Log {
     bytes: u64,
     /// How many deliveries share each list of names, by its address.
     names: HashMap<usize, u32, foldhash::fast::RandomState>,
-    /// The count of `bytes` as it is held against the budget for all clients.
+    /// The charge for `bytes` to the budget of all clients.
     held: budget::Held,
     /// The last end of those that were forgotten.
     forgotten: Option<Moment>,
@@ -86,7 +86,7 @@ struct Entry {
     expires: Moment,
 }
 
-/// Which events are told of to somebody who may not know of all, by what was published.
+/// Restricts an audit to the events that its asker may know of.
 pub(crate) type Known = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Events that may be of an id, as one shard remembers them.
@@ -407,7 +407,7 @@ impl Sessions {
         } else if dealt.recipient.written().contains(dealt.offset) {
             wire::DeliveryState::Written
         } else if log.is_some_and(|log| log.lock().keeps(dealt.offset)) {
-            // For whoever reads next.
+            // For the next connection.
             wire::DeliveryState::Waiting
         } else if !dealt.is_read {
             wire::DeliveryState::Unread

@@ -125,7 +125,7 @@ pub(super) struct CommitBuffer {
     health: Arc<Health>,
 }
 
-/// Something that is told when the batch is on disk.
+/// Something to answer or release when the batch is on disk.
 pub(super) enum Waiting {
     /// The session of a client has come to an offset, which its connections may have then.
     Release { client: u32, offset: u64, is_alarm: bool },
@@ -249,7 +249,7 @@ impl CommitBuffer {
         Some(&mut self.batch)
     }
 
-    /// The batch, for what has to be on disk before what follows is told.
+    /// The batch, for what has to be on disk before what follows is released.
     pub(super) fn record_soon(&mut self) -> Option<&mut Batch> {
         self.disk.as_ref()?;
         // A step that is over has no end at which it would be written.
@@ -425,7 +425,7 @@ impl Sessions {
                 tracing::error!(%error, "not on disk; nothing is changed until it is, and each second it is tried again");
             }
             ledger.retry_at = Some(clock::now() + RETRY);
-            // Who waits is told. What was changed stays, and what it brought is delivered when it is on disk.
+            // Waiting callers get the error. The changes stay, and their deliveries follow when the batch is on disk.
             let answers = ledger.waiting.extract_if(.., |waiting| matches!(waiting, Waiting::Answer(_)));
             for waiting in answers {
                 if let Waiting::Answer(answer) = waiting {

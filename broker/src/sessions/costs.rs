@@ -210,7 +210,7 @@ impl Sessions {
         }
     }
 
-    /// A live event took so long to be held against the subscriptions that stand. Now and then the owners of those that took much of it pay
+    /// A live event took this long to be compared with the standing subscriptions. Now and then the owners of those that took much of it pay
     /// for all that came since the last time, each for what the tracker did for it. What many took a little of, nobody pays for.
     pub(super) fn charge_event(&mut self, took: Duration) {
         let Some(open) = self.standing.add(took) else { return };
@@ -260,7 +260,7 @@ impl Sessions {
         Some(Share { client, number: id.0, weight })
     }
 
-    /// Suspends, of the subscriptions of a client that an event was held against, those that cost as much as the costliest, or half.
+    /// Suspends, of the subscriptions of a client that an event was compared with, those that cost at least half as much as the costliest.
     fn suspend_costliest(&mut self, id: u32, shares: &[Share]) {
         let most = shares.iter().map(|share| share.weight).fold(0.0, f64::max);
         let costliest = self.costliest(id);
@@ -280,7 +280,7 @@ impl Sessions {
         for reader in &client.readers {
             reader.push_answer(refusal.frame(None));
         }
-        // From here on something is missing, for who reads later as well.
+        // From here on something is missing, for later connections as well.
         self.tell_loss(id, GapReason::Overflow);
         self.wake_readers();
     }

@@ -79,7 +79,7 @@ impl Sessions {
                 log.lock().end_durable();
             }
             self.metrics.durable_sessions.lower();
-            // The next offset is told to nobody before this is on disk: after a crash it would be given once more.
+            // No connection gets the next offset before this is on disk: after a crash it would be given once more.
             client.held_step = self.ledger.step();
             if let Some(batch) = self.ledger.record_soon() {
                 batch.forget_kept(&client.name, 0..=client.offset);
@@ -143,7 +143,7 @@ impl Sessions {
         self.release_or_wait(id, offset, is_alarm, has_disk);
     }
 
-    /// Takes an offset for a loss that is told: an object did not enter, or left without an event to tell of it, or a subscription
+    /// Takes an offset for a loss that a gap reports: an object did not enter, or left without an event to tell of it, or a subscription
     /// finds nothing from now on.
     pub(super) fn tell_loss(&mut self, id: u32, reason: GapReason) {
         let Some(client) = self.clients.get_mut(id) else { return };

@@ -10,7 +10,7 @@ use super::Sessions;
 #[derive(Default)]
 pub(super) struct EvictionOrder {
     by_bytes: BinaryHeap<(usize, u32)>,
-    /// Losses until it is made anew: who has come or grown since is not in it.
+    /// Losses until it is made anew. Clients that came or grew since are not in it.
     losses_left: usize,
 }
 

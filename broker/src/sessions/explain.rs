@@ -77,7 +77,7 @@ impl Sessions {
         Ok(explanation::answer(account, circumstances))
     }
 
-    /// Where the client is taken to be, and how that is told. To others everything is told as it would be for the place that they
+    /// Where the client is assumed to be, and how that is shown. To others everything is told as it would be for the place that they
     /// are shown: from how many metres an area is away, at three places, they could tell the place itself.
     fn fix_for(
         &self,

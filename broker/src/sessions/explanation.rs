@@ -1,4 +1,4 @@
-//! Explanations as they are told.
+//! Explanations as documents.
 
 use matcher::condition::expression::Truth;
 use matcher::event::{Scalar, Value};
@@ -27,7 +27,7 @@ pub(crate) struct Circumstances {
     /// Whether there is one that is not shown.
     pub(crate) position_withheld: bool,
     pub(crate) event: wire::ExplainedEvent,
-    /// Whether the subscription is told of transitions.
+    /// Whether the subscription receives transitions.
     pub(crate) transitions: bool,
     /// How many constraints stand behind the subscription's own because its client is confined.
     pub(crate) hidden_count: usize,

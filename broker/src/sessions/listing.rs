@@ -26,7 +26,7 @@ pub(crate) struct Rank<N> {
 /// Bytes of a standing in memory, as measured with 50 subscriptions over 10,000 live objects.
 pub(super) const MEMBER_BYTES: u64 = 206;
 
-/// The close that a client's connections are told when an operator disconnects it.
+/// The close that a client's connections get when an operator disconnects it.
 const DISCONNECTED: Close = Close { code: 1008, reason: "disconnected by an operator" };
 
 impl Rank<String> {

@@ -95,7 +95,7 @@ pub(crate) struct Sessions {
     log: Log,
     /// Makes numbers of tenants, where there are any.
     partitions: Option<foldhash::quality::RandomState>,
-    /// Events that the engine has matched, each held against every subscription.
+    /// Events that the engine has matched, each with every subscription.
     evaluations: Evaluations,
     /// Effects of the step at hand; kept for its memory.
     effects: Vec<Effect<Arc<Published>>>,
@@ -190,11 +190,11 @@ impl Shared {
 /// How a reader wants to go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
-    /// A WebSocket: it is told `ready`, whatever it knew before.
+    /// A WebSocket. It gets `ready`, whatever it knew before.
     Ready,
     /// An event stream that begins.
     Fresh,
-    /// A WebSocket that goes on after an offset of an epoch. It is told `ready`, too.
+    /// A WebSocket that resumes after an offset of an epoch. It gets `ready`, too.
     ReadyAfter { epoch: String, offset: u64 },
     /// An event stream that goes on after an offset of an epoch.
     After { epoch: String, offset: u64 },

@@ -266,8 +266,8 @@ fn standing_of(stored: &StoredStanding, dwell: Duration, now: Moment, unix_ms: u
 }
 
 impl Sessions {
-    /// Takes up what was left: live events, which every shard has, and the clients of this one. Nobody is told of
-    /// anything; what was due since happens at the first [`advance`](Self::advance).
+    /// Takes up what was left: live events, which every shard has, and the clients of this one. It delivers
+    /// nothing; what was due since happens at the first [`advance`](Self::advance).
     pub(crate) fn restore(
         &mut self,
         clients: Vec<RestoredClient>,

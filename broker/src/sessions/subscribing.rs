@@ -15,7 +15,7 @@ use crate::ingest::subscription::{Prepared, quoted};
 use crate::model::error::ApiError;
 
 impl Sessions {
-    /// Makes or replaces a subscription. What it brings is told by [`tell_changes`](Self::tell_changes), for which an
+    /// Makes or replaces a subscription. What it brings is delivered by [`tell_changes`](Self::tell_changes), for which an
     /// answer that has to come first must not be late.
     pub(crate) fn install(
         &mut self,

@@ -1,4 +1,4 @@
-//! Live events of one shard: the clients that are told of them when they come, when a client moves, and when their time is
+//! Live events of one shard: the clients that receive them when they come, when a client moves, and when their time is
 //! up.
 
 use std::hash::BuildHasher;

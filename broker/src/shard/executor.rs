@@ -129,7 +129,7 @@ impl Drop for Run<'_> {
             return;
         }
         self.0.executor.abort(|ShardTask { mut shard, receiver, .. }| {
-            // Whatever state they are in, their readers are told. A fault in that is no worse than the one that is there.
+            // Whatever state they are in, their connections are closed. A fault in that is no worse than the one that is there.
             let told = std::panic::AssertUnwindSafe(|| {
                 shard.abandon();
                 shard.sessions.say_goodbye();

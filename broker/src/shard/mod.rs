@@ -411,7 +411,7 @@ impl Shards {
         Ok(found)
     }
 
-    /// Says to whom the events of an id went, over all shards, of those that who asks may know of; `None` where none of that id
+    /// Lists the deliveries of the events of an id, over all shards, as far as the caller may know of them; `None` where none of that id
     /// is known.
     pub(crate) async fn deliveries(
         &self,

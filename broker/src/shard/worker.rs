@@ -444,7 +444,7 @@ fn survey(sessions: &Sessions, command: &Command) -> Option<Survey> {
 }
 
 /// Refuses what would have to be on disk; gives everything else back. Events, and the ends of live ones, that were on their way
-/// are taken by all shards or by none: by now it is all, and their senders are told that they are not on disk.
+/// are taken by all shards or by none: by now it is all, and their senders learn that they are not on disk.
 fn refuse_change(command: Command) -> Option<Command> {
     let changes = matches!(
         command,

@@ -4,7 +4,7 @@
 //!
 //! The broker is the real one from the queues of its shards to the file under its store, but for threads and sockets
 //! ([`broker`]). What it does is held, delivery by delivery, against a [`model`] that looks at everything and shares no code
-//! with it; after each crash what is found on disk is held against what was acknowledged ([`recovery`]).
+//! with it; after each crash the data on disk is compared with what was acknowledged ([`recovery`]).
 //!
 //! `NEARCAST_SEED=17 cargo test -p broker simulation` is one run, whose every step is printed.
 
@@ -475,7 +475,7 @@ impl Simulation {
     }
 }
 
-/// Runs a seed; an error is told with what led to it.
+/// Runs a seed; an error comes with the steps that led to it.
 fn run(seed: u64) -> Result<Trace, String> {
     let mut simulation = Simulation::new(seed)?;
     let outcome = catch_unwind(AssertUnwindSafe(|| simulation.run()));

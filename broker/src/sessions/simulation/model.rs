@@ -75,7 +75,7 @@ pub(super) struct Setting {
     pub(super) bounds: Bounds,
 }
 
-/// The changes that a client is told, in the order in which they are told.
+/// The changes that a client receives, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Left,
@@ -214,7 +214,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Durable subscriptions are told what had not come to them.
+    /// Durable subscriptions receive what had not come to them.
     fn resume(&mut self, setting: Setting) -> Result<(), String> {
         let mut effects = Vec::new();
         for (name, client) in &mut self.clients {

@@ -1,4 +1,4 @@
-//! The simulation's readers: every entry is held against what the session has to be.
+//! The simulation's readers: every entry is compared with the model of the session.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -152,7 +152,7 @@ pub(super) fn has_live(shard: &Shard, found: &Recovered) -> Result<(), String> {
     Ok(())
 }
 
-/// The live events that were found, held against what the shards had told of them.
+/// Compares the live events that were found with what the shards had delivered of them.
 pub(super) fn live_events(
     found: &Recovered,
     shards: &[Shard],
@@ -266,7 +266,7 @@ impl Held {
             if self.spec.transitions.is_none() && !now.is_some_and(is_it) {
                 continue;
             }
-            // Where an exit is owed the event is there until that is told.
+            // Where an exit is owed the event is there until that is delivered.
             let owes_exit = known.waits.is_none() && self.spec.transitions.is_some_and(|how| how.exit);
             if now.is_none() && !owes_exit {
                 continue;

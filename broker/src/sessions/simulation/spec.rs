@@ -26,7 +26,7 @@ pub(super) struct Spec {
     pub(super) kind: Option<u8>,
     /// The kind that its client is confined to.
     pub(super) confined: Option<u8>,
-    /// The transitions that the subscription is told of; without them it is told of events.
+    /// The transitions that the subscription receives; without them it receives events.
     pub(super) transitions: Option<Transitions>,
     pub(super) durable: bool,
     pub(super) overflow: Option<OverflowName>,
