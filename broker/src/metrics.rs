@@ -44,6 +44,7 @@ pub(crate) struct Metrics {
     pub(crate) overflowed: Tally,
     pub(crate) connections_refused: Tally,
     pub(crate) problems: Tally,
+    invariant_violations: Counter,
     pub(crate) handshakes_failed: Tally,
     pub(crate) tls_failures: Tally,
     tls_expiry: Gauge,
@@ -221,6 +222,11 @@ impl Metrics {
             overflowed: names.tally("nearcast_cut_off_total", cut_off, &[("cause", "overflow")]),
             connections_refused: names.tally("nearcast_cut_off_total", cut_off, &[("cause", "too-many")]),
             problems: names.tally("nearcast_problems_total", "Requests answered with a problem.", &[]),
+            invariant_violations: names.counter(
+                "nearcast_invariant_violations_total",
+                "States that the broker's own code rules out and that it found all the same: faults of the broker.",
+                &[],
+            ),
             handshakes_failed: names.tally(
                 "nearcast_tls_handshakes_failed_total",
                 "Connections that did not come to speak TLS.",
@@ -388,6 +394,7 @@ impl Metrics {
 
     /// All figures as Prometheus text.
     pub(crate) fn render(&self) -> String {
+        self.invariant_violations.absolute(matcher::invariant::violations());
         let mut text = self.handle.render();
         let Self {
             ingest, queue_wait, match_batch, batch_events, writer_wait, write, publish_to_write, ..
@@ -489,5 +496,13 @@ mod tests {
         drop(raised);
         assert_eq!(metrics.websockets.get(), 0);
         assert_eq!(Metrics::new(1).events.get(), 0);
+    }
+
+    #[test]
+    fn a_violated_invariant_is_counted() {
+        matcher::invariant::counted(|| matcher::violated!("a test has no faults"));
+        let text = Metrics::new(1).render();
+        let line = text.lines().find_map(|line| line.strip_prefix("nearcast_invariant_violations_total "));
+        assert!(line.is_some_and(|count| count.parse::<u64>().unwrap() >= 1), "{text}");
     }
 }

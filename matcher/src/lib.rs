@@ -22,6 +22,7 @@ pub mod explain;
 #[cfg(feature = "fixtures")]
 pub mod fixtures;
 pub mod geo;
+pub mod invariant;
 pub mod live;
 mod matcher;
 pub mod subscription;

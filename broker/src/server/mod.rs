@@ -64,6 +64,7 @@ pub async fn run_with(
     if !faults.is_empty() {
         return Err(crate::ConfigError { faults }.into());
     }
+    matcher::invariant::report_to(|place| tracing::error!(%place, "an invariant is violated"));
     let config = Arc::new(config);
     let shards_count = found.engines.count();
     let mut shared = Shared::new(&config, shards_count);

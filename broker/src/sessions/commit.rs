@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use matcher::violated;
 use tokio::sync::oneshot;
 
 use super::{Installed, Sessions, recovery};
@@ -469,7 +470,10 @@ impl Sessions {
                 continue;
             };
             durable.is_changed = false;
-            let Some(log) = &client.log else { continue };
+            let Some(log) = &client.log else {
+                violated!("a durable session has a log");
+                continue;
+            };
             let log = log.lock();
             let batch = &mut self.ledger.batch;
             let floor = log.floor(client.offset);
@@ -538,7 +542,9 @@ impl Sessions {
         self.tracker.drain_released(|ended| ledger.ended.push(ended));
         self.tracker.drain_standings(|number, object, standing| {
             let Some(held) = subscriptions.get(number.0) else { return };
-            let Some(client) = clients.get(held.client) else { return };
+            let Some(client) = clients.get(held.client) else {
+                return violated!("a subscription's client is there");
+            };
             let Some(batch) = ledger.record() else { return };
             match standing {
                 Some(standing) => {

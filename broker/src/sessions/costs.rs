@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use matcher::live::Moment;
 use matcher::subscription::SubscriptionId;
+use matcher::violated;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
@@ -193,7 +194,9 @@ impl Sessions {
 
     /// Ascribes what a client cost to its subscriptions, by how much there is to look at for each.
     fn ascribe(&mut self, id: u32, took: Duration) {
-        let Some(client) = self.clients.get(id) else { return };
+        let Some(client) = self.clients.get(id) else {
+            return violated!("a client that is charged is there");
+        };
         let weigh = |number: &u32| {
             let constraints = self.subscriptions.get(*number).map_or(0, |held| held.taken.constraints);
             let known = self.tracker.known_count(SubscriptionId(*number)) as u64;
@@ -240,7 +243,10 @@ impl Sessions {
                     held.cost.add(ms * share.weight, self.now);
                 }
             }
-            let Some(client) = self.clients.get_mut(id) else { continue };
+            let Some(client) = self.clients.get_mut(id) else {
+                violated!("a subscription's client is there");
+                continue;
+            };
             let part = took.mul_f64(weight / all);
             client.costs.total += part;
             client.costs.open += part;
@@ -267,7 +273,9 @@ impl Sessions {
         for share in shares.iter().filter(|share| share.weight * 2.0 >= most) {
             self.suspend(share.number);
         }
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.get_mut(id) else {
+            return violated!("a client that is charged is there");
+        };
         client.costs.by_events = Recent::default();
         let refusal = self.engine_time.refusal(costliest);
         let (tenant, name) = tenant::split(&client.name);
@@ -290,7 +298,9 @@ impl Sessions {
         self.engine.remove(SubscriptionId(number));
         self.tracker.remove(SubscriptionId(number));
         self.matching.ended(number);
-        let Some(held) = self.subscriptions.get_mut(number) else { return };
+        let Some(held) = self.subscriptions.get_mut(number) else {
+            return violated!("a subscription that is charged is there");
+        };
         held.activity.suspend();
         self.metrics.suspended.add(1);
         // It begins anew, whether it is put again or the broker is started: what it had inside is not known then.
@@ -303,7 +313,10 @@ impl Sessions {
 
     /// The subscriptions of a client that cost most.
     fn costliest(&self, id: u32) -> Vec<Cost> {
-        let Some(client) = self.clients.get(id) else { return Vec::new() };
+        let Some(client) = self.clients.get(id) else {
+            violated!("a client that is charged is there");
+            return Vec::new();
+        };
         let held = client.subscriptions.values().filter_map(|number| self.subscriptions.get(*number));
         let mut costs: Vec<_> = held.map(|held| (held.cost.ms(self.now), &held.id)).collect();
         costs.sort_by(|a, b| b.0.total_cmp(&a.0));

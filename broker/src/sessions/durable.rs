@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use matcher::violated;
+
 use super::Sessions;
 use super::commit::Waiting;
 use crate::budget::Kind;
@@ -111,8 +113,12 @@ impl Sessions {
             self.make_room(id, Log::kept_bytes_of(&delivery));
         }
         let (offset, is_alarm, has_disk) = (delivery.offset, delivery.body.is_alarm, self.ledger.has_disk());
-        let Some(client) = self.clients.get_mut(id) else { return };
-        let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else { return };
+        let Some(client) = self.clients.get_mut(id) else {
+            return violated!("a client that is served is there");
+        };
+        let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else {
+            return violated!("a durable session has a log");
+        };
         let Delivery { cause, transition, .. } = delivery;
         let stored = is_kept.then(|| (delivery.subscriptions.clone(), Arc::clone(&delivery.body)));
         let keep = is_kept.then_some(Keep { bounds: &self.kept_bounds, at_ms: self.unix_ms });
@@ -146,7 +152,9 @@ impl Sessions {
     /// Takes an offset for a loss that a gap reports: an object did not enter, or left without an event to tell of it, or a subscription
     /// finds nothing from now on.
     pub(super) fn tell_loss(&mut self, id: u32, reason: GapReason) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.get_mut(id) else {
+            return violated!("a client that is served is there");
+        };
         client.offset += 1;
         let (offset, is_durable) = (client.offset, client.durable.is_some());
         let is_held = if is_durable { self.ledger.has_disk() } else { client.is_held(&self.ledger) };
@@ -245,7 +253,10 @@ impl Sessions {
         let mut gone_count = 0;
         for &id in restored {
             let Some(client) = self.clients.get_mut(id) else { continue };
-            let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else { continue };
+            let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else {
+                violated!("a durable session has a log");
+                continue;
+            };
             log.lock().fit(&self.kept_bounds, &mut durable.gone);
             let gone = durable.gone.len();
             if gone > 0 {

@@ -4,6 +4,8 @@
 
 use std::collections::BinaryHeap;
 
+use matcher::violated;
+
 use super::Sessions;
 
 /// The clients of a shard by what is kept for them, as it was when this was made.
@@ -70,8 +72,12 @@ impl Sessions {
 
     /// A client loses a match for another's.
     fn give_way(&mut self, id: u32) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else { return };
+        let Some(client) = self.clients.get_mut(id) else {
+            return violated!("a client that gives way is there");
+        };
+        let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else {
+            return violated!("a client that keeps matches is durable");
+        };
         let mut cut = Vec::new();
         if !log.lock().lose_kept(self.kept_bounds.overflow, &mut durable.gone, &mut cut) {
             return;

@@ -6,6 +6,7 @@ use matcher::engine::MatchError;
 use matcher::event::Event;
 use matcher::live::Cause;
 use matcher::subscription::SubscriptionId;
+use matcher::violated;
 
 use super::audit::{Dispatched, EntryId};
 use super::listing::MEMBER_BYTES;
@@ -83,7 +84,9 @@ impl Sessions {
     }
 
     pub(super) fn deliver_to(&mut self, client_id: u32, group: &[(u32, u32)], occurrence: &Trigger<'_>) {
-        let Some(client) = self.clients.get_mut(client_id) else { return };
+        let Some(client) = self.clients.get_mut(client_id) else {
+            return violated!("a subscription's client is there");
+        };
         client.offset += 1;
         self.deliveries_count += 1;
         let is_read = !client.readers.is_empty();
@@ -101,7 +104,9 @@ impl Sessions {
             client.released = client.offset;
             return;
         }
-        let Some((subscriptions, overflow)) = client.lists.of(&self.subscriptions, group) else { return };
+        let Some((subscriptions, overflow)) = client.lists.of(&self.subscriptions, group) else {
+            return violated!("a subscription that matches is there");
+        };
         if let Some(entry) = occurrence.entry {
             let dealt = Dispatched {
                 recipient: Arc::clone(client.recipient()),

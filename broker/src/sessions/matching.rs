@@ -13,6 +13,7 @@ use matcher::effort::Effort;
 use matcher::event::Event;
 use matcher::geo::World;
 use matcher::subscription::{ClientId, SubscriptionId};
+use matcher::violated;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -135,7 +136,10 @@ impl Sessions {
                 }
                 next = number.saturating_add(1);
                 let id = SubscriptionId(number);
-                let Some((watch, held)) = tracker.watch(id).zip(subscriptions.get(number)) else { continue };
+                let Some((watch, held)) = tracker.watch(id).zip(subscriptions.get(number)) else {
+                    violated!("a subscription that is looked at is in force");
+                    continue;
+                };
                 let position = tracker.fix(ClientId(held.client)).map(|fix| &fix.position);
                 for effort in &mut efforts {
                     effort.hold(id, watch.filters(), position, || clock::now() < deadline);

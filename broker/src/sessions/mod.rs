@@ -30,6 +30,7 @@ use matcher::engine::{Engine, Footprint, MatchRows};
 use matcher::geo::{Position, World};
 use matcher::live::{Effect, Fix, Moment, Settings, Survey, Tracker};
 use matcher::subscription::ClientId;
+use matcher::violated;
 
 use crate::admission::EngineTime;
 use crate::budget::{self, Account, Budget, Kind};
@@ -495,7 +496,9 @@ impl Sessions {
     pub(crate) fn detach(&mut self, name: &str, connection: u64) {
         let now = self.heard_now();
         let Some(&client_id) = self.ids.get(name) else { return };
-        let Some(client) = self.clients.get_mut(client_id) else { return };
+        let Some(client) = self.clients.get_mut(client_id) else {
+            return violated!("a client with a number is there");
+        };
         client.heard(now);
         client.readers.retain(|reader| reader.connection != connection);
         if let Some(log) = &client.log {
@@ -519,7 +522,10 @@ impl Sessions {
     pub(crate) fn forget(&mut self, name: &str) -> bool {
         let Some(client_id) = self.ids.remove(name) else { return false };
         self.charge_open(client_id, Duration::ZERO);
-        let Some(client) = self.clients.remove(client_id) else { return false };
+        let Some(client) = self.clients.remove(client_id) else {
+            violated!("a client with a number is there");
+            return false;
+        };
         if client.released < client.offset {
             self.drop_waiting(client_id);
         }

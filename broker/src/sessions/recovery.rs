@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use matcher::geo::World;
 use matcher::live::{Announcement, Fix, Moment, Standing, StandingNow};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+use matcher::violated;
 
 use super::allowance::Wanted;
 use super::durable::Durable;
@@ -278,7 +279,10 @@ impl Sessions {
         self.now = self.moment(clock::now());
         self.unix_ms = self.timeline.unix_ms();
         for RestoredLive { published, is_revoked, is_overtaken, doubtful_ms } in live {
-            let Some(life) = &published.live else { continue };
+            let Some(life) = &published.live else {
+                violated!("an event that is restored as live is live");
+                continue;
+            };
             self.ledger.track_record(life);
             if let (Some(expires_ms), false) = (doubtful_ms, is_overtaken) {
                 self.doubtful.push((Arc::clone(&life.object), life.sequence, *expires_ms));
@@ -306,7 +310,9 @@ impl Sessions {
         let RestoredClient { name, session, confinement, position, subscriptions, kept } = restored;
         let permit = self.client_limit.acquire_again(&name);
         // There are as many numbers as there ever were.
-        let Ok(id) = self.enter(&name, Some(permit)) else { return };
+        let Ok(id) = self.enter(&name, Some(permit)) else {
+            return violated!("a client that is restored finds a number");
+        };
         if let Some(client) = self.clients.get_mut(id) {
             client.stored_confinement.clone_from(&confinement);
             client.confinement = confinement;
@@ -325,7 +331,9 @@ impl Sessions {
         for (prepared, standings) in subscriptions {
             self.restore_subscription(id, prepared, &standings);
         }
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.get_mut(id) else {
+            return violated!("a client that is restored is there");
+        };
         client.is_stored = true;
         // One that had ceased to be durable took offsets that nobody wrote: it is another session now.
         if let Some(session) = session.filter(|_| durable_count > 0 || !kept.is_empty()) {
@@ -361,7 +369,9 @@ impl Sessions {
             prepared;
         let weight = weight(filters.len(), constraints);
         let subscription = Subscription { client: ClientId(client_id), filters };
-        let Some(number) = self.subscriptions.reserve() else { return };
+        let Some(number) = self.subscriptions.reserve() else {
+            return violated!("a subscription that is restored finds a number");
+        };
         if self.engine.install(SubscriptionId(number), &subscription).is_err() {
             tracing::error!(subscription = &*id, "the engine has no room for a subscription that it had");
             self.subscriptions.remove(number);
@@ -382,7 +392,9 @@ impl Sessions {
         if durable && self.tracker.live_count() > 0 {
             self.unfinished.subscriptions.push(SubscriptionId(number));
         }
-        let Some(client) = self.clients.get_mut(client_id) else { return };
+        let Some(client) = self.clients.get_mut(client_id) else {
+            return violated!("a client that is restored is there");
+        };
         let wanted = Wanted { constraints, bytes: document.len() + 2 * id.len() };
         let held = Held {
             client: client_id,

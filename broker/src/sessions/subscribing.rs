@@ -5,6 +5,7 @@ use std::sync::Arc;
 use matcher::engine::InstallError;
 use matcher::live::Interest;
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+use matcher::violated;
 
 use super::activity::Activity;
 use super::allowance::Wanted;
@@ -134,11 +135,12 @@ impl Sessions {
             None => batch.remove_subscription(name, id),
         }
         let step = self.ledger.step();
-        if let Some(client) = self.clients.get_mut(client) {
-            client.is_stored = true;
-            // What it brings comes after the answer, which waits for the disk.
-            client.held_step = step;
-        }
+        let Some(client) = self.clients.get_mut(client) else {
+            return violated!("a subscription's client is there");
+        };
+        client.is_stored = true;
+        // What it brings comes after the answer, which waits for the disk.
+        client.held_step = step;
     }
 
     /// Keeps count of the durable subscriptions of a client.
@@ -156,7 +158,10 @@ impl Sessions {
     pub(crate) fn remove(&mut self, name: &str, id: &str) -> bool {
         let now = self.heard_now();
         let Some(&client_id) = self.ids.get(name) else { return false };
-        let Some(client) = self.clients.get_mut(client_id) else { return false };
+        let Some(client) = self.clients.get_mut(client_id) else {
+            violated!("a client with a number is there");
+            return false;
+        };
         client.heard(now);
         let Some(number) = client.subscriptions.remove(id) else { return false };
         let was =

@@ -8,6 +8,7 @@ use std::time::Duration;
 use matcher::geo::Position;
 use matcher::live::{Fix, Survey};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+use matcher::violated;
 
 use super::Sessions;
 use crate::budget::{Held, Kind};
@@ -86,7 +87,9 @@ pub(super) fn weight(filters_count: usize, constraints: u64) -> u64 {
 impl Sessions {
     /// The subscriptions of a client weigh more, and less.
     pub(super) fn weigh(&mut self, client: u32, more: u64, less: u64) {
-        let Some(client) = self.clients.get_mut(client) else { return };
+        let Some(client) = self.clients.get_mut(client) else {
+            return violated!("a subscription's client is there");
+        };
         client.weight = (client.weight + more).saturating_sub(less);
         match (client.weight >= HEAVY, client.heavy.is_some()) {
             (true, false) => client.heavy = Some(self.heavy.enter(&client.name)),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use matcher::event::Event;
 use matcher::live::Survey;
+use matcher::violated;
 
 use super::Command;
 use super::deferred::{Deferrals, Deferred};
@@ -180,7 +181,10 @@ impl Shard {
             self.sessions.use_survey(Some(survey));
             return Some(command);
         }
-        let client = command.client().map(Arc::clone)?;
+        let Some(client) = command.client().map(Arc::clone) else {
+            violated!("a command with a survey has a client");
+            return Some(command);
+        };
         let took = self.sessions.worked(clock::now().saturating_duration_since(began));
         self.sessions.charge_slice(&client, took);
         let heavy = self.sessions.make_heavy(&client);

@@ -12,6 +12,7 @@ use super::{Announcement, Moment, Partition};
 use crate::area::Track;
 use crate::event::Event;
 use crate::geo::{Position, Radius, World};
+use crate::violated;
 
 /// A live event.
 #[derive(Debug)]
@@ -118,7 +119,10 @@ impl<P> Events<P> {
         self.take_out_of_places(number);
         self.take_out_of_ids(number);
         let Announcement { object: _, id, sequence, expires, partition, event, payload } = new;
-        let Some(live) = &mut self.held[number as usize] else { return Announced::Late };
+        let Some(live) = &mut self.held[number as usize] else {
+            violated!("an object's number is held");
+            return Announced::Late;
+        };
         let outdated = Outdated {
             sequence: std::mem::replace(&mut live.sequence, sequence),
             payload: std::mem::replace(&mut live.payload, payload),
@@ -153,15 +157,18 @@ impl<P> Events<P> {
         self.take_out_of_ids(number);
         let live = self.held.get_mut(number as usize)?.take()?;
         let hash = self.hash.hash_one(&*live.object);
-        if let Ok(entry) = self.by_object.find_entry(hash, |other| *other == number) {
-            entry.remove();
+        match self.by_object.find_entry(hash, |other| *other == number) {
+            Ok(entry) => {
+                entry.remove();
+            }
+            Err(_) => violated!("an event that is held is found by its object"),
         }
         self.free.push(number);
         Some(live)
     }
 
     fn put_in_ids(&mut self, number: u32) {
-        let Some(live) = &self.held[number as usize] else { return };
+        let Some(live) = &self.held[number as usize] else { return violated!("an event with an id is held") };
         let (held, hash) = (&self.held, &self.hash);
         self.by_id.insert_unique(hash.hash_one(&*live.id), number, |other| {
             held[*other as usize].as_ref().map_or(0, |live| hash.hash_one(&*live.id))
@@ -171,20 +178,27 @@ impl<P> Events<P> {
     fn take_out_of_ids(&mut self, number: u32) {
         let Some(Some(live)) = self.held.get(number as usize) else { return };
         let hash = self.hash.hash_one(&*live.id);
-        if let Ok(entry) = self.by_id.find_entry(hash, |other| *other == number) {
-            entry.remove();
+        match self.by_id.find_entry(hash, |other| *other == number) {
+            Ok(entry) => {
+                entry.remove();
+            }
+            Err(_) => violated!("an event that is held is found by its id"),
         }
     }
 
     fn put_in_places(&mut self, number: u32) {
-        let Some(live) = &self.held[number as usize] else { return };
+        let Some(live) = &self.held[number as usize] else {
+            return violated!("an event with a place is held");
+        };
         let (position, reach) = (&live.event.position, live.event.reach.as_ref());
         self.places.entry(live.partition).or_default().insert(self.world, number, position, reach);
     }
 
     fn take_out_of_places(&mut self, number: u32) {
         let Some(Some(live)) = self.held.get(number as usize) else { return };
-        let Some(places) = self.places.get_mut(&live.partition) else { return };
+        let Some(places) = self.places.get_mut(&live.partition) else {
+            return violated!("an event that is held is among the places of its partition");
+        };
         places.remove(self.world, number, &live.event.position, live.event.reach.as_ref());
         if places.is_empty() {
             self.places.remove(&live.partition);
@@ -208,8 +222,10 @@ impl<P> Events<P> {
         let [mut entered, mut left] = [Vec::new(), Vec::new()];
         let Some(places) = self.places(partition) else { return [entered, left] };
         places.crossed(self.world, before, after, |number| {
-            let Some(event) = self.get(number).map(|live| &live.event) else { return };
-            let Some(reach) = event.reach else { return };
+            let Some(event) = self.get(number).map(|live| &live.event) else {
+                return violated!("an event with a place is held");
+            };
+            let Some(reach) = event.reach else { return violated!("an event among the reaches has one") };
             let holds = |place| reach.holds(self.world, &event.position, place);
             match (holds(before), holds(after)) {
                 (false, true) => entered.push(number),

@@ -13,6 +13,7 @@ use crate::evaluation;
 use crate::event::Event;
 use crate::geo::{Position, squared_chord};
 use crate::subscription::{Filter, SubscriptionId};
+use crate::violated;
 
 /// The nearest live events that one filter takes, as they were counted last and have been kept up to date since.
 #[derive(Clone, Debug, Default)]
@@ -392,7 +393,10 @@ impl<P> Count<'_, P> {
         };
         let Some(places) = self.scene.events.places(self.watch.partition) else { return candidates };
         let points = places.points();
-        let Some(ball) = self.filter.area.ball(self.scene.world, self.position()) else { return candidates };
+        let Some(ball) = self.filter.area.ball(self.scene.world, self.position()) else {
+            violated!("an area with an anchor lies somewhere");
+            return candidates;
+        };
         match self.filter.area {
             Area::Everywhere | Area::Following(_) => {
                 let mut consider = consider;
@@ -435,7 +439,9 @@ fn visit_in_order(found: &mut [(f64, u32)], mut visit: impl FnMut(u32, f64) -> C
 impl<P: Clone> Tracker<P> {
     /// Looks again at which objects are the nearest, after something changed about one.
     pub(super) fn recount(&mut self, id: SubscriptionId, changed: u32, occasion: &mut Occasion<'_, P>) {
-        let Some(watch) = watch_mut(&mut self.watches, id) else { return };
+        let Some(watch) = watch_mut(&mut self.watches, id) else {
+            return violated!("a subscription that counts the nearest is installed");
+        };
         let fix = self.clients[watch.client.0 as usize].fix;
         let fix = fix.as_ref();
         let mut found = match watch.patch_nearest(&self.scene, fix, changed) {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Points;
 use crate::area::{Area, Ball, Part, Track};
 use crate::geo::{EARTH_RADIUS_M, Position, Radius, World, squared_chord};
+use crate::violated;
 
 /// The places of a partition's live events.
 #[derive(Debug, Default)]
@@ -71,13 +72,18 @@ impl Places {
     }
 
     pub(super) fn remove(&mut self, world: World, number: u32, position: &Position, reach: Option<&Radius>) {
-        self.points.remove(number, position.point());
+        if !self.points.remove(number, position.point()) {
+            violated!("an event is where it was put in");
+        }
         let Some(size) = reach.map(|reach| size(world, reach)) else { return };
-        if let Some(alike) = self.reaches.get_mut(&size) {
-            alike.points.remove(number, position.point());
-            if alike.points.is_empty() {
-                self.reaches.remove(&size);
-            }
+        let Some(alike) = self.reaches.get_mut(&size) else {
+            return violated!("there are reaches of an event's size");
+        };
+        if !alike.points.remove(number, position.point()) {
+            violated!("a reach is where it was put in");
+        }
+        if alike.points.is_empty() {
+            self.reaches.remove(&size);
         }
     }
 
@@ -98,7 +104,9 @@ impl Places {
         after: &Position,
         mut found: impl FnMut(u32),
     ) {
-        let Some(ball) = Area::Following(*radius).ball(world, Some(after)) else { return };
+        let Some(ball) = Area::Following(*radius).ball(world, Some(after)) else {
+            return violated!("an area that follows a client lies around its position");
+        };
         let step = Step::new(before, after);
         let inner = chord(world, radius);
         if step.length > inner * STEP_MAX || !ball.reach.is_finite() {

@@ -12,6 +12,7 @@ use super::tracker::{Tracker, watch_mut};
 use super::{Announcement, Cause, Change, Effect, Moment};
 use crate::event::Event;
 use crate::subscription::SubscriptionId;
+use crate::violated;
 
 /// Looks that are much for one client when an event is published: most of its subscriptions need one, or some.
 const MUCH: u64 = 256;
@@ -77,7 +78,10 @@ impl<P: Clone> Tracker<P> {
         let mut counting = Vec::new();
         for id in self.known_before(number) {
             let before = self.work_count();
-            let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
+            let Some(watch) = watch_mut(&mut self.watches, id) else {
+                violated!("a subscription that knows an event is installed");
+                continue;
+            };
             let fix = self.clients[watch.client.0 as usize].fix;
             // What was true of the one before.
             watch.known.set_hint(number, None);
@@ -175,7 +179,9 @@ impl<P: Clone> Tracker<P> {
     /// Lets a live event end at `expires`, where it would have ended later.
     pub fn expire_object(&mut self, object: &str, sequence: u64, expires: Moment) {
         let Some(event) = self.scene.events.of_object(object) else { return };
-        let Some(live) = self.scene.events.get_mut(event) else { return };
+        let Some(live) = self.scene.events.get_mut(event) else {
+            return violated!("an object's number is held");
+        };
         if live.sequence == sequence && expires < live.expires {
             live.expires = expires;
             self.scene.deadlines.push(expires, Due::Expired { event, sequence });
@@ -184,12 +190,17 @@ impl<P: Clone> Tracker<P> {
 
     pub(super) fn end(&mut self, number: u32, now: Moment, cause: Cause, effects: &mut Vec<Effect<P>>) {
         let knowing = self.known_before(number);
-        let Some(live) = self.scene.events.remove(number) else { return };
+        let Some(live) = self.scene.events.remove(number) else {
+            return violated!("an event that ends is held");
+        };
         self.scene.release(&live.payload);
         let mut occasion = Occasion { now, cause, outdated: None, effects };
         let mut counting = Vec::new();
         for id in knowing {
-            let Some(watch) = watch_mut(&mut self.watches, id) else { continue };
+            let Some(watch) = watch_mut(&mut self.watches, id) else {
+                violated!("a subscription that knows an event is installed");
+                continue;
+            };
             watch.part(&mut self.scene.recalled, &mut occasion, id, number, (live.sequence, &live.payload));
             if watch.is_recorded {
                 self.scene.noted.push((id, Arc::clone(&live.object)));
@@ -202,5 +213,23 @@ impl<P: Clone> Tracker<P> {
             self.recount(id, number, &mut occasion);
         }
         self.clear_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::World;
+    use crate::invariant::{counted, violations};
+    use crate::live::Settings;
+
+    #[test]
+    fn an_event_that_is_not_held_ends_without_an_effect_and_is_counted() {
+        let settings = Settings { members_max: 1, members_per_client: 1, holds_inaccurate: false };
+        let mut tracker = Tracker::<()>::new(World::Geodetic, settings);
+        let mut effects = Vec::new();
+        let before = violations();
+        counted(|| tracker.end(7, Moment::default(), Cause::Revoked, &mut effects));
+        assert!(effects.is_empty() && violations() > before);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::standing::Standing;
 use super::tracker::{Tracker, watch_mut};
 use crate::subscription::SubscriptionId;
+use crate::violated;
 
 /// How an object's live event stands to a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,9 @@ impl<P: Clone> Tracker<P> {
 
     /// Notes all that a subscription knows.
     pub(super) fn note_all(&mut self, id: SubscriptionId) {
-        let Some(watch) = watch_mut(&mut self.watches, id) else { return };
+        let Some(watch) = watch_mut(&mut self.watches, id) else {
+            return violated!("a subscription whose standings are noted is installed");
+        };
         let (events, noted) = (&self.scene.events, &mut self.scene.noted);
         let objects = watch.known.numbers().filter_map(|number| events.get(number)).map(|live| &live.object);
         noted.extend(objects.map(|object| (id, Arc::clone(object))));

@@ -13,6 +13,7 @@ use super::{Announcement, Cause, Effect, Fix, Interest, Moment, Nearest};
 use crate::evaluation;
 use crate::event::Event;
 use crate::subscription::{Subscription, SubscriptionId};
+use crate::violated;
 
 impl<P: Clone> Tracker<P> {
     /// Takes a live event in that was published before; nothing is matched and nobody is told. Of one object the newest is
@@ -167,10 +168,9 @@ impl Watch {
             }
             scene.recalled.insert((id, number), last);
         }
+        let Some(live) = scene.events.get_mut(number) else { return violated!("an object's number is held") };
+        live.known_to.insert(id);
         self.known.insert(number, standing);
-        if let Some(live) = scene.events.get_mut(number) {
-            live.known_to.insert(id);
-        }
         if let Standing::Waiting { until, .. } = standing {
             scene.deadlines.push(until, Due::Dwelt { subscription: id, event: number });
         }

@@ -18,6 +18,7 @@ use crate::evaluation;
 use crate::event::Event;
 use crate::geo::{Position, World};
 use crate::subscription::{Filter, SubscriptionId};
+use crate::violated;
 
 /// How a live event stands to a subscription that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,7 +239,9 @@ impl Watch {
         number: u32,
         silently: bool,
     ) {
-        let Some(live) = scene.events.get_mut(number) else { return };
+        let Some(live) = scene.events.get_mut(number) else {
+            return violated!("an event that is met is held");
+        };
         let transitions = self.transitions().copied();
         let mut effect = Effect {
             subscription: id,
@@ -303,7 +306,9 @@ impl Watch {
         number: u32,
         cause: Cause,
     ) {
-        let Some(live) = scene.events.get(number) else { return };
+        let Some(live) = scene.events.get(number) else {
+            return violated!("an event that a subscription knows is held");
+        };
         self.known.insert(number, Standing::Inside);
         if self.is_recorded {
             scene.noted.push((id, Arc::clone(&live.object)));
@@ -390,7 +395,9 @@ impl Watch {
         id: SubscriptionId,
         number: u32,
     ) {
-        let Some(live) = scene.events.get_mut(number) else { return };
+        let Some(live) = scene.events.get_mut(number) else {
+            return violated!("an event that a subscription knows is held");
+        };
         live.known_to.remove(id);
         if self.is_recorded {
             scene.noted.push((id, Arc::clone(&live.object)));
@@ -582,11 +589,12 @@ impl Watch {
     /// Knows an event no more, of which nobody is told.
     pub(super) fn forget<P>(&mut self, scene: &mut Scene<P>, id: SubscriptionId, number: u32) {
         self.known.remove(number);
-        if let Some(live) = scene.events.get_mut(number) {
-            live.known_to.remove(id);
-            if self.is_recorded {
-                scene.noted.push((id, Arc::clone(&live.object)));
-            }
+        let Some(live) = scene.events.get_mut(number) else {
+            return violated!("an event that a subscription knows is held");
+        };
+        live.known_to.remove(id);
+        if self.is_recorded {
+            scene.noted.push((id, Arc::clone(&live.object)));
         }
     }
 }

@@ -20,6 +20,7 @@ use super::tracker::{Tracker, Watch};
 use super::{Fix, Interest, Nearest, Partition};
 use crate::geo::Position;
 use crate::subscription::{ClientId, Subscription, SubscriptionId};
+use crate::violated;
 
 /// Events that came in the meantime are left to the change itself where they are no more than this.
 const FEW_FRESH: usize = 64;
@@ -274,7 +275,10 @@ impl<P: Clone> Tracker<P> {
         let entered: Arc<[u32]> =
             before.as_ref().filter(|_| has_reaches).map_or_else(Vec::new, crosses).into();
         for id in &held.subscriptions {
-            let Some(watch) = self.watch(*id) else { continue };
+            let Some(watch) = self.watch(*id) else {
+                violated!("a client's subscription is installed");
+                continue;
+            };
             let looks_at_all =
                 watch.has_overflowed && watch.is_for_transitions() && watch.room(&self.scene.settings) > 0;
             survey.parts.push(Part::of(watch, *id, looks_at_all, Arc::clone(&entered)));

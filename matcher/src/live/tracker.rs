@@ -19,6 +19,7 @@ use crate::area::Area;
 use crate::event::Event;
 use crate::geo::World;
 use crate::subscription::{ClientId, Filter, Subscription, SubscriptionId};
+use crate::violated;
 
 /// Keeps what each subscription has had of the live events, or has inside, and says what changes.
 ///
@@ -390,8 +391,9 @@ impl<P: Clone> Tracker<P> {
         let Some(watch) = self.watches.get_mut(id.0 as usize).and_then(Option::take) else { return false };
         self.client(watch.client).subscriptions.retain(|other| *other != id);
         for number in watch.known.numbers() {
-            if let Some(live) = self.scene.events.get_mut(number) {
-                live.known_to.remove(id);
+            match self.scene.events.get_mut(number) {
+                Some(live) => live.known_to.remove(id),
+                None => violated!("an event that a subscription knows is held"),
             }
         }
         true
@@ -432,7 +434,10 @@ impl<P: Clone> Tracker<P> {
                 may_leave_any: have_reaches && before.is_none(),
             };
             for id in &subscriptions {
-                let Some(watch) = watch_mut(&mut self.watches, *id) else { continue };
+                let Some(watch) = watch_mut(&mut self.watches, *id) else {
+                    violated!("a client's subscription is installed");
+                    continue;
+                };
                 let occasion = Occasion { now, cause: Cause::Moved, outdated: None, effects };
                 let findings = self.surveyed.remove(id);
                 watch.follow(&mut self.scene, occasion, *id, &way, findings.as_ref(), &mut self.scratch);
