@@ -29,12 +29,16 @@ $(PAGES): clients/web/node_modules/.installed $(PAGES_SOURCES)
 demo: web ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"
 	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
 
+# Most tests wait for a broker more than they compute.
+TEST_THREADS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+
 test: web ## Run every test
 	@PATH=$$PATH:/usr/sbin; for tool in curl jq pgrep script mosquitto nats-server; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
 		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends \
 			bsdutils curl jq procps mosquitto nats-server; } # what the documents have one type, and the load's peers
-	$(CARGO) test --workspace --locked
-	$(MAKE) api-test contract-test python-test typescript-test web-test
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(TEST_THREADS)} $(CARGO) test --workspace --locked
+	@echo "The clients' tests: two programs at a time, each of which reports when it is done; three to four minutes"
+	$(MAKE) --jobs 2 --output-sync=target web-test typescript-test python-test contract-test api-test
 
 full-disk-test: web ## Run the broker on disks that are full; needs root, for it mounts disks of 40 and 120 MB
 	$(CARGO) test --locked --package broker --test it durable_faults::full -- --ignored --nocapture

@@ -142,9 +142,9 @@ async fn an_alarm_among_subscriptions_to_all_that_is_live() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alarm_among_moves_with_hundreds_of_searches_for_the_nearest() {
+async fn an_alarm_among_moves_with_a_hundred_searches_for_the_nearest() {
     let filter = json!({"area": {"radius_m": 50_000, "nearest": 1_000}});
-    let subscriptions = vec![json!({"filters": [filter, filter, filter, filter]}); 75];
+    let subscriptions = vec![json!({"filters": [filter, filter, filter, filter]}); 25];
     flood(&subscriptions, |idx| {
         let coordinates = if idx % 2 == 0 { [9.05, 45.03] } else { [9.15, 45.07] };
         ("/v1/clients/harm/position".to_owned(), json!({"coordinates": coordinates}))
