@@ -29,6 +29,13 @@ pub enum Command {
     PrintConfig(Settings),
     /// Copy a data directory into a new one, also while a broker runs on it.
     Backup(BackupArguments),
+    /// Write a data directory anew without what was replaced or deleted in it, also while a broker runs on it. This takes as
+    /// much room again.
+    Wipe {
+        /// The data directory
+        #[arg(value_name = "DIR")]
+        data: PathBuf,
+    },
     /// Verify a data directory that no broker runs on, without changing it: exits with 1 if it is damaged, with 2 if it
     /// cannot be read.
     Check {

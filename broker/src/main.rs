@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo(arguments),
         Command::PrintConfig(settings) => print_config(&settings).map(|()| ExitCode::SUCCESS),
         Command::Backup(arguments) => maintenance::backup(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Wipe { data } => maintenance::wipe(&data).map(|()| ExitCode::SUCCESS),
         Command::Check { data } => Ok(maintenance::check(&data)),
         #[cfg(feature = "client")]
         Command::Client(verb) => client(verb),

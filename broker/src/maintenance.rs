@@ -29,6 +29,16 @@ pub fn backup(arguments: &BackupArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Writes a data directory anew without what was replaced or removed, through the broker that has it if one does.
+///
+/// # Errors
+/// A directory that cannot be read or is damaged, and a disk without room for a second file.
+pub fn wipe(data: &Path) -> anyhow::Result<()> {
+    let written = store::wipe(data)?;
+    println!("{} has nothing of what was replaced or removed any more: {written}", data.display());
+    Ok(())
+}
+
 /// Says what is in a data directory and what is wrong with it: success if nothing is, 1 if something is damaged, 2 if it
 /// cannot be read.
 #[must_use]

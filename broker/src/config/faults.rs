@@ -179,7 +179,6 @@ impl Config {
             ("limits.live_events", limits.live_events, LIVE_EVENTS_MAX),
             ("sessions.kept_s", self.sessions.kept_s, TTL_S_MAX),
             ("sessions.idle_s", self.sessions.idle_s, TTL_S_MAX),
-            ("store.wipe_after_s", self.store.wipe_after_s, TTL_S_MAX),
             ("privacy.round_m", self.privacy.round_m.into(), ROUND_M_MAX),
             ("auth.leeway_s", self.auth.leeway_s, LEEWAY_S_MAX),
         ];

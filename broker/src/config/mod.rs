@@ -125,7 +125,6 @@ pub struct Store {
     pub fsync: Fsync,
     pub fsync_ms: u64,
     pub ack_delay_ms: u64,
-    pub wipe_after_s: u64,
 }
 
 /// Key `store.fsync`.

@@ -554,6 +554,15 @@ impl Sessions {
         true
     }
 
+    /// Forgets everything of a client as well, and sees to it that its bytes leave the disk soon.
+    pub(crate) fn delete(&mut self, name: &str) -> bool {
+        let is_there = self.forget(name);
+        if is_there && let Some(batch) = self.ledger.record() {
+            batch.wipe_soon();
+        }
+        is_there
+    }
+
     /// Ends all connections, each once everything that waits for it is written.
     pub(crate) fn say_goodbye(&mut self) {
         for reader in self.clients.values().flat_map(|client| &client.readers) {

@@ -397,7 +397,7 @@ impl Shard {
             }
             Command::Detach { client, connection } => sessions.detach(&client, connection),
             Command::Forget { client, reply } => {
-                let done = sessions.forget(&client);
+                let done = sessions.delete(&client);
                 sessions.paid_by(Payer::Name(client));
                 sessions.answer(Answer::Done(reply, done));
             }

@@ -1,35 +1,21 @@
 //! A copy of a store, made from one snapshot of it while it is written to.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
 
-use super::copy::Copy;
+use super::copy::{Copy, Written};
 use super::disk::{Counted, FileMedium, sync_dir};
 use super::error::StoreError;
 use super::format::{self, LogRow, Meta};
 use super::lock::{self, Lock, make_dir};
-use super::recovery::{Contents, last_commit};
+use super::recovery::Contents;
 use super::shared::{Request, Shared, guarded};
-use super::writer::Pace;
 use super::{Store, control, store_file};
-
-/// A copy that was made: a data directory with which a broker can start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Backup {
-    pub(crate) records: u64,
-    pub(crate) bytes: u64,
-}
-
-impl fmt::Display for Backup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} records, {} bytes", self.records, self.bytes)
-    }
-}
 
 /// A copy that is not finished yet.
 pub(super) const PARTIAL: &str = "store.redb.partial";
@@ -38,12 +24,10 @@ pub(super) const PARTIAL: &str = "store.redb.partial";
 ///
 /// # Errors
 /// Fails as [`Store::open`] and [`Store::backup`] do.
-pub(crate) fn back_up(dir: &Path, to: &Path) -> Result<Backup, StoreError> {
+pub(crate) fn back_up(dir: &Path, to: &Path) -> Result<Written, StoreError> {
     let to = std::path::absolute(to).map_err(|error| StoreError::io("name", to, &error))?;
-    let file = store_file(dir);
-    fs::metadata(&file).map_err(|error| StoreError::io("read", &file, &error))?;
-    match Store::open_dir(dir, None, None, Pace::default(), &|_| {}) {
-        Ok((store, _)) => store.backup(&to),
+    match Store::open_stopped(dir) {
+        Ok(store) => store.backup(&to),
         Err(StoreError::InUse { dir, holder }) => control::ask_for_backup(&dir, &to, &holder),
         Err(error) => Err(error.no_copy(&to)),
     }
@@ -51,7 +35,11 @@ pub(crate) fn back_up(dir: &Path, to: &Path) -> Result<Backup, StoreError> {
 
 /// Copies what is committed now. Under its name there is a whole copy or none, and where there is none the target is as it was,
 /// but for what an earlier one left there that was cut off.
-pub(super) fn copy(shared: &Shared, requests: &SyncSender<Request>, to: &Path) -> Result<Backup, StoreError> {
+pub(super) fn copy(
+    shared: &Shared,
+    requests: &SyncSender<Request>,
+    to: &Path,
+) -> Result<Written, StoreError> {
     free(to)?;
     let made: Vec<_> = to.ancestors().take_while(|dir| !dir.exists()).collect();
     let copied = make_dir(to).and_then(|()| copy_into(shared, requests, to));
@@ -75,7 +63,7 @@ fn free(to: &Path) -> Result<(), StoreError> {
     if is_taken { Err(StoreError::Exists { path: to.to_owned() }) } else { Ok(()) }
 }
 
-fn copy_into(shared: &Shared, requests: &SyncSender<Request>, to: &Path) -> Result<Backup, StoreError> {
+fn copy_into(shared: &Shared, requests: &SyncSender<Request>, to: &Path) -> Result<Written, StoreError> {
     let mut lock = Lock::take(to)?;
     // Another one may have been finished meanwhile.
     free(to)?;
@@ -88,7 +76,7 @@ fn copy_into(shared: &Shared, requests: &SyncSender<Request>, to: &Path) -> Resu
         .and_then(|()| guarded(shared.path(), || write_copy(shared, requests, &partial)))
         .and_then(|records| {
             let bytes = finish(&partial, to).map_err(|error| StoreError::io("write", to, &error))?;
-            Ok(Backup { records, bytes })
+            Ok(Written { records, bytes })
         });
     match copied {
         Ok(_) => lock.sign(),
@@ -114,14 +102,10 @@ fn finish(partial: &Path, to: &Path) -> io::Result<u64> {
 /// pages that are free in the old one.
 fn write_copy(shared: &Shared, requests: &SyncSender<Request>, partial: &Path) -> Result<u64, StoreError> {
     let from = shared.path();
-    let (snapshot, folded) = mpsc::sync_channel(1);
-    requests.send(Request::Snapshot(snapshot)).map_err(|_| StoreError::Closed)?;
-    let snapshot = folded.recv().unwrap_or(Err(StoreError::Closed))?;
-    let txn = &snapshot.txn;
-    let Some(meta) = Meta::read(txn, from)? else {
-        return Err(StoreError::damaged(from, "there is nothing in it"));
-    };
-    let last = last_commit(txn, &meta).map_err(|error| StoreError::of("read", from, error))?;
+    let _alone = shared.copying();
+    let snapshot = shared.folded_snapshot(requests)?;
+    let (txn, meta) = (&snapshot.txn, snapshot.meta(from)?);
+    let last = shared.last.load(Ordering::Acquire);
     let inner = FileMedium::new(partial.to_owned()).create();
     let inner = inner.map_err(|error| StoreError::io("make", partial, &error))?;
     let backend = Counted { inner, read: Arc::default(), fault: Arc::default() };

@@ -31,6 +31,8 @@ pub(crate) struct Batch {
     value: Vec<u8>,
     /// The believed time, in Unix milliseconds.
     pub(super) believed_ms: Option<u64>,
+    /// Whether something that it removes has to leave the disk soon as well.
+    pub(super) is_wiped_soon: bool,
 }
 
 /// The text of an event, and where the change is that puts it.
@@ -121,13 +123,13 @@ impl Batch {
 
     /// Forgets everything, and keeps the memory for the next.
     pub(crate) fn clear(&mut self) {
-        let Self { ops, bodies, body_ops, matched, value: _, believed_ms } = self;
+        let Self { ops, bodies, body_ops, matched, value: _, believed_ms, is_wiped_soon } = self;
         for bytes in [ops, body_ops] {
             bytes.clear();
             bytes.shrink_to(IDLE_BYTES);
         }
         bodies.clear();
-        (*matched, *believed_ms) = (None, None);
+        (*matched, *believed_ms, *is_wiped_soon) = (None, None, false);
     }
 
     /// About what it adds to the log.
@@ -192,6 +194,12 @@ impl Batch {
             self.remove_all(table, keys::of_client(client));
         }
         self.forget_kept(client, 0..=u64::MAX);
+    }
+
+    /// Sees to it that the bytes of what it removes leave the disk soon.
+    pub(crate) fn wipe_soon(&mut self) {
+        self.put(Table::Wipe, &[], &());
+        self.is_wiped_soon = true;
     }
 
     /// The text of an event, unless it is there: several shards may put the same, and it is written once.

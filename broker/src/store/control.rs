@@ -1,19 +1,19 @@
 //! Orders to a running broker from who owns its data: a Unix socket in a directory that only the owner can enter.
 //!
 //! Not over HTTP, where any local user could ask, and a setting would have to say where copies may go: who can reach the
-//! socket can read all of the data anyway. One line of JSON each way: `{"backup":"/where/to"}`, `{"records":1,"bytes":2}` or
-//! `{"error":".."}`.
+//! socket can read all of the data anyway. One line of JSON each way: `{"backup":"/where/to"}` or `"wipe"`,
+//! `{"records":1,"bytes":2}` or `{"error":".."}`.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use super::backup::Backup;
+use super::copy::Written;
 use super::error::StoreError;
 use super::shared::{Request, Shared};
 
 #[cfg(unix)]
-pub(super) use unix::{Control, ask_for_backup};
+pub(super) use unix::{Control, ask_for_backup, ask_to_wipe};
 
 /// An order takes no more bytes than this: a path.
 const ORDER_BYTES: u64 = 16_384;
@@ -32,8 +32,8 @@ mod unix {
     use serde::{Deserialize, Serialize};
 
     use super::super::disk::{Identity, identity};
-    use super::super::{backup, lock};
-    use super::{Arc, Backup, ORDER_BYTES, Path, Request, Shared, StoreError, SyncSender};
+    use super::super::{backup, lock, wiping};
+    use super::{Arc, ORDER_BYTES, Path, Request, Shared, StoreError, SyncSender, Written};
 
     /// Listens until it is dropped.
     #[derive(Debug)]
@@ -45,8 +45,10 @@ mod unix {
     }
 
     #[derive(Serialize, Deserialize)]
-    struct Order {
-        backup: String,
+    #[serde(rename_all = "lowercase")]
+    enum Order {
+        Backup(String),
+        Wipe,
     }
 
     #[derive(Serialize, Deserialize)]
@@ -86,7 +88,7 @@ mod unix {
     }
 
     impl Control {
-        /// Listens in a data directory that this process has. Without it all goes on but the backups of a running broker.
+        /// Listens in a data directory that this process has. Without it all goes on but the backups and the wipes that are asked for.
         pub(in super::super) fn start(
             dir: &Path,
             shared: &Arc<Shared>,
@@ -112,7 +114,7 @@ mod unix {
                 Ok(Self { socket, identity, shared, thread: Some(thread) })
             };
             started()
-                .inspect_err(|error| tracing::warn!(%error, "no backup can be made while the broker runs"))
+                .inspect_err(|error| tracing::warn!(%error, "no backup can be made, and no wipe be asked for, while the broker runs"))
                 .ok()
         }
     }
@@ -150,13 +152,16 @@ mod unix {
         BufReader::new((&stream).take(ORDER_BYTES)).read_line(&mut line)?;
         let done = match serde_json::from_str::<Order>(&line) {
             Ok(order) => {
-                let made = backup::copy(shared, requests, Path::new(&order.backup));
+                let made = match order {
+                    Order::Backup(to) => backup::copy(shared, requests, Path::new(&to)),
+                    Order::Wipe => wiping::now(shared, requests, wiping::REST),
+                };
                 made.map_err(|error| error.to_string())
             }
             Err(error) => Err(format!("not an order: {error}")),
         };
         let answer = match done {
-            Ok(Backup { records, bytes }) => Answer::Done { records, bytes },
+            Ok(Written { records, bytes }) => Answer::Done { records, bytes },
             Err(error) => Answer::Failed { error },
         };
         serde_json::to_writer(&mut stream, &answer)?;
@@ -168,33 +173,48 @@ mod unix {
         dir: &Path,
         to: &Path,
         holder: &str,
-    ) -> Result<Backup, StoreError> {
+    ) -> Result<Written, StoreError> {
+        let Some(text) = to.to_str() else {
+            let why = "the path of the copy is not UTF-8".to_owned();
+            return Err(StoreError::NoCopy { to: to.to_owned(), why });
+        };
+        give(dir, &Order::Backup(text.to_owned()), holder)?.ok_or_else(|| {
+            let why = format!(
+                "{holder}, which has the data, ended before it was done; what it left there is no copy"
+            );
+            StoreError::NoCopy { to: to.to_owned(), why }
+        })
+    }
+
+    /// Asks the broker that has a directory to wipe it.
+    pub(in super::super) fn ask_to_wipe(dir: &Path, holder: &str) -> Result<Written, StoreError> {
+        let why = || format!("{holder}, which has the data, ended before it was done");
+        give(dir, &Order::Wipe, holder)?.ok_or_else(|| StoreError::Refused { why: why() })
+    }
+
+    /// Gives an order to the broker that has a directory; `None` where it ended before it was carried out.
+    fn give(dir: &Path, order: &Order, holder: &str) -> Result<Option<Written>, StoreError> {
         let socket = socket_of(dir);
         let of = |error: io::Error| {
             let why = format!("{error}; {holder} has the directory");
             StoreError::Io { what: "ask over", path: socket.clone(), why }
         };
-        let unnamed = || of(io::Error::new(io::ErrorKind::InvalidInput, "the path of the copy is not UTF-8"));
-        let order = Order { backup: to.to_str().ok_or_else(unnamed)?.to_owned() };
         let ask = || {
             let mut stream = reach(&socket, |path| UnixStream::connect(path))?;
-            let mut line = serde_json::to_vec(&order)?;
+            let mut line = serde_json::to_vec(order)?;
             line.push(b'\n');
             stream.write_all(&line)?;
-            // While the copy is made it says nothing, however long that takes. Who is killed meanwhile says nothing at all.
+            // While it is carried out it says nothing, however long that takes. Who is killed meanwhile says nothing at all.
             let mut answer = String::new();
             let _ = BufReader::new(&stream).read_line(&mut answer);
             Ok(answer)
         };
         let answer = ask().map_err(of)?;
         if !answer.ends_with('\n') {
-            let why = format!(
-                "{holder}, which has the data, ended before it was done; what it left there is no copy"
-            );
-            return Err(StoreError::NoCopy { to: to.to_owned(), why });
+            return Ok(None);
         }
         match serde_json::from_str(&answer).map_err(|error| of(error.into()))? {
-            Answer::Done { records, bytes } => Ok(Backup { records, bytes }),
+            Answer::Done { records, bytes } => Ok(Some(Written { records, bytes })),
             Answer::Failed { error } => Err(StoreError::Refused { why: error }),
         }
     }
@@ -212,7 +232,12 @@ impl Control {
 }
 
 #[cfg(not(unix))]
-pub(super) fn ask_for_backup(dir: &Path, _to: &Path, holder: &str) -> Result<Backup, StoreError> {
+pub(super) fn ask_for_backup(dir: &Path, _to: &Path, holder: &str) -> Result<Written, StoreError> {
+    ask_to_wipe(dir, holder)
+}
+
+#[cfg(not(unix))]
+pub(super) fn ask_to_wipe(dir: &Path, holder: &str) -> Result<Written, StoreError> {
     let _ = ORDER_BYTES;
     Err(StoreError::InUse { dir: dir.to_owned(), holder: holder.to_owned() })
 }

@@ -1,5 +1,6 @@
 //! A new file with the rows of a snapshot, and with nothing of what was in the old one before it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,19 @@ use super::format::{LOG, LogRow, Meta, append, open_database};
 use super::keys::Table;
 use super::records::is_whole;
 use super::tail::NumberedRow;
+
+/// How much was written into a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} records, {} bytes", self.records, self.bytes)
+    }
+}
 
 /// A file that is being written, and that nobody else knows yet.
 #[derive(Debug)]
@@ -32,19 +46,20 @@ impl Copy {
     pub(super) fn begin(backend: Counted, path: &Path, meta: &Meta) -> Result<Self, StoreError> {
         let (fault, last) = (Arc::clone(&backend.fault), meta.folded.number);
         let database = open_database(backend, path)?;
-        let mut copy = Self { database, fault, path: path.to_owned(), records: 0, last };
+        let copy = Self { database, fault, path: path.to_owned(), records: 0, last };
         copy.in_one(|txn| meta.write(txn))?;
         Ok(copy)
     }
 
-    /// Copies the rows of all tables. `between` is called after each part, and may end it.
+    /// Copies the rows of all tables, but for the one that says that a wipe is due: nothing of what was removed is in the copy.
+    /// `between` is called after each part, and may end it.
     pub(super) fn tables(
         &mut self,
         txn: &ReadTransaction,
         from: &Path,
         mut between: impl FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        for table in Table::ALL {
+        for table in Table::ALL.into_iter().filter(|table| *table != Table::Wipe) {
             self.table(txn, from, table, &mut between)?;
         }
         Ok(())
@@ -88,15 +103,16 @@ impl Copy {
         }
     }
 
-    /// Copies the rows of the log that it does not have, up to commit `last`.
+    /// Copies the rows of the log that it does not have, up to commit `last`; says how many bytes those were.
     pub(super) fn log(
         &mut self,
         txn: &ReadTransaction,
         from: &Path,
         last: u64,
         mut between: impl FnMut() -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let of = |error: redb::Error| StoreError::of("read", from, error);
+        let mut copied = 0;
         let log = txn.open_table(LOG).map_err(|error| of(error.into()))?;
         let mut rows = log.range(self.last + 1..=last).map_err(|error| of(error.into()))?;
         loop {
@@ -117,10 +133,10 @@ impl Copy {
             self.records += part.len() as u64;
             let Some((number, _)) = part.last() else { break };
             self.last = *number;
+            copied += bytes as u64;
             between()?;
         }
-        self.last = last;
-        Ok(())
+        Ok(copied)
     }
 
     /// Gives the database away to the writer of the copy, with the record of its failures.
@@ -129,7 +145,7 @@ impl Copy {
     }
 
     fn in_one(
-        &mut self,
+        &self,
         work: impl FnOnce(&redb::WriteTransaction) -> Result<(), redb::Error>,
     ) -> Result<(), StoreError> {
         let done = || {

@@ -32,7 +32,8 @@ pub(crate) enum StoreError {
     Gone { dir: PathBuf, left: &'static str },
     /// Written by a version that keeps it otherwise.
     #[error(
-        "{} has format {found}, this version reads format {known} only: use the version that wrote it",
+        "{} has format {found}, this version reads format {known} only: use the version that wrote it, or begin anew \
+         in another store.data",
         path.display()
     )]
     OtherFormat { path: PathBuf, found: String, known: u32 },

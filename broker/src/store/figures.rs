@@ -41,10 +41,6 @@ impl Figures {
         self.folds.increment(is_whole.into());
     }
 
-    pub(super) fn wiped(&self, took: Duration) {
-        self.wipe.record(took);
-    }
-
     pub(super) fn synced(&self, took: Duration, log: &LogState) {
         self.sync.record(took);
         #[expect(clippy::cast_precision_loss, reason = "a disk ends before 2^52 bytes")]

@@ -9,15 +9,11 @@ use redb::{Database, ReadTransaction, ReadableDatabase as _, TableDefinition, Wr
 use super::batch::Batch;
 use super::error::StoreError;
 use super::keys::Table;
-use super::slots;
 use super::tail::NumberedRow;
 use crate::config::WorldName;
 
-/// Version of all of this. Whoever changes what is written counts it up, and reads the old one or refuses it.
-pub(super) const FORMAT: u32 = 3;
-/// The oldest that is read: in it no client is confined, and all else is as it is now. A broker that serves such a store makes
-/// it one of today, which those of before do not read.
-const OLDEST: u32 = 2;
+/// Version of all of this, and the only one that is read. Whoever changes what is written counts it up.
+pub(super) const FORMAT: u32 = 4;
 
 /// Commit number -> [`LogRow`].
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
@@ -34,7 +30,6 @@ const CACHE_BYTES: usize = 32 << 20;
 /// The description of a file, as the file has it.
 #[derive(Clone, Debug)]
 pub(super) struct Meta {
-    pub(super) format: u32,
     pub(super) world: String,
     pub(super) created_ms: String,
     pub(super) folded: Folded,
@@ -60,7 +55,6 @@ pub(super) struct LogRow<'a> {
 
 /// Opens a file of the library's, makes one where there is nothing, and reads all of it to see whether it is whole.
 pub(super) fn open_database(backend: impl redb::StorageBackend, path: &Path) -> Result<Database, StoreError> {
-    slots::prefer_newer(&backend).map_err(|error| StoreError::io("read", path, &error))?;
     redb::Builder::new()
         .set_cache_size(CACHE_BYTES)
         .set_check_integrity_on_open(true)
@@ -72,7 +66,6 @@ impl Meta {
     pub(super) fn new(world: WorldName) -> Self {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
-            format: FORMAT,
             world: world.name().to_owned(),
             created_ms: created.as_millis().to_string(),
             folded: Folded::default(),
@@ -94,10 +87,9 @@ impl Meta {
             Err(error) => Err(of(error.into())),
         };
         let found = text("format")?;
-        let format = (OLDEST..=FORMAT).find(|format| found == format.to_string());
-        let Some(format) = format else {
+        if found != FORMAT.to_string() {
             return Err(StoreError::OtherFormat { path: path.to_owned(), found, known: FORMAT });
-        };
+        }
         let folded = text("folded")?;
         let folded = Folded::parse(&folded).ok_or_else(|| {
             StoreError::damaged(path, format!("{folded:?} is not up to where it is folded"))
@@ -106,7 +98,7 @@ impl Meta {
         let believed_ms = table.get(BELIEVED_MS).map_err(|error| of(error.into()))?;
         let believed_ms = believed_ms.and_then(|text| text.value().parse().ok());
         let (world, created_ms) = (text("world")?, text("created_ms")?);
-        Ok(Some(Self { format, world, created_ms, folded, is_copy, believed_ms }))
+        Ok(Some(Self { world, created_ms, folded, is_copy, believed_ms }))
     }
 
     pub(super) fn check_world(&self, path: &Path, world: WorldName) -> Result<(), StoreError> {
@@ -119,15 +111,6 @@ impl Meta {
             found: self.world.clone(),
             wanted: wanted.to_owned(),
         })
-    }
-
-    /// Makes a file of an older format one of this.
-    fn renew(self, database: &Database) -> Result<Self, redb::Error> {
-        let mut txn = database.begin_write()?;
-        txn.set_two_phase_commit(true);
-        txn.open_table(META)?.insert("format", &*FORMAT.to_string())?;
-        txn.commit()?;
-        Ok(Self { format: FORMAT, ..self })
     }
 
     /// Makes all tables of a new file.
@@ -189,10 +172,6 @@ pub(super) fn prepare(
         (Some(meta), world) => {
             if let Some(world) = world {
                 meta.check_world(path, world)?;
-            }
-            if meta.format != FORMAT {
-                drop(txn);
-                return meta.renew(database).map_err(of);
             }
             Ok(meta)
         }

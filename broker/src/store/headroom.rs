@@ -226,7 +226,7 @@ impl Writer {
         // Where no text was let go of there is little to gain, and to move pages would take room.
         let is_same = !self.has_let_go() && !self.making_room.is_folded;
         let is_again = self.making_room.stood == stands && !self.has_just_let_go();
-        let is_made = is_same || is_again || self.shared.has_readers() || self.wiping.is_copying();
+        let is_made = is_same || is_again || self.shared.has_readers();
         if stands.is_some_and(|(_, free)| free < COMPACT_BYTES) {
             // What it cannot finish takes room as well.
             self.making_room.look_at = now + LOOK_EVERY;

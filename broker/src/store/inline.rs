@@ -2,17 +2,19 @@
 //! happens by itself.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) use super::breakable::Disk as TestDisk;
 pub(crate) use super::check::Report;
+use super::copy::Copy;
 use super::recovery;
-use super::shared::{Commit, Request, Shared, Snapshot};
+use super::shared::{Commit, Request, Shared, Snapshot, guarded};
 use super::writer::{Pace, Writer};
 use super::{Batch, BodyId, Recovered, Shortage, StoreError, StoredBody, check, format, prepare, wiping};
 use crate::config::WorldName;
+use crate::model::clock;
 use crate::sessions;
 
 /// A store whose writer runs where it is asked to; a clone is another handle to it.
@@ -23,6 +25,17 @@ struct Inline {
     writer: Writer,
     /// Kept, for without senders the writer's queue would count as closed.
     _requests: SyncSender<Request>,
+    /// How often it is wiped, and when it is the next time, if there is a commit after the one of the last.
+    wipe_every: Option<Duration>,
+    wipe_at: Instant,
+    wiped: u64,
+    wiping: Option<Wiping>,
+}
+
+/// How far a wipe has come.
+enum Wiping {
+    Asked(Receiver<Result<Snapshot, StoreError>>),
+    Copied(Box<(Snapshot, Copy)>),
 }
 
 impl InlineStore {
@@ -32,14 +45,21 @@ impl InlineStore {
         disk: &TestDisk,
         rows: u64,
         folds_at_once: bool,
-        wipe_after: Option<Duration>,
+        wipe_every: Option<Duration>,
     ) -> Result<(Self, Recovered), StoreError> {
         let slice = Duration::from_secs(u64::from(folds_at_once));
-        let wiping = wiping::Settings { after: wipe_after, on_thread: false };
-        let pace = Pace { bytes: 16 << 20, rows, slice, idle_slice: slice, wiping };
+        let pace = Pace { bytes: 16 << 20, rows, slice, idle_slice: slice, ..Pace::default() };
         let (writer, requests, recovered) =
             prepare(Box::new(disk.clone()), Some(WorldName::Planar), None, pace, &|_| {})?;
-        Ok((Self(Arc::new(Mutex::new(Inline { writer, _requests: requests }))), recovered))
+        let inline = Inline {
+            wiped: writer.log.last,
+            writer,
+            _requests: requests,
+            wipe_every,
+            wipe_at: clock::now(),
+            wiping: None,
+        };
+        Ok((Self(Arc::new(Mutex::new(inline))), recovered))
     }
 
     fn inline(&self) -> MutexGuard<'_, Inline> {
@@ -58,8 +78,9 @@ impl InlineStore {
 
     /// Does the writer's work for a time when nobody commits. Returns whether there was any.
     pub(crate) fn idle(&self) -> bool {
-        let writer = &mut self.inline().writer;
-        writer.wipe();
+        let mut inline = self.inline();
+        inline.wipe();
+        let writer = &mut inline.writer;
         writer.make_room();
         let has_to_fold = writer.has_to_fold();
         if has_to_fold {
@@ -72,14 +93,7 @@ impl InlineStore {
     /// Whether a copy has been made that is not in its place yet.
     #[cfg(test)]
     pub(crate) fn is_copying(&self) -> bool {
-        self.inline().writer.is_copying()
-    }
-
-    /// Asks for a snapshot, which comes after a fold.
-    pub(super) fn ask_for_snapshot(&self) -> Receiver<Result<Snapshot, StoreError>> {
-        let (sender, snapshot) = mpsc::sync_channel(1);
-        self.inline().writer.await_snapshot(sender);
-        snapshot
+        matches!(self.inline().wiping, Some(Wiping::Copied(..)))
     }
 
     /// Makes the report of `nearcast check` on the committed data.
@@ -95,6 +109,42 @@ impl InlineStore {
         let contents = recovery::read(&txn, &meta, shared.path(), &mut |_, _| {}, &mut fault)?;
         check::links(&contents, &mut report);
         Ok(report)
+    }
+}
+
+impl Inline {
+    /// Takes the next step of a wipe: commits, folds and failures come in between.
+    fn wipe(&mut self) {
+        let shared = Arc::clone(&self.writer.shared);
+        let is_due = self.wipe_every.is_some() && clock::now() >= self.wipe_at;
+        let next = match self.wiping.take() {
+            None if is_due && self.writer.log.last > self.wiped && !shared.shortage.is_short() => {
+                let (sender, snapshot) = mpsc::sync_channel(1);
+                self.wiped = self.writer.log.last;
+                self.writer.await_snapshot(sender);
+                Some(Wiping::Asked(snapshot))
+            }
+            None => None,
+            Some(Wiping::Asked(asked)) => match asked.try_recv() {
+                Ok(Ok(snapshot)) => {
+                    let copied = guarded(shared.path(), || wiping::copied(&shared, &snapshot, 0));
+                    copied.ok().map(|copy| Wiping::Copied(Box::new((snapshot, copy))))
+                }
+                Ok(Err(_)) | Err(TryRecvError::Disconnected) => None,
+                Err(TryRecvError::Empty) => Some(Wiping::Asked(asked)),
+            },
+            Some(Wiping::Copied(copied)) => {
+                let (snapshot, copy) = *copied;
+                let replaced = self.writer.replace(copy);
+                drop((snapshot, replaced));
+                None
+            }
+        };
+        if next.is_none() && is_due {
+            shared.medium.give_up();
+            self.wipe_at = clock::now() + self.wipe_every.unwrap_or_default();
+        }
+        self.wiping = next;
     }
 }
 

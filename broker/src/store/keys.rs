@@ -23,10 +23,12 @@ pub(super) enum Table {
     Live = 5,
     /// number -> text of an event
     Bodies = 6,
+    /// nothing -> nothing, while something of a deleted client is in the file
+    Wipe = 7,
 }
 
 impl Table {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Subscriptions,
         Self::Positions,
         Self::Sessions,
@@ -34,6 +36,7 @@ impl Table {
         Self::Standings,
         Self::Live,
         Self::Bodies,
+        Self::Wipe,
     ];
     /// Tables whose keys begin with a client's name. The table of kept matches, which has changes of its own, is not among
     /// them.
@@ -57,6 +60,7 @@ impl Table {
             Self::Standings => "standings",
             Self::Live => "live",
             Self::Bodies => "bodies",
+            Self::Wipe => "wipe",
         }
     }
 }

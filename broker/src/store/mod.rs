@@ -24,8 +24,8 @@
 //! A commit is one transaction, in two phases and synced ([`writer`]). One that failed may have happened: its number is
 //! given to the next, which takes its place.
 //!
-//! Replaced and removed data leave the disk some time later, when all rows are written into a new file that takes the place
-//! of the old one ([`wiping`]).
+//! Replaced and removed data leave the disk when all rows are written into a new file that takes the place of the old one: some
+//! time after a client was deleted, and on demand ([`wiping`]).
 
 mod backup;
 mod batch;
@@ -44,7 +44,6 @@ mod lock;
 mod records;
 mod recovery;
 mod shared;
-mod slots;
 mod tail;
 mod window;
 mod wiping;
@@ -71,14 +70,16 @@ use std::time::Duration;
 use crate::config::{self, Fsync, WorldName};
 use crate::model::record::{BodyId, StoredBody};
 
-pub(crate) use backup::{Backup, back_up};
+pub(crate) use backup::back_up;
 pub(crate) use batch::Batch;
 pub(crate) use check::check;
+pub(crate) use copy::Written;
 pub(crate) use error::StoreError;
 pub(crate) use figures::Figures;
 pub(crate) use headroom::{Accepted, Shortage};
 pub(crate) use records::{StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding};
 pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMatch};
+pub(crate) use wiping::wipe;
 
 use disk::{Counted, FileMedium, Medium};
 use lock::Lock;
@@ -98,7 +99,8 @@ struct Inner {
     shared: Arc<Shared>,
     /// `None` once it is closing.
     requests: Option<SyncSender<Request>>,
-    writer: Option<JoinHandle<()>>,
+    /// The writer's, and the one that wipes.
+    threads: Vec<JoinHandle<()>>,
     control: Option<control::Control>,
     /// Goes last.
     _lock: Option<Lock>,
@@ -161,9 +163,7 @@ impl Store {
         let dir = Path::new(&settings.data);
         lock::make_dir(dir)?;
         let lazily = (settings.fsync == Fsync::Interval).then_some(Duration::from_millis(settings.fsync_ms));
-        let after = (settings.wipe_after_s > 0).then_some(Duration::from_secs(settings.wipe_after_s));
-        let wiping = wiping::Settings { after, on_thread: true };
-        Self::open_dir(dir, Some(world), lazily, Pace { wiping, ..Pace::default() }, &progress)
+        Self::open_dir(dir, Some(world), lazily, Pace::default(), &progress)
     }
 
     fn open_dir(
@@ -196,6 +196,13 @@ impl Store {
         Ok((store, recovered))
     }
 
+    /// Opens the data directory of a broker that does not run.
+    fn open_stopped(dir: &Path) -> Result<Self, StoreError> {
+        let file = store_file(dir);
+        std::fs::metadata(&file).map_err(|error| StoreError::io("read", &file, &error))?;
+        Self::open_dir(dir, None, None, Pace::default(), &|_| {}).map(|(store, _)| store)
+    }
+
     fn open_medium(
         medium: Box<dyn Medium>,
         world: Option<WorldName>,
@@ -203,12 +210,23 @@ impl Store {
         pace: Pace,
         progress: &dyn Fn(Progress),
     ) -> Result<(Self, Recovered), StoreError> {
-        let (writer, requests, recovered) = prepare(medium, world, dir, pace, progress)?;
+        let (mut writer, requests, recovered) = prepare(medium, world, dir, pace, progress)?;
         let shared = Arc::clone(&writer.shared);
-        let thread = thread::Builder::new().name("store".to_owned()).spawn(move || writer.run());
-        let thread = thread.map_err(|error| StoreError::io("start a thread for", shared.path(), &error))?;
-        let inner =
-            Inner { shared, requests: Some(requests), writer: Some(thread), control: None, _lock: None };
+        let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+            thread.map_err(|error| StoreError::io("start a thread for", shared.path(), &error))
+        };
+        let mut threads = Vec::new();
+        // Where no broker runs, nothing is deleted, and somebody else sees to what is due.
+        if world.is_some() {
+            let (deleted, deletions) = mpsc::sync_channel(1);
+            writer.deletions = Some(deleted);
+            let (shared, requests, owed) = (Arc::clone(&shared), requests.clone(), recovered.owes_wipe);
+            let wiping = move || wiping::run(&shared, &requests, &deletions, pace.wipe_after, owed);
+            threads.push(start("wipe", Box::new(wiping))?);
+        }
+        threads.push(start("store", Box::new(move || writer.run()))?);
+        let inner = Inner { shared, requests: Some(requests), threads, control: None, _lock: None };
         Ok((Self { inner: Arc::new(inner) }, recovered))
     }
 
@@ -250,10 +268,16 @@ impl Store {
         Arc::clone(&self.inner.shared.shortage)
     }
 
-    /// Copies all that is committed now into a new directory, while commits go on. See [`Backup`].
-    pub(crate) fn backup(&self, to: &Path) -> Result<Backup, StoreError> {
+    /// Copies all that is committed now into a new directory, while commits go on.
+    pub(crate) fn backup(&self, to: &Path) -> Result<Written, StoreError> {
         let requests = self.inner.requests.as_ref().ok_or(StoreError::Closed)?;
         backup::copy(&self.inner.shared, requests, to)
+    }
+
+    /// Writes everything anew, without what was replaced or removed; returns when that is in place.
+    fn wipe(&self) -> Result<Written, StoreError> {
+        let requests = self.inner.requests.as_ref().ok_or(StoreError::Closed)?;
+        wiping::now(&self.inner.shared, requests, 0)
     }
 }
 
@@ -263,8 +287,8 @@ impl Drop for Inner {
         self.control = None;
         // Who asks for a copy may have a sender of its own.
         self.requests.take().into_iter().for_each(|requests| drop(requests.send(Request::End)));
-        // A writer that panicked has said so itself.
-        let _ = self.writer.take().map(JoinHandle::join);
+        // A thread that panicked has said so itself.
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Recovered {
     /// When the broker is known to have run last, in Unix milliseconds, by a time that was not in doubt: what a commit said, or when
     /// the last event came of those whose texts are there.
     pub(crate) latest_ms: Option<u64>,
+    /// Whether something of a deleted client is still in the file.
+    pub(super) owes_wipe: bool,
 }
 
 /// A client. Some have nothing but a position, or a session without a subscription.
@@ -85,6 +87,7 @@ pub(super) struct Contents {
     pub(super) log: LogState,
     pub(super) references: Bodies,
     latest_ms: Option<u64>,
+    owes_wipe: bool,
     ids: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
     /// Names of the last kept match, as they are written and as they were read.
     names: Option<(Box<str>, SubscriptionIds)>,
@@ -316,6 +319,10 @@ impl Contents {
                 self.bodies.insert(BodyId(id), text.into());
                 self.log.next_body = self.log.next_body.max(id + 1);
             }
+            Table::Wipe => {
+                unseal::<()>(table, key, value)?;
+                self.owes_wipe = true;
+            }
         }
         Ok(())
     }
@@ -384,7 +391,7 @@ impl Contents {
     /// The newest of the live events of an object is live. Older ones are nothing special: the record of one goes when the
     /// last shard has let go of it, some time after the newer one's was put.
     pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Cleanup) {
-        let Self { clients, live, bodies, latest_ms, .. } = self;
+        let Self { clients, live, bodies, latest_ms, owes_wipe, .. } = self;
         let handle = |(id, text)| {
             let stored = StoredBody::new(id, true, dropped);
             (id, RecoveredBody { text, stored })
@@ -416,7 +423,7 @@ impl Contents {
         live.sort_unstable_by_key(|one| one.live.sequence);
         overtaken.sort_unstable_by_key(|one| one.live.sequence);
         let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut cleanup)).collect();
-        (Recovered { clients, live, overtaken, latest_ms }, cleanup)
+        (Recovered { clients, live, overtaken, latest_ms, owes_wipe }, cleanup)
     }
 }
 
@@ -461,7 +468,12 @@ fn say(table: Table, key: &[u8], what: &str) -> String {
         Table::Bodies => keys::number(key).map_or_else(|| "?".to_owned(), |number| number.to_string()),
         Table::Kept => keys::split_kept(key)
             .map_or_else(|| "?".to_owned(), |(client, first, last)| format!("{client:?} {first} to {last}")),
-        Table::Subscriptions | Table::Positions | Table::Sessions | Table::Standings | Table::Live => {
+        Table::Subscriptions
+        | Table::Positions
+        | Table::Sessions
+        | Table::Standings
+        | Table::Live
+        | Table::Wipe => {
             format!("{:?}", String::from_utf8_lossy(key))
         }
     };
@@ -477,6 +489,7 @@ pub(super) fn body_of(table: Table, key: &[u8], value: &[u8]) -> Result<Option<u
         | Table::Sessions
         | Table::Kept
         | Table::Standings
-        | Table::Bodies => Ok(None),
+        | Table::Bodies
+        | Table::Wipe => Ok(None),
     }
 }

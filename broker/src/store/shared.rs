@@ -3,17 +3,20 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use redb::{Database, ReadTransaction, ReadableDatabase as _};
 
 use super::batch::Batch;
+use super::copy::Copy;
 use super::disk::{Counted, Fault, Medium};
 use super::error::StoreError;
 use super::figures::Figures;
-use super::format;
+use super::format::{self, Meta};
 use super::headroom::Shortage;
+use super::wiping::Replaced;
 use crate::model::record::Dropped;
 
 /// State that the writer and its callers share.
@@ -24,6 +27,8 @@ pub(super) struct Shared {
     pub(super) database: Mutex<Option<Database>>,
     pub(super) dropped: Arc<Dropped>,
     pub(super) next_body: AtomicU64,
+    /// The number of the last commit that is known to be on disk.
+    pub(super) last: AtomicU64,
     /// Tells copying threads to end.
     pub(super) is_closing: AtomicBool,
     /// Tells copying threads not to rest.
@@ -32,8 +37,10 @@ pub(super) struct Shared {
     pub(super) shortage: Arc<Shortage>,
     /// Fault of the file that is open. A std mutex: held to clone a handle.
     fault: Mutex<Arc<Fault>>,
-    /// Cloned by each caller that reads for long from the file that is open.
+    /// Cloned with each snapshot.
     readers: Arc<()>,
+    /// A std mutex: held by a backup and by a wipe from beginning to end, by threads that do nothing else.
+    copying: Mutex<()>,
 }
 
 /// A request to the writer.
@@ -43,6 +50,8 @@ pub(super) enum Request {
     /// To give a snapshot of the data that are committed now, after all data that were replaced or removed before are out of
     /// the file.
     Snapshot(SnapshotSender),
+    /// To put a copy in the place of the file.
+    Replace(Copy, SyncSender<Replaced>),
     /// To end, where others could still ask.
     End,
 }
@@ -56,7 +65,7 @@ pub(super) struct Commit {
 
 pub(super) type SnapshotSender = SyncSender<Result<Snapshot, StoreError>>;
 
-/// A transaction that reads. While there is one the file is not replaced by another.
+/// A transaction that reads. While there is one nothing is folded: what is not in it is in the log.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) txn: ReadTransaction,
@@ -70,12 +79,14 @@ impl Shared {
             database: Mutex::new(None),
             dropped: Arc::default(),
             next_body: AtomicU64::new(0),
+            last: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
             is_in_a_hurry: AtomicBool::new(false),
             figures: OnceLock::new(),
             shortage: Arc::default(),
             fault: Mutex::default(),
             readers: Arc::default(),
+            copying: Mutex::default(),
         }
     }
 
@@ -99,7 +110,25 @@ impl Shared {
         self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A snapshot for somebody who reads it for long.
+    /// Waits until no other backup and no other wipe is under way, and keeps others from beginning.
+    pub(super) fn copying(&self) -> MutexGuard<'_, ()> {
+        self.copying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the writer for a snapshot of what is committed now, from which a fold has removed what was replaced or removed before.
+    pub(super) fn folded_snapshot(&self, requests: &SyncSender<Request>) -> Result<Snapshot, StoreError> {
+        let (sender, folded) = mpsc::sync_channel(1);
+        requests.send(Request::Snapshot(sender)).map_err(|_| StoreError::Closed)?;
+        loop {
+            match folded.recv_timeout(LOOK_EVERY) {
+                Ok(snapshot) => return snapshot,
+                Err(RecvTimeoutError::Timeout) => self.goes_on()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(StoreError::Closed),
+            }
+        }
+    }
+
+    /// A snapshot that keeps what comes later in the log.
     pub(super) fn long_snapshot(&self) -> Result<Snapshot, StoreError> {
         Ok(Snapshot { txn: self.snapshot()?, _reader: Arc::clone(&self.readers) })
     }
@@ -130,6 +159,16 @@ impl Shared {
         })
     }
 }
+
+impl Snapshot {
+    /// The description of the file.
+    pub(super) fn meta(&self, path: &Path) -> Result<Meta, StoreError> {
+        Meta::read(&self.txn, path)?.ok_or_else(|| StoreError::damaged(path, "there is nothing in it"))
+    }
+}
+
+/// Pause between two looks at whether the store closes.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Does something that may panic in the library, which for a file that somebody altered it says it may: then the file is
 /// damaged, and the broker goes on.

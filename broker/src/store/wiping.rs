@@ -1,272 +1,178 @@
 //! Wiping: what was replaced or removed leaves the disk as well.
 //!
 //! A change goes into the log, a fold takes its outcome into the tables, and the library writes pages anew and leaves the old ones
-//! to be used again: so the bytes of an earlier position, or of a client that was forgotten, would stay in the file for as long as
-//! it pleases. Some time after a change everything is folded, and all rows are copied into a new file, which takes the place of
-//! the old one under its name. What the file system does with the room of the old one is its own matter.
+//! to be used again: so the bytes of an earlier position, or of a client that was deleted, would stay in the file for as long as
+//! it pleases. To wipe is to fold everything, and to copy all rows into a new file, which takes the place of the old one under its
+//! name. What the file system does with the room of the old one is its own matter.
 //!
-//! A thread copies while commits go on, and rests most of the time. Nothing is folded meanwhile; the rows that the log gets are
-//! copied in rounds, and the last few by the writer, which then puts the new file in place.
+//! It is done on demand, and some time after a client was deleted. A row of table `wipe` is put with each deletion and is not
+//! copied, so that it is there after a restart as long as the wipe is due.
+//!
+//! Commits go on meanwhile. Nothing is folded while somebody holds a snapshot; the rows that the log gets are copied in rounds,
+//! and the last few by the writer, which then puts the new file in place.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use redb::{Database, ReadTransaction};
+use redb::Database;
 
-use super::copy::Copy;
+use super::Store;
+use super::control;
+use super::copy::{Copy, Written};
 use super::disk::Counted;
 use super::error::StoreError;
-use super::format::Meta;
-use super::shared::{Shared, guarded};
-use crate::model::clock;
+use super::shared::{Request, Shared, Snapshot, guarded};
+use super::writer::Writer;
 
-/// When it is time to wipe, and what is under way.
-#[derive(Debug)]
-pub(super) struct Wiping {
-    settings: Settings,
-    /// When it is time; `None` while nothing has changed.
-    due: Option<Instant>,
-    /// Before then it would take too large a share of the time.
-    rests_until: Instant,
-    copying: Option<Copying>,
-    /// Closes the file that was replaced, and gives its room back.
-    retiring: Option<JoinHandle<()>>,
-    /// Whether there was no room for the last one, which is told once.
-    lacks_room: bool,
-}
+/// The answer of the writer to a copy that is ready: the file that was replaced, to be closed by somebody who has time.
+pub(super) type Replaced = Result<(Written, Database), StoreError>;
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
-    /// How long after a change it begins; `None`: never.
-    pub(super) after: Option<Duration>,
-    /// Whether another thread copies. In a simulation nothing happens by itself.
-    pub(super) on_thread: bool,
-}
-
-/// A copy that is being made.
-#[derive(Debug)]
-struct Copying {
-    begun: Instant,
-    round: u32,
-    /// Bytes of the log when this round began.
-    log_bytes: u64,
-    work: Work,
-}
-
-#[derive(Debug)]
-enum Work {
-    Running(JoinHandle<Outcome>),
-    Done(Outcome),
-}
-
-type Outcome = Result<Copy, StoreError>;
-
-/// A copy that has come as far as its snapshot.
-pub(super) struct Copied {
-    pub(super) outcome: Outcome,
-    pub(super) begun: Instant,
-    round: u32,
-    log_bytes: u64,
-}
-
-/// Pause between two looks at whether a thread has ended, or the last reader of the file.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Pause between two looks at whether somebody has let go of a text that is on disk.
-const LOOK_IDLE: Duration = Duration::from_secs(1);
-/// The rest of a copying thread after a slice, and the pause after a whole copy, as multiples of the time that it took.
-const REST: u32 = 4;
+/// How long after a client was deleted it is done: one wipe is for all that are deleted meanwhile.
+pub(super) const AFTER_DELETION: Duration = Duration::from_secs(300);
+/// The rest of a copying thread after a part, as a multiple of the time that it took.
+pub(super) const REST: u32 = 4;
 const REST_MAX: Duration = Duration::from_millis(200);
-/// Pause before a new try after a failure.
+/// Least pause before a new try after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 /// Bytes that the writer copies itself, while others wait for it, and the number of rounds after which it takes more.
 const LAST_BYTES: u64 = 256 << 10;
 const ROUNDS: u32 = 8;
 
-impl Wiping {
-    /// Begins with a file of which nobody knows what was in it.
-    pub(super) fn new(settings: Settings, is_empty: bool) -> Self {
-        let now = clock::now();
-        let mut wiping =
-            Self { settings, due: None, rests_until: now, copying: None, retiring: None, lacks_room: false };
-        if !is_empty {
-            wiping.changed();
-        }
-        wiping
-    }
-
-    /// Something was written.
-    pub(super) fn changed(&mut self) {
-        if let (None, Some(after)) = (self.due, self.settings.after) {
-            self.due = Some(clock::now() + after);
-        }
-    }
-
-    fn when(&self) -> Option<Instant> {
-        self.due.map(|due| due.max(self.rests_until))
-    }
-
-    /// Whether it is time to begin. If so, what changes from now on is for the next time.
-    pub(super) fn begin(&mut self) -> bool {
-        let is_due = self.copying.is_none() && self.when().is_some_and(|when| when <= clock::now());
-        if is_due {
-            self.due = None;
-        }
-        is_due
-    }
-
-    /// When to look at it again.
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.settings.after?;
-        let now = clock::now();
-        if self.copying.is_some() {
-            return Some(now + LOOK_EVERY);
-        }
-        // Who lets go of a text does not wake anybody.
-        Some(self.when().unwrap_or(now + LOOK_IDLE).max(now + LOOK_EVERY))
-    }
-
-    pub(super) fn is_copying(&self) -> bool {
-        self.copying.is_some()
-    }
-
-    /// Begins a copy from a snapshot that has the log up to commit `last`, after a fold.
-    pub(super) fn copy(&mut self, shared: &Arc<Shared>, txn: ReadTransaction, last: u64, log_bytes: u64) {
-        let (for_work, begun) = (Arc::clone(shared), clock::now());
-        let paces = self.settings.on_thread;
-        let work = move || {
-            guarded(for_work.path(), || {
-                let copy = new_copy(&for_work, &txn)?;
-                copy_on(&for_work, copy, &txn, last, paces)
-            })
-        };
-        let work = self.start(work);
-        self.copying = Some(Copying { begun, round: 1, log_bytes, work });
-    }
-
-    /// Goes on with a copy, where the log got much meanwhile. Says whether it is done so.
-    pub(super) fn is_far_behind(copied: &Copied, log_bytes: u64) -> bool {
-        copied.round < ROUNDS && log_bytes.saturating_sub(copied.log_bytes) > LAST_BYTES
-    }
-
-    /// Copies what the log got meanwhile.
-    pub(super) fn copy_more(
-        &mut self,
-        shared: &Arc<Shared>,
-        copied: Copied,
-        txn: ReadTransaction,
-        last: u64,
-        log_bytes: u64,
-    ) {
-        let Copied { outcome, begun, round, .. } = copied;
-        let for_work = Arc::clone(shared);
-        let work = move || {
-            let mut copy = outcome?;
-            guarded(for_work.path(), || {
-                copy.log(&txn, for_work.path(), last, || for_work.goes_on())?;
-                Ok(copy)
-            })
-        };
-        let work = self.start(work);
-        self.copying = Some(Copying { begun, round: round + 1, log_bytes, work });
-    }
-
-    fn start(&self, work: impl FnOnce() -> Outcome + Send + 'static) -> Work {
-        if !self.settings.on_thread {
-            return Work::Done(work());
-        }
-        match thread::Builder::new().name("wipe".to_owned()).spawn(work) {
-            Ok(thread) => Work::Running(thread),
-            Err(error) => {
-                let why = error.to_string();
-                Work::Done(Err(StoreError::Io { what: "start a thread for", path: "wipe".into(), why }))
-            }
-        }
-    }
-
-    /// A copy whose thread has ended.
-    pub(super) fn copied(&mut self) -> Option<Copied> {
-        let is_running = |copying: &Copying| matches!(&copying.work, Work::Running(at) if !at.is_finished());
-        if self.copying.as_ref().is_none_or(is_running) {
-            return None;
-        }
-        let Copying { begun, round, log_bytes, work } = self.copying.take()?;
-        let outcome = match work {
-            Work::Running(thread) => thread.join().unwrap_or(Err(StoreError::Closed)),
-            Work::Done(outcome) => outcome,
-        };
-        Some(Copied { outcome, begun, round, log_bytes })
-    }
-
-    /// Lets a file go that another has taken the place of.
-    pub(super) fn retire(&mut self, old: Database) {
-        let _ = self.retiring.take().map(JoinHandle::join);
-        if self.settings.on_thread {
-            // Where there can be no thread it is closed here.
-            self.retiring = thread::Builder::new().name("retire".to_owned()).spawn(move || drop(old)).ok();
-        }
-    }
-
-    /// It came to its end, or could not be done now.
-    pub(super) fn ended(&mut self, shared: &Shared, begun: Option<Instant>, outcome: Result<(), StoreError>) {
-        let (now, figures) = (clock::now(), shared.figures.get());
-        let took = begun.map_or(Duration::ZERO, |begun| now - begun);
-        self.rests_until = now + took * REST;
-        match outcome {
-            Ok(()) => {
-                self.lacks_room = false;
-                if let Some(figures) = figures {
-                    figures.wiped(took);
-                }
-            }
-            Err(error) => {
-                shared.medium.give_up();
-                let is_full = matches!(error, StoreError::Full { .. });
-                self.rests_until = self.rests_until.max(now + RETRY);
-                self.changed();
-                let is_known = std::mem::replace(&mut self.lacks_room, is_full) && is_full;
-                if !is_known && !matches!(error, StoreError::Closed) {
-                    tracing::warn!(%error, "what was replaced or removed could not be wiped; it is tried again");
-                    figures.into_iter().for_each(|figures| figures.wipe_failures.increment(1));
-                }
-            }
-        }
-    }
-
-    /// Ends with the store; a copy that is not finished goes.
-    pub(super) fn close(&mut self, shared: &Shared) {
-        if let Some(Copying { work: Work::Running(thread), .. }) = self.copying.take() {
-            let _ = thread.join();
-            shared.medium.give_up();
-        }
-        let _ = self.retiring.take().map(JoinHandle::join);
+/// Wipes a data directory, through the broker that has it if one does.
+///
+/// # Errors
+/// Fails as [`Store::open`] does, and where there is no room for a second file.
+pub(crate) fn wipe(dir: &Path) -> Result<Written, StoreError> {
+    match Store::open_stopped(dir) {
+        Ok(store) => store.wipe(),
+        Err(StoreError::InUse { dir, holder }) => control::ask_to_wipe(&dir, &holder),
+        Err(error) => Err(error),
     }
 }
 
-fn new_copy(shared: &Shared, txn: &ReadTransaction) -> Outcome {
+/// Wipes some time after each deletion, and at once where one is `owed` already. Runs until the writer has ended.
+pub(super) fn run(
+    shared: &Shared,
+    requests: &SyncSender<Request>,
+    deletions: &Receiver<()>,
+    after: Duration,
+    owed: bool,
+) {
+    let mut wait = Duration::ZERO;
+    if !owed {
+        match deletions.recv() {
+            Ok(()) => wait = after,
+            Err(_) => return,
+        }
+    }
+    while has_waited(deletions, wait) {
+        wait = after;
+        match now(shared, requests, REST) {
+            Ok(_) => {
+                if deletions.recv().is_err() {
+                    return;
+                }
+            }
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::warn!(%error, "what was deleted could not be wiped");
+                shared.figures.get().into_iter().for_each(|figures| figures.wipe_failures.increment(1));
+                wait = wait.max(RETRY);
+            }
+        }
+    }
+}
+
+/// Waits. What is deleted meanwhile goes with the same wipe; says whether the writer still runs.
+fn has_waited(deletions: &Receiver<()>, time: Duration) -> bool {
+    let until = Instant::now() + time;
+    loop {
+        match deletions.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => return true,
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+    }
+}
+
+/// Wipes now, and rests `rest` times as long as each part of it took.
+pub(super) fn now(shared: &Shared, requests: &SyncSender<Request>, rest: u32) -> Result<Written, StoreError> {
+    let _alone = shared.copying();
+    let begun = Instant::now();
+    if shared.shortage.is_short() {
+        let why = "the disk is full".to_owned();
+        return Err(StoreError::Full { path: shared.path().to_owned(), why });
+    }
+    let snapshot = shared.folded_snapshot(requests)?;
+    let replaced = guarded(shared.path(), || copied(shared, &snapshot, rest)).and_then(|copy| {
+        let (done, outcome) = mpsc::sync_channel(1);
+        requests.send(Request::Replace(copy, done)).map_err(|_| StoreError::Closed)?;
+        outcome.recv().unwrap_or(Err(StoreError::Closed))
+    });
+    // Closing what was replaced gives its room back, which may take its time.
+    match replaced {
+        Ok((written, old)) => {
+            drop((snapshot, old));
+            shared.figures.get().into_iter().for_each(|figures| figures.wipe.record(begun.elapsed()));
+            Ok(written)
+        }
+        Err(error) => {
+            shared.medium.give_up();
+            Err(error)
+        }
+    }
+}
+
+/// A new file with the rows of a snapshot, and with what the log got meanwhile but for the last of it.
+pub(super) fn copied(shared: &Shared, snapshot: &Snapshot, rest: u32) -> Result<Copy, StoreError> {
     let path = shared.path();
-    let Some(meta) = Meta::read(txn, path)? else {
-        return Err(StoreError::damaged(path, "there is nothing in it"));
-    };
     shared.has_room_for_copy(shared.medium.used_bytes())?;
     let inner =
         shared.medium.begin_anew().map_err(|error| StoreError::io("make a new file for", path, &error))?;
-    Copy::begin(Counted { inner, read: Arc::default(), fault: Arc::default() }, path, &meta)
-}
-
-fn copy_on(shared: &Shared, mut copy: Copy, txn: &ReadTransaction, last: u64, paces: bool) -> Outcome {
+    let backend = Counted { inner, read: Arc::default(), fault: Arc::default() };
+    let mut copy = Copy::begin(backend, path, &snapshot.meta(path)?)?;
     let mut begun = Instant::now();
-    let mut between = || {
+    copy.tables(&snapshot.txn, path, || {
         shared.goes_on()?;
         shared.has_room_for_copy(0)?;
-        if paces && !shared.is_in_a_hurry.load(Ordering::Relaxed) {
-            thread::sleep((begun.elapsed() * REST).min(REST_MAX));
+        if !shared.is_in_a_hurry.load(Ordering::Relaxed) {
+            thread::sleep((begun.elapsed() * rest).min(REST_MAX));
         }
         begun = Instant::now();
         Ok(())
-    };
-    copy.tables(txn, shared.path(), &mut between)?;
-    copy.log(txn, shared.path(), last, between)?;
+    })?;
+    for _ in 0..ROUNDS {
+        let last = shared.last.load(Ordering::Acquire);
+        if copy.log(&shared.snapshot()?, path, last, || shared.goes_on())? <= LAST_BYTES {
+            break;
+        }
+    }
     Ok(copy)
+}
+
+impl Writer {
+    /// Puts a copy in the place of the file, with the last rows of the log.
+    pub(super) fn replace(&mut self, mut copy: Copy) -> Replaced {
+        let shared = Arc::clone(&self.shared);
+        let path = shared.path();
+        guarded(path, || copy.log(&shared.snapshot()?, path, self.log.last, || Ok(())))?;
+        if let Err(error) = shared.medium.put_in_place() {
+            // Which of the two it is now is found out when it is opened again.
+            *shared.database() = None;
+            let error = StoreError::io("replace", path, &error);
+            self.give_up_fold(&error);
+            return Err(error);
+        }
+        let written = Written { records: copy.records, bytes: shared.medium.used_bytes() };
+        let (database, fault) = copy.into_parts();
+        *shared.fault() = fault;
+        // What it was when the copy was begun.
+        self.noted_ms = 0;
+        let old = shared.database().replace(database).ok_or_else(|| shared.unopened())?;
+        Ok((written, old))
+    }
 }

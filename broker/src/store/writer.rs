@@ -5,14 +5,13 @@
 //! for more than a slice, and the log does not grow without bound.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use redb::ReadableDatabase as _;
 
 use super::batch::Batch;
-use super::copy::Copy;
 use super::error::StoreError;
 use super::fold::{Bodies, Folding};
 use super::format::{self, LOG, LogRow};
@@ -20,14 +19,13 @@ use super::headroom::MakingRoom;
 use super::recovery::{self, LogState};
 use super::shared::{Commit, Request, Shared, SnapshotSender, guarded};
 use super::tail::{NumberedRow, Tail};
-use super::wiping::{self, Wiping};
+use super::wiping::AFTER_DELETION;
 use crate::model::clock;
 use crate::model::record::Dropped;
 
-/// The waits for a fold: wiping, making room, snapshots.
+/// The waits for a fold: making room, snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Awaiting {
-    wipe: bool,
     pub(super) room: bool,
     snapshots: Vec<SnapshotSender>,
 }
@@ -43,7 +41,8 @@ pub(super) struct Writer {
     /// Waits for the fold under way, and for the next one.
     awaiting: Awaiting,
     pub(super) awaiting_next: Awaiting,
-    pub(super) wiping: Wiping,
+    /// Told of commits that delete a client; where it has not seen the last one yet, this one is not told.
+    pub(super) deletions: Option<SyncSender<()>>,
     pub(super) making_room: MakingRoom,
     pace: Pace,
     /// Goes with the first commit: what a recovery found that nobody refers to.
@@ -54,7 +53,7 @@ pub(super) struct Writer {
     pub(super) is_full: bool,
     /// The time as the last batch said it, and as it is on disk.
     believed_ms: u64,
-    noted_ms: u64,
+    pub(super) noted_ms: u64,
 }
 
 /// The state that acknowledgements before the sync need.
@@ -89,14 +88,14 @@ pub(super) struct Pace {
     /// How long a slice takes within a commit, and where nobody waits.
     pub(super) slice: Duration,
     pub(super) idle_slice: Duration,
-    pub(super) wiping: wiping::Settings,
+    /// How long after a deletion everything is wiped.
+    pub(super) wipe_after: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
         let (slice, idle_slice) = (Duration::from_millis(1), Duration::from_millis(2));
-        let wiping = wiping::Settings { after: None, on_thread: true };
-        Self { bytes: 32 << 20, rows: 16_384, slice, idle_slice, wiping }
+        Self { bytes: 32 << 20, rows: 16_384, slice, idle_slice, wipe_after: AFTER_DELETION }
     }
 }
 
@@ -111,7 +110,7 @@ pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 impl Awaiting {
     fn is_empty(&self) -> bool {
-        !self.wipe && !self.room && self.snapshots.is_empty()
+        !self.room && self.snapshots.is_empty()
     }
 }
 
@@ -132,7 +131,7 @@ impl Writer {
         pace: Pace,
     ) -> Self {
         let noted_ms = noted_ms.unwrap_or_default();
-        let wiping = Wiping::new(pace.wiping, log.last == 0);
+        shared.last.store(log.last, Ordering::Release);
         Self {
             shared,
             requests,
@@ -141,7 +140,7 @@ impl Writer {
             folding: None,
             awaiting: Awaiting::default(),
             awaiting_next: Awaiting::default(),
-            wiping,
+            deletions: None,
             making_room: MakingRoom::new(),
             pace,
             cleanup,
@@ -168,7 +167,6 @@ impl Writer {
             }
         }
         self.sync_in_time();
-        self.wiping.close(&self.shared);
         *self.shared.database() = None;
     }
 
@@ -177,7 +175,7 @@ impl Writer {
             if self.is_ending {
                 return Next::End;
             }
-            self.wipe();
+            self.shared.is_in_a_hurry.store(self.is_long(), Ordering::Relaxed);
             let looks_at = self.make_room();
             let due = self.lazy.as_ref().and_then(|lazy| lazy.due);
             let now = Instant::now();
@@ -192,7 +190,7 @@ impl Writer {
                     received => received.map_err(|_| RecvTimeoutError::Disconnected),
                 }
             } else {
-                match [due, self.wiping.next(), looks_at].into_iter().flatten().min() {
+                match due.into_iter().chain(looks_at).min() {
                     None => self.requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
                     Some(until) => self.requests.recv_timeout(until.saturating_duration_since(now)),
                 }
@@ -200,6 +198,7 @@ impl Writer {
             match received {
                 Ok(Request::Commit(commit)) => return Next::Commit(commit),
                 Ok(Request::Snapshot(sender)) => self.await_snapshot(sender),
+                Ok(Request::Replace(copy, done)) => drop(done.send(self.replace(copy))),
                 Ok(Request::End) => self.is_ending = true,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Next::End,
@@ -208,7 +207,7 @@ impl Writer {
     }
 
     /// Commits by itself what a recovery found that nobody refers to.
-    fn clean_up(&mut self) {
+    pub(super) fn clean_up(&mut self) {
         if !self.cleanup.is_empty() {
             // What fails here is told to whoever commits next, with which it goes.
             drop(self.commit(&[]));
@@ -229,18 +228,13 @@ impl Writer {
         has_to && self.shared.database().is_some()
     }
 
-    #[cfg(test)]
-    pub(super) fn is_copying(&self) -> bool {
-        self.wiping.is_copying()
-    }
-
-    /// Whether a fold should begin. None does while the file is copied, for what it takes from the log would be in neither.
+    /// Whether a fold should begin. None does while the file is copied, for what it takes from the log would not be in the copy.
     fn wants_fold(&self) -> bool {
         let wants = self.is_long() || !self.awaiting_next.is_empty();
-        wants && self.folding.is_none() && !self.wiping.is_copying() && self.shared.can_fold(self.log.bytes)
+        wants && self.folding.is_none() && !self.shared.has_readers() && self.shared.can_fold(self.log.bytes)
     }
 
-    fn is_long(&self) -> bool {
+    pub(super) fn is_long(&self) -> bool {
         self.log.bytes > self.pace.bytes || self.log.last - self.log.folded > self.pace.rows
     }
 
@@ -269,31 +263,20 @@ impl Writer {
     fn folded(&mut self) {
         self.folding = None;
         self.bodies.folded();
-        let Awaiting { wipe, room, snapshots } = std::mem::take(&mut self.awaiting);
+        let Awaiting { room, snapshots } = std::mem::take(&mut self.awaiting);
         if room {
             self.folded_for_room();
         }
-        // Those who wait now, and those who got theirs since this wipe was asked for: a file that is replaced is closed.
-        let has_readers = !snapshots.is_empty() || self.shared.has_readers();
         for sender in snapshots {
             // Who asked may have given up.
             let _ = sender.send(self.shared.long_snapshot());
         }
-        if wipe && has_readers {
-            // A file that is read stays: in its turn.
-            self.wiping.changed();
-        } else if wipe {
-            match self.shared.snapshot() {
-                Ok(txn) => self.wiping.copy(&self.shared, txn, self.log.last, self.log.bytes),
-                Err(error) => self.wiping.ended(&self.shared, None, Err(error)),
-            }
-        }
     }
 
     /// Gives up the fold at hand, and everything that waits for one, since they cannot go on.
-    fn give_up_fold(&mut self, error: &StoreError) {
+    pub(super) fn give_up_fold(&mut self, error: &StoreError) {
         self.folding = None;
-        for Awaiting { wipe, room, snapshots } in
+        for Awaiting { room, snapshots } in
             [std::mem::take(&mut self.awaiting), std::mem::take(&mut self.awaiting_next)]
         {
             if room {
@@ -302,58 +285,7 @@ impl Writer {
             for sender in snapshots {
                 let _ = sender.send(Err(error.clone()));
             }
-            if wipe {
-                self.wiping.ended(&self.shared, None, Err(error.clone()));
-            }
         }
-    }
-
-    /// Goes on with wiping, where it is time.
-    pub(super) fn wipe(&mut self) {
-        let is_hurried = self.is_long() || !self.awaiting_next.snapshots.is_empty();
-        self.shared.is_in_a_hurry.store(is_hurried, Ordering::Relaxed);
-        if !dropped(&self.shared.dropped).is_empty() {
-            self.wiping.changed();
-        }
-        // One at a time: where the fold of a second failed, the copy of the first would be given up while it is made.
-        let is_awaited = self.awaiting.wipe || self.awaiting_next.wipe;
-        let may = !is_awaited && !self.shared.has_readers() && !self.shared.shortage.is_short();
-        if may && self.wiping.begin() {
-            self.clean_up();
-            self.awaiting_next.wipe = true;
-        }
-        let Some(copied) = self.wiping.copied() else { return };
-        if copied.outcome.is_ok() && Wiping::is_far_behind(&copied, self.log.bytes) {
-            match self.shared.snapshot() {
-                Ok(txn) => {
-                    self.wiping.copy_more(&self.shared, copied, txn, self.log.last, self.log.bytes);
-                }
-                Err(error) => self.wiping.ended(&self.shared, Some(copied.begun), Err(error)),
-            }
-            return;
-        }
-        let outcome = copied.outcome.and_then(|copy| self.put_in_place(copy));
-        self.wiping.ended(&self.shared, Some(copied.begun), outcome);
-    }
-
-    /// Puts a copy in the place of the file, with the last rows of the log.
-    fn put_in_place(&mut self, mut copy: Copy) -> Result<(), StoreError> {
-        let shared = Arc::clone(&self.shared);
-        let path = shared.path();
-        guarded(path, || copy.log(&shared.snapshot()?, path, self.log.last, || Ok(())))?;
-        if let Err(error) = shared.medium.put_in_place() {
-            // Which of the two it is now is found out when it is opened again.
-            *shared.database() = None;
-            self.give_up_fold(&StoreError::io("replace", path, &error));
-            return Err(StoreError::io("replace", path, &error));
-        }
-        let (database, fault) = copy.into_parts();
-        *shared.fault() = fault;
-        // What it was when the copy was begun.
-        self.noted_ms = 0;
-        let old = shared.database().replace(database);
-        old.into_iter().for_each(|old| self.wiping.retire(old));
-        Ok(())
     }
 
     pub(super) fn commit_group(&mut self, first: Commit) {
@@ -368,6 +300,7 @@ impl Writer {
                     group.push(commit);
                 }
                 Request::Snapshot(sender) => self.await_snapshot(sender),
+                Request::Replace(copy, done) => drop(done.send(self.replace(copy))),
                 Request::End => self.is_ending = true,
             }
         }
@@ -376,8 +309,8 @@ impl Writer {
         if let Some(figures) = self.shared.figures.get() {
             figures.committed(begun.elapsed(), group.len());
         }
-        if outcome.is_ok() && group.iter().any(|commit| commit.batch.has_changes()) {
-            self.wiping.changed();
+        if outcome.is_ok() && group.iter().any(|commit| commit.batch.is_wiped_soon) {
+            self.deletions.as_ref().map(|deletions| deletions.try_send(()));
         }
         for commit in group {
             let _ = commit.done.send(outcome.clone());
@@ -542,6 +475,7 @@ impl Writer {
         let begun = Instant::now();
         txn.commit().map_err(|error| of(error.into()))?;
         self.log = log;
+        shared.last.store(log.last, Ordering::Release);
         if is_dated {
             self.noted_ms = self.believed_ms;
         }

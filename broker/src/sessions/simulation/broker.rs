@@ -71,8 +71,8 @@ impl Disk for Way {
 
 /// Opens what is on a disk.
 pub(super) fn open(disk: &TestDisk, plan: &Plan) -> Result<(InlineStore, Recovered), StoreError> {
-    let wipe_after = plan.wipe_after_ms.map(Duration::from_millis);
-    InlineStore::open(disk, plan.fold_rows, plan.folds_at_once, wipe_after)
+    let wipe_every = plan.wipe_every_ms.map(Duration::from_millis);
+    InlineStore::open(disk, plan.fold_rows, plan.folds_at_once, wipe_every)
 }
 
 /// To what a client is confined; one of them is, in all runs.

@@ -26,8 +26,8 @@ pub(super) struct Plan {
     /// Weights of disk faults and of crashes among the steps, against 1,000 for all other steps.
     pub(super) faults: u32,
     pub(super) crashes: u32,
-    /// Time after which replaced and removed data are wiped.
-    pub(super) wipe_after_ms: Option<u64>,
+    /// How often replaced and removed data are wiped.
+    pub(super) wipe_every_ms: Option<u64>,
 }
 
 pub(super) struct Choices(pub(super) StdRng);
@@ -79,7 +79,7 @@ impl Choices {
             steps_count: self.one(&[60, 150, 300]),
             faults: self.one(&[0, 10, 30]),
             crashes: self.one(&[0, 10, 30]),
-            wipe_after_ms: self.one(&[None, Some(0), Some(2_000)]),
+            wipe_every_ms: self.one(&[None, Some(0), Some(2_000)]),
         }
     }
 

@@ -13,7 +13,8 @@ mod wiping;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use matcher::live::Cause;
 use rand::rngs::StdRng;
@@ -48,6 +49,8 @@ struct Memory {
     bodies: HashMap<u64, (Arc<StoredBody>, String)>,
     offset: u64,
     sequence: u64,
+    /// Whether forgotten clients are to leave the disk as well.
+    wipes: bool,
 }
 
 /// How many runs a test makes: a few, or with `NEARCAST_SOAK=1` as many as it should.
@@ -55,14 +58,23 @@ fn runs(few: u64, many: u64) -> u64 {
     if std::env::var("NEARCAST_SOAK").is_ok_and(|soak| soak == "1") { many } else { few }
 }
 
-/// Folds as often and in slices as thin as can be, and wipes all the time.
+/// Folds as often and in slices as thin as can be, and wipes after each deletion.
 const THIN: Pace = Pace {
     bytes: 16 << 20,
     rows: 8,
     slice: Duration::from_micros(30),
     idle_slice: Duration::from_micros(30),
-    wiping: super::wiping::Settings { after: Some(Duration::ZERO), on_thread: true },
+    wipe_after: Duration::ZERO,
 };
+
+#[track_caller]
+fn comes_to(what: &str, is_so: impl Fn() -> bool) {
+    let patience = Instant::now();
+    while !is_so() {
+        assert!(patience.elapsed() < Duration::from_secs(60), "not so: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
 
 fn open(disk: &Disk) -> Result<(Store, Recovered), StoreError> {
     open_at(disk, THIN)
@@ -106,7 +118,7 @@ impl Model {
 impl Memory {
     fn new(seed: u64) -> Self {
         let random = StdRng::seed_from_u64(seed);
-        Self { random, model: Model::default(), bodies: HashMap::new(), offset: 0, sequence: 0 }
+        Self { random, model: Model::default(), bodies: HashMap::new(), offset: 0, sequence: 0, wipes: true }
     }
 
     /// Takes up what was recovered.
@@ -175,6 +187,9 @@ impl Memory {
             }
             36..39 => {
                 batch.forget_client(&client);
+                if self.wipes {
+                    batch.wipe_soon();
+                }
                 let model = &mut self.model;
                 model.subscriptions.retain(|(name, _), _| !of(name));
                 model.positions.remove(&client);

@@ -63,26 +63,3 @@ fn a_disk_that_lies_is_found_out() {
     // One run in some fifteen is hurt.
     assert!((0..400).any(|seed| lives(seed, Some(5)).is_err()), "the test sees nothing");
 }
-
-/// One bit of the file's header says which of two commits is the last, and has no checksum.
-#[test]
-fn the_last_commit_counts_whatever_the_bit_says_that_points_to_it() {
-    let mut memory = Memory::new(1);
-    let disk = Disk::default();
-    let (store, _) = open(&disk).expect("it opens");
-    for _ in 0..5 {
-        let batch = memory.batch(&store);
-        store.commit(&batch).expect("it is committed");
-        memory.committed();
-        for flipped in [0, 1] {
-            // As a process leaves it that is killed now.
-            let mut image = disk.bytes();
-            image[9] ^= flipped;
-            let (_store, recovered) = open(&Disk::of(image)).expect("it opens");
-            assert!(
-                Model::of(&recovered) == memory.model,
-                "the last commit is not there, flipped: {flipped}"
-            );
-        }
-    }
-}

@@ -2,27 +2,28 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::mpsc::TryRecvError;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
 use tempfile::TempDir;
 
 use super::directory::open_in;
 use super::disk::Disk;
-use super::{Memory, Model, Pace, THIN, open_at, runs};
+use super::{Memory, Model, Pace, THIN, comes_to, open_at, runs};
 use crate::config::{Fsync, WorldName};
 use crate::sessions;
-use crate::store::format::Meta;
 use crate::store::inline::InlineStore;
-use crate::store::wiping::Settings;
-use crate::store::{Batch, Recovered, Store, StoreError, StoredPosition, back_up, check};
+use crate::store::{Batch, Recovered, Store, StoreError, StoredPosition, back_up, check, wipe};
 
-/// Settings by which a broker wipes as soon as it may; it folds as usual.
-const AT_ONCE: Settings = Settings { after: Some(Duration::ZERO), on_thread: true };
-
-fn open(dir: &Path, lazily: Option<Duration>, wiping: Settings) -> Result<(Store, Recovered), StoreError> {
-    let pace = Pace { wiping, ..Pace::default() };
+/// Opens a store that folds as usual.
+fn open(
+    dir: &Path,
+    lazily: Option<Duration>,
+    wipe_after: Duration,
+) -> Result<(Store, Recovered), StoreError> {
+    let pace = Pace { wipe_after, ..Pace::default() };
     Store::open_dir(dir, Some(WorldName::Geodetic), lazily, pace, &|_| {})
 }
 
@@ -41,7 +42,8 @@ fn places(dir: &Path, bytes: &[u8]) -> usize {
     let mut count = 0;
     for entry in fs::read_dir(dir).expect("a folder") {
         let path = entry.expect("an entry").path();
-        if path.is_file() {
+        // Nobody writes into the ballast, which is large.
+        if path.is_file() && !path.ends_with("ballast") {
             let file = fs::read(path).expect("a file");
             count += file.windows(bytes.len()).filter(|window| *window == bytes).count();
         }
@@ -53,15 +55,12 @@ fn places_of(dir: &Path, longitude: f64) -> usize {
     places(dir, &longitude.to_le_bytes())
 }
 
-#[track_caller]
-fn comes_to(dir: &Path, what: &str, is_so: impl Fn() -> bool) {
-    let patience = Instant::now();
-    while !is_so() {
-        assert!(patience.elapsed() < Duration::from_secs(60), "{what} in {}", dir.display());
-        thread::sleep(Duration::from_millis(5));
-    }
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|found| found == text.as_bytes())
 }
 
+/// Later than a test ends.
+const LATER: Duration = Duration::from_secs(3_600);
 const EARLIER: [f64; 3] = [7.123_456_701, 7.123_456_702, 7.123_456_703];
 const LAST: f64 = 7.123_456_789;
 const MARK: &str = "severity = 'MARK-OF-THE-FORGOTTEN'";
@@ -94,38 +93,159 @@ fn is_whole(dir: &Path) {
     assert_eq!(model.subscriptions.keys().map(|(client, _)| client).collect::<Vec<_>>(), ["stayer"]);
 }
 
+fn delete(store: &Store, client: &str) {
+    commit(store, |batch| {
+        batch.forget_client(client);
+        batch.wipe_soon();
+    });
+}
+
 #[test]
-fn what_was_replaced_or_forgotten_is_in_no_file() {
+fn what_was_replaced_or_deleted_is_in_no_file() {
     for lazily in [None, Some(Duration::from_millis(5))] {
         let folder = TempDir::new().expect("a folder");
         let dir = folder.path();
-        let (store, _) = open(dir, lazily, AT_ONCE).expect("a new store");
+        let (store, _) = open(dir, lazily, Duration::ZERO).expect("a new store");
         furnish(&store);
-        // Of who is not forgotten the last position stays, and no other.
-        comes_to(dir, "earlier positions", || {
-            EARLIER.iter().all(|longitude| places_of(dir, *longitude) == 0)
-        });
-        assert_eq!((places_of(dir, LAST), places(dir, b"leaver") > 0), (1, true));
-        commit(&store, |batch| batch.forget_client("leaver"));
-        comes_to(dir, "what was forgotten", || is_clean(dir));
+        delete(&store, "leaver");
+        comes_to("what was deleted is in no file", || is_clean(dir));
         drop(store);
+        // Of who is not deleted the last position stays, and no other.
         assert!(is_clean(dir) && places_of(dir, LAST) == 1);
         is_whole(dir);
     }
 }
 
 #[test]
-fn without_it_the_bytes_stay() {
-    let folder = TempDir::new().expect("a folder");
-    let never = Settings { after: None, ..AT_ONCE };
-    let (store, _) = open(folder.path(), None, never).expect("a new store");
-    furnish(&store);
-    commit(&store, |batch| batch.forget_client("leaver"));
+fn no_deletion_is_forgotten_in_a_restart() {
+    for lazily in [None, Some(LATER)] {
+        let folder = TempDir::new().expect("a folder");
+        let dir = folder.path();
+        let (store, _) = open(dir, lazily, LATER).expect("a new store");
+        furnish(&store);
+        delete(&store, "leaver");
+        drop(store);
+        assert!(!is_clean(dir), "the other tests see nothing");
+        let (store, recovered) = open(dir, lazily, LATER).expect("it opens");
+        assert!(recovered.owes_wipe);
+        comes_to("what was deleted in an earlier life is in no file", || is_clean(dir));
+        drop(store);
+        let (store, recovered) = open(dir, lazily, LATER).expect("it opens");
+        assert!(!recovered.owes_wipe, "it would be done at each start");
+        drop(store);
+        is_whole(dir);
+    }
+}
+
+#[test]
+fn one_wipe_is_for_all_that_are_deleted_meanwhile() {
+    let disk = Disk::default();
+    let open = || open_at(&disk, Pace { wipe_after: LATER, ..THIN }).expect("it opens");
+    let clients: Vec<_> = (0..10).map(|number| format!("client-{number}")).collect();
+    let (store, _) = open();
+    for client in &clients {
+        commit(&store, |batch| batch.put_position(client, &position(LAST)));
+    }
+    clients.iter().for_each(|client| delete(&store, client));
     drop(store);
-    assert!(!is_clean(folder.path()), "the other tests see nothing");
-    // What is there at a start is not known, and is wiped in time.
-    let (_store, _) = open(folder.path(), None, AT_ONCE).expect("it opens");
-    comes_to(folder.path(), "what an earlier life left", || is_clean(folder.path()));
+    let (store, _) = open();
+    comes_to("it is wiped", || disk.replacements() == 1);
+    assert!(clients.iter().all(|client| !holds(&disk.bytes(), client)));
+    drop((store, open()));
+    assert_eq!(disk.replacements(), 1);
+}
+
+/// A client that is deleted when the copy is made already is in the copy, and so is the note that it has to go.
+#[test]
+fn what_is_deleted_during_a_wipe_goes_with_the_next() {
+    let disk = Disk::default();
+    let (store, _) = InlineStore::open(&disk, 1 << 20, true, Some(Duration::ZERO)).expect("a new store");
+    let put = |change: &dyn Fn(&mut Batch)| {
+        let mut batch = Batch::default();
+        change(&mut batch);
+        sessions::Disk::commit(&store, &batch).expect("it is committed");
+    };
+    let delete = |client| {
+        put(&|batch| {
+            batch.forget_client(client);
+            batch.wipe_soon();
+        });
+    };
+    for client in ["leaver-1", "leaver-2"] {
+        put(&|batch| batch.put_position(client, &position(LAST)));
+    }
+    delete("leaver-1");
+    comes_to("it is copied", || {
+        store.idle();
+        store.is_copying()
+    });
+    delete("leaver-2");
+    store.idle();
+    assert_eq!(disk.replacements(), 1);
+    drop(store);
+    assert!(!holds(&disk.bytes(), "leaver-1") && holds(&disk.bytes(), "leaver-2"));
+    let pace = Pace { wipe_after: LATER, ..THIN };
+    let opened = Store::open_medium(Box::new(disk.clone()), Some(WorldName::Planar), None, pace, &|_| {});
+    let (_store, recovered) = opened.expect("it opens");
+    assert!(recovered.owes_wipe && recovered.clients.is_empty());
+    comes_to("the second is gone as well", || !holds(&disk.bytes(), "leaver-2"));
+}
+
+/// Power is lost at each write of a wipe in turn: nothing else is lost with it, and it is done at the next start.
+#[test]
+fn a_wipe_that_is_cut_off_is_done_at_the_next_start() {
+    let pace = Pace { wipe_after: LATER, ..Pace::default() };
+    let opened = |disk: &Disk| open_at(disk, pace).expect("it opens");
+    let before = Disk::default();
+    let (store, _) = opened(&before);
+    furnish(&store);
+    let image = before.bytes();
+    drop(store);
+    let mut cut_count = 0;
+    loop {
+        let disk = Disk::of(image.clone());
+        let (store, _) = opened(&disk);
+        delete(&store, "leaver");
+        disk.lose_power_after(cut_count);
+        let wiped = store.wipe();
+        drop(store);
+        let torn = disk.torn(&mut StdRng::seed_from_u64(cut_count));
+        let had = holds(&torn, "MARK-OF");
+        let disk = Disk::of(torn);
+        let (store, recovered) = opened(&disk);
+        assert!(wiped.is_err() || !had, "after {cut_count} writes");
+        assert!(!had || recovered.owes_wipe, "after {cut_count} writes it is forgotten");
+        let model = Model::of(&recovered);
+        assert_eq!(model.positions["walker"].coordinates[0].to_bits(), LAST.to_bits());
+        assert_eq!(model.subscriptions.keys().map(|(client, _)| client).collect::<Vec<_>>(), ["stayer"]);
+        comes_to("the wipe is done", || !holds(&disk.bytes(), "MARK-OF"));
+        drop(store);
+        if wiped.is_ok() {
+            break;
+        }
+        cut_count += 1;
+    }
+    assert!(cut_count > 10, "a wipe takes more than {cut_count} writes");
+}
+
+#[test]
+fn on_demand_nothing_of_what_was_forgotten_stays() {
+    let folder = TempDir::new().expect("a folder");
+    for is_running in [true, false] {
+        let dir = folder.path().join(is_running.to_string());
+        fs::create_dir(&dir).expect("a folder");
+        let (store, _) = open(&dir, None, LATER).expect("a new store");
+        furnish(&store);
+        commit(&store, |batch| batch.forget_client("leaver"));
+        let store = is_running.then_some(store);
+        assert!(!is_clean(&dir), "the test sees nothing");
+        let written = wipe(&dir).expect("it is written anew");
+        // Position and subscription.
+        assert_eq!(written.records, 2);
+        assert!(is_clean(&dir), "running: {is_running}");
+        drop(store);
+        is_whole(&dir);
+    }
 }
 
 #[test]
@@ -133,8 +253,7 @@ fn a_copy_has_nothing_of_what_was_forgotten_before() {
     let folder = TempDir::new().expect("a folder");
     let [dir, running, stopped] = ["data", "running", "stopped"].map(|name| folder.path().join(name));
     fs::create_dir(&dir).expect("a folder");
-    let never = Settings { after: None, ..AT_ONCE };
-    let (store, _) = open(&dir, None, never).expect("a new store");
+    let (store, _) = open(&dir, None, LATER).expect("a new store");
     furnish(&store);
     commit(&store, |batch| batch.forget_client("leaver"));
     store.backup(&running).expect("a copy");
@@ -152,8 +271,7 @@ fn copies_are_made_while_it_wipes() {
     let folder = TempDir::new().expect("a folder");
     let dir = folder.path().join("data");
     fs::create_dir(&dir).expect("a folder");
-    let pace = Pace { wiping: AT_ONCE, ..THIN };
-    let opened = Store::open_dir(&dir, Some(WorldName::Geodetic), None, pace, &|_| {});
+    let opened = Store::open_dir(&dir, Some(WorldName::Geodetic), None, THIN, &|_| {});
     let (store, _) = opened.expect("a new store");
     let mut memory = Memory::new(11);
     for round in 0..runs(10, 200) {
@@ -170,9 +288,10 @@ fn copies_are_made_while_it_wipes() {
         });
         assert!(check(&copy).expect("it can be read").is_whole());
         // What was committed before it was asked for.
-        let (_copy, recovered) = open_in(&copy, Fsync::Always).expect("it opens");
+        let (opened, recovered) = open_in(&copy, Fsync::Always).expect("it opens");
         let marked = Model::of(&recovered).subscriptions.into_keys().filter(|(client, _)| client == "marked");
         assert!(marked.map(|(_, id)| id).eq((0..=round).map(|round| format!("{round:03}"))));
+        drop(opened);
         fs::remove_dir_all(&copy).expect("it is ours");
     }
     drop(store);
@@ -183,42 +302,7 @@ fn copies_are_made_while_it_wipes() {
     assert_eq!(Model::of(&recovered), memory.model);
 }
 
-/// A wipe that falls due while a snapshot is being folded for its reader comes after that reader: a file that is replaced is closed.
-#[test]
-fn a_file_is_not_replaced_under_its_reader() {
-    let disk = Disk::default();
-    let (store, _) = InlineStore::open(&disk, 1 << 20, false, Some(Duration::ZERO)).expect("a new store");
-    let put = |longitude| {
-        let mut batch = Batch::default();
-        batch.put_position("walker", &position(longitude));
-        sessions::Disk::commit(&store, &batch).expect("it is committed");
-    };
-    put(EARLIER[0]);
-    let asked = store.ask_for_snapshot();
-    // Begins the fold that the snapshot waits for; then the wipe is due.
-    put(LAST);
-    let mut idle_count = 0;
-    let snapshot = loop {
-        store.idle();
-        match asked.try_recv() {
-            Ok(snapshot) => break snapshot.expect("it can be read"),
-            Err(TryRecvError::Empty) => idle_count += 1,
-            Err(TryRecvError::Disconnected) => panic!("nobody answers"),
-        }
-    };
-    assert!(idle_count > 0, "the fold was over before the wipe was due");
-    while store.idle() {}
-    assert_eq!(disk.replacements(), 0);
-    Meta::read(&snapshot.txn, Path::new("memory")).expect("the file is open").expect("it has one");
-    drop(snapshot);
-    let patience = Instant::now();
-    while disk.replacements() == 0 {
-        assert!(patience.elapsed() < Duration::from_secs(60), "it is not wiped");
-        store.idle();
-    }
-}
-
-/// A change while one is being folded makes the next wipe due: that one failing is nothing to the copy of the first.
+/// The file is opened again meanwhile, and what was committed is in its log.
 #[test]
 fn a_copy_outlives_a_commit_that_fails() {
     let disk = Disk::default();
@@ -231,11 +315,10 @@ fn a_copy_outlives_a_commit_that_fails() {
     put("{}").expect("it is committed");
     assert!(store.idle(), "nothing is folded");
     put("{}").expect("it is committed");
-    let patience = Instant::now();
-    while !store.is_copying() {
-        assert!(patience.elapsed() < Duration::from_secs(60), "it is not copied");
+    comes_to("it is copied", || {
         store.idle();
-    }
+        store.is_copying()
+    });
     disk.leave_room(Some(0));
     assert!(matches!(put(&"x".repeat(1 << 20)), Err(StoreError::Full { .. })));
     disk.leave_room(None);
@@ -248,22 +331,14 @@ fn a_copy_outlives_a_commit_that_fails() {
 #[test]
 fn without_room_it_waits() {
     let disk = Disk::default();
-    let (store, _) = open_at(&disk, Pace { wiping: AT_ONCE, ..Pace::default() }).expect("a new store");
-    disk.leave_room(Some(0));
-    for step in 0..50 {
-        let mut batch = Batch::default();
-        batch.put_position("walker", &position(EARLIER[0] + f64::from(step)));
-        // There may be room for some.
-        let _ = store.commit(&batch);
-    }
-    disk.leave_room(None);
-    let had = disk.replacements();
+    let (store, _) = open_at(&disk, Pace { wipe_after: LATER, ..THIN }).expect("a new store");
+    commit(&store, |batch| batch.put_position("walker", &position(EARLIER[0])));
     commit(&store, |batch| batch.put_position("walker", &position(LAST)));
+    disk.leave_room(Some(0));
+    let told = store.wipe().expect_err("there is no room");
+    assert!(matches!(told, StoreError::Full { .. }), "{told}");
+    disk.leave_room(None);
+    store.wipe().expect("there is room");
     let is_there = |longitude: f64| disk.bytes().windows(8).any(|window| window == longitude.to_le_bytes());
-    let patience = Instant::now();
-    while disk.replacements() == had || is_there(EARLIER[0]) {
-        assert!(patience.elapsed() < Duration::from_secs(60), "it is not wiped");
-        thread::sleep(Duration::from_millis(5));
-    }
-    assert!(is_there(LAST));
+    assert!(is_there(LAST) && !is_there(EARLIER[0]));
 }

@@ -97,6 +97,16 @@ async fn a_copy_that_finds_no_room_says_so_and_leaves_nothing() {
     assert!(output.status.success(), "{output:?}");
 }
 
+/// Asks a broker to wipe its data. It may be killed meanwhile, or have no room for a second file; where it is gone already, the
+/// program that asks writes itself.
+pub(super) fn wipe_on(data: &Path, power: Option<&Power>) -> JoinHandle<Output> {
+    let (data, env) = (text(data).to_owned(), power.map(Power::env));
+    tokio::task::spawn_blocking(move || {
+        let env = env.iter().flatten().map(|(name, value)| (*name, &**value)).collect::<Vec<_>>();
+        run_to_end(&["wipe", &data], &env, Path::new("."))
+    })
+}
+
 /// A copy that is being made when its broker is killed.
 pub(super) struct Cut {
     folder: TempDir,

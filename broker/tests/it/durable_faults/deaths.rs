@@ -163,9 +163,7 @@ impl Run {
         // What one engine has written and another has not is lost in ways of its own.
         let shards = (1 + self.seed % 3).to_string();
         let fsync = if self.death == Death::KillUnsynced { "interval" } else { "always" };
-        // Some die while the data is written anew.
-        let wiping = "[store]\nwipe_after_s = 1\n";
-        Serve::new().config(wiping).args(&["--shards", &shards, "--data", data, "--fsync", fsync])
+        Serve::new().args(&["--shards", &shards, "--data", data, "--fsync", fsync])
     }
 
     /// Starts the broker, checks what it remembers, lets everybody at it for a while, and ends it.
@@ -178,6 +176,8 @@ impl Run {
         judge::check_recovered(&self.ledger, &program.http()).await;
         self.assert_no_faults(number, &program.log());
         self.gate.set(Some(program.address()));
+        // Some die while the data is written anew.
+        let wiping = copies::wipe_on(self.data.path(), power.as_ref());
         // Some die young.
         let life_ms = if self.rng.random_bool(0.3) { 60 } else { 1_200 };
         tokio::time::sleep(Duration::from_millis(self.rng.random_range(0..life_ms))).await;
@@ -196,6 +196,7 @@ impl Run {
         let log = program.log();
         program.kill();
         self.gate.set(None);
+        wiping.await.expect("no panic");
         if let Some(cut) = cut {
             cut.check().await;
         }
