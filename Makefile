@@ -84,7 +84,7 @@ load: ## What a broker carries on this machine; ARGS="run city --html city.html"
 	$(CARGO) build --locked --release --package broker --package nearcast-load
 	target/release/nearcast-load $(or $(ARGS),run city)
 
-bench: ## The paper's tables and figures, two minutes; ARGS="--full --out FOLDER" for all sizes
+bench: ## The paper's tables and figures, two minutes, in target/paper; ARGS="--full --out FOLDER" for all sizes
 	$(CARGO) run --locked --release --package benches --bin paper -- $(or $(ARGS),--quick)
 
 bench-all: ## Every bench program, many minutes; ARGS="--quick" for a look

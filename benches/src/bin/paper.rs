@@ -39,7 +39,7 @@ struct Args {
     #[arg(long, default_value_t = 2012)]
     seed: u64,
     /// The folder that the report, the figures and the plots are written to.
-    #[arg(long, default_value = "docs/results/paper")]
+    #[arg(long, default_value = "target/paper")]
     out: PathBuf,
 }
 
