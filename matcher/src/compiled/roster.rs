@@ -5,12 +5,12 @@ use super::slab::Slab;
 use crate::geo::Position;
 
 /// Subscriptions and clients by number; each subscription has the numbers of its records, one for each conjunction
-/// of each filter, whatever an engine takes those for.
+/// of each filter, whatever an engine takes those for. Beside each client there is what the engine keeps for it.
 #[derive(Debug, Default)]
-pub struct Roster {
+pub struct Roster<C = ()> {
     subscriptions: Slab<Held>,
     subscriptions_count: usize,
-    clients: Slab<Client>,
+    clients: Slab<Client<C>>,
 }
 
 /// A subscription, in the list of its client's.
@@ -30,18 +30,19 @@ impl Default for Held {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Client {
+struct Client<C> {
     position: Option<Position>,
     first_subscription: u32,
+    payload: C,
 }
 
-impl Default for Client {
+impl<C: Default> Default for Client<C> {
     fn default() -> Self {
-        Self { position: None, first_subscription: NONE }
+        Self { position: None, first_subscription: NONE, payload: C::default() }
     }
 }
 
-impl Roster {
+impl<C: Default> Roster<C> {
     /// Nobody.
     #[must_use]
     pub fn new() -> Self {
@@ -128,6 +129,19 @@ impl Roster {
         std::mem::replace(&mut self.clients[client].position, position)
     }
 
+    /// What the engine keeps for a client that has told a position or has had a subscription.
+    #[inline]
+    #[must_use]
+    pub fn payload(&self, client: u32) -> &C {
+        &self.clients[client].payload
+    }
+
+    /// What the engine keeps for such a client, to change it.
+    #[inline]
+    pub fn payload_mut(&mut self, client: u32) -> &mut C {
+        &mut self.clients[client].payload
+    }
+
     /// Bytes allocated, the lists of records aside.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -141,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_records_of_a_client_are_those_of_its_subscriptions() {
-        let mut roster = Roster::new();
+        let mut roster: Roster = Roster::new();
         for (subscription, client) in [(3, 1), (0, 1), (7, 2), (5, 1)] {
             roster.enter(subscription, client);
             roster.records_mut(subscription).extend([subscription * 10, subscription * 10 + 1]);

@@ -105,7 +105,7 @@ fn cells_answers_what_scan_answers_when_names_are_combined_at_random() {
 fn cells_answers_what_scan_answers_where_many_areas_overlap() {
     let plane = Terrain::Plane { side_m: 20_000.0 };
     let region = Terrain::Region { lon: 9.19, lat: 71.0, side_m: 20_000.0 };
-    for (terrain, coverage) in [(plane, 0.005), (plane, 0.1), (region, 0.005), (region, 0.1)] {
+    for (terrain, coverage) in [(plane, 0.005), (plane, 0.02), (plane, 0.1), (region, 0.005), (region, 0.1)] {
         let config = Config {
             subscriptions: 2_000,
             coverage,
@@ -141,6 +141,18 @@ fn cells_answers_what_scan_answers_where_many_areas_overlap() {
         compare(&mut engines);
         for (id, _) in workload.subscriptions().filter(|(id, _)| id.0 % 20 != 0) {
             assert!(engines.iter_mut().all(|engine| engine.remove(id)));
+        }
+        compare(&mut engines);
+        // Crowds have gone; those that are left go on, and then crowds come again.
+        for (client, spot) in (3_000..9_000).map(|index| workload.jump(index)) {
+            move_client(&mut engines, client, spot);
+        }
+        compare(&mut engines);
+        for (id, subscription) in workload.subscriptions() {
+            engines.iter_mut().for_each(|engine| engine.install(id, &subscription).unwrap());
+        }
+        for (client, spot) in (9_000..12_000).map(|index| workload.jump(index)) {
+            move_client(&mut engines, client, spot);
         }
         compare(&mut engines);
         assert!(matches > 1_000, "{matches} matches prove little");

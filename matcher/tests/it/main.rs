@@ -7,3 +7,4 @@ mod facade;
 mod faults;
 mod live;
 mod outside;
+mod small;

@@ -41,6 +41,7 @@ impl Arena {
             self.pages.add()?;
         }
         let first = u32::try_from(self.fresh).ok()?;
+        self.pages.reserve((self.fresh + lines) * LINE_BYTES)?;
         self.fresh += lines;
         if self.fresh % LINES_PER_PAGE > LINES_PER_PAGE / 4 {
             self.pages.prepare();

@@ -2,8 +2,10 @@
 
 use super::arena::{Arena, LINE_BYTES};
 use super::records::Records;
+use super::rolls::{LANES_MAX, Roll, Rolls};
 use super::runs::{Lane, Owner, Runs, Slot, Spot};
 use super::store::{Pile, Store};
+use crate::compiled::NONE;
 use crate::event::process_key;
 
 /// Parts that grow on their own. A part of a table of ten million buckets has ten thousand, which are copied in well
@@ -11,6 +13,13 @@ use crate::event::process_key;
 const PARTS_COUNT: usize = 1024;
 const BUCKET_BYTES: usize = size_of::<Bucket>();
 const BUCKETS_MIN: usize = LINE_BYTES / BUCKET_BYTES;
+/// Stands for a cluster's number in the buckets of bundles; it is that of none.
+const BUNDLES: u32 = NONE;
+/// Bundles of a cell up to which those that come stay whole. An event looks at the places of all whole bundles of a cell,
+/// and into each that is near, whatever it asks for; into a cluster it looks only if it has to.
+const WHOLE_MAX: usize = LANES_MAX;
+/// Bundles of a cell from which on those that come also make others loose, so that none stays whole in a crowd.
+const CROWDED_LEN: usize = WHOLE_MAX * 5 / 4;
 /// The cell of a free place.
 const FREE: u64 = u64::MAX;
 
@@ -23,6 +32,7 @@ pub(super) struct Full;
 pub(super) struct Buckets {
     table: Table,
     store: Store,
+    rolls: Rolls,
 }
 
 /// Buckets by cell and cluster.
@@ -46,14 +56,17 @@ struct Part {
     used: u32,
 }
 
-/// The filters of a cluster in a cell.
+/// The filters of a cluster in a cell, or its bundles.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 struct Bucket {
     cell: u64,
     cluster: u32,
     pile: Pile,
-    unused: [u32; 3],
+    /// Whole bundles.
+    roll: Roll,
+    /// How many bundles are loose.
+    loose: u32,
 }
 
 /// Where a search in the table starts.
@@ -70,6 +83,7 @@ impl Buckets {
         Self {
             table: Table { parts, arena: Arena::new(), key: Key(process_key()) },
             store: Store::new(places_max),
+            rolls: Rolls::new(),
         }
     }
 
@@ -79,6 +93,10 @@ impl Buckets {
 
     pub(super) fn runs(&self) -> &Runs {
         self.store.runs()
+    }
+
+    pub(super) fn rolls(&self) -> &Rolls {
+        &self.rolls
     }
 
     /// Where the search for a bucket starts, and a word from there, read to bring it near.
@@ -117,8 +135,8 @@ impl Buckets {
         cluster: u32,
         lane: &Lane,
     ) -> Result<Slot, Full> {
-        let Self { table, store } = self;
-        table.change(cell, cluster, |pile| store.push(pile, lane, records))?
+        let Self { table, store, .. } = self;
+        table.change(cell, cluster, |bucket| store.push(&mut bucket.pile, lane, records))?
     }
 
     /// Gives the filter in a slot another spot in its cell; answers the slot it has then.
@@ -130,24 +148,115 @@ impl Buckets {
         slot: &Slot,
         spot: Spot,
     ) -> Result<Slot, Full> {
-        let Self { table, store } = self;
+        let Self { table, store, .. } = self;
         if !slot.crowded {
             store.runs_mut().set_spot(slot, spot);
             return Ok(*slot);
         }
-        table.change(cell, cluster, |pile| store.shift(pile, slot, spot, records))?
+        table.change(cell, cluster, |bucket| store.shift(&bucket.pile, slot, spot, records))?
     }
 
     /// Takes the filter in a slot out of its bucket.
     pub(super) fn remove(&mut self, records: &mut Records, cell: u64, cluster: u32, slot: &Slot) {
-        let Self { table, store } = self;
+        let Self { table, store, .. } = self;
         let xyz = store.runs().spot(slot).xyz;
-        let removed = table.change(cell, cluster, |pile| store.remove(pile, slot, xyz, records));
+        let remove = |bucket: &mut Bucket| store.remove(&mut bucket.pile, slot, xyz, records);
+        let removed = table.change(cell, cluster, remove);
         debug_assert!(removed.is_ok(), "the bucket is there");
     }
 
+    /// Where the search for the bundles of a cell starts, and a word from there, read to bring it near.
+    #[inline]
+    pub(super) fn locate_bundles(&self, cell: u64) -> (Place, u32) {
+        self.locate(cell, BUNDLES)
+    }
+
+    /// The whole bundles of a cell; none or some.
+    #[inline]
+    pub(super) fn find_roll(&self, place: Place, cell: u64) -> Option<&Roll> {
+        let buckets = self.table.buckets(place.part as usize);
+        let roll = &buckets[find(buckets, place.start as usize, cell, BUNDLES)?].roll;
+        (!roll.is_empty()).then_some(roll)
+    }
+
+    /// The whole bundles of a cell, searched from the beginning.
+    #[inline]
+    pub(super) fn roll(&self, cell: u64) -> Option<&Roll> {
+        self.find_roll(self.locate_bundles(cell).0, cell)
+    }
+
+    /// Counts a bundle into a cell; answers its lane there, or `None` where it is to be loose.
+    pub(super) fn enter_bundle(&mut self, cell: u64, spot: Spot, bundle: u32) -> Result<Option<u16>, Full> {
+        let Self { table, rolls, .. } = self;
+        table.change(cell, BUNDLES, |bucket| {
+            if bucket.is_crowded() {
+                bucket.loose += 1;
+                return Ok(None);
+            }
+            rolls.push(&mut bucket.roll, spot, bundle).map(Some).ok_or(Full)
+        })?
+    }
+
+    /// Takes a whole bundle out of a cell; answers the number of the bundle that has its lane now, if one has.
+    pub(super) fn leave_whole(&mut self, cell: u64, lane: u16) -> Option<u32> {
+        let Self { table, rolls, .. } = self;
+        table.change(cell, BUNDLES, |bucket| rolls.remove(&mut bucket.roll, lane)).ok()?
+    }
+
+    /// Takes a loose bundle out of a cell.
+    pub(super) fn leave_loose(&mut self, cell: u64) {
+        let left = self.table.change(cell, BUNDLES, |bucket| bucket.loose -= 1);
+        debug_assert!(left.is_ok(), "the bucket is there");
+    }
+
+    /// Gives a whole bundle another spot in its cell.
+    pub(super) fn shift_whole(&mut self, cell: u64, lane: u16, spot: Spot) {
+        let roll = self.roll(cell).copied();
+        debug_assert!(roll.is_some(), "the bucket is there");
+        if let Some(roll) = roll {
+            self.rolls.set_spot(&roll, lane, spot);
+        }
+    }
+
+    /// Tells a cell that the bundle in a lane has another number.
+    pub(super) fn renumber(&mut self, cell: u64, lane: u16, bundle: u32) {
+        let roll = self.roll(cell).copied();
+        debug_assert!(roll.is_some(), "the bucket is there");
+        if let Some(roll) = roll {
+            let (spot, _) = self.rolls.get(&roll, lane);
+            self.rolls.set(&roll, lane, spot, bundle);
+        }
+    }
+
+    /// Whether a bundle that came into a cell would be loose.
+    pub(super) fn is_crowded(&self, cell: u64) -> bool {
+        let (place, _) = self.locate_bundles(cell);
+        let buckets = self.table.buckets(place.part as usize);
+        find(buckets, place.start as usize, cell, BUNDLES).is_some_and(|bucket| buckets[bucket].is_crowded())
+    }
+
+    /// Takes one of the whole bundles out of a crowded cell and counts it among the loose ones there; `None` where there is
+    /// none, or the cell is not crowded.
+    pub(super) fn loosen(&mut self, cell: u64) -> Option<(Spot, u32)> {
+        let Self { table, rolls, .. } = self;
+        let loosen = |bucket: &mut Bucket| {
+            if bucket.bundles_count() < CROWDED_LEN {
+                return None;
+            }
+            let last = rolls.last(&bucket.roll)?;
+            let lane = u16::try_from(bucket.roll.len() - 1).ok()?;
+            rolls.remove(&mut bucket.roll, lane);
+            bucket.loose += 1;
+            Some(last)
+        };
+        table.change(cell, BUNDLES, loosen).ok()?
+    }
+
     pub(super) fn bytes(&self) -> usize {
-        self.table.arena.footprint() + size_of_val(&*self.table.parts) + self.store.bytes()
+        self.table.arena.footprint()
+            + size_of_val(&*self.table.parts)
+            + self.store.bytes()
+            + self.rolls.bytes()
     }
 }
 
@@ -170,7 +279,12 @@ impl Table {
     }
 
     /// Changes a bucket. It is made if it has to be, and goes with its last filter.
-    fn change<T>(&mut self, cell: u64, cluster: u32, change: impl FnOnce(&mut Pile) -> T) -> Result<T, Full> {
+    fn change<T>(
+        &mut self,
+        cell: u64,
+        cluster: u32,
+        change: impl FnOnce(&mut Bucket) -> T,
+    ) -> Result<T, Full> {
         let key = self.key;
         let hash = key.hash(cell, cluster);
         let part = part_of(hash);
@@ -179,9 +293,9 @@ impl Table {
             Some(index) => index,
             None => self.add(part, hash, cell, cluster).ok_or(Full)?,
         };
-        let pile = &mut self.buckets_mut(part)[index].pile;
-        let result = change(pile);
-        if pile.is_empty() {
+        let bucket = &mut self.buckets_mut(part)[index];
+        let result = change(bucket);
+        if bucket.is_empty() {
             remove(self.buckets_mut(part), index, key);
             self.parts[part].used -= 1;
         }
@@ -225,7 +339,20 @@ impl Table {
 }
 
 impl Bucket {
-    const FREE: Self = Self { cell: FREE, cluster: 0, pile: Pile::EMPTY, unused: [0; 3] };
+    const FREE: Self = Self { cell: FREE, cluster: 0, pile: Pile::EMPTY, roll: Roll::EMPTY, loose: 0 };
+
+    fn bundles_count(&self) -> usize {
+        self.roll.len() + self.loose as usize
+    }
+
+    /// Whether bundles that come are loose.
+    fn is_crowded(&self) -> bool {
+        self.bundles_count() >= WHOLE_MAX
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pile.is_empty() && self.roll.is_empty() && self.loose == 0
+    }
 }
 
 #[inline]

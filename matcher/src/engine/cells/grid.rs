@@ -9,6 +9,7 @@
 use std::hint::black_box;
 
 use super::buckets::{Buckets, Full};
+use super::bundles::Standing;
 use super::records::Records;
 use super::runs::{EVENT_UNITS, Lane, Local, Slot, Spot, UNBOUNDED, UNITS, padded_reach};
 use crate::geo::World;
@@ -17,6 +18,9 @@ use crate::geo::World;
 const SIDE_REACHES: f64 = 2.0;
 /// Most levels that a world has, the one for unbounded areas included.
 const LEVELS_MAX: usize = 32;
+
+/// The level of a cell's key.
+const LEVEL_BITS: u64 = 63;
 
 /// Where filters are, by number, and how to find those near a point.
 #[derive(Debug)]
@@ -45,7 +49,10 @@ struct Scale {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
+    /// Filters that lie in the runs of their clusters.
     filters: u64,
+    /// Bundles that lie in their cells' rolls.
+    bundles: u64,
     /// No filter of the level reaches further; forgotten when the level is empty.
     reach_max: f64,
 }
@@ -117,26 +124,23 @@ impl Grid {
         }
     }
 
-    /// Puts a filter where its centre is, or moves it there from the centre where it was put before. `lane` gives its
-    /// lane when it is put for the first time.
+    /// Puts a filter where its centre is, or moves it there from the centre where it was put before. `lane` is its lane
+    /// when it is put for the first time.
     pub(super) fn put(
         &mut self,
         records: &mut Records,
         filter: &GridFilter<'_>,
         from: Option<&[f64; 3]>,
         to: &[f64; 3],
-        lane: impl FnOnce(Spot) -> Lane,
+        lane: Option<Lane>,
     ) -> Result<(), Full> {
         let GridFilter { record, cluster, extent } = *filter;
         let (cell, xyz) = self.scale.place(extent.level, to);
         let spot = Spot { xyz, reach: extent.reach_units };
-        let held = records.slot(record).zip(from);
-        let Some((slot, from)) = held else {
-            let slot = self.buckets.push(records, cell, cluster, &lane(spot))?;
-            self.enter(extent);
-            records.set_slot(record, Some(&slot));
-            return Ok(());
-        };
+        if let Some(lane) = lane {
+            return self.put_lane(records, cell, cluster, extent, &Lane { spot, ..lane });
+        }
+        let Some((slot, from)) = records.slot(record).zip(from) else { return Ok(()) };
         let left = self.scale.place(extent.level, from).0;
         if left == cell {
             let shifted = self.buckets.shift(records, cell, cluster, &slot, spot)?;
@@ -149,6 +153,21 @@ impl Grid {
         let landed = self.buckets.push(records, cell, cluster, &lane)?;
         self.buckets.remove(records, left, cluster, &slot);
         records.set_slot(record, Some(&landed));
+        Ok(())
+    }
+
+    /// Puts a filter of an extent into its cluster in a cell.
+    pub(super) fn put_lane(
+        &mut self,
+        records: &mut Records,
+        cell: CellKey,
+        cluster: u32,
+        extent: &Extent,
+        lane: &Lane,
+    ) -> Result<(), Full> {
+        let slot = self.buckets.push(records, cell, cluster, lane)?;
+        self.change(extent, |level| level.filters += 1);
+        records.set_slot(lane.owner.record, Some(&slot));
         Ok(())
     }
 
@@ -193,25 +212,112 @@ impl Grid {
         if let Some(slot) = records.slot(record) {
             let (cell, _) = self.scale.place(extent.level, from);
             self.buckets.remove(records, cell, cluster, &slot);
-            self.leave(extent);
+            self.change(extent, |level| level.filters -= 1);
             records.set_slot(record, None);
         }
     }
 
-    fn enter(&mut self, extent: &Extent) {
-        let level = &mut self.levels[extent.level as usize];
-        level.filters += 1;
-        level.reach_max = level.reach_max.max(extent.reach);
-        self.occupied |= 1 << extent.level;
+    /// The cell of an area whose centre is at a point, and its spot there.
+    #[inline]
+    pub(super) fn place(&self, extent: &Extent, point: &[f64; 3]) -> (CellKey, Spot) {
+        let (cell, xyz) = self.scale.place(extent.level, point);
+        (cell, Spot { xyz, reach: extent.reach_units })
     }
 
-    fn leave(&mut self, extent: &Extent) {
+    /// Puts a bundle into a cell; answers how it stands there.
+    pub(super) fn enter_bundle(
+        &mut self,
+        cell: CellKey,
+        spot: Spot,
+        extent: &Extent,
+        bundle: u32,
+    ) -> Result<Standing, Full> {
+        Ok(match self.buckets.enter_bundle(cell, spot, bundle)? {
+            Some(lane) => {
+                self.change(extent, |level| level.bundles += 1);
+                Standing::Whole(lane)
+            }
+            None => Standing::Loose,
+        })
+    }
+
+    /// Takes a bundle out of a cell. The filters of a loose one are left where they are.
+    pub(super) fn leave_bundle(
+        &mut self,
+        records: &mut Records,
+        cell: CellKey,
+        extent: &Extent,
+        standing: Standing,
+    ) {
+        match standing {
+            Standing::Nowhere => {}
+            Standing::Whole(lane) => {
+                self.change(extent, |level| level.bundles -= 1);
+                if let Some(filler) = self.buckets.leave_whole(cell, lane) {
+                    records.bundle_mut(filler).set_standing(standing);
+                }
+            }
+            Standing::Loose => self.buckets.leave_loose(cell),
+        }
+    }
+
+    /// Gives a whole bundle another spot in its cell.
+    pub(super) fn shift_whole(&mut self, cell: CellKey, lane: u16, spot: Spot) {
+        self.buckets.shift_whole(cell, lane, spot);
+    }
+
+    /// Tells a cell that the bundle in a lane has another number.
+    pub(super) fn renumber(&mut self, cell: CellKey, lane: u16, bundle: u32) {
+        self.buckets.renumber(cell, lane, bundle);
+    }
+
+    /// Whether a bundle that came into a cell would be loose.
+    pub(super) fn is_crowded(&self, cell: CellKey) -> bool {
+        self.buckets.is_crowded(cell)
+    }
+
+    /// Reads where a move of a bundle from cell to cell will look and so brings it near; answers the number of the bundle
+    /// that fills the gap.
+    #[inline]
+    pub(super) fn touch_whole(&self, left: CellKey, landing: CellKey, standing: Standing) -> Option<u32> {
+        let Standing::Whole(lane) = standing else { return None };
+        let rolls = self.buckets.rolls();
+        let roll = self.buckets.roll(left)?;
+        let touched = rolls.touch_lane(roll, lane);
+        if left == landing {
+            black_box(touched);
+            return None;
+        }
+        let landing = self.buckets.roll(landing).and_then(|roll| rolls.last(roll));
+        black_box((touched, landing.map(|(spot, _)| spot)));
+        rolls.last(roll).map(|(_, number)| number)
+    }
+
+    /// Makes a whole bundle of a crowded cell loose, in name only; answers its number and its spot.
+    pub(super) fn loosen(&mut self, cell: CellKey, extent: &Extent) -> Option<(Spot, u32)> {
+        let loosened = self.buckets.loosen(cell)?;
+        self.change(extent, |level| level.bundles -= 1);
+        Some(loosened)
+    }
+
+    /// Counts in a level, whose filters and bundles reach up to an extent.
+    fn change(&mut self, extent: &Extent, change: impl FnOnce(&mut Level)) {
         let level = &mut self.levels[extent.level as usize];
-        level.filters -= 1;
-        if level.filters == 0 {
+        change(level);
+        if level.filters + level.bundles == 0 {
             level.reach_max = 0.0;
             self.occupied &= !(1 << extent.level);
+        } else {
+            level.reach_max = level.reach_max.max(extent.reach);
+            self.occupied |= 1 << extent.level;
         }
+    }
+
+    /// Whether filters of a cell's level lie in the runs of their clusters, and whether bundles lie in rolls.
+    #[inline]
+    pub(super) fn holds(&self, cell: CellKey) -> (bool, bool) {
+        let level = &self.levels[(cell & LEVEL_BITS) as usize % LEVELS_MAX];
+        (level.filters > 0, level.bundles > 0)
     }
 
     /// Appends the cells in which filters may hold `point`, each with where the point is, seen from it.
@@ -251,6 +357,13 @@ impl Grid {
     #[inline]
     pub(super) fn buckets(&self) -> &Buckets {
         &self.buckets
+    }
+
+    /// How many filters and how many whole bundles have a place.
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let sum = |count: fn(&Level) -> u64| self.levels.iter().map(count).sum();
+        (sum(|level| level.filters), sum(|level| level.bundles))
     }
 
     pub(super) fn bytes(&self) -> usize {

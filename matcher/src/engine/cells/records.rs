@@ -3,6 +3,7 @@
 //! A record is a header of 32 bytes and the words of the constraints; the number of an entry is where its record is.
 //! A filter that passed the pre-test costs one place in memory to decide.
 
+use super::arena::LINE_BYTES;
 use super::clusters::Membership;
 use super::pages::{PAGE_BYTES, Pages};
 use super::runs::Slot;
@@ -10,6 +11,7 @@ use crate::compiled::NONE;
 
 /// Records start at multiples of this.
 const BLOCK_BYTES: usize = 32;
+const BLOCKS_PER_LINE: usize = LINE_BYTES / BLOCK_BYTES;
 const BLOCKS_PER_PAGE: usize = PAGE_BYTES / BLOCK_BYTES;
 /// Words of 32 constraints of at most three words.
 const CONSTRAINT_WORDS_MAX: usize = 32 * 3;
@@ -30,6 +32,8 @@ pub(super) struct Header {
     pub(super) shape: u32,
     /// Words of the constraints.
     pub(super) words: u32,
+    /// The bundle that its filter belongs to, or `NONE`.
+    pub(super) bundle: u32,
 }
 
 /// All records.
@@ -72,10 +76,11 @@ impl Records {
 
     #[inline]
     pub(super) fn header(&self, record: u32) -> Header {
-        let [first_line, cluster, mask, subscription, shape, lane, words_required, _] = *self.fields(record);
+        let [first_line, cluster, mask, subscription, shape, lane, words_required, bundle] =
+            *self.fields(record);
         let (words, required) = (words_required >> 8, (words_required & 0xff) as u8);
         let membership = Membership { cluster, required };
-        Header { slot: slot(first_line, lane), membership, mask, subscription, shape, words }
+        Header { slot: slot(first_line, lane), membership, mask, subscription, shape, words, bundle }
     }
 
     /// Where the record's filter lies; `None` while it is nowhere.
@@ -104,11 +109,48 @@ impl Records {
     }
 
     fn set_header(&mut self, record: u32, header: Header) {
-        let Header { slot, membership, mask, subscription, shape, words } = header;
+        let Header { slot, membership, mask, subscription, shape, words, bundle } = header;
         let Membership { cluster, required } = membership;
         let (first_line, lane) = slot_fields(slot.as_ref());
         let words_required = words << 8 | u32::from(required);
-        *self.fields_mut(record) = [first_line, cluster, mask, subscription, shape, lane, words_required, 0];
+        *self.fields_mut(record) =
+            [first_line, cluster, mask, subscription, shape, lane, words_required, bundle];
+    }
+
+    pub(super) fn set_bundle(&mut self, record: u32, bundle: u32) {
+        self.fields_mut(record)[7] = bundle;
+    }
+
+    /// The contents of so many lines from a block on.
+    #[inline]
+    pub(super) fn lines(&self, block: u32, lines: usize) -> &[u8] {
+        self.pages.bytes(block as usize * BLOCK_BYTES, lines * LINE_BYTES)
+    }
+
+    #[inline]
+    pub(super) fn lines_mut(&mut self, block: u32, lines: usize) -> &mut [u8] {
+        self.pages.bytes_mut(block as usize * BLOCK_BYTES, lines * LINE_BYTES)
+    }
+
+    /// What a block holds.
+    #[inline]
+    pub(super) fn block(&self, block: u32) -> &[u8; BLOCK_BYTES] {
+        bytemuck::from_bytes(self.pages.bytes(block as usize * BLOCK_BYTES, BLOCK_BYTES))
+    }
+
+    /// The first block of so many lines with whatever was in them, for what is not a record.
+    pub(super) fn allocate_lines(&mut self, lines: usize) -> Option<u32> {
+        let blocks = lines * BLOCKS_PER_LINE;
+        if self.free[blocks].is_empty() && !self.fresh.is_multiple_of(BLOCKS_PER_LINE) {
+            // What is read together is to be in one line.
+            let hole = self.allocate_fresh(1)?;
+            self.free[1].push(hole);
+        }
+        self.allocate(blocks)
+    }
+
+    pub(super) fn release_lines(&mut self, block: u32, lines: usize) {
+        self.free[lines * BLOCKS_PER_LINE].push(block);
     }
 
     fn fields(&self, record: u32) -> &[u32; 8] {
@@ -120,9 +162,13 @@ impl Records {
     }
 
     fn allocate(&mut self, blocks: usize) -> Option<u32> {
-        if let Some(record) = self.free[blocks].pop() {
-            return Some(record);
+        match self.free[blocks].pop() {
+            Some(record) => Some(record),
+            None => self.allocate_fresh(blocks),
         }
+    }
+
+    fn allocate_fresh(&mut self, blocks: usize) -> Option<u32> {
         if self.fresh + blocks > self.pages.count() * BLOCKS_PER_PAGE {
             self.retire_rest();
             if (self.pages.count() + 1) * BLOCKS_PER_PAGE > RECORDS_END {
@@ -131,6 +177,7 @@ impl Records {
             self.pages.add()?;
         }
         let record = u32::try_from(self.fresh).ok()?;
+        self.pages.reserve((self.fresh + blocks) * BLOCK_BYTES)?;
         self.fresh += blocks;
         if self.fresh % BLOCKS_PER_PAGE > BLOCKS_PER_PAGE / 4 {
             self.pages.prepare();
@@ -190,6 +237,7 @@ mod tests {
             subscription: 3,
             shape,
             words: 0,
+            bundle: NONE,
         }
     }
 

@@ -16,7 +16,8 @@ use super::clusters::{COLUMNS, ClusterProbe};
 const BLOCK_LANES: usize = LINE_BYTES / BYTE_ARRAYS;
 /// Arrays of a byte a lane.
 const BYTE_ARRAYS: usize = 5;
-const FENCE_BYTES: usize = 32;
+/// Bytes of a fence with its owner.
+pub(super) const FENCE_BYTES: usize = 32;
 /// Fences of a block.
 #[expect(clippy::cast_possible_truncation, reason = "a dozen")]
 const BLOCK_FENCES: u32 = BLOCK_LANES as u32;
@@ -119,11 +120,11 @@ pub(super) type Local = [i16; 3];
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     /// Where its fence is, in units of fences.
-    fence: u32,
+    pub(super) fence: u32,
     /// Number of the probe that the fence is to be compared with.
     pub(super) probe: u32,
     /// Whether the event is in reach for certain, not just perhaps.
-    in_reach: bool,
+    pub(super) in_reach: bool,
 }
 
 /// A filter that passed the tests.
@@ -259,10 +260,7 @@ impl Runs {
         let (layout, lane) = (&LAYOUTS[usize::from(slot.class)], usize::from(slot.lane));
         let bytes = self.arena.bytes(slot.first_line, layout.fence(lane + 1));
         let [x, y, z, reach, required] = layout.bytes(lane).map(|at| bytes[at]);
-        let fence: [u16; FENCE_BYTES / 2] = cast(array::<FENCE_BYTES>(bytes, layout.fence(lane)));
-        let mut ends = [0; 2 * COLUMNS];
-        ends.copy_from_slice(&fence[..2 * COLUMNS]);
-        Lane { spot: Spot { xyz: [x, y, z], reach }, required, owner: owner(cast(fence)), fence: ends }
+        lane_of(Spot { xyz: [x, y, z], reach }, required, &array(bytes, layout.fence(lane)))
     }
 
     pub(super) fn spot(&self, slot: &Slot) -> Spot {
@@ -279,11 +277,7 @@ impl Runs {
         for (at, byte) in layout.bytes(lane).into_iter().zip([x, y, z, reach, held.required]) {
             bytes[at] = byte;
         }
-        let Owner { record, subscription, complete } = held.owner;
-        let record = record | if complete { 0 } else { INCOMPLETE };
-        let (fence, owner) = bytes[layout.fence(lane)..].split_at_mut(2 * 2 * COLUMNS);
-        fence.copy_from_slice(bytemuck::cast_slice(&held.fence));
-        owner.copy_from_slice(bytemuck::cast_slice(&[record, subscription]));
+        bytes[layout.fence(lane)..][..FENCE_BYTES].copy_from_slice(&fence_bytes(held));
     }
 
     pub(super) fn set_spot(&mut self, slot: &Slot, spot: Spot) {
@@ -329,16 +323,11 @@ impl Runs {
             while hits != 0 {
                 let lane = hits.trailing_zeros();
                 hits &= hits - 1;
-                let at = |array: usize| {
-                    i32::from(block[(array * step + lane as usize) % LINE_BYTES]) * EVENT_SCALE
-                };
-                let square = |array: usize| (at(array) + MIDDLE - i32::from(local[array])).pow(2);
-                let (square, reach) = (square(0) + square(1) + square(2), at(3));
-                let in_reach = square < (reach - CERTAIN_SPARE).max(0).pow(2);
+                let byte = |array: usize| block[(array * step + lane as usize) % LINE_BYTES];
+                let (kept, in_reach) = reached([0, 1, 2, 3].map(byte), local);
                 candidates.push(Candidate { fence: fence + lane, probe, in_reach });
                 // Whether it is one after all cannot be foreseen: taking it back is faster than a branch.
-                let kept = candidates.len() - usize::from(square > reach.pow(2) && reach != UNBOUNDED_SCALED);
-                candidates.truncate(kept);
+                candidates.truncate(candidates.len() - usize::from(!kept));
             }
             if left <= step {
                 return;
@@ -396,18 +385,7 @@ impl Runs {
     /// Whether the event may be inside of a candidate's fence; `mask` is that of its names.
     #[inline]
     pub(super) fn test(&self, candidate: &Candidate, probe: &ClusterProbe, mask: u32) -> Option<Hit> {
-        let bytes = array::<FENCE_BYTES>(self.fence(candidate), 0);
-        let owner = owner(cast(bytes));
-        if probe.masked {
-            let required = u32::from_ne_bytes(array(&bytes, 0));
-            return (required & !mask == 0).then_some(Hit {
-                owner,
-                in_reach: candidate.in_reach,
-                in_fence: false,
-            });
-        }
-        let in_fence = inside(&bytes, probe)?;
-        Some(Hit { owner, in_reach: candidate.in_reach, in_fence })
+        test(&array(self.fence(candidate), 0), candidate.in_reach, probe, mask)
     }
 
     #[inline]
@@ -421,8 +399,54 @@ impl Runs {
     }
 }
 
+/// Whether an event may be inside of a fence, and what is left to be decided then; `mask` is that of the event's names.
+#[inline]
+pub(super) fn test(
+    fence: &[u8; FENCE_BYTES],
+    in_reach: bool,
+    probe: &ClusterProbe,
+    mask: u32,
+) -> Option<Hit> {
+    let owner = owner(cast(*fence));
+    if probe.masked {
+        let required = u32::from_ne_bytes(array(fence, 0));
+        return (required & !mask == 0).then_some(Hit { owner, in_reach, in_fence: false });
+    }
+    Some(Hit { owner, in_reach, in_fence: inside(fence, probe)? })
+}
+
+/// Whether a filter of this x, y, z and reach may reach an event, and whether it does for certain; see
+/// [`Runs::append_candidates`].
+#[inline]
+pub(super) fn reached([x, y, z, reach]: [u8; 4], local: &Local) -> (bool, bool) {
+    let square = |at: u8, event: i16| (i32::from(at) * EVENT_SCALE + MIDDLE - i32::from(event)).pow(2);
+    let square = square(x, local[0]) + square(y, local[1]) + square(z, local[2]);
+    let reach = i32::from(reach) * EVENT_SCALE;
+    let kept = square <= reach.pow(2) || reach == UNBOUNDED_SCALED;
+    (kept, square < (reach - CERTAIN_SPARE).max(0).pow(2))
+}
+
+/// A lane without its place and required names, as 32 bytes: the fence, then whose it is.
+pub(super) fn fence_bytes(lane: &Lane) -> [u8; FENCE_BYTES] {
+    let Owner { record, subscription, complete } = lane.owner;
+    let record = record | if complete { 0 } else { INCOMPLETE };
+    let mut bytes = [0; FENCE_BYTES];
+    let (fence, owner) = bytes.split_at_mut(2 * 2 * COLUMNS);
+    fence.copy_from_slice(bytemuck::cast_slice(&lane.fence));
+    owner.copy_from_slice(bytemuck::cast_slice(&[record, subscription]));
+    bytes
+}
+
+/// The lane of which these are the parts.
+pub(super) fn lane_of(spot: Spot, required: u8, fence: &[u8; FENCE_BYTES]) -> Lane {
+    let words: [u16; FENCE_BYTES / 2] = cast(*fence);
+    let mut ends = [0; 2 * COLUMNS];
+    ends.copy_from_slice(&words[..2 * COLUMNS]);
+    Lane { spot, required, owner: owner(cast(*fence)), fence: ends }
+}
+
 /// Where an event is on one axis, in whole units: a place in the cell, and how far beyond it.
-struct Side {
+pub(super) struct Side {
     place: u8x16,
     beyond: u8x16,
 }
@@ -430,7 +454,7 @@ struct Side {
 impl Side {
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-    fn of(local: i16) -> Self {
+    pub(super) fn of(local: i16) -> Self {
         let units = local.div_euclid(EVENT_SCALE as i16);
         let place = units.clamp(0, 255);
         let beyond = units.abs_diff(place).min(255);
@@ -439,7 +463,7 @@ impl Side {
 
     /// How far places are from it, up to 255.
     #[inline]
-    fn distances(&self, places: u8x16) -> u8x16 {
+    pub(super) fn distances(&self, places: u8x16) -> u8x16 {
         let apart = places.saturating_sub(self.place) | self.place.saturating_sub(places);
         apart.saturating_add(self.beyond)
     }

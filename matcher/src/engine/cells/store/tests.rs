@@ -20,7 +20,8 @@ impl Bucket {
 
     fn push(&mut self, spot: Spot) {
         let membership = Membership { cluster: 0, required: 0 };
-        let header = Header { slot: None, membership, mask: 0, subscription: 0, shape: 0, words: 0 };
+        let header =
+            Header { slot: None, membership, mask: 0, subscription: 0, shape: 0, words: 0, bundle: NONE };
         let record = self.records.insert(header, &[]).unwrap();
         let owner = Owner { record, subscription: 0, complete: true };
         let lane = Lane { spot, required: 0, owner, fence: Fence::OPEN.fields };
