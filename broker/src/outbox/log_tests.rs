@@ -141,6 +141,20 @@ fn at_the_bound_the_oldest_go_and_are_told() {
 }
 
 #[test]
+fn what_was_lost_before_a_session_was_durable_is_no_loss_of_its() {
+    let mut bench = Bench::new(BOUNDS, 100_000);
+    bench.log.lock().end_durable();
+    bench.last = 1;
+    bench.log.lock().skip(1, GapReason::Overflow);
+    bench.log.lock().make_durable(1, Held::default());
+    assert_eq!(bench.log.lock().last_loss(), 0);
+    for _ in 0..5 {
+        bench.push("a", None);
+    }
+    assert_eq!(bench.log.lock().last_loss(), 2);
+}
+
+#[test]
 fn of_one_object_the_latest_is_kept() {
     let latest = Some(OverflowName::KeepLatest);
     let mut bench = Bench::new(BOUNDS, 100_000);

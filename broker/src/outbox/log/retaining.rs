@@ -63,9 +63,10 @@ impl Log {
         self.kept.contains(offset)
     }
 
-    /// The last offset that was lost although it should have been retained; 0 where there is none.
+    /// The last offset that was lost although it should have been retained; 0 where there is none behind what is acknowledged.
     pub(crate) fn last_loss(&self) -> u64 {
-        self.holes.last_loss()
+        // Before the session was durable, connections may have lost some.
+        Some(self.holes.last_loss()).filter(|lost| *lost > self.acknowledged).unwrap_or(0)
     }
 
     /// Puts a delivery in that is on disk. They come in the order of their offsets. Bounds that were lowered since count when
