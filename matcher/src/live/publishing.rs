@@ -201,7 +201,7 @@ impl<P: Clone> Tracker<P> {
                 violated!("a subscription that knows an event is installed");
                 continue;
             };
-            watch.part(&mut self.scene.recalled, &mut occasion, id, number, (live.sequence, &live.payload));
+            watch.part(&mut self.scene, &mut occasion, id, number, (live.sequence, &live.payload));
             if watch.is_recorded {
                 self.scene.noted.push((id, Arc::clone(&live.object)));
             }

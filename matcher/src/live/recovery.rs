@@ -112,7 +112,7 @@ impl<P: Clone> Tracker<P> {
         let of_it: Vec<_> =
             self.scene.recalled.range((id, 0)..=(id, u32::MAX)).map(|(place, _)| *place).collect();
         for place in of_it {
-            self.scene.recalled.remove(&place);
+            self.scene.forget_recalled(place);
         }
         self.clear_up();
     }

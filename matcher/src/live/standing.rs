@@ -73,6 +73,16 @@ impl<P: Clone> Scene<P> {
             released.push(payload.clone());
         }
     }
+
+    /// Takes out the event by which an object was inside of a subscription, which is released like one that has ended: until the
+    /// exit is on disk another recovery needs it.
+    pub(super) fn forget_recalled(&mut self, place: (SubscriptionId, u32)) -> Option<Option<Outdated<P>>> {
+        let recalled = if self.recalled.is_empty() { None } else { self.recalled.remove(&place) };
+        if let Some(Some(last)) = &recalled {
+            self.release(&last.payload);
+        }
+        recalled
+    }
 }
 
 impl<P> Scene<P> {
@@ -362,14 +372,14 @@ impl Watch {
     /// An object is inside no more. The caller takes the subscription off the event's list.
     pub(super) fn part<P: Clone>(
         &mut self,
-        recalled: &mut Recalled<P>,
+        scene: &mut Scene<P>,
         occasion: &mut Occasion<'_, P>,
         id: SubscriptionId,
         number: u32,
         (sequence, payload): (u64, &P),
     ) {
         let standing = self.known.remove(number);
-        let recalled = if recalled.is_empty() { None } else { recalled.remove(&(id, number)) };
+        let recalled = scene.forget_recalled((id, number));
         if standing == Some(Standing::Inside) && self.transitions().is_some_and(|how| how.exit) {
             let change = if matches!(recalled, Some(None)) { Change::Lost } else { Change::Left };
             let (sequence, payload) = match (&recalled, &occasion.outdated) {
@@ -403,7 +413,7 @@ impl Watch {
             scene.noted.push((id, Arc::clone(&live.object)));
         }
         let (sequence, payload) = (live.sequence, live.payload.clone());
-        self.part(&mut scene.recalled, occasion, id, number, (sequence, &payload));
+        self.part(scene, occasion, id, number, (sequence, &payload));
     }
 
     /// Looks again at what is known and could have left, by location or otherwise. `nearest` are in the order of their
