@@ -1,5 +1,7 @@
 //! What clients may cost the engines.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Program, Serve, feature, with_problem_shape};
@@ -40,8 +42,13 @@ async fn a_client_that_costs_too_much_is_refused_and_told_what_does_and_others_f
     let attack = async {
         for _ in 0..10_000 {
             let answer = http.put("/v1/clients/costly/subscriptions/wide", &wide()).await;
-            if answer.status == 429 {
+            if answer.status == 429 && answer.json()["costliest"] != json!([]) {
                 return answer;
+            }
+            if answer.status == 429 {
+                // On a busy machine the first one may have been charged for more than a millisecond; that is nothing to name.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
             }
             assert!([200, 201].contains(&answer.status), "{}", answer.status);
         }
