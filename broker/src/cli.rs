@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use figment::value::Value;
 
-use crate::config::{AuthMode, EngineName, Fsync, WorldName};
+use crate::config::{EngineName, Fsync, WorldName};
 use crate::demo::DemoArguments;
 use crate::maintenance::BackupArguments;
 
@@ -73,12 +73,15 @@ pub struct Settings {
     /// When it is forced to disk [store.fsync]
     #[arg(long)]
     pub fsync: Option<Fsync>,
-    /// Who may do what [auth.mode]
-    #[arg(long)]
-    pub auth: Option<AuthMode>,
-    /// File of keys that tokens are checked with [auth.jwks]
-    #[arg(long, value_name = "FILE")]
+    /// Who may do what: "none", "jwt", or "oidc" with the URL of the tokens' issuer [auth.mode, auth.issuer]
+    #[arg(long, value_names = ["MODE", "ISSUER"], num_args = 1..=2)]
+    pub auth: Vec<String>,
+    /// Keys that tokens are checked with: a file or an https URL [auth.jwks]
+    #[arg(long, value_name = "KEYS")]
     pub jwks: Option<String>,
+    /// Audience that tokens must have [auth.audience]
+    #[arg(long, value_name = "NAME")]
+    pub audience: Option<String>,
     /// Certificate chain, PEM [tls.cert]
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<String>,
@@ -105,8 +108,10 @@ impl Settings {
             ("server.shards", self.shards.map(Value::from)),
             ("store.data", text(&self.data)),
             ("store.fsync", self.fsync.and_then(name)),
-            ("auth.mode", self.auth.and_then(name)),
+            ("auth.mode", text(&self.auth.first().cloned())),
+            ("auth.issuer", text(&self.auth.get(1).cloned())),
             ("auth.jwks", text(&self.jwks)),
+            ("auth.audience", text(&self.audience)),
             ("tls.cert", text(&self.tls_cert)),
             ("tls.key", text(&self.tls_key)),
             ("server.insecure", self.insecure.then(|| Value::from(true))),

@@ -48,6 +48,10 @@ pub(crate) struct Metrics {
     pub(crate) handshakes_failed: Tally,
     pub(crate) tls_failures: Tally,
     tls_expiry: Gauge,
+    keys: Gauge,
+    keys_unused: Gauge,
+    keys_age: Gauge,
+    keys_failures: Counter,
     pub(crate) connections: Mark,
     pub(crate) websockets: Mark,
     pub(crate) event_streams: Mark,
@@ -242,6 +246,22 @@ impl Metrics {
                 "When the certificate ends, as Unix time; 0 without one.",
                 NO_LABELS,
             ),
+            keys: names.gauge("nearcast_auth_keys", "Keys that tokens are checked with.", NO_LABELS),
+            keys_unused: names.gauge(
+                "nearcast_auth_keys_unused",
+                "Keys beside those that are of no use here: of another kind, for something else, or too weak.",
+                NO_LABELS,
+            ),
+            keys_age: names.gauge(
+                "nearcast_auth_keys_age_seconds",
+                "Time since the keys were fetched from their issuer; 0 for those of a file.",
+                NO_LABELS,
+            ),
+            keys_failures: names.counter(
+                "nearcast_auth_keys_failures_total",
+                "Times that newer keys could not be had from the issuer or the file.",
+                NO_LABELS,
+            ),
             connections: names.mark("nearcast_connections", "Open TCP connections."),
             websockets: names.mark("nearcast_websockets", "Open WebSockets."),
             event_streams: names.mark("nearcast_event_streams", "Open event streams."),
@@ -353,6 +373,17 @@ impl Metrics {
     pub(crate) fn show_certificate_expiry(&self, unix_s: Option<u64>) {
         #[expect(clippy::cast_precision_loss, reason = "no certificate has a year of more than four digits")]
         self.tls_expiry.set(unix_s.unwrap_or_default() as f64);
+    }
+
+    /// Takes over the keys that tokens are checked with, and those that are of no use; how old they are; how often newer ones could
+    /// not be had.
+    pub(crate) fn show_keys(&self, counts: [usize; 2], age: Duration, failures: u64) {
+        for (gauge, count) in [&self.keys, &self.keys_unused].into_iter().zip(counts) {
+            #[expect(clippy::cast_precision_loss, reason = "there is a megabyte of them at most")]
+            gauge.set(count as f64);
+        }
+        self.keys_age.set(age.as_secs_f64());
+        self.keys_failures.absolute(failures);
     }
 
     /// Takes over how many objects are live.

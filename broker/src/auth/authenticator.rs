@@ -1,19 +1,20 @@
 //! From a token to what it permits.
 
 use std::hash::BuildHasher as _;
-use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::ops::BitOr;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context as _;
 use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::{Validation, decode, decode_header};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::keys::{self, Keys};
+use super::issuer::Issuer;
+use super::key_file::KeyFile;
+use super::keys::Keys;
 use super::{Principal, Scopes, Token};
-use crate::config::{AuthMode, Config};
+use crate::config::{Auth, AuthMode, Config};
 use crate::ingest::{Confinement, Zones};
 use crate::model::error::ApiError;
 
@@ -21,8 +22,6 @@ use crate::model::error::ApiError;
 const TOKEN_BYTES_MAX: usize = 16_384;
 /// The most bytes of a tenant's name.
 const TENANT_BYTES_MAX: usize = 128;
-/// How often the file of keys is looked at.
-const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// A token that lasts longer ends after so long, ten years: a time that clocks know.
 const LIFE_MAX_S: f64 = 315_360_000.0;
 
@@ -41,24 +40,42 @@ enum Doors {
 
 /// Checks tokens: against keys, issuer, audience and time.
 struct Checker {
-    path: PathBuf,
-    /// The file as it was read last.
-    text: Vec<u8>,
-    /// Held for a look or an exchange.
-    keys: RwLock<Arc<Keys>>,
+    source: Source,
     leeway_s: u64,
     issuer: Option<String>,
     audience: Option<String>,
+    tenant_claim: String,
     zones: Arc<Zones>,
     client_name_bytes: usize,
     hash: foldhash::quality::RandomState,
 }
 
+/// Where the keys come from.
+enum Source {
+    File(KeyFile),
+    Issuer(Box<Issuer>),
+}
+
+/// The keys that tokens are checked with, in figures.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeysReport {
+    pub(crate) used: usize,
+    /// Keys that were found and are of no use here.
+    pub(crate) unused: usize,
+    /// Time since an issuer was asked with success.
+    pub(crate) age: Duration,
+    /// Whether it was asked in vain since.
+    pub(crate) is_issuer_away: bool,
+    /// Times that newer keys could not be had.
+    pub(crate) failures: u64,
+}
+
 impl Authenticator {
-    /// Makes it as the settings say. Reads the files of keys and of zones, and blocks for that.
+    /// Makes it as the settings say. Reads the files of keys and of zones, and blocks for that. Keys of an issuer are fetched by
+    /// [`watch`](Self::watch).
     ///
     /// # Errors
-    /// When there is no key that can be used, and when there is something wrong with the zones.
+    /// When there is no key that can be used in a file, nothing to know an issuer by, and when there is something wrong with the zones.
     pub fn open(config: &Config) -> anyhow::Result<Self> {
         let settings = &config.auth;
         if settings.mode == AuthMode::None {
@@ -66,23 +83,22 @@ impl Authenticator {
             return Ok(Self { doors, zones: Arc::default() });
         }
         let zones = Arc::new(Zones::read(config)?);
-        let path = PathBuf::from(&settings.jwks);
-        let context = || format!("the keys in {} (auth.jwks)", settings.jwks);
-        let text = keys::read_file(&path).map_err(keys::KeysError::from).with_context(context)?;
-        let keys = Keys::parse(&text).with_context(context)?;
         let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let checker = Checker {
-            path,
-            text,
-            keys: RwLock::new(Arc::new(keys)),
+            source: Source::open(settings)?,
             leeway_s: settings.leeway_s,
             issuer: some(&settings.issuer),
             audience: some(&settings.audience),
+            tenant_claim: settings.tenant_claim.clone(),
             zones: Arc::clone(&zones),
             client_name_bytes: config.limits.client_name_bytes,
             hash: Default::default(),
         };
-        checker.tell();
+        if settings.mode == AuthMode::Oidc && settings.audience.is_empty() {
+            tracing::warn!(
+                "only tokens without an audience are accepted (auth.audience), and most issuers name one"
+            );
+        }
         if !config.on_loopback() && config.tls.cert.is_empty() {
             tracing::warn!(
                 "tokens and everything else can be read on their way: the broker listens beyond loopback without TLS, \
@@ -93,11 +109,11 @@ impl Authenticator {
     }
 
     /// Returns the principal of a request with this token; `None` stands for a request without one, and without anything that
-    /// could be one.
-    pub(crate) fn authenticate(&self, token: Option<Token<'_>>) -> Result<Arc<Principal>, ApiError> {
+    /// could be one. Waits for an issuer only where the token names a key that is not known yet.
+    pub(crate) async fn authenticate(&self, token: Option<Token<'_>>) -> Result<Arc<Principal>, ApiError> {
         match (&self.doors, token) {
             (Doors::Open(principal), _) => Ok(Arc::clone(principal)),
-            (Doors::Tokens(checker), Some(token)) => checker.check(&token.0).map(Arc::new),
+            (Doors::Tokens(checker), Some(token)) => checker.check(&token.0).await.map(Arc::new),
             (Doors::Tokens(_), None) => Err(ApiError::Unauthenticated {
                 detail: "this needs a token: Authorization: Bearer and a JSON Web Token".to_owned(),
                 has_token: false,
@@ -115,63 +131,78 @@ impl Authenticator {
         &self.zones
     }
 
-    /// Reads the keys again whenever their file has changed, until the broker ends.
+    /// Follows the keys as they change, until the broker ends.
     pub(crate) async fn watch(&self, ended: &CancellationToken) {
-        let Doors::Tokens(checker) = &self.doors else { return };
-        let mut last = Ok(checker.text.clone());
-        while ended.run_until_cancelled(tokio::time::sleep(WATCH_INTERVAL)).await.is_some() {
-            let path = checker.path.clone();
-            let read = tokio::task::spawn_blocking(move || keys::read_file(&path)).await;
-            let Ok(read) = read else { continue };
-            let read = read.map_err(|error| error.to_string());
-            if read != last {
-                checker.take(&read);
-                last = read;
+        match &self.doors {
+            Doors::Open(_) => {}
+            Doors::Tokens(checker) => match &checker.source {
+                Source::File(file) => file.follow(ended).await,
+                Source::Issuer(issuer) => issuer.follow(ended).await,
+            },
+        }
+    }
+
+    /// Whether tokens are wanted and there is no key to check them with, so that nobody can be let in.
+    pub(crate) fn lacks_keys(&self) -> bool {
+        matches!(&self.doors, Doors::Tokens(checker) if checker.source.keys().is_none())
+    }
+
+    /// How the keys are.
+    pub(crate) fn report(&self) -> KeysReport {
+        match &self.doors {
+            Doors::Open(_) => KeysReport::default(),
+            Doors::Tokens(checker) => checker.source.report(),
+        }
+    }
+}
+
+impl Source {
+    fn open(settings: &Auth) -> anyhow::Result<Self> {
+        Ok(match Issuer::of(settings)? {
+            Some(issuer) => Self::Issuer(Box::new(issuer)),
+            None => Self::File(KeyFile::open(&settings.jwks)?),
+        })
+    }
+
+    /// The keys now, if there are any yet.
+    fn keys(&self) -> Option<Arc<Keys>> {
+        match self {
+            Self::File(file) => Some(file.keys()),
+            Self::Issuer(issuer) => issuer.state().keys,
+        }
+    }
+
+    /// The keys after a token named one that these lack, which an issuer may have made since.
+    async fn keys_with(&self, id: &str) -> Option<Arc<Keys>> {
+        let keys = self.keys();
+        match self {
+            Self::Issuer(issuer) if keys.as_ref().is_some_and(|keys| !keys.know(id)) => {
+                issuer.ask_again().await;
+                self.keys()
+            }
+            Self::File(_) | Self::Issuer(_) => keys,
+        }
+    }
+
+    fn report(&self) -> KeysReport {
+        let counts = |keys: &Keys| (keys.count(), keys.unused.len());
+        match self {
+            Self::File(file) => {
+                let (used, unused) = counts(&file.keys());
+                KeysReport { used, unused, failures: file.failures(), ..KeysReport::default() }
+            }
+            Self::Issuer(issuer) => {
+                let state = issuer.state();
+                let (used, unused) = state.keys.as_deref().map_or((0, 0), counts);
+                let age = state.fetched.map_or(Duration::ZERO, |fetched| fetched.elapsed());
+                KeysReport { used, unused, age, is_issuer_away: state.is_away, failures: state.failures }
             }
         }
     }
 }
 
 impl Checker {
-    /// Goes on with the keys of a text, or with those that there are.
-    fn take(&self, read: &Result<Vec<u8>, String>) {
-        let parsed = match read {
-            Ok(text) => Keys::parse(text).map_err(|error| error.to_string()),
-            Err(error) => Err(format!("cannot be read: {error}")),
-        };
-        match parsed {
-            Ok(keys) => {
-                *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
-                self.tell();
-            }
-            Err(error) => {
-                tracing::error!(
-                    "{} {error}; tokens are checked with the keys of before",
-                    self.path.display()
-                );
-            }
-        }
-    }
-
-    fn keys(&self) -> Arc<Keys> {
-        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Tells in the log what there is to check tokens with.
-    fn tell(&self) {
-        let (keys, path) = (self.keys(), self.path.display());
-        tracing::info!(keys = keys.count(), "tokens are checked with the keys in {path}");
-        for unused in &keys.unused {
-            tracing::warn!("{path}: a key is not used: {unused}");
-        }
-        if keys.have_secrets() && keys::is_open_to_others(&self.path) {
-            tracing::warn!(
-                "{path} has secrets, and everybody on this machine can read it: chmod 640 or less"
-            );
-        }
-    }
-
-    fn check(&self, token: &str) -> Result<Principal, ApiError> {
+    async fn check(&self, token: &str) -> Result<Principal, ApiError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(invalid(format!("a token has at most {TOKEN_BYTES_MAX} bytes")));
         }
@@ -179,7 +210,11 @@ impl Checker {
         if header.crit.is_some() {
             return Err(invalid("the token's header has crit, of which nothing is understood here"));
         }
-        let keys = self.keys();
+        let keys = match &header.kid {
+            Some(id) => self.source.keys_with(id).await,
+            None => self.source.keys(),
+        };
+        let keys = keys.ok_or(ApiError::NoKeys)?;
         let key = keys.find(&header).ok_or_else(|| {
             invalid("no key, or more than one, fits the token's header (alg, kid): of which one it is has to be clear")
         })?;
@@ -225,17 +260,18 @@ impl Checker {
                 "the claim sub names a client: 1 to {limit} bytes (limits.client_name_bytes) without control characters"
             )));
         }
-        let tenant = text(claims, "tenant")?.unwrap_or_default();
+        let tenant_claim = &self.tenant_claim;
+        let tenant = text(claims, tenant_claim)?.unwrap_or_default();
         if tenant.len() > TENANT_BYTES_MAX || tenant.chars().any(char::is_control) {
             return Err(invalid(format!(
-                "the claim tenant is a name of at most {TENANT_BYTES_MAX} bytes without control characters"
+                "the claim {tenant_claim} is a name of at most {TENANT_BYTES_MAX} bytes without control characters"
             )));
         }
         let confinement = match claims.get("nearcast") {
             Some(claim) => Confinement::read(claim, &self.zones).map_err(invalid)?,
             None => None,
         };
-        let scopes = Scopes::read(text(claims, "scope")?.unwrap_or_default());
+        let scopes = scopes(claims)?;
         Ok(Principal {
             tenant: Some(tenant.into()),
             client: client.map(Arc::from),
@@ -250,6 +286,18 @@ impl Checker {
 fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, ApiError> {
     let not_text = || invalid(format!("the claim {name} must be a text"));
     claims.get(name).map(|value| value.as_str().ok_or_else(not_text)).transpose()
+}
+
+/// The scopes of `scope`, a text (RFC 8693, 4.2), and of `scp`, by which some issuers call it: a text or an array of texts.
+fn scopes(claims: &Map<String, Value>) -> Result<Scopes, ApiError> {
+    let scope = Scopes::read(text(claims, "scope")?.unwrap_or_default());
+    let names = match claims.get("scp") {
+        None => return Ok(scope),
+        Some(Value::Array(names)) => names.iter().map(Value::as_str).collect::<Option<Vec<_>>>(),
+        Some(name) => name.as_str().map(|names| vec![names]),
+    };
+    let names = names.ok_or_else(|| invalid("the claim scp must be an array of texts, or a text"))?;
+    Ok(names.into_iter().map(Scopes::read).fold(scope, BitOr::bitor))
 }
 
 fn invalid(detail: impl Into<String>) -> ApiError {
@@ -274,6 +322,6 @@ fn refused(error: Error) -> ApiError {
         ErrorKind::InvalidAudience => {
             invalid("the token is for somebody else: its claim aud is not auth.audience")
         }
-        _ => invalid("this is not a JSON Web Token that is signed with HS256, RS256 or EdDSA"),
+        _ => invalid("this is not a JSON Web Token that is signed with RS256, ES256, EdDSA or HS256"),
     }
 }

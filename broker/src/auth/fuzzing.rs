@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::FutureExt as _;
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde_json::Value;
 
@@ -47,7 +48,8 @@ pub fn token(data: &[u8]) {
         }
         _ => text.to_owned(),
     };
-    match AUTHENTICATOR.authenticate(Some(Token::told(sent.clone()))) {
+    let checked = AUTHENTICATOR.authenticate(Some(Token::told(sent.clone()))).now_or_never();
+    match checked.expect("keys of a file are there") {
         Ok(principal) => {
             let (message, signature) = sent.rsplit_once('.').expect("three parts");
             assert_eq!(signature, sign(message), "somebody else signed it");
@@ -72,9 +74,16 @@ pub fn token(data: &[u8]) {
     }
 }
 
-/// A file of keys.
+/// A set of keys, as of a file and as of an issuer.
 pub fn jwks(data: &[u8]) {
-    match Keys::parse(data) {
+    check_keys(data, Keys::of_file(data));
+    let published = Keys::of_issuer(data);
+    assert!(published.as_ref().is_ok_and(|keys| !keys.have_secrets()) || published.is_err());
+    check_keys(data, published);
+}
+
+fn check_keys(data: &[u8], read: Result<Keys, KeysError>) {
+    match read {
         Ok(keys) => {
             assert!(keys.count() > 0);
             // What is told of a key says which one.
@@ -84,6 +93,7 @@ pub fn jwks(data: &[u8]) {
         Err(KeysError::NotKeys { line, .. }) => {
             assert!(line <= data.iter().filter(|byte| **byte == b'\n').count() + 1);
         }
+        Err(KeysError::TooMany { count }) => assert!(count > 100),
         Err(KeysError::Unreadable(error)) => panic!("nothing was opened: {error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The keys that tokens are checked with: a JWK Set (RFC 7517) in a file.
+//! The keys that tokens are checked with: a JWK Set (RFC 7517), of a file or from an issuer.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -9,6 +9,10 @@ use serde_json::value::RawValue;
 
 /// The most bytes of a file of keys.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+/// The most keys that an issuer publishes. Those that rotate theirs have three or four.
+const PUBLISHED_MAX: usize = 100;
+/// The bytes of an uncompressed point of P-256 (SEC 1, 2.3.3).
+const P256_POINT_BYTES: usize = 65;
 /// The fewest bytes of an HS256 secret (RFC 7518, 3.2).
 const SECRET_BYTES_MIN: usize = 32;
 /// The fewest bits of an RS256 modulus (RFC 7518, 3.3).
@@ -21,14 +25,14 @@ pub(super) struct Key {
     pub(super) verifying: DecodingKey,
 }
 
-/// The keys of a file.
+/// The keys of a set.
 pub(super) struct Keys {
     keys: Vec<Key>,
-    /// Which of the file's are not used, and why.
+    /// Which of the set's are not used, and why.
     pub(super) unused: Vec<String>,
 }
 
-/// Why a file has no keys. Says nothing of what is in it.
+/// Why a set has no keys. Says nothing of what is in it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeysError {
     /// It cannot be read, or is too large.
@@ -42,6 +46,12 @@ pub(super) enum KeysError {
         /// Column of the first thing that is wrong, from 1.
         column: usize,
     },
+    /// An issuer publishes more than are looked at.
+    #[error("has {count} keys, more than {PUBLISHED_MAX}")]
+    TooMany {
+        /// How many it has.
+        count: usize,
+    },
     /// None of its keys can be used.
     #[error("has no key that can be used{}", listed(.unused))]
     NoKey {
@@ -50,27 +60,47 @@ pub(super) enum KeysError {
     },
 }
 
+/// The members of a set, unread.
+fn listed_in(text: &[u8]) -> Result<Vec<&RawValue>, KeysError> {
+    #[derive(serde::Deserialize)]
+    struct Set<'a> {
+        #[serde(borrow)]
+        keys: Vec<&'a RawValue>,
+    }
+    // What serde says of a fault may quote a secret.
+    let not_keys =
+        |error: serde_json::Error| KeysError::NotKeys { line: error.line(), column: error.column() };
+    serde_json::from_slice(text).map(|set: Set<'_>| set.keys).map_err(not_keys)
+}
+
 fn listed(unused: &[String]) -> String {
     unused.iter().map(|reason| format!("; {reason}")).collect()
 }
 
 impl Keys {
     /// Reads a file's text.
-    pub(super) fn parse(text: &[u8]) -> Result<Self, KeysError> {
-        #[derive(serde::Deserialize)]
-        struct Set<'a> {
-            #[serde(borrow)]
-            keys: Vec<&'a RawValue>,
+    pub(super) fn of_file(text: &[u8]) -> Result<Self, KeysError> {
+        Self::of(&listed_in(text)?, Key::new)
+    }
+
+    /// Reads what an issuer publishes. What everybody can read is no secret, whatever it calls itself.
+    pub(super) fn of_issuer(text: &[u8]) -> Result<Self, KeysError> {
+        let set = listed_in(text)?;
+        if set.len() > PUBLISHED_MAX {
+            return Err(KeysError::TooMany { count: set.len() });
         }
-        // What serde says of a fault may quote a secret.
-        let not_keys =
-            |error: serde_json::Error| KeysError::NotKeys { line: error.line(), column: error.column() };
-        let set: Set<'_> = serde_json::from_slice(text).map_err(not_keys)?;
+        Self::of(&set, |jwk| {
+            let is_secret = matches!(jwk.algorithm, AlgorithmParameters::OctetKey(_));
+            if is_secret { Err("it is a secret (kty oct), and published") } else { Key::new(jwk) }
+        })
+    }
+
+    fn of(set: &[&RawValue], read: fn(&Jwk) -> Result<Key, &'static str>) -> Result<Self, KeysError> {
         let (mut keys, mut unused) = (Vec::new(), Vec::new());
-        for (index, text) in set.keys.iter().enumerate() {
+        for (index, text) in set.iter().enumerate() {
             let jwk = serde_json::from_str::<Jwk>(text.get());
             let id = jwk.as_ref().ok().and_then(|jwk| jwk.common.key_id.clone());
-            match jwk.map_err(|_| "it is not a JSON Web Key").and_then(|jwk| Key::new(&jwk)) {
+            match jwk.map_err(|_| "it is not a JSON Web Key").and_then(|jwk| read(&jwk)) {
                 Ok(key) => keys.push(key),
                 Err(why) => {
                     let name = id
@@ -85,6 +115,11 @@ impl Keys {
     /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Whether one of them has this name.
+    pub(super) fn know(&self, id: &str) -> bool {
+        self.keys.iter().any(|key| key.id.as_deref() == Some(id))
     }
 
     /// Whether one of them is a secret.
@@ -118,13 +153,16 @@ impl Key {
             AlgorithmParameters::OctetKeyPair(pair) if pair.curve == EllipticCurve::Ed25519 => {
                 (Algorithm::EdDSA, KeyAlgorithm::EdDSA)
             }
+            AlgorithmParameters::EllipticCurve(point) if point.curve == EllipticCurve::P256 => {
+                (Algorithm::ES256, KeyAlgorithm::ES256)
+            }
             AlgorithmParameters::EllipticCurve(_)
             | AlgorithmParameters::OctetKeyPair(_)
             | AlgorithmParameters::Other(_)
-            | _ => return Err("its kty or crv is none of oct, RSA and OKP with Ed25519"),
+            | _ => return Err("its kty or crv is none of RSA, EC with P-256, OKP with Ed25519 and oct"),
         };
         if common.key_algorithm.is_some_and(|alg| alg != named) {
-            return Err("its alg is none of HS256, RS256 and EdDSA, or not one of its kty");
+            return Err("its alg is none of RS256, ES256, EdDSA and HS256, or not one of its kty");
         }
         let verifying = DecodingKey::from_jwk(jwk).map_err(|_| "its parameters are not base64url")?;
         if let AlgorithmParameters::RSA(parameters) = &jwk.algorithm
@@ -140,6 +178,11 @@ impl Key {
         if algorithm == Algorithm::EdDSA && verifying.try_get_as_bytes().is_ok_and(|point| point.len() != 32)
         {
             return Err("its x has not 32 bytes");
+        }
+        if algorithm == Algorithm::ES256
+            && verifying.try_get_as_bytes().is_ok_and(|point| point.len() != P256_POINT_BYTES)
+        {
+            return Err("its x and y have not 32 bytes each");
         }
         Ok(Self { id: common.key_id.clone(), algorithm, verifying })
     }
@@ -177,7 +220,7 @@ mod tests {
     const POINT: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 
     fn unused(key: &str) -> String {
-        match Keys::parse(format!(r#"{{"keys":[{key}]}}"#).as_bytes()) {
+        match Keys::of_file(format!(r#"{{"keys":[{key}]}}"#).as_bytes()) {
             Err(KeysError::NoKey { unused }) => unused.join("\n"),
             Err(error) => panic!("{key}: {error}"),
             Ok(_) => panic!("{key} can be used"),
@@ -204,7 +247,11 @@ mod tests {
             (rsa(342, r#","alg":"PS256""#), "alg"),
             (format!(r#"{{"kty":"OKP","crv":"P-256","x":"{POINT}"}}"#), "crv"),
             (format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{}"}}"#, &POINT[..20]), "32 bytes"),
-            (format!(r#"{{"kty":"EC","crv":"P-256","x":"{POINT}","y":"{POINT}","kid":"e"}}"#), "kid \"e\""),
+            (r#"{"kty":"EC","crv":"P-256","x":"AA","y":"AA","kid":"e"}"#.to_owned(), "kid \"e\""),
+            (format!(r#"{{"kty":"EC","crv":"P-256","x":"{POINT}","y":"AA"}}"#), "32 bytes each"),
+            (format!(r#"{{"kty":"EC","crv":"P-384","x":"{POINT}","y":"{POINT}"}}"#), "crv"),
+            (format!(r#"{{"kty":"EC","crv":"secp256k1","x":"{POINT}","y":"{POINT}"}}"#), "crv"),
+            (format!(r#"{{"kty":"EC","crv":"P-256","x":"{POINT}","y":"{POINT}","alg":"ES384"}}"#), "alg"),
             (r#"{"kty":"AKP"}"#.to_owned(), "kty"),
             ("5".to_owned(), "JSON Web Key"),
         ] {
@@ -212,14 +259,14 @@ mod tests {
             assert!(told.contains(why) && !told.contains(&SECRET[..8]), "{key}: {told}");
         }
         let both = format!(r#"{{"keys":[5,{{"kty":"oct","k":"{SECRET}"}}]}}"#);
-        let keys = Keys::parse(both.as_bytes()).unwrap();
+        let keys = Keys::of_file(both.as_bytes()).unwrap();
         assert_eq!((keys.count(), keys.unused.len(), keys.have_secrets()), (1, 1, true));
     }
 
     #[test]
     fn a_file_that_is_none_is_not_quoted() {
         for text in ["", "{}", r#"{"keys":"hidden"}"#, "hidden", "[]", r#"{"keys":[}"#] {
-            let error = Keys::parse(text.as_bytes()).map(|_| ()).unwrap_err().to_string();
+            let error = Keys::of_file(text.as_bytes()).map(|_| ()).unwrap_err().to_string();
             assert!(error.contains("JWK Set") && !error.contains("hidden"), "{text}: {error}");
         }
     }
@@ -229,7 +276,7 @@ mod tests {
         let key = |kid: &str| format!(r#"{{"kty":"oct","k":"{SECRET}"{kid}}}"#);
         let pair = format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{POINT}","kid":"a"}}"#);
         let text = format!(r#"{{"keys":[{},{},{pair}]}}"#, key(r#","kid":"a""#), key(r#","kid":"b""#));
-        let keys = Keys::parse(text.as_bytes()).unwrap();
+        let keys = Keys::of_file(text.as_bytes()).unwrap();
         let found =
             |alg, kid| keys.find(&header(alg, kid)).map(|key| (key.id.clone().unwrap(), key.algorithm));
         let (hs, ed) = (Algorithm::HS256, Algorithm::EdDSA);
@@ -245,5 +292,24 @@ mod tests {
         ] {
             assert_eq!(found(alg, kid), None, "{alg:?} {kid:?}");
         }
+    }
+
+    #[test]
+    fn what_is_published_is_no_secret() {
+        let secret = format!(r#"{{"kty":"oct","k":"{SECRET}","kid":"s"}}"#);
+        let point = format!(r#"{{"kty":"EC","crv":"P-256","x":"{POINT}","y":"{POINT}","kid":"e"}}"#);
+        // What Keycloak publishes besides: a key to encrypt with.
+        let other = r#"{"kty":"RSA","e":"AQAB","n":"AQAB","use":"enc","alg":"RSA-OAEP","kid":"o"}"#;
+        let set = |keys: &[&str]| format!(r#"{{"keys":[{}]}}"#, keys.join(","));
+        let keys = Keys::of_issuer(set(&[&secret, &point, other]).as_bytes()).unwrap();
+        assert_eq!((keys.count(), keys.unused.len(), keys.have_secrets()), (1, 2, false));
+        assert!(keys.know("e") && !keys.know("s"));
+        assert!(keys.find(&header(Algorithm::ES256, Some("e"))).is_some());
+        assert!(keys.find(&header(Algorithm::HS256, Some("s"))).is_none());
+        assert!(keys.find(&header(Algorithm::HS256, Some("e"))).is_none());
+        assert!(matches!(Keys::of_issuer(set(&[&secret]).as_bytes()), Err(KeysError::NoKey { .. })));
+        let many = set(&vec![&*point; PUBLISHED_MAX + 1]);
+        assert!(matches!(Keys::of_issuer(many.as_bytes()), Err(KeysError::TooMany { count: 101 })));
+        assert!(Keys::of_file(many.as_bytes()).is_ok());
     }
 }

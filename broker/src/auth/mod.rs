@@ -2,11 +2,14 @@
 //!
 //! A token alone authenticates a request. It becomes a [`Principal`]: its client, what that may do, to which events it
 //! is confined, and for how long.
+//! The keys are those of a file, or of an issuer that publishes them.
 //! Where `auth.mode` is `none` everybody is the same principal, which may do everything and does not expire.
 
 mod authenticator;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod issuer;
+mod key_file;
 mod keys;
 mod principal;
 mod renewable;

@@ -65,6 +65,14 @@ impl Scopes {
     }
 }
 
+impl BitOr for Scopes {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
 impl BitOr<Scope> for Scopes {
     type Output = Self;
 

@@ -7,7 +7,8 @@ use axum::http::uri::Scheme;
 use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
 use matcher::condition::text::TEXT_BYTES_MAX;
 
-use super::{self as config, Config, WorldName};
+use super::https::{self, is_url};
+use super::{self as config, AuthMode, Config, WorldName};
 
 /// A hundred years, so that the end of a life is always a time that clocks know.
 pub(super) const TTL_S_MAX: u64 = 3_153_600_000;
@@ -32,7 +33,7 @@ impl Config {
             Ok(address) if !address.ip().is_loopback() && !self.server.insecure && !self.wants_tokens() => {
                 faults.push(format!(
                     "server.listen {address} is not a loopback address and nobody would have to say who they are: \
-                     set auth.mode to jwt, or add --insecure if that is meant"
+                     set auth.mode to jwt or oidc, or add --insecure if that is meant"
                 ));
             }
             Ok(_) => {}
@@ -45,15 +46,7 @@ impl Config {
         faults.extend(hosts.filter(|host| !is_host_name(host)).map(|host| {
             format!("server.hosts {host:?} is not the name of a host, such as broker.example, without scheme and port")
         }));
-        match (self.wants_tokens(), self.auth.jwks.is_empty()) {
-            (true, true) => faults.push(
-                "auth.mode jwt needs auth.jwks, the file of keys that tokens are checked with".to_owned(),
-            ),
-            (false, false) => {
-                faults.push("auth.jwks is set, and auth.mode is none: nobody would need a token".to_owned())
-            }
-            (true, false) | (false, true) => {}
-        }
+        faults.extend(self.auth.faults());
         if !self.wants_tokens() && !self.auth.zones.is_empty() {
             faults
                 .push("auth.zones is set, and auth.mode is none: no token would confine anybody".to_owned());
@@ -186,6 +179,42 @@ impl Config {
         faults.extend(high.map(|(key, value, most)| format!("{key} {value} is more than {most}")));
     }
 }
+
+impl config::Auth {
+    /// What is wrong with where keys come from.
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        match (self.mode, self.jwks.is_empty()) {
+            (AuthMode::Jwt, true) => faults.push(
+                "auth.mode jwt needs auth.jwks, the keys that tokens are checked with: a file or an https URL"
+                    .to_owned(),
+            ),
+            (AuthMode::None, false) => {
+                faults.push("auth.jwks is set, and auth.mode is none: nobody would need a token".to_owned());
+            }
+            (AuthMode::Oidc, false) => faults.push(
+                "auth.jwks is set, and auth.mode oidc asks auth.issuer where its keys are: set auth.mode to jwt, or \
+                 leave auth.jwks empty"
+                    .to_owned(),
+            ),
+            (AuthMode::Jwt, false) | (AuthMode::None | AuthMode::Oidc, true) => {}
+        }
+        if is_url(&self.jwks) && https::parse(&self.jwks).is_none() {
+            faults.push(format!("auth.jwks {NOT_HTTPS}"));
+        }
+        if self.mode == AuthMode::Oidc && https::discovery(&self.issuer).is_none() {
+            faults.push(format!("auth.mode oidc needs auth.issuer, which {NOT_HTTPS}, no query"));
+        }
+        if self.tenant_claim.is_empty() {
+            faults.push("auth.tenant_claim must name a claim".to_owned());
+        }
+        faults
+    }
+}
+
+/// Does not show the address: somebody may have put a secret into it.
+const NOT_HTTPS: &str =
+    "is not an address such as https://id.example/fleet: https, a host, no user, no fragment";
 
 fn is_host_name(host: &str) -> bool {
     host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'))

@@ -1,6 +1,7 @@
 //! Settings: what there is to set, where it comes from, and what is wrong with it.
 
 mod faults;
+pub(crate) mod https;
 pub(crate) mod interests;
 mod layers;
 mod quotas;
@@ -93,18 +94,23 @@ pub struct Auth {
     pub jwks: String,
     pub issuer: String,
     pub audience: String,
+    pub tenant_claim: String,
+    pub ca: String,
+    pub private_addresses: bool,
     pub zones: String,
     pub leeway_s: u64,
 }
 
 /// Key `auth.mode`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMode {
     /// Anybody may do everything.
     None,
     /// By JSON Web Token.
     Jwt,
+    /// By JSON Web Token, with keys that the issuer publishes.
+    Oidc,
 }
 
 /// Section `tls`.
@@ -449,7 +455,7 @@ impl Config {
     /// Whether everybody has to say who they are.
     #[must_use]
     pub fn wants_tokens(&self) -> bool {
-        self.auth.mode == AuthMode::Jwt
+        self.auth.mode != AuthMode::None
     }
 
     /// How many engine threads on the CPU: as set, or one for two cores. Devices need one thread for all of them.

@@ -135,9 +135,26 @@ fn keys_and_tokens_go_together() {
         ("[auth]\njwks = \"keys.json\"\n", "auth.mode"),
         ("[auth]\nzones = \"zones.json\"\n", "auth.zones"),
         ("[auth]\nmode = \"jwt\"\njwks = \"keys.json\"\nleeway_s = 86401\n", "auth.leeway_s"),
+        ("[auth]\nmode = \"jwt\"\njwks = \"http://id.example/keys\"\n", "auth.jwks"),
+        ("[auth]\nmode = \"jwt\"\njwks = \"https://ann:hidden@id.example/keys\"\n", "auth.jwks"),
+        ("[auth]\nmode = \"oidc\"\n", "auth.issuer"),
+        ("[auth]\nmode = \"oidc\"\nissuer = \"http://id.example\"\n", "auth.issuer"),
+        ("[auth]\nmode = \"oidc\"\nissuer = \"https://id.example/?key=hidden\"\n", "auth.issuer"),
+        (
+            "[auth]\nmode = \"oidc\"\nissuer = \"https://id.example\"\njwks = \"keys.json\"\n",
+            "auth.mode oidc asks auth.issuer",
+        ),
+        ("[auth]\ntenant_claim = \"\"\n", "auth.tenant_claim"),
     ] {
         let faults = load(toml, Vec::new()).unwrap_err().faults;
         assert!(faults.len() == 1 && faults[0].contains(word), "{toml}: {faults:?}");
+        assert!(!faults[0].contains("hidden"), "{toml}: {faults:?}");
+    }
+    for toml in [
+        "[auth]\nmode = \"jwt\"\njwks = \"https://id.example/keys\"\n",
+        "[auth]\nmode = \"oidc\"\nissuer = \"https://id.example/realms/fleet\"\naudience = \"nearcast\"\n",
+    ] {
+        assert!(load(toml, Vec::new()).unwrap().wants_tokens(), "{toml}");
     }
 }
 

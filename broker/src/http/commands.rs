@@ -128,7 +128,7 @@ impl WsSession {
                 self.publish(members, &mut answers.batch).await
             }
             "\"ack\"" => self.acknowledge(members).await,
-            "\"auth\"" => self.renew(members),
+            "\"auth\"" => self.renew(members).await,
             "\"ping\"" => Ok(Answer::Pong),
             _ => Err(ApiError::invalid(
                 "/op",
@@ -237,11 +237,11 @@ impl WsSession {
     }
 
     /// Goes on by another token.
-    fn renew(&self, mut members: Members<'_>) -> Result<Answer, ApiError> {
+    async fn renew(&self, mut members: Members<'_>) -> Result<Answer, ApiError> {
         let text =
             members.take("token").ok_or_else(|| ApiError::invalid("/token", "must be a JSON Web Token"))?;
         let token = Token::told(json::read(text, "/token", "a text")?);
-        let principal = self.app.authenticator.authenticate(Some(token))?;
+        let principal = self.app.authenticator.authenticate(Some(token)).await?;
         principal.check_client(tenant::outside(&self.client))?;
         self.principal.renew(&principal, Scope::Subscribe)?;
         Ok(Answer::Ok)

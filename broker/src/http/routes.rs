@@ -121,7 +121,10 @@ async fn admit(
     } else {
         Ok(None)
     };
-    let principal = token.and_then(|token| app.authenticator.authenticate(token));
+    let principal = match token {
+        Ok(token) => app.authenticator.authenticate(token).await,
+        Err(refusal) => Err(refusal),
+    };
     let permitted = principal.and_then(|principal| {
         principal.scopes.require(scope)?;
         if need == Need::Operator {

@@ -45,8 +45,18 @@ pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, 
     if let Some(why) = app.shards.storage_failure() {
         return Err(ApiError::NotStored(why));
     }
-    let lost = app.shards.reports().iter().any(|report| report.failure().is_some());
-    Ok(if lost { "ready, without the GPU: it has failed, see /v1/stats\n" } else { "ready\n" })
+    if app.authenticator.lacks_keys() {
+        return Err(ApiError::NoKeys);
+    }
+    if app.shards.reports().iter().any(|report| report.failure().is_some()) {
+        return Ok("ready, without the GPU: it has failed, see /v1/stats\n");
+    }
+    let is_away = app.authenticator.report().is_issuer_away;
+    Ok(if is_away {
+        "ready, with the keys of before: their issuer is away, see the log\n"
+    } else {
+        "ready\n"
+    })
 }
 
 /// All figures for Prometheus.
@@ -60,6 +70,8 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     app.metrics.show_engines(app.shards.reports());
     app.metrics.show_kept(app.kept.matches(), app.kept.bytes());
     app.metrics.show_held(&app.budget);
+    let keys = app.authenticator.report();
+    app.metrics.show_keys([keys.used, keys.unused], keys.age, keys.failures);
     app.metrics.show_admission(app.admission.wait(), app.admission.lag());
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     ([(CONTENT_TYPE, text)], app.metrics.render()).into_response()

@@ -53,6 +53,8 @@ pub(crate) enum ApiError {
     Stopping,
     /// It takes up what is on disk: what of that it does now, and how far it is.
     Recovering { phase: &'static str, done: u64, of: u64 },
+    /// The issuer of tokens has not been reached yet, so that there is no key to check one with.
+    NoKeys,
     /// The body paused for too long.
     TooSlow,
     /// The body came at less than the least rate.
@@ -198,6 +200,7 @@ impl ApiError {
                 | Self::Full
                 | Self::NotStored(_)
                 | Self::Recovering { .. }
+                | Self::NoKeys
         ) {
             return Some(1);
         }
@@ -262,6 +265,10 @@ impl ApiError {
             fact("phase", Value::from(*phase));
             fact("done", Value::from(*done));
             fact("of", Value::from(*of));
+        } else if matches!(self, Self::NoKeys) {
+            fact("phase", Value::from("keys of the issuer"));
+            fact("done", Value::from(0));
+            fact("of", Value::from(1));
         } else if let Self::Invalid(faults) = self {
             problem.errors = listed(faults);
         }
@@ -285,7 +292,7 @@ impl ApiError {
             Self::Overloaded => ("overloaded", "the broker is overloaded", 429),
             Self::Storage | Self::Full | Self::NotStored(_) => ("storage", "not on disk", 503),
             Self::Stopping => ("stopping", "the broker is stopping", 503),
-            Self::Recovering { .. } => ("recovering", "the broker is starting", 503),
+            Self::Recovering { .. } | Self::NoKeys => ("recovering", "the broker is starting", 503),
             Self::TooSlow | Self::BelowRate => ("too-slow", "the request came too slowly", 408),
             Self::Interrupted => ("interrupted", "the body is not complete", 400),
             Self::MediaType { .. } => ("unsupported-media-type", "unsupported media type", 415),
@@ -337,6 +344,10 @@ impl ApiError {
                 format!(
                     "the broker takes up what is on disk ({phase}: {done} of {of}); ask again when it is ready"
                 )
+            }
+            Self::NoKeys => {
+                "the keys to check tokens with cannot be fetched from their issuer yet; ask again when the broker is ready"
+                    .to_owned()
             }
             Self::MethodNotAllowed => "what is at this path cannot be asked so; Allow says how".to_owned(),
             Self::WebSocketVersion => "Sec-WebSocket-Version must be 13".to_owned(),

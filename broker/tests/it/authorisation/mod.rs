@@ -6,6 +6,8 @@ mod frames;
 mod keys;
 mod matrix;
 mod privacy;
+mod published;
+mod publisher;
 mod quotas;
 mod streams;
 mod tenants;

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::encoding::AsDer;
 use aws_lc_rs::rsa::{KeyPair, KeySize};
-use aws_lc_rs::signature::Ed25519KeyPair;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::Jwk;
@@ -18,7 +18,7 @@ const PKCS8_FRAME_BYTES: usize = 26;
 
 /// Who makes tokens: a key of each kind.
 pub(crate) struct Issuer {
-    keys: [(&'static str, Algorithm, EncodingKey); 3],
+    keys: [(&'static str, Algorithm, EncodingKey); 4],
 }
 
 /// The one whose keys a broker has.
@@ -55,8 +55,16 @@ impl Issuer {
         let pair = pair.to_pkcs8v1().expect("its encoding");
         let ed = EncodingKey::from_ed_der(pair.as_ref());
         let hs = EncodingKey::from_secret(&[secret; 40]);
+        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).expect("a key");
+        let pair = pair.to_pkcs8v1().expect("its encoding");
+        let p256 = EncodingKey::from_ec_der(pair.as_ref());
         Self {
-            keys: [("h", Algorithm::HS256, hs), ("r", Algorithm::RS256, rsa), ("e", Algorithm::EdDSA, ed)],
+            keys: [
+                ("h", Algorithm::HS256, hs),
+                ("r", Algorithm::RS256, rsa),
+                ("e", Algorithm::EdDSA, ed),
+                ("p", Algorithm::ES256, p256),
+            ],
         }
     }
 
@@ -121,7 +129,7 @@ pub(crate) fn bad(claims: &Value) -> Vec<(String, String, &'static str)> {
         claims
     };
     let (unauthenticated, expired) = ("unauthenticated", "token-expired");
-    for id in ["h", "r", "e"] {
+    for id in ["h", "r", "e", "p"] {
         add(&format!("forged {id}"), FORGER.sign_by(id, claims), unauthenticated);
         add(&format!("expired {id}"), ISSUER.sign_by(id, &with(json!({"exp": now_s() - 60}))), expired);
         add(&format!("expired long ago {id}"), ISSUER.sign_by(id, &with(json!({"exp": 1}))), expired);
@@ -156,12 +164,12 @@ pub(crate) fn bad(claims: &Value) -> Vec<(String, String, &'static str)> {
     }
     // What everybody may know of a key, as the secret of another algorithm.
     let jwks = ISSUER.jwks();
-    for (index, member) in [(1, "n"), (2, "x")] {
+    for (index, member) in [(1, "n"), (2, "x"), (3, "x")] {
         let key = &jwks["keys"][index];
         let text = key[member].as_str().expect("a text");
         let decoded = URL_SAFE_NO_PAD.decode(text).expect("base64url");
         for secret in [text.as_bytes().to_vec(), decoded, key.to_string().into_bytes()] {
-            for kid in [Some("r"), Some("e"), Some("h"), None] {
+            for kid in [Some("r"), Some("e"), Some("p"), Some("h"), None] {
                 let header = Header { kid: kid.map(str::to_owned), ..Header::new(Algorithm::HS256) };
                 let token = sign(&header, claims, &EncodingKey::from_secret(&secret));
                 add(&format!("HS256 by the public {member}, as {kid:?}"), token, unauthenticated);
@@ -194,6 +202,8 @@ pub(crate) fn bad(claims: &Value) -> Vec<(String, String, &'static str)> {
         ("sub with a control character", with(json!({"sub": "ann\u{0}"}))),
         ("sub too long", with(json!({"sub": "a".repeat(129)}))),
         ("scope a list", with(json!({"scope": ["admin"]}))),
+        ("scp a number", with(json!({"scp": 5}))),
+        ("scp of numbers", with(json!({"scp": ["subscribe", 5]}))),
         ("for somebody else", with(json!({"aud": "another service"}))),
         ("for two others", with(json!({"aud": ["one", "two"]}))),
         ("confined by nothing that is", with(json!({"nearcast": null}))),
