@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -58,8 +59,7 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let served = runtime.block_on(async {
         let address = config.address();
-        let listener =
-            TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let listener = TcpListener::bind(address).await.map_err(|error| cannot_listen(address, error))?;
         let scheme = if found.tls.is_some() { "https" } else { "http" };
         // Who is told that it listens may stop it at once.
         let shutdown = CancellationToken::new();
@@ -70,6 +70,13 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
     // A stop does not wait until data is read that nobody will ask for any more.
     runtime.shutdown_background();
     served
+}
+
+/// Says why nothing listens there, and what else to try where somebody else does.
+fn cannot_listen(address: SocketAddr, error: std::io::Error) -> anyhow::Error {
+    let is_taken = error.kind() == std::io::ErrorKind::AddrInUse;
+    let hint = if is_taken { "; --listen 127.0.0.1:0 takes a free port" } else { "" };
+    anyhow::anyhow!("cannot listen on {address}: {error}{hint}")
 }
 
 /// The demo has a display of its own; of the log only what went wrong belongs beside it.

@@ -24,15 +24,23 @@ pub(crate) enum Format {
     Sequence,
 }
 
+/// The media types of one document, and those of all formats, as problems name them. Each has other names, too.
+const JSON: &str = "application/json or application/geo+json is";
+const ALL: &str =
+    "application/json, application/geo+json, application/x-ndjson and application/geo+json-seq are";
+
 impl Format {
     /// Reads the format from the headers; without `Content-Type` it is JSON.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
-        let foreign =
-            |found: &[u8]| ApiError::MediaType { found: String::from_utf8_lossy(found).into_owned() };
+        let foreign = |found: &[u8], understood| ApiError::MediaType {
+            found: String::from_utf8_lossy(found).into_owned(),
+            understood,
+        };
         if let Some(encoding) = headers.get(CONTENT_ENCODING)
             && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
         {
-            return Err(foreign(&[b"content-encoding ", encoding.as_bytes()].concat()));
+            let found = [b"content-encoding ", encoding.as_bytes()].concat();
+            return Err(foreign(&found, "send the body as it is, without content-encoding"));
         }
         let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(Self::Json) };
         let media_type = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
@@ -43,7 +51,7 @@ impl Format {
             | b"application/jsonl"
             | b"application/x-jsonlines" => Ok(Self::Lines),
             b"application/geo+json-seq" | b"application/json-seq" => Ok(Self::Sequence),
-            _ => Err(foreign(value.as_bytes())),
+            _ => Err(foreign(value.as_bytes(), ALL)),
         }
     }
 
@@ -52,7 +60,7 @@ impl Format {
         match Self::of(headers)? {
             Self::Json => Ok(()),
             Self::Lines | Self::Sequence => {
-                Err(ApiError::MediaType { found: "a sequence of documents".to_owned() })
+                Err(ApiError::MediaType { found: "a sequence of documents".to_owned(), understood: JSON })
             }
         }
     }

@@ -36,7 +36,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -181,8 +182,9 @@ async fn not_found(request: Request) -> ApiError {
     ApiError::NotFound(format!("there is no {}", quoted(request.uri().path())))
 }
 
-async fn method_not_allowed() -> ApiError {
-    ApiError::MethodNotAllowed
+async fn method_not_allowed(path: Option<MatchedPath>, method: Method) -> ApiError {
+    let path = path.as_ref().map(MatchedPath::as_str).unwrap_or_default();
+    ApiError::MethodNotAllowed { asked: method.to_string(), possible: routes::possible(path) }
 }
 
 /// Around every request: pages of elsewhere are refused, and a stop waits for its end.
@@ -192,7 +194,7 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
         Err(refusal) => return refusal.into_response(),
     };
     if let Some(origin) = &origin
-        && request.method() == axum::http::Method::OPTIONS
+        && request.method() == Method::OPTIONS
     {
         return origin.preflight(request.headers());
     }

@@ -1,7 +1,8 @@
 //! The one table of routes, and what each request has to show. The router is made from it, and so is what the API's document says
 //! of tokens.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::{Request, State};
 use axum::handler::Handler;
@@ -63,6 +64,10 @@ impl Route {
     }
 }
 
+/// Paths of a client's subscriptions, and of one of them.
+const SUBSCRIPTIONS: &str = "/v1/clients/{client}/subscriptions";
+const SUBSCRIPTION: &str = "/v1/clients/{client}/subscriptions/{id}";
+
 /// All routes.
 pub(crate) fn all() -> Vec<Route> {
     use Need::Nothing;
@@ -70,7 +75,6 @@ pub(crate) fn all() -> Vec<Route> {
     const SUBSCRIBE: Need = Need::Scope(Scope::Subscribe);
     const STREAM: Need = Need::Stream(Scope::Subscribe);
     const ADMIN: Need = Need::Scope(Scope::Admin);
-    const SUBSCRIPTION: &str = "/v1/clients/{client}/subscriptions/{id}";
     let (get, put, post, delete) = (Method::GET, Method::PUT, Method::POST, Method::DELETE);
     vec![
         Route::new("/v1/events", post.clone(), PUBLISH, events::publish).named("publish_events"),
@@ -85,8 +89,7 @@ pub(crate) fn all() -> Vec<Route> {
             .named("disconnect_client"),
         Route::new("/v1/clients/{client}/position", put.clone(), SUBSCRIBE, positions::move_one)
             .named("move_client"),
-        Route::new("/v1/clients/{client}/subscriptions", get.clone(), SUBSCRIBE, subscriptions::list)
-            .named("list_subscriptions"),
+        Route::new(SUBSCRIPTIONS, get.clone(), SUBSCRIBE, subscriptions::list).named("list_subscriptions"),
         Route::new(SUBSCRIPTION, put, SUBSCRIBE, subscriptions::put).named("put_subscription"),
         Route::new(SUBSCRIPTION, get.clone(), SUBSCRIBE, subscriptions::get).named("get_subscription"),
         Route::new(SUBSCRIPTION, delete, SUBSCRIBE, subscriptions::delete).named("delete_subscription"),
@@ -107,6 +110,22 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/pages.json", get.clone(), Nothing, pages::settings),
         Route::new("/base-map.json", get, Nothing, pages::base_map),
     ]
+}
+
+/// The methods that a path has, in words, with how to make what people try to post there.
+pub(crate) fn possible(path: &str) -> String {
+    static METHODS: LazyLock<BTreeMap<&'static str, Vec<String>>> = LazyLock::new(|| {
+        let mut methods = BTreeMap::<_, Vec<_>>::new();
+        for route in all() {
+            methods.entry(route.path).or_default().push(route.method.to_string());
+        }
+        methods
+    });
+    let methods = METHODS.get(path).map(|methods| methods.join(", ")).unwrap_or_default();
+    match path {
+        SUBSCRIPTIONS => format!("{methods} (PUT {SUBSCRIPTION} makes a subscription)"),
+        _ => methods,
+    }
 }
 
 /// Lets a request in whose token has the scope that it needs, with its principal for the handler.

@@ -17,8 +17,9 @@ use crate::limits::QuotaPermit;
 use crate::metrics::Raised;
 use crate::model::delivery::Entry;
 use crate::model::error::ApiError;
+use crate::model::tenant;
 use crate::outbox::Outbox;
-use crate::sessions::Resume;
+use crate::sessions::{Attached, Resume};
 use crate::telemetry::Writing;
 
 /// Bytes of events that are handed to the connection at once.
@@ -50,7 +51,7 @@ pub(crate) async fn stream(
     let mut attachment = Attachment::new(&app, &client, outbox.connection);
     let attached = attachment.attach(&outbox, resume, principal.confinement.clone()).await?;
     let counted = Raised::new(&app.metrics, |metrics| &metrics.event_streams);
-    let hello = format!(": nearcast {}:{}\n\n", attached.epoch, attached.offset);
+    let hello = hello(&client, &attached);
     let keep_alive = Duration::from_millis(app.config.connection.ping_interval_ms);
     let expires = principal.expires;
     let reader = Reader {
@@ -74,6 +75,18 @@ pub(crate) async fn stream(
         (axum::http::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
     Ok((headers, body).into_response())
+}
+
+/// The first lines: comments with the state of the session, and, for who mistyped a name, why nothing comes.
+fn hello(client: &str, attached: &Attached) -> String {
+    let mut hello = format!(": nearcast {}:{}\n", attached.epoch, attached.offset);
+    if !attached.has_subscriptions {
+        // No client's name has a line end.
+        let client = tenant::outside(client);
+        hello.push_str(&format!(": {client} has no subscriptions: nothing comes until there is one\n"));
+    }
+    hello.push('\n');
+    hello
 }
 
 /// Reads `Last-Event-ID`, which browsers send by themselves when they reconnect.
@@ -181,6 +194,15 @@ mod tests {
             axum::http::HeaderName::from_static("last-event-id"),
             HeaderValue::from_bytes(value).unwrap(),
         )]))
+    }
+
+    #[test]
+    fn a_stream_of_a_client_without_subscriptions_says_so() {
+        let mut attached = Attached { epoch: "a1".into(), offset: 7, number: 0, has_subscriptions: true };
+        assert_eq!(hello("anne", &attached), ": nearcast a1:7\n\n");
+        attached.has_subscriptions = false;
+        let told = ": nearcast a1:7\n: anne has no subscriptions: nothing comes until there is one\n\n";
+        assert_eq!(hello("anne", &attached), told);
     }
 
     #[test]

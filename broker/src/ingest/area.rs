@@ -8,7 +8,7 @@ use matcher::live::Nearest;
 use wire::Fault;
 
 use super::json::{self, Members};
-use super::position;
+use super::{near, place, position};
 use crate::model::error::ApiError;
 
 /// How much an area may hold.
@@ -26,7 +26,6 @@ pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Are
     let nearest = members.take("nearest").map(|text| nearest(text, bounds));
     let radius = members.take("radius_m").map(|text| radius(world, text));
     let forms = (members.take("center"), members.take("polygon"), members.take("corridor"));
-    members.refuse_rest("", &mut faults);
     let area = match (forms, radius) {
         ((None, None, None), None) if nearest.is_some() => Ok(Area::Everywhere),
         ((None, None, None), Some(radius)) => radius.map(Area::Following),
@@ -48,12 +47,16 @@ pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Are
              with \"nearest\" or without, or {\"nearest\"}",
         )),
     };
-    match (area, nearest.transpose()) {
+    let area = area.map_err(|fault| faults.push(fault));
+    let nearest = nearest.transpose().map_err(|fault| faults.push(fault));
+    if let Some(array) = place::by_names(&members) {
+        let detail = format!("did you mean \"center\": {array} in place of two members?");
+        faults.insert(0, fault("/center", detail));
+    }
+    members.refuse_rest("", &near::AREA, 0, &mut faults);
+    match (area, nearest) {
         (Ok(area), Ok(nearest)) if faults.is_empty() => Ok((area, nearest)),
-        (area, nearest) => {
-            faults.splice(0..0, area.err().into_iter().chain(nearest.err()));
-            Err(ApiError::Invalid(faults))
-        }
+        _ => Err(ApiError::Invalid(faults)),
     }
 }
 
@@ -138,9 +141,9 @@ fn check_vertices(count: usize, place: &str, bounds: AreaBounds) -> Result<(), F
     Ok(())
 }
 
-fn positions(world: World, line: &[Coordinates], place: &str) -> Result<Vec<Position>, Fault> {
+fn positions(world: World, line: &[Coordinates], pointer: &str) -> Result<Vec<Position>, Fault> {
     let position = |(index, numbers): (usize, &Coordinates)| {
-        world.position(numbers).map_err(|error| fault(&format!("{place}/{index}"), error.to_string()))
+        place::position(world, numbers).map_err(|detail| fault(&format!("{pointer}/{index}"), detail))
     };
     line.iter().enumerate().map(position).collect()
 }

@@ -7,6 +7,7 @@ use wire::Fault;
 
 use super::feature::{FeatureReader, Rehearsed};
 use super::json::{self, Members};
+use super::near;
 use super::position;
 use super::subscription::{Prepared, SubscriptionReader, below};
 use super::{Behalf, Confinement, Weighed};
@@ -81,7 +82,7 @@ impl QuestionReader<'_> {
         let subscription = part("/subscription", subscription, &mut faults, |text| self.subscription(text))?;
         let event = take(&mut members, "event", &mut faults);
         let event = part("/event", event, &mut faults, |text| self.event(text))?;
-        members.refuse_rest("", &mut faults);
+        members.refuse_rest("", &near::QUESTION, 0, &mut faults);
         match (client, subscription, event) {
             (Some(client), Some(subscription), Some(event)) if faults.is_empty() => {
                 let confinement = self.behalf.confinement.cloned();

@@ -13,9 +13,9 @@ use wire::Fault;
 use super::attributes::{self, Bounds};
 use super::json::{self, Members, Object};
 use super::life::{Life, LifeReader};
-use super::position;
 use super::scan::Shape;
 use super::{Behalf, Confinement, Zones};
+use super::{place, position};
 use crate::budget::Budget;
 use crate::config::Limits;
 use crate::limits::Quota;
@@ -236,7 +236,7 @@ impl FeatureReader {
             None
         };
         let Some(object) = members.take_object("geometry") else {
-            return fault("/geometry", "must be a GeoJSON Point");
+            return fault("/geometry", &point(self.world, members));
         };
         let mut geometry = match object.into_members() {
             Ok(geometry) => geometry,
@@ -247,9 +247,12 @@ impl FeatureReader {
                 faults.extend(below);
                 return None;
             }
-            Err(_) => return fault("/geometry", "must be a GeoJSON Point"),
+            Err(_) => return fault("/geometry", &point(self.world, members)),
         };
         if geometry.take("type") != Some("\"Point\"") {
+            if place::by_names(&geometry).is_some() {
+                return fault("/geometry", &point(self.world, &geometry));
+            }
             return fault("/geometry/type", "must be \"Point\": events happen in one place");
         }
         let Some(coordinates) = geometry.take("coordinates") else {
@@ -279,6 +282,13 @@ impl FeatureReader {
         });
         radius.map_err(|fault| faults.push(fault)).ok()
     }
+}
+
+/// What a geometry must be, with the place of an object that tells it by names.
+fn point(world: World, members: &Members<'_>) -> String {
+    let named = place::by_names(members);
+    let coordinates = named.as_deref().unwrap_or_else(|| place::order(world));
+    format!(r#"must be a GeoJSON Point: {{"type": "Point", "coordinates": {coordinates}}}"#)
 }
 
 /// Bytes of an id that the broker makes, at most.

@@ -3,6 +3,7 @@
 //! Only the element at hand is kept, and one that is too large is passed over. Whether an element is well-formed is
 //! for who reads it to say; here it is only found.
 
+use super::scan;
 use crate::model::error::ApiError;
 
 /// An element that was found.
@@ -295,7 +296,13 @@ impl Elements {
     fn around(&mut self, around: Around, byte: u8) -> Result<(), ApiError> {
         if self.skeleton.len() >= self.limit {
             let limit = self.limit as u64;
-            let what = "all of a collection but its features";
+            // What came before the features, or behind them; or there are none, because it is no collection.
+            let text = String::from_utf8_lossy(&self.skeleton);
+            let what = match scan::member_of_beginning(&text, "type") {
+                Some("\"FeatureCollection\"") => "all of a collection but its features",
+                Some("\"Feature\"") => "an event",
+                _ => "an event, or all of a collection but its features,",
+            };
             return Err(ApiError::TooLarge { what, limit, setting: "limits.event_bytes" });
         }
         self.skeleton.push(byte);

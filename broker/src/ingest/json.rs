@@ -8,6 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wire::Fault;
 
+use super::near::Vocabulary;
 use super::scan::{self, Shape};
 use crate::model::error::{ApiError, excerpt};
 
@@ -126,13 +127,30 @@ impl<'a> Members<'a> {
         object(self.rest())
     }
 
-    /// A fault for each member that has not been taken, as far as faults are told.
-    pub(crate) fn refuse_rest(&self, parent: &str, faults: &mut Vec<Fault>) {
+    /// A fault for each member that has not been taken, as far as faults are told. Those of members that are nearly known ones
+    /// go to `begin`, before the faults of the object that follow from them: what a member lacks is often there misspelt.
+    pub(crate) fn refuse_rest(
+        &self,
+        parent: &str,
+        vocabulary: &Vocabulary,
+        begin: usize,
+        faults: &mut Vec<Fault>,
+    ) {
         let room = (FAULTS_MAX + 1).saturating_sub(faults.len());
-        faults.extend(self.rest().take(room).map(|(name, _)| Fault {
-            pointer: pointer(parent, name),
-            detail: "there is no such member".to_owned(),
-        }));
+        let mut near = Vec::new();
+        for (name, _) in self.rest().take(room) {
+            let pointer = pointer(parent, name);
+            match vocabulary.near(name) {
+                Some(known) => {
+                    near.push(Fault {
+                        pointer,
+                        detail: format!("there is no such member: did you mean {known}?"),
+                    });
+                }
+                None => faults.push(Fault { pointer, detail: "there is no such member".to_owned() }),
+            }
+        }
+        faults.splice(begin..begin, near);
     }
 }
 

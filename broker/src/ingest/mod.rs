@@ -11,6 +11,8 @@ pub(crate) mod framing;
 pub(crate) mod interest;
 pub(crate) mod json;
 mod life;
+pub(crate) mod near;
+pub(crate) mod place;
 pub(crate) mod position;
 pub(crate) mod scan;
 pub(crate) mod subscription;

@@ -10,16 +10,20 @@ use serde_json::value::RawValue;
 use wire::Fault;
 
 use super::json::{self, Members};
+use super::place;
 use crate::config::Limits;
 use crate::model::error::ApiError;
 
 /// Reads `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
 pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Position, Fault> {
-    let Numbers { first, found } = json::read(text, pointer, "an array of two or three numbers")?;
-    let position = first
-        .get(..found)
-        .map_or(Err(PositionError::Dimensions { found }), |numbers| world.position(numbers));
-    position.map_err(|error| Fault { pointer: pointer.to_owned(), detail: error.to_string() })
+    let read = json::read(text, pointer, "an array of two or three numbers");
+    let Numbers { first, found } =
+        read.map_err(|fault| Fault { detail: fault.detail + &place::advice(world, text), ..fault })?;
+    let position = first.get(..found).map_or_else(
+        || Err(PositionError::Dimensions { found }.to_string()),
+        |numbers| place::position(world, numbers),
+    );
+    position.map_err(|detail| Fault { pointer: pointer.to_owned(), detail })
 }
 
 /// The first numbers of an array, and how many there are.
@@ -104,7 +108,7 @@ impl PositionReader {
             return Err(ApiError::TooLarge { what: "a position", limit, setting });
         }
         let mut faults = Vec::new();
-        let place = self.place(members.take("coordinates"), track).map_err(|fault| faults.push(fault)).ok();
+        let place = self.place(members, track).map_err(|fault| faults.push(fault)).ok();
         let mut accuracy_m = 0.0;
         if let Some(text) = members.take("accuracy_m") {
             match json::read::<f64>(text, "/accuracy_m", "a number of metres") {
@@ -128,10 +132,14 @@ impl PositionReader {
     }
 
     /// Where the client is, and its track where it tells one.
-    fn place(&self, told: Option<&str>, track: Option<&str>) -> Result<(Position, Option<Track>), Fault> {
+    fn place(
+        &self,
+        members: &mut Members<'_>,
+        track: Option<&str>,
+    ) -> Result<(Position, Option<Track>), Fault> {
         let fault =
             |pointer: &str, detail: &str| Fault { pointer: pointer.to_owned(), detail: detail.to_owned() };
-        match (told, track) {
+        match (members.take("coordinates"), track) {
             (Some(text), None) => Ok((coordinates(self.world, text, "/coordinates")?, None)),
             (None, Some(text)) => {
                 let (last, track) = self.track(text)?;
@@ -140,7 +148,13 @@ impl PositionReader {
             (Some(_), Some(_)) => {
                 Err(fault("/track", "is there beside coordinates, in whose place it stands"))
             }
-            (None, None) => Err(fault("/coordinates", "must be there, or a track in their place")),
+            (None, None) => {
+                let detail = match place::by_names(members) {
+                    Some(array) => format!("must be there: \"coordinates\": {array} in place of two members"),
+                    None => format!("must be there, {}, or a track in their place", place::order(self.world)),
+                };
+                Err(fault("/coordinates", &detail))
+            }
         }
     }
 
@@ -159,8 +173,7 @@ impl PositionReader {
             let pointer = format!("/track/{index}");
             let expected = "an array of three numbers, the last of them Unix seconds";
             let [x, y, unix_s] = json::read::<[f64; 3]>(point.get(), &pointer, expected)?;
-            let position =
-                self.world.position(&[x, y]).map_err(|error| fault(&pointer, error.to_string()))?;
+            let position = place::position(self.world, &[x, y]).map_err(|detail| fault(&pointer, detail))?;
             if unix_s < before_s {
                 return Err(fault(&pointer, format!("is of {unix_s} s, before the point in front of it")));
             }

@@ -40,6 +40,24 @@ pub(super) fn members(shape: Shape, text: &str) -> Option<Members<'_>> {
     (scan.at == text.len()).then_some(members)
 }
 
+/// A member of an object whose text may break off somewhere; `None` too where the member is not there before the break.
+pub(super) fn member_of_beginning<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut scan = Scan::of(text);
+    scan.space();
+    let mut goes_on = scan.open(b'{')?;
+    while goes_on {
+        let is_it = scan.take_text().ok()? == name;
+        scan.colon()?;
+        let start = scan.at;
+        scan.pass_over()?;
+        if is_it {
+            return Some(&text[start..scan.at]);
+        }
+        goes_on = scan.goes_on(b'}')?;
+    }
+    None
+}
+
 /// A place in a text, and what is read from there on.
 pub(super) struct Scan<'a> {
     text: &'a str,
@@ -395,6 +413,18 @@ mod tests {
         for text in ["1e309", "-1e400"] {
             let refused = serde_json::from_str::<f64>(text).unwrap_err();
             assert_eq!(Scan::of(text).take_number(), Err(json::reason(&refused)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_member_is_found_before_a_text_breaks_off() {
+        let text = r#" {"a":{"type":1}, "type" : "Feature","b":[1,2]}"#;
+        for length in 0..=text.len() {
+            let found = member_of_beginning(&text[..length], "type");
+            assert_eq!(found, (length >= 36).then_some("\"Feature\""), "{}", &text[..length]);
+        }
+        for text in ["[]", "", "{}", "7", r#"{"b":[],"a":{"type":1}"#] {
+            assert_eq!(member_of_beginning(text, "type"), None, "{text}");
         }
     }
 

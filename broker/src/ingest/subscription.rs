@@ -13,6 +13,7 @@ use wire::Fault;
 use super::area::{self, AreaBounds};
 use super::interest::{self, InterestBounds};
 use super::json::{self, Members};
+use super::near;
 use super::value;
 use super::{Behalf, Confinement, Weighed};
 use crate::config::Limits;
@@ -127,7 +128,7 @@ impl SubscriptionReader {
         // What the broker says of a subscription beside it; so that what was answered can be sent back.
         members.take("activity");
         let texts = self.filter_texts(&mut members, &mut faults);
-        members.refuse_rest("", &mut faults);
+        members.refuse_rest("", &near::SUBSCRIPTION, 0, &mut faults);
         let mut filters = Vec::with_capacity(texts.len());
         let mut nearest = Vec::with_capacity(texts.len());
         let mut documents = Vec::with_capacity(texts.len());
@@ -244,7 +245,7 @@ impl SubscriptionReader {
                 }
             },
         };
-        members.refuse_rest(pointer, faults);
+        members.refuse_rest(pointer, &near::FILTER, faults_before, faults);
         let (Some((area, nearest)), Some(condition), true) = (area, condition, faults.len() == faults_before)
         else {
             return Ok(None);

@@ -14,6 +14,11 @@ use wire::{Fault, PROBLEM_PREFIX, Problem};
 /// Text of a refusal while the disk is full.
 pub(crate) const FULL: &str = "the disk is full: only removals are taken until there is room";
 
+/// The media type of a form, and what those are told who send one without knowing.
+const FORM: &str = "application/x-www-form-urlencoded";
+const CURLS: &str =
+    " (curl sends this unless told otherwise: --json, or -H 'content-type: application/json')";
+
 /// Beginning of the frame of a problem that answers no request.
 pub(crate) const BEFORE_PROBLEM: &str = r#"{"op":"problem","problem":"#;
 
@@ -61,14 +66,14 @@ pub(crate) enum ApiError {
     BelowRate,
     /// The body ended before it was complete.
     Interrupted,
-    /// The body's kind is not understood.
-    MediaType { found: String },
+    /// The body's kind is not among those that are understood.
+    MediaType { found: String, understood: &'static str },
     /// The request cannot be understood for another reason.
     BadRequest(String),
     /// No such thing.
     NotFound(String),
-    /// There is such a thing, but it cannot be asked this.
-    MethodNotAllowed,
+    /// There is such a thing, but it cannot be asked this: only what `possible` says.
+    MethodNotAllowed { asked: String, possible: String },
     /// Another version of the WebSocket protocol is asked for.
     WebSocketVersion,
     /// A web page of somewhere else asks: how that is known.
@@ -298,7 +303,7 @@ impl ApiError {
             Self::MediaType { .. } => ("unsupported-media-type", "unsupported media type", 415),
             Self::BadRequest(_) => ("bad-request", "bad request", 400),
             Self::NotFound(_) => ("not-found", "not found", 404),
-            Self::MethodNotAllowed => ("method-not-allowed", "method not allowed", 405),
+            Self::MethodNotAllowed { .. } => ("method-not-allowed", "method not allowed", 405),
             Self::WebSocketVersion => ("websocket-version", "another version of the WebSocket protocol", 426),
             Self::ForeignOrigin(_) => {
                 ("foreign-origin", "pages of this origin may not talk to the broker", 403)
@@ -349,12 +354,17 @@ impl ApiError {
                 "the keys to check tokens with cannot be fetched from their issuer yet; ask again when the broker is ready"
                     .to_owned()
             }
-            Self::MethodNotAllowed => "what is at this path cannot be asked so; Allow says how".to_owned(),
+            Self::MethodNotAllowed { asked, possible } => {
+                format!("{} is not possible here: {possible}", quoted(asked))
+            }
             Self::WebSocketVersion => "Sec-WebSocket-Version must be 13".to_owned(),
             Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
             Self::BelowRate => "the body came too slowly (connection.body_bytes_per_second)".to_owned(),
             Self::Interrupted => "the connection ended within the body".to_owned(),
-            Self::MediaType { found } => format!("{} is not understood here", quoted(found)),
+            Self::MediaType { found, understood } => {
+                let hint = if found.starts_with(FORM) { CURLS } else { "" };
+                format!("{} is not understood here: {understood}{hint}", quoted(found))
+            }
             Self::BadRequest(detail)
             | Self::NotFound(detail)
             | Self::NotStored(detail)
@@ -412,7 +422,8 @@ mod tests {
                 ApiError::Invalid(vec![Fault { pointer: "/a".to_owned(), detail: "b".to_owned() }; 1_000]),
                 ApiError::invalid("/a", "b").below(&long),
                 ApiError::NotStored(long.clone()),
-                ApiError::MediaType { found: long.clone() },
+                ApiError::MediaType { found: long.clone(), understood: "application/json" },
+                ApiError::MethodNotAllowed { asked: long.clone(), possible: "GET".to_owned() },
                 ApiError::BadRequest(long.clone()),
                 ApiError::NotFound(long.clone()),
                 ApiError::ForeignOrigin(long.clone()),

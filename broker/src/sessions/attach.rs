@@ -70,7 +70,9 @@ impl Sessions {
                 last
             }
         };
-        let attached = Attached { epoch: Arc::clone(&client.epoch), offset: start, number: id };
+        let has_subscriptions = !client.subscriptions.is_empty();
+        let attached =
+            Attached { epoch: Arc::clone(&client.epoch), offset: start, number: id, has_subscriptions };
         if greets {
             let (client, epoch) = (quoted(tenant::outside(name)), &client.epoch);
             outbox.push_answer(format!(

@@ -210,6 +210,8 @@ pub(crate) struct Attached {
     pub(crate) offset: u64,
     /// The number that the client has in its shard as long as it is not deleted.
     pub(crate) number: u32,
+    /// Whether the client has subscriptions.
+    pub(crate) has_subscriptions: bool,
 }
 
 /// The outcome of installing a subscription.

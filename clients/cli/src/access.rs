@@ -51,7 +51,7 @@ impl Access {
         if error.problem().is_some() {
             told(error)
         } else {
-            anyhow::anyhow!("{}: {}", self.url, in_words(error))
+            anyhow::anyhow!("{}: {}{}", self.url, in_words(error), scheme_hint(&self.url, error))
         }
     }
 
@@ -136,6 +136,17 @@ impl Access {
     fn authority(&self) -> anyhow::Result<Option<Vec<u8>>> {
         let Some(path) = &self.ca else { return Ok(None) };
         std::fs::read(path).map(Some).with_context(|| format!("cannot read {}", path.display()))
+    }
+}
+
+/// The advice where an address says TLS and the other side answers without. It is what the TLS library says of the first bytes,
+/// wherever among the causes that stands.
+fn scheme_hint(url: &str, error: &Error) -> String {
+    match url.strip_prefix("https://") {
+        Some(rest) if in_words(error).contains("InvalidContentType") => {
+            format!(" (the broker speaks no TLS there: http://{rest}?)")
+        }
+        _ => String::new(),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct EventFlags {
     #[arg(long, value_name = "TIME", value_parser = values::time, requires = "at")]
     ttl: Option<Duration>,
     /// How far it reaches: clients that are further away do not get it
-    #[arg(long, value_name = "METRES", value_parser = values::metres, requires = "at")]
+    #[arg(long, value_name = "METRES", value_parser = values::metres, allow_negative_numbers = true, requires = "at")]
     reach: Option<f64>,
     /// An alarm is taken when others are refused, and delivered before them
     #[arg(long, requires = "at")]

@@ -19,7 +19,7 @@ use crate::values::{self, Circle, Corridor};
 #[command(next_help_heading = "A subscription")]
 pub(crate) struct Interest {
     /// Within so far of the client, wherever it moves
-    #[arg(long, value_name = "METRES", value_parser = values::metres)]
+    #[arg(long, value_name = "METRES", value_parser = values::metres, allow_negative_numbers = true)]
     around: Option<f64>,
     /// A circle that stays
     #[arg(long, value_name = "LON,LAT,METRES", value_parser = values::circle, allow_hyphen_values = true)]
@@ -49,7 +49,7 @@ pub(crate) struct Interest {
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     dwell: Option<Duration>,
     /// How far outside an object has to be before it leaves
-    #[arg(long, value_name = "METRES", value_parser = values::metres)]
+    #[arg(long, value_name = "METRES", value_parser = values::metres, allow_negative_numbers = true)]
     hysteresis: Option<f64>,
     /// What is lost where the client does not keep up
     #[arg(long, value_name = "POLICY")]

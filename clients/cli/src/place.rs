@@ -38,7 +38,7 @@ pub struct MoveArguments {
     #[arg(long, value_name = "LON,LAT", value_parser = values::place, allow_hyphen_values = true)]
     at: Option<Coordinates>,
     /// How far off that may be
-    #[arg(long, value_name = "METRES", value_parser = values::metres, requires = "at")]
+    #[arg(long, value_name = "METRES", value_parser = values::metres, allow_negative_numbers = true, requires = "at")]
     accuracy: Option<f64>,
     /// End at the first that is refused
     #[arg(long)]

@@ -82,7 +82,7 @@ struct PlaceFlags {
     #[arg(long, value_name = "FILE")]
     follow: Option<PathBuf>,
     /// Tell a position when it is so far from the last one that was told
-    #[arg(long, value_name = "METRES", value_parser = values::metres, default_value = "25", requires = "follow")]
+    #[arg(long, value_name = "METRES", value_parser = values::metres, allow_negative_numbers = true, default_value = "25", requires = "follow")]
     min_distance: f64,
     /// But never sooner than this after it
     #[arg(long, value_name = "TIME", value_parser = values::time, default_value = "1s", requires = "follow")]

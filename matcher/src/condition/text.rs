@@ -6,6 +6,7 @@
 
 mod lexer;
 mod messages;
+mod misses;
 
 use super::error::ConditionError;
 use super::expression::{Comparand, Comparison, Constraint, Date, Expression, Test, Timestamp, fold_case};
@@ -20,6 +21,9 @@ pub const TEXT_BYTES_MAX: usize = 65_536;
 /// How deep parentheses and `NOT` may nest.
 pub const NESTING_MAX: usize = 64;
 
+/// The advice where a text is quoted as a name.
+const QUOTES: &str = "a text takes single quotes, double quotes are for names";
+
 /// Reads a condition.
 ///
 /// Cost: linear in the text. [`TEXT_BYTES_MAX`] bounds it, [`NESTING_MAX`] bounds the depth of the result.
@@ -32,8 +36,13 @@ pub fn parse(text: &str) -> Result<Expression, ConditionError> {
     }
     let mut parser = Parser { text, tokens: lexer::tokens(text)?, next: 0 };
     let expression = parser.disjunction(0)?;
-    if parser.peek().is_some() {
-        return Err(parser.wrong("AND, OR or the end of the text"));
+    if let Some(next) = parser.peek() {
+        let expected = "AND, OR or the end of the text";
+        return Err(match next {
+            // `1 < a < 3`
+            Kind::Compare(_) => parser.advise(expected, "two comparisons are joined by AND"),
+            _ => parser.wrong(expected),
+        });
     }
     Ok(expression)
 }
@@ -189,7 +198,10 @@ impl Parser<'_> {
                 .map_err(|source| ConditionError::Pattern { source, place: self.place(start) }),
             Operand::Value(_) | Operand::Attribute { .. } => {
                 self.next = start;
-                Err(self.wrong(expected))
+                match self.peek() {
+                    Some(Kind::Name { quoted: true, .. }) => Err(self.advise(expected, QUOTES)),
+                    _ => Err(self.wrong(expected)),
+                }
             }
         }
     }
@@ -200,11 +212,7 @@ impl Parser<'_> {
             Operand::Value(value) => Ok(value),
             Operand::Attribute { .. } => {
                 let quoted = matches!(self.tokens[start].kind, Kind::Name { quoted: true, .. });
-                let advice = if quoted {
-                    "a text takes single quotes, double quotes are for names"
-                } else {
-                    "a text takes single quotes"
-                };
+                let advice = if quoted { QUOTES } else { "a text takes single quotes" };
                 Err(self.unsupported(start, "comparing two attributes", Some(advice)))
             }
         }

@@ -1,5 +1,6 @@
 //! Whatever comes in: a problem that says what is wrong, or a close with a reason, and nothing else disturbed.
 
+mod advice;
 mod bytes;
 mod calls;
 mod conditions;

@@ -1,5 +1,6 @@
 //! `nearcast pub`, `sub`, `move`, `explain` and `top`, as one types them and as scripts do.
 
+mod advice;
 mod explain;
 mod place;
 mod publish;

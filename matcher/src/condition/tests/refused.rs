@@ -36,7 +36,7 @@ fn what_breaks_the_grammar() {
         ("()", "expected a condition after '(', found ')', at column 2"),
         ("NOT", "expected a condition after 'NOT', found end of text, at column 4"),
         ("a NOT 5", "expected BETWEEN, IN or LIKE after 'NOT', found the number '5', at column 7"),
-        ("a NOT = 5", "expected BETWEEN, IN or LIKE after 'NOT', found '=', at column 7"),
+        ("a NOT = 5", "expected BETWEEN, IN or LIKE after 'NOT', found '=', at column 7; did you mean <>?"),
         ("a IS 5", "expected NULL or NOT NULL after 'IS', found the number '5', at column 6"),
         ("a IS NOT 5", "expected NULL after 'NOT', found the number '5', at column 10"),
         ("a BETWEEN 1", "expected AND and the upper bound after '1', found end of text, at column 12"),
@@ -64,7 +64,7 @@ fn what_breaks_the_grammar() {
             "a = 10 div 3",
             "expected AND, OR or the end of the text after '10', found the name 'div', at column 8",
         ),
-        ("a == 1", "expected a value after '=', found '=', at column 4"),
+        ("a == 1", "expected a value after '=', found '=', at column 4; did you mean =?"),
         (
             "a = NULL",
             "expected a value after '=', found the keyword 'NULL', at column 5; whether an attribute is absent is asked with IS NULL",
@@ -118,7 +118,7 @@ fn what_breaks_the_grammar() {
         ),
         (
             "a ILIKE 'x'",
-            "expected a comparison, BETWEEN, IN, LIKE or IS after 'a', found the name 'ILIKE', at column 3",
+            "expected a comparison, BETWEEN, IN, LIKE or IS after 'a', found the name 'ILIKE', at column 3; did you mean LIKE with CASEI(..) on both sides?",
         ),
         ("a = 1 AND NOT", "expected a condition after 'NOT', found end of text, at column 14"),
         (
@@ -143,7 +143,7 @@ fn what_is_cut_off_or_strange() {
     check_all(&[
         (
             "a != 1",
-            "expected a name, a value or an operator, found '!', at column 3; 'not equal' is written <>",
+            "expected a name, a value or an operator, found the character '!', at column 3; did you mean <>?",
         ),
         (
             "a = 'it's'",
@@ -171,7 +171,10 @@ fn what_is_cut_off_or_strange() {
         ("a; b", "expected a name, a value or an operator, found the character ';', at column 2"),
         ("a = 1 § b", "expected a name, a value or an operator, found the character '§', at column 7"),
         ("a = 'ä' AND §", "expected a name, a value or an operator, found the character '§', at column 13"),
-        ("a && b", "expected a name, a value or an operator, found the character '&', at column 3"),
+        (
+            "a && b",
+            "expected a name, a value or an operator, found the character '&', at column 3; did you mean AND?",
+        ),
         ("a = \0", "expected a name, a value or an operator, found the character '\\0', at column 5"),
         (
             "\u{feff}a = 1",
@@ -179,6 +182,38 @@ fn what_is_cut_off_or_strange() {
         ),
         ("a = $1", "expected a name, a value or an operator, found the character '$', at column 5"),
     ]);
+}
+
+/// Ends of messages for what people write who know other languages.
+#[test]
+fn near_misses_are_told_what_they_miss() {
+    for (text, advice) in [
+        ("severity => 2", "found '>', at column 11; did you mean >=?"),
+        ("severity =< 2", "found '<', at column 11; did you mean <=?"),
+        ("severity === 2", "found '=', at column 11; did you mean =?"),
+        ("a !== 1", "did you mean <>?"),
+        ("a ≠ 1", "did you mean <>?"),
+        ("a ≥ 1", "did you mean >=?"),
+        ("!a = 1", "did you mean NOT?"),
+        ("a = 1 & b = 2", "did you mean AND?"),
+        ("a = 1 || b = 2", "did you mean OR?"),
+        ("a = ‘fire’", "a text takes straight single quotes: '..'"),
+        ("a = `fire`", "a text takes straight single quotes: '..'"),
+        ("a LIKE \"f%\"", "a text takes single quotes, double quotes are for names"),
+        ("a ~ 'f'", "did you mean LIKE? Its wildcards are % and _"),
+        ("a contains 'f'", "did you mean LIKE? Its wildcards are % and _"),
+        ("a IN [1, 2]", "did you mean (..)? A list takes parentheses"),
+        ("a eq 1", "did you mean =?"),
+        ("a NE 1", "did you mean <>?"),
+        ("a gte 1", "did you mean >=?"),
+        ("a IS TRUE", "a truth value is tested with = TRUE or = FALSE"),
+        ("a IS NOT false", "a truth value is tested with = TRUE or = FALSE"),
+        ("a exists", "did you mean IS NOT NULL?"),
+        ("1 < a < 3", "found '<', at column 7; two comparisons are joined by AND"),
+    ] {
+        let message = Condition::parse(text).expect_err(text).to_string();
+        assert!(message.ends_with(advice), "{text}: {message}");
+    }
 }
 
 #[test]

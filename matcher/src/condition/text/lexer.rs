@@ -10,6 +10,7 @@ use winnow::prelude::*;
 use winnow::stream::{LocatingSlice, Location};
 use winnow::token::{one_of, take_till, take_while};
 
+use super::misses;
 use crate::condition::error::{ConditionError, Place};
 use crate::condition::expression::Comparison;
 
@@ -231,17 +232,11 @@ fn stray(text: &str, start: usize) -> ConditionError {
             place: open,
             advice: None,
         },
-        Some('!') => ConditionError::Syntax {
-            expected: "a name, a value or an operator".to_owned(),
-            found: "'!'".to_owned(),
-            place: open,
-            advice: Some("'not equal' is written <>"),
-        },
         Some(character) => ConditionError::Syntax {
             expected: "a name, a value or an operator".to_owned(),
             found: format!("the character {character:?}"),
             place: open,
-            advice: None,
+            advice: misses::of_character(character, &text[start + character.len_utf8()..]),
         },
         None => ConditionError::Syntax {
             expected: "a name, a value or an operator".to_owned(),

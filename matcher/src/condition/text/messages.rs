@@ -1,7 +1,7 @@
 //! Messages for the author of a text whose next token is not what the grammar wants.
 
-use super::Parser;
 use super::lexer::{self, Kind, Token};
+use super::{Parser, misses};
 use crate::condition::error::{ConditionError, Place};
 
 impl Parser<'_> {
@@ -40,11 +40,19 @@ impl Parser<'_> {
     }
 
     fn syntax(&self, expected: &str, advice: Option<&'static str>) -> ConditionError {
+        let advice = advice.or_else(|| self.near_miss());
         let expected = match self.next.checked_sub(1) {
             Some(previous) => format!("{expected} after {}", self.quote(previous)),
             None => expected.to_owned(),
         };
         ConditionError::Syntax { expected, found: self.found(), place: self.place(self.next), advice }
+    }
+
+    /// The spelling that the next token probably means.
+    fn near_miss(&self) -> Option<&'static str> {
+        let source = |idx: usize| self.tokens.get(idx).map(|token| &self.text[token.span.clone()]);
+        let previous = self.next.checked_sub(1).and_then(source).unwrap_or_default();
+        misses::of_token(previous, source(self.next)?)
     }
 
     fn found(&self) -> String {
