@@ -154,7 +154,7 @@ async fn attend(
         };
         let fact = match frame {
             None => return Ok(()),
-            Some(ServerFrame::Ok { reference }) => {
+            Some(ServerFrame::Ok { reference, .. }) => {
                 answer(reference, Ok(()))?;
                 continue;
             }

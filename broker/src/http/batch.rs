@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use serde::Serialize;
 use serde_json::Value;
-use wire::Rejected;
+use wire::{Fault, Rejected, Warning};
 
 use super::App;
 use super::body::{self, Format, Parts};
@@ -17,17 +18,17 @@ use crate::ingest::framing::{Elements, Framed, Records};
 use crate::model::completion::Completion;
 use crate::model::error::ApiError;
 
-/// Bound on the rejections in an answer: a multiple of the bytes of the batch, and a number of bytes besides.
-const REJECTED_TIMES: usize = 4;
-const REJECTED_BYTES_LEAST: usize = 16 * 1_024;
+/// Bound on each list in an answer: a multiple of the bytes of the batch, and a number of bytes besides.
+const LISTED_TIMES: usize = 4;
+const LISTED_BYTES_LEAST: usize = 16 * 1_024;
 
 /// The work on each element of a batch.
 pub(crate) trait Work {
     /// Name that the answer gives to the elements that were carried out.
     const DONE: &'static str;
 
-    /// Carries an element out, or takes it on until [`finish`](Self::finish).
-    async fn element(&mut self, text: &str) -> Result<(), ApiError>;
+    /// Carries an element out, or takes it on until [`finish`](Self::finish). Gives back what is probably not meant so in it.
+    async fn element(&mut self, text: &str) -> Result<Vec<Fault>, ApiError>;
 
     /// Whether so much was taken on that it should be carried out.
     fn is_due(&self) -> bool {
@@ -43,14 +44,43 @@ pub(crate) trait Work {
     fn too_large(&self) -> ApiError;
 }
 
+/// Entries of an answer, as many as there is room for.
+pub(crate) struct Listed<T> {
+    pub(crate) entries: Vec<T>,
+    /// How many there were no room for.
+    pub(crate) unlisted: u64,
+    /// Bytes of the list in the answer.
+    bytes: usize,
+}
+
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), unlisted: 0, bytes: 0 }
+    }
+}
+
+impl<T: Serialize> Listed<T> {
+    /// Lists an entry where there is room for it beside what was sent, and counts it otherwise. The first that is not listed is the end
+    /// of the list.
+    fn add(&mut self, limits: &Limits, sent_bytes: usize, entry: T) {
+        if self.unlisted == 0 && self.entries.len() < limits.rejected_listed {
+            let bytes = serde_json::to_string(&entry).map_or(0, |text| text.len() + 1);
+            let room = sent_bytes.saturating_mul(LISTED_TIMES) + LISTED_BYTES_LEAST;
+            if self.bytes + bytes <= room.min(limits.rejected_bytes) {
+                self.bytes += bytes;
+                return self.entries.push(entry);
+            }
+        }
+        self.unlisted += 1;
+    }
+}
+
 /// The tally of a batch.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) done: u64,
-    pub(crate) rejected: Vec<Rejected>,
-    pub(crate) rejected_unlisted: u64,
-    /// Bytes of the list in the answer.
-    rejected_bytes: usize,
+    pub(crate) rejected: Listed<Rejected>,
+    pub(crate) warnings: Listed<Warning>,
     /// Bytes of the elements that have come.
     sent_bytes: usize,
     index: u64,
@@ -65,7 +95,7 @@ impl Tally {
         app: &App,
         work: &mut W,
         element_bytes: usize,
-        outcome: Result<(), ApiError>,
+        outcome: Result<Vec<Fault>, ApiError>,
     ) -> Result<(), ApiError> {
         self.sent_bytes += element_bytes;
         if outcome.is_err() {
@@ -73,7 +103,10 @@ impl Tally {
             self.finish(work).await?;
         }
         match outcome {
-            Ok(()) => self.done += 1,
+            Ok(warnings) => {
+                self.warn(&app.config.limits, warnings);
+                self.done += 1;
+            }
             Err(
                 refusal @ (ApiError::Overloaded
                 | ApiError::Storage
@@ -88,18 +121,17 @@ impl Tally {
         if work.is_due() { self.finish(work).await } else { Ok(()) }
     }
 
-    /// Lists a rejection where there is room for it, and counts it otherwise. The first that is not listed is the end of the list.
+    /// Lists a rejection.
     fn reject(&mut self, limits: &Limits, refusal: &ApiError) {
-        if self.rejected_unlisted == 0 && self.rejected.len() < limits.rejected_listed {
-            let rejected = Rejected { index: self.index, problem: refusal.problem() };
-            let bytes = serde_json::to_string(&rejected).map_or(0, |text| text.len() + 1);
-            let room = self.sent_bytes.saturating_mul(REJECTED_TIMES) + REJECTED_BYTES_LEAST;
-            if self.rejected_bytes + bytes <= room.min(limits.rejected_bytes) {
-                self.rejected_bytes += bytes;
-                return self.rejected.push(rejected);
-            }
+        let rejected = Rejected { index: self.index, problem: refusal.problem() };
+        self.rejected.add(limits, self.sent_bytes, rejected);
+    }
+
+    /// Lists what is probably not meant so in the element that was carried out.
+    pub(crate) fn warn(&mut self, limits: &Limits, warnings: Vec<Fault>) {
+        for Fault { pointer, detail } in warnings {
+            self.warnings.add(limits, self.sent_bytes, Warning { index: Some(self.index), pointer, detail });
         }
-        self.rejected_unlisted += 1;
     }
 
     /// Has carried out what was taken on. Where that fails, it does not count.
@@ -138,9 +170,9 @@ impl Tally {
             }
         } else if self.index > 0 {
             tell(done, self.done.into());
-            tell("rejected", serde_json::to_value(self.rejected).unwrap_or_default());
-            if self.rejected_unlisted > 0 {
-                tell("rejected_unlisted", self.rejected_unlisted.into());
+            tell("rejected", serde_json::to_value(self.rejected.entries).unwrap_or_default());
+            if self.rejected.unlisted > 0 {
+                tell("rejected_unlisted", self.rejected.unlisted.into());
             }
         }
         error::respond(refusal, &problem)
@@ -182,7 +214,7 @@ pub(crate) async fn records<W: Work>(
     tally.finish(work).await
 }
 
-async fn record<W: Work>(framed: Framed, element: &[u8], work: &mut W) -> Result<(), ApiError> {
+async fn record<W: Work>(framed: Framed, element: &[u8], work: &mut W) -> Result<Vec<Fault>, ApiError> {
     match framed {
         Framed::Element => work.element(body::text(element)?).await,
         Framed::TooLarge => Err(work.too_large()),
@@ -267,8 +299,8 @@ mod tests {
     impl Work for Refusing {
         const DONE: &'static str = "done";
 
-        async fn element(&mut self, _: &str) -> Result<(), ApiError> {
-            Ok(())
+        async fn element(&mut self, _: &str) -> Result<Vec<Fault>, ApiError> {
+            Ok(Vec::new())
         }
 
         async fn finish(&mut self) -> Result<(), (usize, ApiError)> {
@@ -298,9 +330,9 @@ mod tests {
                 tally.reject(&limits, &refusal);
             }
             let (listed, bytes) =
-                (tally.rejected.len(), serde_json::to_string(&tally.rejected).unwrap().len());
-            assert_eq!(listed as u64 + tally.rejected_unlisted, 10_000);
-            let bound = limits.rejected_bytes.min(tally.sent_bytes * REJECTED_TIMES + REJECTED_BYTES_LEAST);
+                (tally.rejected.entries.len(), serde_json::to_string(&tally.rejected.entries).unwrap().len());
+            assert_eq!(listed as u64 + tally.rejected.unlisted, 10_000);
+            let bound = limits.rejected_bytes.min(tally.sent_bytes * LISTED_TIMES + LISTED_BYTES_LEAST);
             assert!(bytes <= bound + 2, "{element_bytes}: {bytes} bytes of {listed}");
             // Of batches as they are all that is allowed for is listed.
             assert!(listed >= if element_bytes > 50 { 1_000 } else { 40 }, "{element_bytes}: {listed}");

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use wire::Fault;
+
 use super::body::Bound;
 use super::events::Publish;
 use super::publish_batch::PublishBatch;
@@ -44,7 +46,7 @@ impl WsSession {
     pub(crate) async fn frame(&self, text: &str, answers: &mut Replies) -> bool {
         let mut reference = None;
         match self.carry_out(text, &mut reference, answers).await {
-            Ok(Answer::Taken { receipt }) => answers.take(receipt, reference),
+            Ok(Answer::Taken { receipt, warnings }) => answers.take(receipt, reference, warnings),
             Ok(Answer::Ok) => answers.push(encode::ok(reference)),
             Ok(Answer::Pong) => answers.push(r#"{"op":"pong"}"#),
             Ok(Answer::Silence) => {}
@@ -232,8 +234,9 @@ impl WsSession {
             context: context.as_ref(),
             over: OVER,
         };
-        work.event(event).await.map_err(|refusal| refusal.below("/event"))?;
-        Ok(Answer::Taken { receipt })
+        let mut warnings = work.event(event).await.map_err(|refusal| refusal.below("/event"))?;
+        warnings.iter_mut().for_each(|warning| warning.pointer.insert_str(0, "/event"));
+        Ok(Answer::Taken { receipt, warnings })
     }
 
     /// Goes on by another token.
@@ -263,6 +266,8 @@ enum Answer {
     /// When the batch is published that it is part of now, and safe where there is something to wait for.
     Taken {
         receipt: Option<Arc<Completion>>,
+        /// What is probably not meant so.
+        warnings: Vec<Fault>,
     },
     Pong,
     Silence,

@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use wire::Accepted;
+use wire::{Accepted, Fault};
 
 use super::batch::{self, Tally, Work};
 use super::body::{self, Format, Parts};
@@ -96,8 +96,14 @@ pub(crate) async fn publish(
     if let Err(refusal) = tally.settle(receipt, published).await {
         return Ok(tally.interrupted(&refusal, Publish::DONE));
     }
-    let Tally { done, rejected, rejected_unlisted, .. } = tally;
-    let answer = Accepted { accepted: done, rejected, rejected_unlisted };
+    let Tally { done, rejected, warnings, .. } = tally;
+    let answer = Accepted {
+        accepted: done,
+        rejected: rejected.entries,
+        rejected_unlisted: rejected.unlisted,
+        warnings: warnings.entries,
+        warnings_unlisted: warnings.unlisted,
+    };
     Ok(error::json(StatusCode::ACCEPTED, serde_json::to_string(&answer).unwrap_or_default()))
 }
 
@@ -125,7 +131,7 @@ pub(crate) struct Publish<'a> {
 impl Work for Publish<'_> {
     const DONE: &'static str = "accepted";
 
-    async fn element(&mut self, text: &str) -> Result<(), ApiError> {
+    async fn element(&mut self, text: &str) -> Result<Vec<Fault>, ApiError> {
         self.event(Object::scan(Shape::Feature, text)).await
     }
 
@@ -145,23 +151,22 @@ impl Work for Publish<'_> {
 }
 
 impl Publish<'_> {
-    /// Takes an event, which is published with the batch.
-    pub(super) async fn event(&mut self, event: Object<'_>) -> Result<(), ApiError> {
+    /// Takes an event, which is published with the batch. Gives back what is probably not meant so in it.
+    pub(super) async fn event(&mut self, event: Object<'_>) -> Result<Vec<Fault>, ApiError> {
         let started = Instant::now();
         let carried = Telemetry::carried(self.app.telemetry.as_ref(), self.context);
         match self.admit(started, event).await {
-            Ok((mut published, pass)) => {
+            Ok((mut published, warnings, pass)) => {
                 published.carry(carried);
                 self.batch.add(published, pass, self.receipt, started);
-                Ok(())
+                Ok(warnings)
             }
             Err(refusal) => {
                 self.app.metrics.events_rejected.add(1);
-                let refused = Err(refusal);
                 if let Some(trace) = trace_of(carried.as_deref()) {
-                    trace.published(started, self.over, &refused);
+                    trace.published(started, self.over, &Err(refusal.clone()));
                 }
-                refused
+                Err(refusal)
             }
         }
     }
@@ -171,7 +176,7 @@ impl Publish<'_> {
         &mut self,
         started: Instant,
         event: Object<'_>,
-    ) -> Result<(Published, Option<Arc<InFlightGuard>>), ApiError> {
+    ) -> Result<(Published, Vec<Fault>, Option<Arc<InFlightGuard>>), ApiError> {
         auth::check_time(self.expires, started)?;
         let is_ordinary = !(self.scopes.allows(Scope::Alarm) && may_be_alarm(&event));
         let mut pass = None;
@@ -179,7 +184,7 @@ impl Publish<'_> {
             pass = self.admit_ordinary(started).await?;
         }
         let parsing = Instant::now();
-        let published = self.app.features.parse_object(self.behalf, event)?;
+        let (published, warnings) = self.app.features.parse_object(self.behalf, event)?;
         self.app.metrics.ingest.record(published.body.received.saturating_duration_since(parsing));
         if published.body.is_alarm {
             self.scopes.require(Scope::Alarm)?;
@@ -187,7 +192,7 @@ impl Publish<'_> {
         } else if !is_ordinary {
             pass = self.admit_ordinary(started).await?;
         }
-        Ok((published, pass))
+        Ok((published, warnings, pass))
     }
 
     async fn admit_ordinary(&mut self, now: Instant) -> Result<Option<Arc<InFlightGuard>>, ApiError> {
@@ -225,7 +230,8 @@ async fn json(
         Some("\"FeatureCollection\"") => collection(app, head, None, work, tally).await,
         _ => {
             work.is_batch = false;
-            work.event(Object { text, members: Some(members) }).await?;
+            let warnings = work.event(Object { text, members: Some(members) }).await?;
+            tally.warn(&app.config.limits, warnings);
             work.finish().await.map_err(|(_, refusal)| refusal)?;
             tally.done += 1;
             Ok(())

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use wire::Moved;
+use wire::{Fault, Moved};
 
 use super::batch::{self, Tally, Work};
 use super::body::{self, Bound, Format, Parts};
@@ -116,8 +116,8 @@ pub(crate) async fn move_many(
     if let Err(refusal) = tally.settle(receipt, moved).await {
         return Ok(tally.interrupted(&refusal, MoveMany::DONE));
     }
-    let Tally { done, rejected, rejected_unlisted, .. } = tally;
-    let answer = Moved { moved: done, rejected, rejected_unlisted };
+    let Tally { done, rejected, .. } = tally;
+    let answer = Moved { moved: done, rejected: rejected.entries, rejected_unlisted: rejected.unlisted };
     Ok(error::json(StatusCode::ACCEPTED, serde_json::to_string(&answer).unwrap_or_default()))
 }
 
@@ -153,12 +153,13 @@ struct MoveMany<'a> {
 impl Work for MoveMany<'_> {
     const DONE: &'static str = "moved";
 
-    async fn element(&mut self, text: &str) -> Result<(), ApiError> {
+    async fn element(&mut self, text: &str) -> Result<Vec<Fault>, ApiError> {
         let (client, told) = self.app.positions.parse_named(text)?;
         auth::check_time(self.principal.expires, Instant::now())?;
         let client = path::client_name_in_document(self.app, self.principal, &client)?;
         self.app.admission.check_debts(&client)?;
-        move_client(self.app, self.mover, self.principal.behalf(), &client, None, told, self.receipt).await
+        move_client(self.app, self.mover, self.principal.behalf(), &client, None, told, self.receipt).await?;
+        Ok(Vec::new())
     }
 
     fn too_large(&self) -> ApiError {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
+use wire::Fault;
 
 use super::publish_batch::PublishBatch;
 use super::{App, encode};
 use crate::metrics::Metrics;
 use crate::model::completion::Completion;
 use crate::model::error::ApiError;
+use crate::model::warning;
 use crate::outbox::{Coming, Outbox};
 
 /// Answers on their way to the outbox. Without a store none ever waits here.
@@ -33,7 +35,7 @@ pub(crate) struct Replies {
 struct Taken {
     /// Completion that the answer has to wait for once the event is published.
     receipt: Option<Arc<Completion>>,
-    reference: Option<Box<str>>,
+    ok: Done,
     /// A stop waits for it.
     _request: TaskTrackerToken,
 }
@@ -45,7 +47,7 @@ enum Waiting {
     /// `ok` or a problem, when it is known which.
     Later {
         receipt: Arc<Completion>,
-        reference: Option<Box<str>>,
+        ok: Done,
         is_wanted: bool,
         /// A stop waits for the request.
         _request: TaskTrackerToken,
@@ -56,15 +58,30 @@ impl Waiting {
     fn bytes(&self) -> usize {
         match self {
             Self::Ready(text) => OK_BYTES + text.len(),
-            Self::Later { reference, .. } => later_bytes(reference.as_deref()),
+            Self::Later { ok, .. } => ok.bytes(),
         }
     }
 }
 
-/// Bytes of an answer with this reference, if it is only `ok`. An answer with a problem takes some kilobytes, but those of a
-/// batch are not many.
-fn later_bytes(reference: Option<&str>) -> usize {
-    OK_BYTES + reference.map_or(0, str::len)
+/// The answer `ok` to a request, if it comes to that.
+struct Done {
+    reference: Option<Box<str>>,
+    warnings: Vec<Fault>,
+}
+
+impl Done {
+    /// Bytes of it. An answer with a problem takes some kilobytes, but those of a batch are not many.
+    fn bytes(&self) -> usize {
+        OK_BYTES + self.reference.as_deref().map_or(0, str::len) + warning::bytes(&self.warnings)
+    }
+
+    fn frame(&self) -> String {
+        warning::insert(encode::ok(self.reference.as_deref()), &self.warnings)
+    }
+
+    fn refused(&self, refusal: &ApiError) -> String {
+        refusal.frame(self.reference.as_deref())
+    }
 }
 
 /// Bytes of an answer besides its reference, and of what waits for it.
@@ -84,20 +101,25 @@ impl Replies {
     }
 
     /// Notes whose event is the last of the batch.
-    pub(crate) fn take(&mut self, receipt: Option<Arc<Completion>>, reference: Option<&str>) {
-        let (reference, _request) = (reference.map(Box::from), self.requests.token());
-        self.waiting_bytes += later_bytes(reference.as_deref());
-        self.taken.push(Taken { receipt, reference, _request });
+    pub(crate) fn take(
+        &mut self,
+        receipt: Option<Arc<Completion>>,
+        reference: Option<&str>,
+        warnings: Vec<Fault>,
+    ) {
+        let (ok, _request) = (Done { reference: reference.map(Box::from), warnings }, self.requests.token());
+        self.waiting_bytes += ok.bytes();
+        self.taken.push(Taken { receipt, ok, _request });
     }
 
     /// The batch is published.
     pub(crate) fn published(&mut self) {
         let mut taken = std::mem::take(&mut self.taken);
-        for Taken { receipt, reference, .. } in taken.drain(..) {
-            self.waiting_bytes -= later_bytes(reference.as_deref());
+        for Taken { receipt, ok, .. } in taken.drain(..) {
+            self.waiting_bytes -= ok.bytes();
             match receipt {
-                Some(receipt) => self.push_later(receipt, reference.as_deref(), true),
-                None => self.push(encode::ok(reference.as_deref())),
+                Some(receipt) => self.push_waiting(receipt, ok, true),
+                None => self.push(ok.frame()),
             }
         }
         // With its memory.
@@ -109,9 +131,9 @@ impl Replies {
         let refused = self.taken.split_off(self.taken.len() - left);
         self.published();
         self.metrics.problems.add(left as u64);
-        for Taken { reference, .. } in refused {
-            self.waiting_bytes -= later_bytes(reference.as_deref());
-            self.push(refusal.frame(reference.as_deref()));
+        for Taken { ok, .. } in refused {
+            self.waiting_bytes -= ok.bytes();
+            self.push(ok.refused(refusal));
         }
     }
 
@@ -128,9 +150,14 @@ impl Replies {
 
     /// Gives the answer to a request when that is settled: a problem, or `ok` where it is wanted.
     pub(crate) fn push_later(&mut self, receipt: Arc<Completion>, reference: Option<&str>, is_wanted: bool) {
-        let (reference, _request) = (reference.map(Box::from), self.requests.token());
-        self.waiting_bytes += later_bytes(reference.as_deref());
-        self.waiting.push_back(Waiting::Later { receipt, reference, is_wanted, _request });
+        let ok = Done { reference: reference.map(Box::from), warnings: Vec::new() };
+        self.push_waiting(receipt, ok, is_wanted);
+    }
+
+    fn push_waiting(&mut self, receipt: Arc<Completion>, ok: Done, is_wanted: bool) {
+        let _request = self.requests.token();
+        self.waiting_bytes += ok.bytes();
+        self.waiting.push_back(Waiting::Later { receipt, ok, is_wanted, _request });
     }
 
     /// Whether none waits.
@@ -151,14 +178,14 @@ impl Replies {
         match (first, outcome) {
             (None, _) => {}
             (Some(Waiting::Ready(text)), _) => self.outbox.put_answer(text),
-            (Some(Waiting::Later { reference, is_wanted, .. }), Ok(())) => {
+            (Some(Waiting::Later { ok, is_wanted, .. }), Ok(())) => {
                 if is_wanted {
-                    self.outbox.put_answer(encode::ok(reference.as_deref()));
+                    self.outbox.put_answer(ok.frame());
                 }
             }
-            (Some(Waiting::Later { reference, .. }), Err(refusal)) => {
+            (Some(Waiting::Later { ok, .. }), Err(refusal)) => {
                 self.metrics.problems.add(1);
-                self.outbox.put_answer(refusal.frame(reference.as_deref()));
+                self.outbox.put_answer(ok.refused(&refusal));
             }
         }
     }

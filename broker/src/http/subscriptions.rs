@@ -13,7 +13,7 @@ use super::path::{ClientPath, Permitted, SubscriptionPath};
 use super::{App, error};
 use crate::admission::ClientLimiter;
 use crate::model::error::ApiError;
-use crate::model::tenant;
+use crate::model::{tenant, warning};
 use crate::shard::Command;
 
 /// Makes or replaces a subscription.
@@ -53,7 +53,7 @@ pub(crate) async fn put(
     };
     let installed = app.shards.ask(&client, install).await??;
     let status = if installed.replaced { StatusCode::OK } else { StatusCode::CREATED };
-    Ok(error::json(status, installed.document))
+    Ok(error::json(status, warning::insert(installed.document, &installed.warnings)))
 }
 
 /// Shows a subscription in its normalised form.

@@ -15,7 +15,7 @@ use super::json::{self, Members, Object};
 use super::life::{Life, LifeReader};
 use super::scan::Shape;
 use super::{Behalf, Confinement, Zones};
-use super::{place, position};
+use super::{near, place, position};
 use crate::budget::Budget;
 use crate::config::Limits;
 use crate::limits::Quota;
@@ -57,7 +57,14 @@ struct Read<'a> {
     id: Option<Cow<'a, str>>,
     has_time: bool,
     is_alarm: bool,
+    /// What is probably not meant so.
+    warnings: Vec<Fault>,
 }
+
+/// Foreign members of an event that are looked at, and the warnings that it gets for them, at most: neither what that takes nor the
+/// answer is the sender's choice.
+const FOREIGN_MAX: usize = 32;
+const WARNINGS_MAX: usize = 4;
 
 /// Value of `priority` in an alarm, as JSON.
 const ALARM: &str = "\"alarm\"";
@@ -125,11 +132,15 @@ impl FeatureReader {
 
     /// Reads one Feature.
     pub(crate) fn parse(&self, behalf: Behalf<'_>, text: &str) -> Result<Published, ApiError> {
-        self.parse_object(behalf, Object::scan(Shape::Feature, text))
+        self.parse_object(behalf, Object::scan(Shape::Feature, text)).map(|(published, _)| published)
     }
 
-    /// Reads one Feature whose members may have been told apart.
-    pub(crate) fn parse_object(&self, behalf: Behalf<'_>, object: Object<'_>) -> Result<Published, ApiError> {
+    /// Reads one Feature whose members may have been told apart. Beside it stand warnings, mostly none.
+    pub(crate) fn parse_object(
+        &self,
+        behalf: Behalf<'_>,
+        object: Object<'_>,
+    ) -> Result<(Published, Vec<Fault>), ApiError> {
         let text = object.text;
         if text.len() > self.event_bytes {
             return Err(self.too_large());
@@ -138,7 +149,7 @@ impl FeatureReader {
         let has_line_ends = members.has_line_ends();
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
-        let Read { event, life, id, has_time, is_alarm } = self.read(behalf, &mut members)?;
+        let Read { event, life, id, has_time, is_alarm, warnings } = self.read(behalf, &mut members)?;
         let made = if id.is_none() { Some(self.made_id(behalf)) } else { None };
         let id = id.as_deref().or(made.as_deref()).unwrap_or_default();
         let object = match &life {
@@ -150,7 +161,7 @@ impl FeatureReader {
         let bytes = text.len() + event.bytes();
         let live = life.map(|life| self.lives.begin(life, behalf, id, bytes)).transpose()?;
         let body = Body { is_alarm, ..Body::new(text, clock::now(), object) };
-        Ok(Published::new(event, body, live))
+        Ok((Published::new(event, body, live), warnings))
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.
@@ -202,6 +213,7 @@ impl FeatureReader {
             None => Vec::new(),
         };
         self.check_rest("", members, &mut faults);
+        let warnings = near_misses(members);
         let (Some(position), true) = (position, faults.is_empty()) else {
             return Err(ApiError::Invalid(faults));
         };
@@ -215,7 +227,7 @@ impl FeatureReader {
         }
         self.zones.mark(&mut event);
         behalf.check(&event)?;
-        Ok(Read { event, life, id, has_time, is_alarm })
+        Ok(Read { event, life, id, has_time, is_alarm, warnings })
     }
 
     /// Where there are tenants the numbers are drawn, for a count would tell each how much others publish.
@@ -282,6 +294,17 @@ impl FeatureReader {
         });
         radius.map_err(|fault| faults.push(fault)).ok()
     }
+}
+
+/// Warnings for members that are passed on, but probably misspelt. Others are nobody's business.
+fn near_misses(members: &Members<'_>) -> Vec<Fault> {
+    let looked_at = members.rest().take(FOREIGN_MAX);
+    let near = looked_at.filter_map(|(name, _)| Some((name, near::EVENT.near(name)?)));
+    let warning = |(name, known): (&str, &str)| Fault {
+        pointer: json::pointer("", name),
+        detail: format!("`{name}` is passed on and means nothing to the broker: did you mean {known}?"),
+    };
+    near.take(WARNINGS_MAX).map(warning).collect()
 }
 
 /// What a geometry must be, with the place of an object that tells it by names.

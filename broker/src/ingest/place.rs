@@ -115,9 +115,7 @@ mod tests {
         assert_eq!(geodetic(r#""45.4, 9.1""#), both);
         assert_eq!(geodetic(r#"["45.4","9.1"]"#), both);
         assert_eq!(advice(World::Planar, "\"3,4\""), ": [3, 4]");
-        for text in
-            ["\"here\"", "7", "null", "{}", "[[9,45]]", "\"1,2,3\"", &format!("\"{},2\"", "9".repeat(300))]
-        {
+        for text in ["\"here\"", "7", "null", "{}", "\"1,2,3\"", &format!("\"{},2\"", "9".repeat(300))] {
             assert_eq!(geodetic(text), "", "{text}");
         }
     }

@@ -127,6 +127,7 @@ impl SubscriptionReader {
         let (interest, interest_document) = interest::take(&mut members, bounds, &mut faults);
         // What the broker says of a subscription beside it; so that what was answered can be sent back.
         members.take("activity");
+        members.take("warnings");
         let texts = self.filter_texts(&mut members, &mut faults);
         members.refuse_rest("", &near::SUBSCRIPTION, 0, &mut faults);
         let mut filters = Vec::with_capacity(texts.len());

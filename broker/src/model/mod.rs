@@ -10,3 +10,4 @@ pub(crate) mod event;
 pub(crate) mod record;
 pub(crate) mod sent_offsets;
 pub(crate) mod tenant;
+pub(crate) mod warning;

@@ -13,6 +13,7 @@ use crate::model::completion::CompletionGuard;
 use crate::model::error::{self, ApiError};
 use crate::model::event::{Body, Live, Published};
 use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
+use crate::model::warning;
 use crate::outbox::Outbox;
 use crate::store::{Accepted, Batch, Shortage, Store, StoreError, StoredSession};
 
@@ -169,7 +170,7 @@ impl Answer {
             Self::Done(reply, done) => drop(reply.send(outcome.map(|()| done))),
             Self::Installed { owner, reply, installed } => {
                 if let (Ok(()), Some((outbox, answer))) = (&outcome, owner) {
-                    outbox.push_answer(answer);
+                    outbox.push_answer(warning::insert(answer.into_string(), &installed.warnings));
                 }
                 drop(reply.send(outcome.map(|()| *installed)));
             }

@@ -31,6 +31,7 @@ use matcher::geo::{Position, World};
 use matcher::live::{Effect, Fix, Moment, Settings, Survey, Tracker};
 use matcher::subscription::ClientId;
 use matcher::violated;
+use wire::Fault;
 
 use crate::admission::EngineTime;
 use crate::budget::{self, Account, Budget, Kind};
@@ -221,6 +222,8 @@ pub(crate) struct Installed {
     pub(crate) replaced: bool,
     /// The document in its normalised form, with what happened to it: nothing yet.
     pub(crate) document: String,
+    /// What is probably not meant so.
+    pub(crate) warnings: Vec<Fault>,
 }
 
 /// A client that has a position, a subscription or a reader. One without any of them is forgotten.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use matcher::area::Area;
 use matcher::engine::InstallError;
 use matcher::live::Interest;
-use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use matcher::violated;
+use wire::Fault;
 
 use super::activity::Activity;
 use super::allowance::Wanted;
@@ -47,6 +49,10 @@ impl Sessions {
         let taken = self.allowance.take(client, wanted, replaced)?;
         let Prepared { id, filters, nearest, interest, durable, overflow, document, source, .. } = prepared;
         let source = source.filter(|_| self.ledger.has_disk());
+        let warnings = match self.tracker.fix(ClientId(client_id)) {
+            Some(_) => Vec::new(),
+            None => nowhere(&filters).into_iter().collect(),
+        };
         let mut held = Held {
             client: client_id,
             id: Arc::clone(&id),
@@ -113,7 +119,7 @@ impl Sessions {
         if self.ledger.has_disk() {
             self.tracker.record_standings(SubscriptionId(number), durable);
         }
-        Ok(Installed { replaced: previous.is_some(), document })
+        Ok(Installed { replaced: previous.is_some(), document, warnings })
     }
 
     /// Writes a subscription, or that it is no more what was written.
@@ -189,4 +195,12 @@ impl Sessions {
         self.metrics.subscriptions.lower();
         self.metrics.changes.add(1);
     }
+}
+
+/// The warning for a client without a position, if one of the areas follows it.
+fn nowhere(filters: &[Filter]) -> Option<Fault> {
+    let following = filters.iter().position(|filter| matches!(filter.area, Area::Following(_)))?;
+    let detail =
+        "the area follows the client, which has told no position: it is nowhere until the client does";
+    Some(Fault { pointer: format!("/filters/{following}/area"), detail: detail.to_owned() })
 }

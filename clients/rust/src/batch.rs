@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
-use wire::Problem;
+use wire::{Problem, Warning};
 
 use crate::{
     Error,
@@ -55,6 +55,11 @@ pub struct Report {
     pub rejected: Vec<Rejected>,
     /// How many more were rejected than are listed.
     pub rejected_unlisted: u64,
+    /// The first 1,000 things that are probably not meant so in elements that were accepted, such as a misspelt member of an event. Each
+    /// has the index of its element, counted from 0 over the whole input.
+    pub warnings: Vec<Warning>,
+    /// How many more warnings there were than are listed.
+    pub warnings_unlisted: u64,
 }
 
 /// An element that was not accepted.
@@ -89,6 +94,10 @@ struct Tally {
     rejected: Option<Vec<Refusal>>,
     #[serde(default)]
     rejected_unlisted: u64,
+    #[serde(default)]
+    warnings: Vec<Warning>,
+    #[serde(default)]
+    warnings_unlisted: u64,
 }
 
 impl Tally {
@@ -178,7 +187,16 @@ impl<'a> Batcher<'a> {
     /// Takes down what became of the next elements, and returns how many those are.
     fn take_down(&mut self, tally: Tally) -> u64 {
         let through = tally.through();
-        let Tally { accepted, rejected, rejected_unlisted } = tally;
+        let Tally { accepted, rejected, rejected_unlisted, warnings, warnings_unlisted } = tally;
+        self.report.warnings_unlisted += warnings_unlisted;
+        for warning in warnings {
+            if self.report.warnings.len() < LISTED {
+                let index = warning.index.map(|index| self.done + index);
+                self.report.warnings.push(Warning { index, ..warning });
+            } else {
+                self.report.warnings_unlisted += 1;
+            }
+        }
         let rejected = rejected.unwrap_or_default();
         self.report.accepted += accepted;
         self.report.rejected_unlisted += rejected_unlisted;

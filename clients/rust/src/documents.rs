@@ -5,5 +5,5 @@ pub use wire::{
     Activity, Area, AreaForm, Cause, ClientFigures, Clients, Delivered, Deliveries, DeliveryState,
     ExplainedArea, ExplainedCondition, ExplainedConstraint, ExplainedEvent, ExplainedFilter,
     ExplainedNearest, ExplainedPosition, ExplainedReach, Explanation, Fault, Filter, Following,
-    NamedPosition, On, Position, Stats, Subscription, Transition, Truth,
+    NamedPosition, On, Position, Stats, Subscription, Transition, Truth, Warning,
 };

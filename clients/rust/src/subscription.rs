@@ -108,7 +108,7 @@ impl Subscription {
     }
 
     pub(crate) fn named(self, id: String) -> wire::Subscription {
-        wire::Subscription { id: Some(id), activity: None, ..self.0 }
+        wire::Subscription { id: Some(id), activity: None, warnings: Vec::new(), ..self.0 }
     }
 }
 

@@ -15,6 +15,15 @@ export interface Rejection {
   readonly problem: ProblemError;
 }
 
+/** Something that is probably not meant so, in an element that was accepted: a misspelt member of an event, for one. */
+export interface Warning {
+  /** Which element, counted from 0 over the whole input. */
+  readonly index: number;
+  /** Where in it, as a JSON pointer. */
+  readonly pointer: string;
+  readonly detail: string;
+}
+
 /** What became of many events. */
 export interface PublishReport {
   readonly accepted: number;
@@ -22,10 +31,14 @@ export interface PublishReport {
   readonly rejected: readonly Rejection[];
   /** How many more were rejected than are listed. */
   readonly rejected_unlisted: number;
+  /** The first 1,000 warnings of events that were accepted; absent where there is none. */
+  readonly warnings?: readonly Warning[];
+  /** How many more there were than are listed; absent where there are none. */
+  readonly warnings_unlisted?: number;
 }
 
 /** What became of many positions. */
-export interface MoveReport extends Omit<PublishReport, "accepted"> {
+export interface MoveReport extends Omit<PublishReport, "accepted" | "warnings" | "warnings_unlisted"> {
   readonly moved: number;
 }
 
@@ -72,6 +85,8 @@ export class Batcher {
   #accepted = 0;
   #rejected: Rejection[] = [];
   #unlisted = 0;
+  #warnings: Warning[] = [];
+  #warningsUnlisted = 0;
   /** Elements whose fate is known. */
   #done = 0;
 
@@ -162,12 +177,28 @@ export class Batcher {
       if (this.#rejected.length < LISTED) this.#rejected.push({ index: this.#done + index, problem: frameProblem(problem) });
       else this.#unlisted += 1;
     }
+    this.#warn(tally);
     this.#accepted += accepted;
     this.#unlisted += unlisted;
     return accepted + rejected.length + unlisted;
   }
 
+  #warn(tally: Tally): void {
+    const warnings = Array.isArray(tally["warnings"]) ? (tally["warnings"] as readonly Warning[]) : [];
+    for (const { index, pointer, detail } of warnings) {
+      if (this.#warnings.length < LISTED) this.#warnings.push({ index: this.#done + index, pointer, detail });
+      else this.#warningsUnlisted += 1;
+    }
+    this.#warningsUnlisted += number(tally["warnings_unlisted"]);
+  }
+
   #report(): PublishReport {
-    return { accepted: this.#accepted, rejected: this.#rejected, rejected_unlisted: this.#unlisted };
+    return {
+      accepted: this.#accepted,
+      rejected: this.#rejected,
+      rejected_unlisted: this.#unlisted,
+      ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
+      ...(this.#warningsUnlisted > 0 && { warnings_unlisted: this.#warningsUnlisted }),
+    };
   }
 }

@@ -97,7 +97,7 @@ export interface GapFrame {
 /** What the broker sends, as far as this version knows it. */
 export type ServerFrame =
   | ReadyFrame
-  | { readonly kind: "ok"; readonly ref?: Ref }
+  | { readonly kind: "ok"; readonly ref?: Ref; readonly warnings?: readonly { readonly pointer: string; readonly detail: string }[] }
   | { readonly kind: "problem"; readonly ref?: Ref; readonly problem: Problem }
   | EventFrame
   | GapFrame
@@ -107,7 +107,7 @@ export type ServerFrame =
 /** The members of each frame that are read. Others, which a newer broker may add, are left out. */
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   ready: ["client", "epoch", "offset"],
-  ok: ["ref"],
+  ok: ["ref", "warnings"],
   problem: ["ref", "problem"],
   event: ["offset", "ahead", "subscriptions", "cause", "transition", "traceparent", "tracestate", "event"],
   gap: ["from", "to", "count", "reason"],

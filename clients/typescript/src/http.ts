@@ -25,6 +25,8 @@ export interface SubscriptionDocument extends Omit<Subscription, "filters"> {
     readonly deliveries: number;
     readonly last_delivery: string | null;
   };
+  /** What is probably not meant so, in the answer that made it. */
+  readonly warnings?: readonly { readonly pointer: string; readonly detail: string }[];
 }
 
 /** What {@link Session.explain} asks. */

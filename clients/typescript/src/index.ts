@@ -3,7 +3,7 @@
 export { around, circle, corridor, everywhere, polygon, Area } from "./areas.js";
 export type { AreaDocument, Coordinates, LineGeometry, PolygonGeometry, Ring } from "./areas.js";
 export type { BackoffOptions } from "./backoff.js";
-export type { BatchOptions, MoveReport, NamedPosition, PublishReport, Rejection } from "./batches.js";
+export type { BatchOptions, MoveReport, NamedPosition, PublishReport, Rejection, Warning } from "./batches.js";
 export type { Clock, Random } from "./clock.js";
 export { and, attr, not, or, Attribute, CaselessAttribute, Condition } from "./conditions.js";
 export type { Value } from "./conditions.js";

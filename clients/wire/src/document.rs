@@ -37,6 +37,9 @@ pub struct Subscription {
     /// What has happened to it; in answers to `GET`, and not looked at in a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
+    /// What is probably not meant so; in answers to `PUT`, and not looked at in a request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 impl Subscription {
@@ -53,6 +56,7 @@ impl Subscription {
             durable: false,
             overflow: None,
             activity: None,
+            warnings: Vec::new(),
         }
     }
 }
@@ -217,6 +221,25 @@ pub struct Accepted {
     /// How many more were rejected than are listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rejected_unlisted: u64,
+    /// What is probably not meant so in events that were accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+    /// How many more warnings there were than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warnings_unlisted: u64,
+}
+
+/// Something that is probably not meant so, in a request that was carried out all the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Warning {
+    /// Which element of a batch it is about, from 0; absent where there are no elements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u64>,
+    /// Where, as a JSON pointer (RFC 6901).
+    pub pointer: String,
+    /// What is odd there, and what is probably meant.
+    pub detail: String,
 }
 
 /// The answer to `POST /v1/positions`.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Feature, Problem, Subscription};
+use crate::{Feature, Problem, Subscription, Warning};
 
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +101,9 @@ pub enum ServerFrame {
         #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::number_or_text))]
         reference: Option<Value>,
+        /// What is probably not meant so in it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<Warning>,
     },
     /// A request was not carried out.
     Problem {

@@ -14,7 +14,7 @@ mod schema;
 
 pub use document::{
     Accepted, Activity, Area, ClientFigures, Clients, Delivered, Deliveries, DeliveryState, Filter,
-    Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats, Subscription,
+    Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats, Subscription, Warning,
 };
 pub use explain::{
     AreaForm, AskedEvent, AskedSubscription, Explain, ExplainedArea, ExplainedCondition, ExplainedConstraint,

@@ -6,6 +6,7 @@ mod calls;
 mod conditions;
 mod frames;
 mod limits;
+mod warnings;
 
 use serde_json::json;
 

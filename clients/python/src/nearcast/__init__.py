@@ -14,7 +14,7 @@ from . import sync
 from .api import Api
 from .areas import Area, Position, around, circle, corridor, everywhere, polygon
 from .backoff import Backoff
-from .batches import BatchError, Outcome, Rejected
+from .batches import BatchError, Outcome, Rejected, Warned
 from .clock import Clock, SystemClock
 from .conditions import Attribute, Condition, Value, attr
 from .connect import connect
@@ -77,6 +77,7 @@ __all__ = [
     "Transition",
     "UnreachableError",
     "Value",
+    "Warned",
     "__version__",
     "around",
     "attr",

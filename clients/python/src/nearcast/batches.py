@@ -35,6 +35,18 @@ class Rejected:
     """Why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something that is probably not meant so, in an element that was accepted: a misspelt member of an event, for one."""
+
+    index: int
+    """Which element, from 0, over the whole input."""
+    pointer: str
+    """Where in it, as a JSON pointer."""
+    detail: str
+    """What is odd there, and what is probably meant."""
+
+
 @dataclass(slots=True)
 class Outcome:
     """What became of many elements."""
@@ -45,6 +57,10 @@ class Outcome:
     """Which were not, the first thousand of them."""
     rejected_unlisted: int = 0
     """So many more were not."""
+    warnings: list[Warned] = field(default_factory=list)
+    """What is probably not meant so in events that were accepted, the first thousand."""
+    warnings_unlisted: int = 0
+    """So many more warnings there were."""
 
 
 class BatchError(NearcastError):
@@ -124,6 +140,13 @@ class Batches:
                 outcome.rejected.append(Rejected(self._index + rejected["index"], problem))
             else:
                 outcome.rejected_unlisted += 1
+        outcome.warnings_unlisted += told.get("warnings_unlisted", 0)
+        for warning in told.get("warnings", ()):
+            if len(outcome.warnings) < REJECTED_LISTED:
+                index = self._index + warning["index"]
+                outcome.warnings.append(Warned(index, warning["pointer"], warning["detail"]))
+            else:
+                outcome.warnings_unlisted += 1
         return int(accepted + len(listed) + unlisted)
 
 

@@ -29,6 +29,8 @@ log = logging.getLogger("nearcast")
 
 URGENT_TIMES = 16
 """So many times the buffer's bound may wait while a call waits for its answer."""
+WARNED = 32
+"""So many different warnings of the broker are logged."""
 STATES_KEPT = 64
 """So many changes of the connection wait for who watches them; of more the oldest are lost."""
 
@@ -61,6 +63,8 @@ class Conversation:
         self.subscriptions: dict[str, SubscriptionDocument] = {}
         """Those that this session made, in the order in which they were made first."""
         self.state: State = Connecting(1)
+        self._warned: set[str] = set()
+        """Where in frames the broker has found something odd, as far as that was logged."""
         self.ready = False
         """Whether there is a connection."""
         self._running = asyncio.ensure_future(self._run())
@@ -270,6 +274,7 @@ class Conversation:
             if isinstance(frame, Event | Gap):
                 inbox.put(frame)
             elif isinstance(frame, OkFrame):
+                self._warn(frame)
                 requests.answer(frame.ref, None)
             elif isinstance(frame, ProblemFrame):
                 if not requests.answer(frame.ref, frame.problem):
@@ -311,6 +316,15 @@ class Conversation:
     def _authorised(self, problem: Problem | None) -> None:
         if problem is not None:
             self._refused(problem)
+
+    def _warn(self, frame: OkFrame) -> None:
+        """Logs a warning of the broker's, each once; that it asks for more than one kind is not to fill the log."""
+        for pointer, detail in frame.warnings:
+            if pointer not in self._warned and len(self._warned) < WARNED:
+                self._warned.add(pointer)
+                # An area may well be made before the client says where it is.
+                level = logging.WARNING if pointer.startswith("/event") else logging.INFO
+                log.log(level, "the broker warns of %s: %s", pointer, detail)
 
     def _refused(self, problem: Problem, subscription: str | None = None) -> None:
         # Not its detail, which may tell a position.

@@ -99,6 +99,8 @@ class OkFrame:
     """A request was carried out."""
 
     ref: Any = None
+    warnings: tuple[tuple[str, str], ...] = ()
+    """What is probably not meant so in it: a JSON pointer and a sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,8 @@ def read_frame(text: str | bytes, epoch: str = "", generation: int = 0) -> Frame
                     generation,
                 )
             case "ok":
-                return OkFrame(frame.get("ref"))
+                warnings = tuple((warning["pointer"], warning["detail"]) for warning in frame.get("warnings", ()))
+                return OkFrame(frame.get("ref"), warnings)
             case "gap":
                 return Gap(frame["from"], frame["to"], frame["count"], frame["reason"], epoch, generation)
             case "problem":

@@ -45,6 +45,13 @@ class Activity(TypedDict):
     last_delivery: str | None
 
 
+class SubscriptionWarning(TypedDict):
+    """Something in a subscription that is probably not meant so."""
+
+    pointer: str
+    detail: str
+
+
 class _Required(TypedDict):
     filters: list[dict[str, Any]]
 
@@ -60,6 +67,8 @@ class SubscriptionDocument(_Required, total=False):
     durable: bool
     overflow: Overflow
     activity: Activity
+    warnings: list[SubscriptionWarning]
+    """What is probably not meant so, in the answer that made it."""
 
 
 def subscription(

@@ -66,6 +66,16 @@ async def test_rejections_count_over_the_whole_input() -> None:
     assert isinstance(outcome.rejected[0].problem, Problem)
 
 
+async def test_warnings_count_over_the_whole_input() -> None:
+    warnings = [{"index": index, "pointer": "/ttl", "detail": "did you mean ttl_s?"} for index in range(3)]
+    broker = Broker(accepted(3), {**accepted(3), "warnings": warnings, "warnings_unlisted": 2})
+    for first in (0, 3):
+        await broker.send(range(first, first + 3))
+    outcome = broker.batches.outcome
+    assert [(warned.index, warned.pointer) for warned in outcome.warnings] == [(3, "/ttl"), (4, "/ttl"), (5, "/ttl")]
+    assert outcome.warnings_unlisted == 2
+
+
 async def test_only_so_many_rejections_are_listed() -> None:
     broker = Broker(accepted(0, *range(600)))
     for first in (0, 600):

@@ -414,3 +414,15 @@ async def test_ping() -> None:
         server.reset()
         with pytest.raises(UnreachableError):
             await within(pinging)
+
+
+async def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING", logger="nearcast")
+    async with ScriptedServer() as server, server.session("ann") as session:
+        for _ in range(2):
+            publishing = asyncio.ensure_future(session.publish(event([9, 45], {})))
+            frame = await server.receive()
+            warnings = [{"pointer": "/event/ttl", "detail": "did you mean ttl_s?"}]
+            await server.send({"op": "ok", "ref": frame["ref"], "warnings": warnings})
+            await within(publishing)
+    assert [record.message for record in caplog.records] == ["the broker warns of /event/ttl: did you mean ttl_s?"]

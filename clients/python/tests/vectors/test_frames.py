@@ -38,7 +38,8 @@ def shown(frame: Frame) -> dict[str, Any]:
     if isinstance(frame, ProblemFrame):
         return {"kind": "problem", "problem": frame.problem.document, **ref(frame.ref)}
     if isinstance(frame, OkFrame):
-        return {"kind": "ok", **ref(frame.ref)}
+        warnings = [{"pointer": pointer, "detail": detail} for pointer, detail in frame.warnings]
+        return {"kind": "ok", **ref(frame.ref), **({"warnings": warnings} if warnings else {})}
     return {"kind": {PongFrame: "pong", UnknownFrame: "unknown"}[type(frame)]}
 
 

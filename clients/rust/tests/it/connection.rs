@@ -133,7 +133,10 @@ async fn a_batch_goes_on_behind_what_the_broker_has_decided() {
         // What is on disk is known of none of them, and then of the first one.
         (5..8, "storage", json!({"accepted": 2})),
         (5..8, "storage", json!({"accepted": 1, "rejected": []})),
-        (6..8, "", json!({"accepted": 1, "rejected": rejected(0)})),
+        (6..8, "", {
+            let warning = json!({"index": 1, "pointer": "/ttl", "detail": "did you mean ttl_s?"});
+            json!({"accepted": 1, "rejected": rejected(0), "warnings": [warning], "warnings_unlisted": 2})
+        }),
     ] {
         let mut request = server.request().await;
         let body = request.body().await;
@@ -149,4 +152,6 @@ async fn a_batch_goes_on_behind_what_the_broker_has_decided() {
     let report = within("a report", publishing).await.expect("no panic").expect("sent");
     let indices: Vec<_> = report.rejected.iter().map(|rejected| rejected.index).collect();
     assert_eq!((report.accepted, indices, report.rejected_unlisted), (4, vec![1, 3, 6], 1));
+    assert_eq!((report.warnings[0].index, &*report.warnings[0].pointer), (Some(7), "/ttl"));
+    assert_eq!((report.warnings.len(), report.warnings_unlisted), (1, 2));
 }

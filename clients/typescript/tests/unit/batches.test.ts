@@ -75,6 +75,19 @@ const overloaded = (accepted?: number): Answer => ({
 });
 
 describe("a batch", () => {
+  test("reports warnings of the whole input", async () => {
+    const warning = { pointer: "/ttl", detail: "did you mean ttl_s?" };
+    const warned: Answer = { status: 202, body: { accepted: 1, rejected: [], warnings: [{ index: 0, ...warning }], warnings_unlisted: 2 } };
+    const { report } = send([taken(3), warned], ["0", "1", "2", "3"]);
+    expect(await report).toEqual({
+      accepted: 4,
+      rejected: [],
+      rejected_unlisted: 0,
+      warnings: [{ index: 3, ...warning }],
+      warnings_unlisted: 2,
+    });
+  });
+
   test("goes so many at a time", async () => {
     const { report, scripted } = send([taken(3), taken(3), taken(1)], ["0", "1", "2", "3", "4", "5", "6"]);
     expect(await report).toEqual({ accepted: 7, rejected: [], rejected_unlisted: 0 });
