@@ -106,6 +106,7 @@ fn area(part: &AreaPart, beside: &FilterAccount) -> wire::ExplainedArea {
         distance_m: part.distance_m,
         radius_m: part.radius_m,
         metres_outside: part.outside_m,
+        swapped_distance_m: part.swapped_distance_m,
         waits_for_a_better_fix: beside.is_held,
         nearest: beside.nearest.map(|rank| wire::ExplainedNearest {
             k: rank.k.get(),

@@ -187,7 +187,7 @@ fn of_reach(reach: &ExplainedReach) -> String {
     match reach.distance_m {
         None => text.push_str("; the client has told no position and is not held to it"),
         Some(distance_m) => {
-            _ = write!(text, "; the client is {} away{}", metres(distance_m), outside(reach.metres_outside))
+            _ = write!(text, "; the client is {} away{}", away(distance_m), outside(reach.metres_outside))
         }
     }
     text
@@ -205,10 +205,13 @@ fn of_area(area: &ExplainedArea) -> String {
     match area.distance_m {
         Some(0.0) if area.form == AreaForm::Polygon => text.push_str("; the event is inside"),
         Some(distance_m) => {
-            _ = write!(text, "; the event is {} away{}", metres(distance_m), outside(area.metres_outside))
+            _ = write!(text, "; the event is {} away{}", away(distance_m), outside(area.metres_outside))
         }
         None if area.form == AreaForm::Following => text.push_str("; there is no position to measure from"),
         None => {}
+    }
+    if let Some(distance_m) = area.swapped_distance_m {
+        _ = write!(text, "; {} away with longitude and latitude swapped", away(distance_m));
     }
     if area.waits_for_a_better_fix {
         text.push_str("; the client's position is too inaccurate, so that nothing enters or exits");
@@ -219,13 +222,23 @@ fn of_area(area: &ExplainedArea) -> String {
 fn outside(metres_outside: Option<f64>) -> String {
     metres_outside
         .filter(|outside_m| *outside_m > 0.0)
-        .map(|outside_m| format!(", {} too far", metres(outside_m)))
+        .map(|outside_m| format!(", {} too far", away(outside_m)))
         .unwrap_or_default()
 }
 
 /// Metres as exactly as they may matter.
 fn metres(metres: f64) -> String {
     format!("{} m", degrees((metres * 1000.0).round() / 1000.0))
+}
+
+/// A distance as exactly as it may matter: nobody measures a far place to the millimetre.
+fn away(distance_m: f64) -> String {
+    match distance_m {
+        ..1_000.0 => format!("{} m", degrees((distance_m * 100.0).round() / 100.0)),
+        1_000.0..10_000.0 => format!("{distance_m:.0} m"),
+        10_000.0..100_000.0 => format!("{} km", degrees((distance_m / 100.0).round() / 10.0)),
+        _ => format!("{:.0} km", distance_m / 1_000.0),
+    }
 }
 
 fn mark(holds: bool, palette: Palette) -> String {
@@ -245,6 +258,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn distances_are_as_exact_as_they_may_matter() {
+        for (distance_m, text) in [
+            (0.0, "0 m"),
+            (0.004, "0 m"),
+            (30.2496, "30.25 m"),
+            (999.9, "999.9 m"),
+            (1_234.567, "1235 m"),
+            (12_345.6, "12.3 km"),
+            (50_000.0, "50 km"),
+            (5_312_125.566, "5312 km"),
+        ] {
+            assert_eq!(away(distance_m), text);
+        }
+    }
 
     #[test]
     fn an_explanation_is_a_tree() {

@@ -49,7 +49,13 @@ export interface Explanation {
   readonly why: string;
   readonly filters: readonly {
     readonly matched: boolean;
-    readonly area: { readonly form: string; readonly holds: boolean; readonly metres_outside: number | null };
+    readonly area: {
+      readonly form: string;
+      readonly holds: boolean;
+      readonly metres_outside: number | null;
+      /** The distance with longitude and latitude exchanged, where it is far outside and would be inside then. */
+      readonly swapped_distance_m?: number;
+    };
     readonly condition: {
       readonly truth: "true" | "false" | "unknown";
       readonly constraints: readonly {

@@ -145,6 +145,10 @@ pub struct ExplainedArea {
     /// How far outside the place is; absent for an area that follows a client without a position.
     #[serde(default)]
     pub metres_outside: Option<f64>,
+    /// The distance that there would be with longitude and latitude exchanged; absent unless the place is far outside, and would be
+    /// inside then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swapped_distance_m: Option<f64>,
     /// Whether the client's position is too inaccurate for the area, which then lets nothing in or out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_for_a_better_fix: bool,

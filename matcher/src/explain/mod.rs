@@ -4,6 +4,7 @@
 //! [`Area::outside_m`] and the constraints' own truth), so that an explanation cannot say otherwise.
 
 mod reason;
+mod swapped;
 mod why;
 
 use crate::area::Area;
@@ -64,6 +65,9 @@ pub struct AreaPart {
     /// How far outside the place is, above 0 exactly when the area does not hold it; `None` for an area that follows
     /// a client without a position.
     pub outside_m: Option<f64>,
+    /// The distance that there would be if longitude and latitude had been exchanged; `None` unless the place is far outside, and would
+    /// be inside then.
+    pub swapped_distance_m: Option<f64>,
 }
 
 /// The kinds of areas.
@@ -151,6 +155,8 @@ impl AreaPart {
             },
             radius_m: area.radius().map(|radius| radius.metres()),
             outside_m,
+            swapped_distance_m: outside_m
+                .and_then(|outside_m| swapped::distance_m(world, area, client, position, outside_m)),
         }
     }
 }

@@ -57,7 +57,18 @@ impl AreaPart {
             Form::Polygon => "the polygon",
             Form::Corridor => "the corridor",
         };
-        format!("the event is {} outside of {area}", metres(outside_m))
+        let swapped = self.swapped_distance_m.map(|distance_m| self.swapped(distance_m)).unwrap_or_default();
+        format!("the event is {} outside of {area}{swapped}", metres(outside_m))
+    }
+
+    fn swapped(&self, distance_m: f64) -> String {
+        let then = match self.form {
+            Form::Polygon => "inside".to_owned(),
+            Form::Everywhere | Form::Following | Form::Circle | Form::Corridor => {
+                format!("{} away", metres(distance_m))
+            }
+        };
+        format!(" (with longitude and latitude swapped it would be {then})")
     }
 }
 
@@ -91,7 +102,9 @@ fn metres(metres: f64) -> String {
         0.0 => "0 m".to_owned(),
         ..0.001 => "less than a millimetre".to_owned(),
         0.001..10.0 => format!("{} m", (metres * 1_000.0).round() / 1_000.0),
-        _ => format!("{metres:.0} m"),
+        10.0..10_000.0 => format!("{metres:.0} m"),
+        10_000.0..100_000.0 => format!("{} km", (metres / 100.0).round() / 10.0),
+        _ => format!("{:.0} km", metres / 1_000.0),
     }
 }
 

@@ -41,6 +41,15 @@ async fn it_says_filter_by_filter_why_and_why_not() {
     ] {
         assert!(told.contains(part), "{part} is not in\n{told}");
     }
+    // With the latitude first.
+    let exchanged = asked.map(|word| if word == "9.2,45.464" { "45.464,9.19" } else { word });
+    let told = typed(&program, &exchanged, "").await.with(0).out;
+    let why = "the event is 5312 km outside of the circle around the client (with longitude and latitude swapped it would be 0 m away)";
+    assert!(told.contains(why), "{told}");
+    let tree = "; the event is 5313 km away, 5312 km too far; 0 m away with longitude and latitude swapped";
+    assert!(told.contains(tree), "{told}");
+    let told = typed(&program, &[&exchanged[..], &["--json"]].concat(), "").await.with(0).json();
+    assert_eq!(told["filters"][0]["area"]["swapped_distance_m"], 0.0, "{told}");
     // From another place, and as JSON.
     let told = typed(&program, &[&asked[..], &["--position", "9.2,45.464", "--json"]].concat(), "")
         .await

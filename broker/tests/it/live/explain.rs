@@ -262,7 +262,7 @@ async fn what_is_no_question_is_refused() {
     let problem = http.post("/v1/explain", "application/json", wrong.to_string()).await.problem(400);
     let errors = problem["errors"].as_array().cloned().unwrap_or_default();
     let pointers: Vec<_> = errors.iter().map(|error| error["pointer"].as_str().unwrap_or_default()).collect();
-    assert_eq!(pointers, ["/subscription/filters", "/event/geometry", "/positon"]);
+    assert_eq!(pointers, ["/positon", "/subscription/filters", "/event/geometry"]);
     let nameless = json!({"client": "", "subscription": "s", "event": event});
     let problem = http.post("/v1/explain", "application/json", nameless.to_string()).await.problem(400);
     assert_eq!(problem["errors"][0]["pointer"], "/client");

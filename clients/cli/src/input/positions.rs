@@ -50,6 +50,10 @@ pub(crate) fn read<T>(
             Ok(Line::End) => return,
             Ok(Line::Whole) => match text_of(&line) {
                 Ok("") => continue,
+                Ok(header) if has_latitude_first(header) => {
+                    let why = "a position is lon,lat, and this header has the latitude first";
+                    return feed.give_up(number, why.to_owned());
+                }
                 text => text.and_then(parse).and_then(&accept),
             },
             Ok(Line::Begun) => match skip_line(&mut reader) {
@@ -62,6 +66,14 @@ pub(crate) fn read<T>(
             return;
         }
     }
+}
+
+/// Whether a line names columns in the order in which all positions behind it would be taken for others.
+fn has_latitude_first(line: &str) -> bool {
+    let mut names = line.split(',').map(|name| name.trim().trim_matches('"').to_ascii_lowercase());
+    let first = names.next();
+    matches!(first.as_deref(), Some("lat" | "latitude"))
+        && matches!(names.next().as_deref(), Some("lon" | "lng" | "long" | "longitude"))
 }
 
 #[derive(Deserialize)]
@@ -154,6 +166,22 @@ mod tests {
         let accuracies: Vec<_> =
             found.iter().map(|(_, _, placed)| placed.as_ref().unwrap().position.accuracy_m).collect();
         assert_eq!(accuracies, [None, None, None, Some(12.0), None, None, Some(3.0), None]);
+    }
+
+    #[test]
+    fn columns_in_another_order_are_not_read_as_if_they_were_in_this_one() {
+        for (header, is_refused) in
+            [("lat,lon", true), ("Latitude, \"Longitude\", name", true), ("lon,lat", false)]
+        {
+            let text = format!("{header}\n45.4,9.1\n");
+            let found = read_all(text, |reader, feed| read(reader, feed, Ok));
+            let last = found.last().expect("a fault or a position");
+            assert_eq!(
+                (found.len(), last.2.is_err()),
+                (if is_refused { 1 } else { 2 }, is_refused),
+                "{header}"
+            );
+        }
     }
 
     #[test]

@@ -179,8 +179,9 @@ impl View {
     pub(super) fn headline(&self) -> String {
         let about = self.about.as_ref().map(|about| {
             let About { version, engine, world, shards, uptime_s } = about;
+            let are = if *shards == 1 { "shard" } else { "shards" };
             format!(
-                "nearcast {version} at {}, {engine}, {world}, {shards} shards, up {}",
+                "nearcast {version} at {}, {engine}, {world}, {shards} {are}, up {}",
                 self.url,
                 uptime(*uptime_s)
             )

@@ -53,6 +53,7 @@ class _ExplainedArea(TypedDict):
 class ExplainedArea(_ExplainedArea, total=False):
     """What an area makes of the event's place."""
 
+    swapped_distance_m: float
     waits_for_a_better_fix: bool
     nearest: ExplainedNearest
 
