@@ -21,6 +21,7 @@ use crate::config::Limits;
 use crate::limits::Quota;
 use crate::model::error::ApiError;
 use crate::model::event::{Body, Live, ObjectHash, Published};
+use crate::model::problems::PASSED_ON;
 use crate::model::record::StoredBody;
 use crate::model::{clock, tenant};
 
@@ -302,7 +303,7 @@ fn near_misses(members: &Members<'_>) -> Vec<Fault> {
     let near = looked_at.filter_map(|(name, _)| Some((name, near::EVENT.near(name)?)));
     let warning = |(name, known): (&str, &str)| Fault {
         pointer: json::pointer("", name),
-        detail: format!("`{name}` is passed on and means nothing to the broker: did you mean {known}?"),
+        detail: format!("`{name}` {}: did you mean {known}?", PASSED_ON.text),
     };
     near.take(WARNINGS_MAX).map(warning).collect()
 }

@@ -11,6 +11,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use wire::{Fault, PROBLEM_PREFIX, Problem};
 
+use super::problems::{self, ProblemKind};
+
 /// Text of a refusal while the disk is full.
 pub(crate) const FULL: &str = "the disk is full: only removals are taken until there is room";
 
@@ -241,7 +243,7 @@ impl ApiError {
 
     /// The document that tells it.
     pub(crate) fn problem(&self) -> Problem {
-        let (code, title, status) = self.kind();
+        let ProblemKind { code, title, status, .. } = *self.kind();
         let mut problem = Problem {
             kind: format!("{PROBLEM_PREFIX}{code}"),
             title: title.to_owned(),
@@ -282,37 +284,35 @@ impl ApiError {
 
     /// The code by which programs know the refusal.
     pub(crate) fn code(&self) -> &'static str {
-        self.kind().0
+        self.kind().code
     }
 
-    fn kind(&self) -> (&'static str, &'static str, u16) {
+    fn kind(&self) -> &'static ProblemKind {
         match self {
-            Self::Malformed { .. } => ("malformed-json", "malformed JSON", 400),
-            Self::Invalid(_) => ("invalid-document", "the document is not valid", 400),
-            Self::TooLarge { .. } => ("too-large", "too large", 413),
-            Self::Limit { .. } => ("limit-reached", "a limit is reached", 409),
-            Self::TooFast { .. } => ("too-many-events", "too many events", 429),
-            Self::TooManyMoves { .. } => ("too-many-moves", "too many moves", 429),
-            Self::TooCostly { .. } => ("too-costly", "too costly", 429),
-            Self::Overloaded => ("overloaded", "the broker is overloaded", 429),
-            Self::Storage | Self::Full | Self::NotStored(_) => ("storage", "not on disk", 503),
-            Self::Stopping => ("stopping", "the broker is stopping", 503),
-            Self::Recovering { .. } | Self::NoKeys => ("recovering", "the broker is starting", 503),
-            Self::TooSlow | Self::BelowRate => ("too-slow", "the request came too slowly", 408),
-            Self::Interrupted => ("interrupted", "the body is not complete", 400),
-            Self::MediaType { .. } => ("unsupported-media-type", "unsupported media type", 415),
-            Self::BadRequest(_) => ("bad-request", "bad request", 400),
-            Self::NotFound(_) => ("not-found", "not found", 404),
-            Self::MethodNotAllowed { .. } => ("method-not-allowed", "method not allowed", 405),
-            Self::WebSocketVersion => ("websocket-version", "another version of the WebSocket protocol", 426),
-            Self::ForeignOrigin(_) => {
-                ("foreign-origin", "pages of this origin may not talk to the broker", 403)
-            }
-            Self::ForeignHost(_) => ("foreign-host", "the broker is not known by this name", 421),
-            Self::Unauthenticated { .. } => ("unauthenticated", "a token is needed", 401),
-            Self::TokenExpired => ("token-expired", "the token has expired", 401),
-            Self::Forbidden { .. } => ("forbidden", "the token does not permit this", 403),
-            Self::Internal(_) => ("internal", "the broker is broken", 500),
+            Self::Malformed { .. } => &problems::MALFORMED_JSON,
+            Self::Invalid(_) => &problems::INVALID_DOCUMENT,
+            Self::TooLarge { .. } => &problems::TOO_LARGE,
+            Self::Limit { .. } => &problems::LIMIT_REACHED,
+            Self::TooFast { .. } => &problems::TOO_MANY_EVENTS,
+            Self::TooManyMoves { .. } => &problems::TOO_MANY_MOVES,
+            Self::TooCostly { .. } => &problems::TOO_COSTLY,
+            Self::Overloaded => &problems::OVERLOADED,
+            Self::Storage | Self::Full | Self::NotStored(_) => &problems::STORAGE,
+            Self::Stopping => &problems::STOPPING,
+            Self::Recovering { .. } | Self::NoKeys => &problems::RECOVERING,
+            Self::TooSlow | Self::BelowRate => &problems::TOO_SLOW,
+            Self::Interrupted => &problems::INTERRUPTED,
+            Self::MediaType { .. } => &problems::UNSUPPORTED_MEDIA_TYPE,
+            Self::BadRequest(_) => &problems::BAD_REQUEST,
+            Self::NotFound(_) => &problems::NOT_FOUND,
+            Self::MethodNotAllowed { .. } => &problems::METHOD_NOT_ALLOWED,
+            Self::WebSocketVersion => &problems::WEBSOCKET_VERSION,
+            Self::ForeignOrigin(_) => &problems::FOREIGN_ORIGIN,
+            Self::ForeignHost(_) => &problems::FOREIGN_HOST,
+            Self::Unauthenticated { .. } => &problems::UNAUTHENTICATED,
+            Self::TokenExpired => &problems::TOKEN_EXPIRED,
+            Self::Forbidden { .. } => &problems::FORBIDDEN,
+            Self::Internal(_) => &problems::INTERNAL,
         }
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod completion;
 pub(crate) mod delivery;
 pub(crate) mod error;
 pub(crate) mod event;
+pub(crate) mod problems;
 pub(crate) mod record;
 pub(crate) mod sent_offsets;
 pub(crate) mod tenant;

@@ -16,6 +16,7 @@ use super::surveys::weight;
 use super::{Held, Installed, Payer, Sessions};
 use crate::ingest::subscription::{Prepared, quoted};
 use crate::model::error::ApiError;
+use crate::model::problems::NOWHERE;
 
 impl Sessions {
     /// Makes or replaces a subscription. What it brings is delivered by [`tell_changes`](Self::tell_changes), for which an
@@ -200,7 +201,6 @@ impl Sessions {
 /// The warning for a client without a position, if one of the areas follows it.
 fn nowhere(filters: &[Filter]) -> Option<Fault> {
     let following = filters.iter().position(|filter| matches!(filter.area, Area::Following(_)))?;
-    let detail =
-        "the area follows the client, which has told no position: it is nowhere until the client does";
-    Some(Fault { pointer: format!("/filters/{following}/area"), detail: detail.to_owned() })
+    let detail = format!("{}: it is nowhere until the client does", NOWHERE.text);
+    Some(Fault { pointer: format!("/filters/{following}/area"), detail })
 }

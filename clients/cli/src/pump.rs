@@ -1,11 +1,13 @@
 //! From an input to the broker: at once while entries trickle, in batches while they pour, one request under way.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nearcast_client::batch::Report;
+use nearcast_client::documents::Warning;
 use nearcast_client::{Error, Problem};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::Receiver;
@@ -44,6 +46,8 @@ struct Outcome {
     accepted: u64,
     rejected: u64,
     listed: Vec<Fault>,
+    /// Places in entries of which the broker has warned, each reported once.
+    warned: BTreeSet<String>,
     /// Why it ended before the input did.
     ended: Option<String>,
     /// Whether somebody wanted it to end.
@@ -175,6 +179,14 @@ impl Pump {
         };
         outcome.accepted += report.accepted;
         outcome.rejected += report.rejected_unlisted;
+        for Warning { index, pointer, detail } in report.warnings {
+            let index = index.and_then(|index| usize::try_from(index).ok()).unwrap_or(usize::MAX);
+            let Some(origin) = origins.get(index) else { continue };
+            if (outcome.warned.len() as u64) < TOLD && outcome.warned.insert(pointer) {
+                let text = self.place(&format!("{origin}: {detail}"));
+                progress.suspend(|| tell(&format!("nearcast: {text}")));
+            }
+        }
         for rejected in report.rejected {
             let index = usize::try_from(rejected.index).unwrap_or(usize::MAX);
             let Some(&origin) = origins.get(index) else { continue };

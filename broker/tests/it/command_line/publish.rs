@@ -231,3 +231,15 @@ fn flags_that_do_not_go_together_are_told() {
         assert!(err.contains(told), "{args:?}: {err}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_misspelt_member_is_told_once() {
+    let program = Serve::new().start().await;
+    let good = line("a", 1);
+    let misspelt = good.replacen('{', "{\"ttl\":60,", 1);
+    let ended = typed(&program, &["pub", "-"], &[good, misspelt.clone(), misspelt].concat()).await.with(0);
+    assert_eq!(ended.out, "3 published");
+    let told = "nearcast: line 2 of standard input: `ttl` is passed on and means nothing to the broker: did you mean ttl_s?";
+    assert_eq!(ended.err, told);
+    program.finish().await;
+}
