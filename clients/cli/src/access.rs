@@ -180,12 +180,9 @@ pub(crate) fn in_words(error: &Error) -> String {
             format!("the broker ended the session: {}", refusal(problem))
         }
         Error::Timeout { source: Some(source), .. } => format!("{error}: {}", in_words(source)),
-        Error::Closed { .. }
-        | Error::QueueFull { .. }
-        | Error::Timeout { .. }
-        | Error::Unreadable { .. }
-        | Error::Invalid(_)
-        | _ => error.to_string(),
+        Error::Closed { .. } | Error::QueueFull { .. } | Error::Timeout { .. } | Error::Invalid(_) | _ => {
+            error.to_string()
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use clap::Args;
 use futures_util::{StreamExt as _, stream};
 use nearcast_client::{
     Acknowledge, Checkpoint, Connection, Coordinates, Error, Fix, Follow, Message, Messages, Session,
-    Subscription, documents,
+    Subscription, Unreadable, documents,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -337,11 +337,6 @@ impl Listener<'_> {
             }
             let message = match message {
                 Ok(message) => message,
-                Err(Error::Unreadable { checkpoint, feature, fault, .. }) => {
-                    tell(&plain(&format!("nearcast: an event cannot be read: {fault}: {feature}")));
-                    reached = Some(checkpoint);
-                    continue;
-                }
                 Err(error) => return (text, reached, Some(error)),
             };
             reached = Some(message.checkpoint());
@@ -357,6 +352,9 @@ impl Listener<'_> {
                 }
                 Message::Gap(gap) if !self.arguments.json => {
                     print::gap(gap).inspect(|gap| tell(&plain(&format!("nearcast: {gap}"))));
+                }
+                Message::Unreadable(Unreadable { feature, fault, .. }) => {
+                    tell(&plain(&format!("nearcast: an event cannot be read: {fault}: {feature}")));
                 }
                 Message::Gap(_) | _ => {}
             }

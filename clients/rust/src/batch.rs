@@ -240,7 +240,6 @@ fn passes(error: &Error) -> bool {
         | Error::Closed { .. }
         | Error::QueueFull { .. }
         | Error::Batch { .. }
-        | Error::Unreadable { .. }
         | Error::Invalid(_) => false,
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use wire::Problem;
 
-use crate::{Checkpoint, batch::Report};
+use crate::batch::Report;
 
 /// Underlying error.
 pub(crate) type Cause = Arc<dyn std::error::Error + Send + Sync>;
@@ -67,17 +67,6 @@ pub enum Error {
         /// Why.
         source: Box<Error>,
     },
-    /// An event that is not of the type that the application expects. The stream goes on behind it.
-    #[error("an event is of another type: {fault}")]
-    Unreadable {
-        /// Place of the event in the deliveries.
-        checkpoint: Checkpoint,
-        /// The Feature as it came.
-        feature: Arc<str>,
-        /// Why.
-        #[source]
-        fault: Arc<serde_json::Error>,
-    },
     /// The application has handed over what cannot be sent: an address that is none, or properties that JSON cannot write.
     #[error("{0}")]
     Invalid(String),
@@ -92,9 +81,7 @@ impl Error {
             Self::Closed { problem, .. } => problem.as_deref(),
             Self::Batch { source, .. } => source.problem(),
             Self::Timeout { source, .. } => source.as_ref()?.problem(),
-            Self::Connection { .. } | Self::QueueFull { .. } | Self::Unreadable { .. } | Self::Invalid(_) => {
-                None
-            }
+            Self::Connection { .. } | Self::QueueFull { .. } | Self::Invalid(_) => None,
         }
     }
 

@@ -40,7 +40,7 @@ pub use crate::{
     error::Error,
     feature::{Feature, Id, event},
     follow::{Fix, Follow},
-    messages::{Cause, Checkpoint, Event, Gap, GapReason, Message, Trace, Transition},
+    messages::{Cause, Checkpoint, Event, Gap, GapReason, Message, Trace, Transition, Unreadable},
     session::Session,
     stream::Messages,
     subscription::{Filter, Subscription},

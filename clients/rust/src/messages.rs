@@ -53,6 +53,9 @@ pub enum Message<P = Value> {
     Event(Event<P>),
     /// Deliveries that will not come.
     Gap(Gap),
+    /// A delivery that is not of the type that the application expects: anybody who may publish can send one. Nothing is wrong with the
+    /// session. It is acknowledged like the others, so that it does not come again.
+    Unreadable(Unreadable),
 }
 
 impl<P> Message<P> {
@@ -61,7 +64,7 @@ impl<P> Message<P> {
     pub fn event(self) -> Option<Event<P>> {
         match self {
             Self::Event(event) => Some(event),
-            Self::Gap(_) => None,
+            Self::Gap(_) | Self::Unreadable(_) => None,
         }
     }
 
@@ -71,6 +74,7 @@ impl<P> Message<P> {
         match self {
             Self::Event(event) => event.checkpoint(),
             Self::Gap(gap) => gap.checkpoint(),
+            Self::Unreadable(unreadable) => unreadable.checkpoint(),
         }
     }
 }
@@ -127,6 +131,30 @@ impl Gap {
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { epoch: self.epoch.clone(), offset: self.to }
+    }
+}
+
+/// An event that is not of the type that the application expects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unreadable {
+    /// The session of the broker's that `offset` counts in.
+    pub epoch: Arc<str>,
+    /// Number of the delivery in that session.
+    pub offset: u64,
+    /// The client's subscriptions that it is for.
+    pub subscriptions: Vec<String>,
+    /// The Feature as it came.
+    pub feature: Arc<str>,
+    /// Why it cannot be read, with line and column.
+    pub fault: String,
+}
+
+impl Unreadable {
+    /// The place in the deliveries at which an application is once it has passed the event over.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { epoch: self.epoch.clone(), offset: self.offset }
     }
 }
 
@@ -247,20 +275,19 @@ impl Incoming {
         }
     }
 
-    pub(crate) fn read<P: DeserializeOwned>(self) -> Result<Message<P>, Error> {
+    pub(crate) fn read<P: DeserializeOwned>(self) -> Message<P> {
         match self {
-            Self::Gap(gap) => Ok(Message::Gap(gap)),
-            Self::Event { event, feature } => {
-                let event = *event;
-                match serde_json::from_str(feature.get()) {
-                    Ok(feature) => Ok(Message::Event(event.of(feature))),
-                    Err(fault) => Err(Error::Unreadable {
-                        checkpoint: event.checkpoint(),
-                        feature: feature.get().into(),
-                        fault: Arc::new(fault),
-                    }),
-                }
-            }
+            Self::Gap(gap) => Message::Gap(gap),
+            Self::Event { event, feature } => match serde_json::from_str(feature.get()) {
+                Ok(feature) => Message::Event(event.of(feature)),
+                Err(fault) => Message::Unreadable(Unreadable {
+                    epoch: event.epoch,
+                    offset: event.offset,
+                    subscriptions: event.subscriptions,
+                    feature: feature.get().into(),
+                    fault: fault.to_string(),
+                }),
+            },
         }
     }
 }

@@ -11,12 +11,12 @@ use futures_util::{Stream, StreamExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Acknowledge, Error, Message, session::Handle};
+use crate::{Acknowledge, Error, Message, messages::Incoming, session::Handle};
 
 /// Messages of a session as they come: a [`Stream`]. `P` is what the application expects of the properties of events.
 ///
 /// - To ask for the next one says that the one before is processed, which acknowledges it ([`Acknowledge::Auto`]).
-/// - An `Err` of [`Error::Unreadable`] is an event of another type, and the stream goes on. Any other ends it, for the session has ended.
+/// - An event of another type is a [`Message::Unreadable`], and the stream goes on. An `Err` is its last item: the session has ended.
 /// - While the application takes none, [`inbox`](crate::Connect::inbox) of them wait. Then the connection is read no further, and the
 ///   broker's policy decides ([`overflow`](crate::Subscription::overflow)). While somebody waits for an answer it is read on, up to 16
 ///   times as many; beyond that the connection is made anew later, and goes on where it was.
@@ -78,7 +78,7 @@ impl<P: DeserializeOwned> Stream for Messages<P> {
         if renews {
             link.work.notify_one();
         }
-        Poll::Ready(taken.map(|taken| taken?.read()))
+        Poll::Ready(taken.map(|taken| taken.map(Incoming::read)))
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::future::join_all;
 use nearcast_client::{
-    Acknowledge, Connection, Filter, GapReason, Message, Messages, Subscription, attr, event,
+    Acknowledge, Connection, Error, Filter, GapReason, Message, Messages, Subscription, attr, event,
 };
 use serde_json::json;
 use tokio::time::sleep;
@@ -160,4 +160,46 @@ async fn a_broker_that_has_forgotten_everything_is_told_durable_subscriptions_ag
         "{message:?}"
     );
     assert_eq!(numbers(&mut messages, 1).await, [2]);
+}
+
+/// Anybody who may publish can send an event of another shape. The README's loop, in which `?` ends the program, goes on behind it, and
+/// so do those of the next programs and brokers.
+#[tokio::test]
+async fn a_foreign_event_ends_no_program_and_does_not_come_again() {
+    #[derive(Debug, serde::Deserialize)]
+    struct Numbered {
+        n: u64,
+    }
+    async fn program(messages: Messages, last: u64) -> Result<(Vec<u64>, usize), Error> {
+        let (mut numbers, mut foreign) = (Vec::new(), 0);
+        let mut messages = messages.typed::<Numbered>();
+        while let Some(message) = messages.next().await {
+            match message? {
+                Message::Event(event) => numbers.push(event.feature.properties.n),
+                Message::Unreadable(_) => foreign += 1,
+                other => panic!("{other:?}"),
+            }
+            if numbers.last() == Some(&last) {
+                break;
+            }
+        }
+        Ok((numbers, foreign))
+    }
+    let mut broker = Broker::durable().await;
+    let (first, messages) = broker.connect("ann").await.expect("connected");
+    first.subscribe("numbers", Subscription::from(Filter::all()).durable()).await.expect("subscribed");
+    for n in [json!(1), json!("two"), json!(3)] {
+        first.publish(&event([9.0, 45.0], json!({"n": n}))).await.expect("published");
+    }
+    assert_eq!(within("the program", program(messages, 3)).await.expect("goes on"), (vec![1, 3], 1));
+    first.close().await;
+
+    // 3 was not asked to be over with, so that it comes again. The foreign one was.
+    broker.kill().await;
+    broker.run().await;
+    let (second, messages) = broker.connect("ann").await.expect("connected");
+    second.publish(&event([9.0, 45.0], json!({"n": "four"}))).await.expect("published");
+    second.publish(&event([9.0, 45.0], json!({"n": 5}))).await.expect("published");
+    assert_eq!(within("the program", program(messages, 5)).await.expect("goes on"), (vec![3, 5], 1));
+    second.close().await;
 }
