@@ -172,7 +172,7 @@ async fn attend(
                 }
             }
             Some(ServerFrame::Gap { count, .. }) => Fact::Lost { count },
-            Some(ServerFrame::Ready { .. } | ServerFrame::Pong) => continue,
+            Some(ServerFrame::Ready { .. } | ServerFrame::Retry { .. } | ServerFrame::Pong) => continue,
         };
         facts.send(fact).await.context("the check is over")?;
     }

@@ -152,7 +152,10 @@ impl Reader {
         match tokio::time::timeout(pause, self.outbox.next_batch(&mut batch, PART_BYTES)).await {
             Err(_) if left == Some(pause) => Some(self.farewell()),
             Err(_) => Some(Bytes::from_static(b": still here\n\n")),
-            Ok(Some(_)) => None,
+            Ok(Some(close)) => {
+                self.has_ended = true;
+                close.retry_ms.map(|retry_ms| format!("retry: {retry_ms}\n\n").into())
+            }
             Ok(None) => Some(self.encode(&batch)),
         }
     }

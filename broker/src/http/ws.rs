@@ -188,7 +188,7 @@ async fn converse(
     match ended {
         Ended::Broken => {}
         Ended::Gone => {
-            outbox.abandon(Close { code: 1000, reason: "" });
+            outbox.abandon(Close::new(1000, ""));
             let _ = tokio::time::timeout(CLOSE_WAIT, writing).await;
         }
         Ended::Written => {
@@ -369,7 +369,7 @@ async fn write(mut writer: Writer, asker: &WsSession) -> io::Result<()> {
         tokio::select! {
             close = outbox.next_batch(&mut batch, settings.write_buffer_bytes) => match close {
                 None => write_batch(&mut writer, asker, &mut batch).await?,
-                Some(close) => return writer.close(close.code, close.reason).await,
+                Some(close) => return write_close(&mut writer, &close).await,
             },
             () = &mut ping => {
                 if outbox.silence() > silence {
@@ -382,6 +382,18 @@ async fn write(mut writer: Writer, asker: &WsSession) -> io::Result<()> {
             }
         }
     }
+}
+
+/// Writes the close, behind what says when to come back.
+async fn write_close(writer: &mut Writer, close: &Close) -> io::Result<()> {
+    if let Some(retry_ms) = close.retry_ms {
+        let text = format!(r#"{{"op":"retry","retry_ms":{retry_ms}}}"#);
+        let mut frames = Vec::new();
+        frames::push_text_header(&mut frames, text.len());
+        frames.extend_from_slice(text.as_bytes());
+        writer.write(&frames).await?;
+    }
+    writer.close(close.code, close.reason).await
 }
 
 async fn write_batch(

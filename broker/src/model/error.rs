@@ -208,10 +208,11 @@ impl ApiError {
                 | Self::NotStored(_)
                 | Self::Recovering { .. }
                 | Self::NoKeys
+                | Self::Stopping
         ) {
             return Some(1);
         }
-        matches!(self, Self::Stopping).then_some(5)
+        None
     }
 
     /// Value of `WWW-Authenticate` (RFC 6750, 3): the kind of token that would do. `None` where no token would.

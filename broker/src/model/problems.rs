@@ -216,7 +216,7 @@ pub(crate) static STOPPING: ProblemKind = ProblemKind {
     status: 503,
     cause: "The broker [stops](operate.md#stopping) and takes no more requests.",
     cure: "Send it again when the broker is back; the clients do so by themselves.",
-    members: "`Retry-After: 5`",
+    members: "`Retry-After: 1`",
 };
 
 pub(crate) static PASSED_ON: WarningKind = WarningKind {
@@ -287,7 +287,6 @@ mod tests {
             ApiError::NotStored(text()),
             ApiError::Stopping,
             ApiError::Recovering { phase: "a", done: 0, of: 1 },
-            ApiError::NoKeys,
             ApiError::TooSlow,
             ApiError::BelowRate,
             ApiError::Interrupted,
@@ -302,6 +301,7 @@ mod tests {
             ApiError::TokenExpired,
             ApiError::Forbidden { detail: text(), scope: None },
             ApiError::Internal("a"),
+            ApiError::NoKeys,
         ]
     }
 
@@ -335,6 +335,7 @@ mod tests {
             ApiError::TokenExpired => 24,
             ApiError::Forbidden { .. } => 25,
             ApiError::Internal(_) => 26,
+            ApiError::NoKeys => 27,
         }
     }
 

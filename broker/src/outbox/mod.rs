@@ -72,9 +72,17 @@ pub(crate) struct Close {
     pub(crate) code: u16,
     /// The reason in words.
     pub(crate) reason: &'static str,
+    /// When the client is to come back, where the broker knows.
+    pub(crate) retry_ms: Option<u32>,
 }
 
-const TOO_SLOW: Close = Close { code: 1013, reason: "overflow: the connection did not keep up" };
+impl Close {
+    pub(crate) const fn new(code: u16, reason: &'static str) -> Self {
+        Self { code, reason, retry_ms: None }
+    }
+}
+
+const TOO_SLOW: Close = Close::new(1013, "overflow: the connection did not keep up");
 
 /// Bytes that a thread may write in the writer's place: others wait for that thread.
 const LITTLE_BYTES: usize = 16 * 1024;
@@ -296,9 +304,18 @@ impl Outbox {
 
     /// Ends the connection once everything that waits is written. The first reason stands.
     pub(crate) fn close(&self, code: u16, reason: &'static str) {
+        self.end(Close::new(code, reason));
+    }
+
+    /// Ends the connection because the broker stops, and tells the client when to come back.
+    pub(crate) fn close_until(&self, retry_ms: u32) {
+        self.end(Close { retry_ms: Some(retry_ms), ..Close::new(1001, "the broker is stopping") });
+    }
+
+    fn end(&self, close: Close) {
         let mut state = self.state();
         if state.close.is_none() {
-            state.close = Some(Close { code, reason });
+            state.close = Some(close);
             if let Some(log) = &state.log {
                 log.lock().end(self.connection);
             }

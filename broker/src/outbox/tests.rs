@@ -231,7 +231,7 @@ async fn what_waits_is_written_before_the_end() {
     bench.push(delivery(2));
     assert_eq!(bench.drain().await, ["1"]);
     let close = bench.outbox().next_batch(&mut Vec::new(), 1).await.unwrap();
-    assert_eq!(close, Close { code: 1001, reason: "first" });
+    assert_eq!(close, Close::new(1001, "first"));
     assert_eq!(bench.log.lock().count(), 0, "nobody is going to read it");
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Rank<N> {
 pub(super) const MEMBER_BYTES: u64 = 206;
 
 /// The close that a client's connections get when an operator disconnects it.
-const DISCONNECTED: Close = Close { code: 1008, reason: "disconnected by an operator" };
+const DISCONNECTED: Close = Close::new(1008, "disconnected by an operator");
 
 impl Rank<String> {
     /// Reads a rank from the text that [`text`](Self::text) wrote.

@@ -12,6 +12,7 @@ mod eviction;
 mod explain;
 mod explanation;
 mod fanout;
+mod goodbye;
 mod idle;
 mod listing;
 mod matching;
@@ -568,11 +569,13 @@ impl Sessions {
         is_there
     }
 
-    /// Ends all connections, each once everything that waits for it is written.
+    /// Ends all connections, each once everything that waits for it is written, and tells each when to come back.
     pub(crate) fn say_goodbye(&mut self) {
-        for reader in self.clients.values().flat_map(|client| &client.readers) {
-            reader.close(1001, "the broker is stopping");
-        }
+        let count = self.clients.values().map(|client| client.readers.len()).sum();
+        let readers = self.clients.values().flat_map(|client| &client.readers);
+        readers
+            .zip(goodbye::return_times_ms(count))
+            .for_each(|(reader, retry_ms)| reader.close_until(retry_ms));
     }
 
     /// Counts of the subscriptions and filters that the engine holds, and the bytes that they take.

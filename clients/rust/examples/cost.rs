@@ -116,7 +116,7 @@ async fn received(url: &str, durable: bool) -> Result<Figure, Failure> {
         match messages.next().await.ok_or("the session was closed")?? {
             Message::Event(_) => count += 1,
             Message::Gap(gap) => lost += gap.count,
-            _ => {}
+            Message::Unreadable(_) | _ => {}
         }
         if count == 1 {
             (began, before_s) = (Instant::now(), cpu_s()?);

@@ -1,6 +1,6 @@
 //! Frames of the WebSocket.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
@@ -21,6 +21,8 @@ pub(crate) enum ServerFrame {
         problem: Option<Problem>,
     },
     Message(Incoming),
+    /// The broker stops; the client is to come back after this time.
+    Retry(Duration),
     Pong,
     /// A frame of a newer broker. It is passed over.
     Unknown,
@@ -52,6 +54,7 @@ struct Members<'a> {
     count: Option<u64>,
     #[serde(borrow)]
     reason: Option<Cow<'a, str>>,
+    retry_ms: Option<u32>,
 }
 
 /// Reads a frame. `epoch` is that of the connection. `None` for what is no frame: not JSON, or without what its kind needs.
@@ -59,7 +62,8 @@ pub(crate) fn read(text: &str, epoch: &Arc<str>) -> Option<ServerFrame> {
     let Ok(members) = serde_json::from_str::<Members<'_>>(text) else {
         // What a newer broker sends may have other types in it: only what is not even JSON is a fault, and known kinds that are wrong.
         let value: Value = serde_json::from_str(text).ok()?;
-        let known = matches!(value["op"].as_str(), Some("ready" | "ok" | "problem" | "event" | "gap"));
+        let known =
+            matches!(value["op"].as_str(), Some("ready" | "ok" | "problem" | "event" | "gap" | "retry"));
         return (!known).then_some(ServerFrame::Unknown);
     };
     let epoch = epoch.clone();
@@ -90,6 +94,7 @@ pub(crate) fn read(text: &str, epoch: &Arc<str>) -> Option<ServerFrame> {
             count: members.count?,
             reason: (*members.reason?).into(),
         })),
+        Some("retry") => ServerFrame::Retry(Duration::from_millis(members.retry_ms?.into())),
         Some("pong") => ServerFrame::Pong,
         _ => ServerFrame::Unknown,
     })

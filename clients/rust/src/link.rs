@@ -78,13 +78,13 @@ struct Ending {
     error: Error,
     /// There is no point in another one.
     last: bool,
-    /// The session itself has broken it off, and makes another at once.
-    renew: bool,
+    /// When to make another, where that is known: the broker said so, or the session itself has broken it off, and does at once.
+    retry_in: Option<Duration>,
 }
 
 impl Ending {
     fn broken(error: Error) -> Self {
-        Self { error, last: false, renew: false }
+        Self { error, last: false, retry_in: None }
     }
 }
 
@@ -114,8 +114,7 @@ impl Link {
                 self.answered.notify_waiters();
                 return;
             }
-            let retry_in =
-                if ending.renew { Duration::ZERO } else { backoff.next(ending.error.retry_after()) };
+            let retry_in = ending.retry_in.unwrap_or_else(|| backoff.next(ending.error.retry_after()));
             self.state().change(Connection::Lost { error: ending.error, retry_in });
             tokio::select! {
                 () = sleep(retry_in) => {}
@@ -127,7 +126,7 @@ impl Link {
 
     /// One connection from its beginning to its end.
     async fn connection(&self, backoff: &mut Backoff, end: &mut watch::Receiver<End>) -> Ending {
-        let closed = Ending { error: Error::closed("by the application"), last: true, renew: false };
+        let closed = Ending { error: Error::closed("by the application"), last: true, retry_in: None };
         if *end.borrow_and_update() != End::Open {
             return closed;
         }
@@ -153,7 +152,8 @@ impl Link {
             ending = self.renew_token() => ending,
             _ = cut.wait_for(|end| *end == End::Cut) => closed,
         };
-        if began.elapsed() >= STABLE {
+        // Who was told when to come back begins anew with short waits, should the broker not be there then.
+        if began.elapsed() >= STABLE || ending.retry_in.is_some() {
             backoff.reset();
         }
         let too_long = matches!(ending.error, Error::Connection { code: Some(1009), .. });
@@ -198,6 +198,7 @@ impl Link {
 
     async fn read(&self, stream: &mut SplitStream<Box<Socket>>, epoch: &Arc<str>) -> Ending {
         let mut problem = None;
+        let mut retry_in = None;
         loop {
             while self.state().holds() {
                 self.room.notified().await;
@@ -215,6 +216,9 @@ impl Link {
                     if let ServerFrame::Answer { reference: None, problem: Some(told) } = &frame {
                         problem = Some(told.clone());
                     }
+                    if let ServerFrame::Retry(told) = &frame {
+                        retry_in = Some(*told);
+                    }
                     self.state().frame(frame);
                     if answer {
                         self.answered.notify_waiters();
@@ -224,7 +228,7 @@ impl Link {
                 Some(Ok(Message::Close(close))) => {
                     // Answered by reading on, and not waited for long.
                     _ = timeout(REST, stream.next()).await;
-                    return self.closed_by_broker(close, problem);
+                    return Ending { retry_in, ..self.closed_by_broker(close, problem) };
                 }
                 Some(Ok(_)) => {}
                 Some(Err(fault)) => return Ending::broken(Error::connection("it broke off", fault)),
@@ -242,7 +246,7 @@ impl Link {
             let closing = *end.borrow_and_update() != End::Open;
             if self.state().renews() {
                 return Ending {
-                    renew: true,
+                    retry_in: Some(Duration::ZERO),
                     ..Ending::broken(Error::broken("the application did not keep up"))
                 };
             }
@@ -326,7 +330,7 @@ impl Link {
         } else {
             matches!(error, Error::Invalid(_))
         };
-        Ending { error, last, renew: false }
+        Ending { error, last, retry_in: None }
     }
 
     fn closed_by_broker(&self, close: Option<CloseFrame>, problem: Option<wire::Problem>) -> Ending {
@@ -341,7 +345,7 @@ impl Link {
             let source = problem.map(|problem| Arc::new(Error::refused(problem)) as crate::error::Cause);
             Error::Connection { code, reason, source }
         };
-        Ending { error, last, renew: false }
+        Ending { error, last, retry_in: None }
     }
 }
 

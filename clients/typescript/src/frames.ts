@@ -101,6 +101,8 @@ export type ServerFrame =
   | { readonly kind: "problem"; readonly ref?: Ref; readonly problem: Problem }
   | EventFrame
   | GapFrame
+  /** The broker stops; the client is to come back after this time. */
+  | { readonly kind: "retry"; readonly retry_ms: number }
   | { readonly kind: "pong" }
   | { readonly kind: "unknown" };
 
@@ -111,6 +113,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   problem: ["ref", "problem"],
   event: ["offset", "ahead", "subscriptions", "cause", "transition", "traceparent", "tracestate", "event"],
   gap: ["from", "to", "count", "reason"],
+  retry: ["retry_ms"],
   pong: [],
 };
 

@@ -47,6 +47,8 @@ const STABLE_MS = 10_000;
 interface Ending {
   readonly error: Error;
   readonly retry_after_s?: number | undefined;
+  /** When the broker said to come back. */
+  readonly retry_ms?: number | undefined;
   /** There is no point in another one. */
   readonly final: boolean;
 }
@@ -71,6 +73,7 @@ export class Link {
   #renewing = false;
   #heard_ms = 0;
   #lastProblem: ProblemError | undefined;
+  #retry_ms: number | undefined;
   #failure: Error | undefined;
 
   constructor(platform: Platform, http: Http, tokens: Tokens, options: LinkOptions, handlers: LinkHandlers) {
@@ -103,7 +106,9 @@ export class Link {
         this.#handlers.ended(error);
         return;
       }
-      const retry_ms = this.#renewing ? 0 : this.#backoff.next(ending.retry_after_s);
+      // Should the broker not be there when it said, the waits begin anew with short ones.
+      if (ending.retry_ms !== undefined) this.#backoff.reset();
+      const retry_ms = this.#renewing ? 0 : (ending.retry_ms ?? this.#backoff.next(ending.retry_after_s));
       this.#renewing = false;
       this.#handlers.changed({ state: "lost", error: ending.error, retry_ms });
       await this.#pause.wait(retry_ms);
@@ -189,7 +194,7 @@ export class Link {
     const { clock, client, handshakeTimeout_s } = this.#options;
     const resume = this.#handlers.resume();
     const protocols = token === undefined ? [] : ["nearcast", `nearcast.bearer.${token}`];
-    this.#lastProblem = undefined;
+    this.#lastProblem = this.#retry_ms = undefined;
     let ready_ms: number | undefined;
     let unwatch: (() => void) | undefined;
     const handshake = clock.setTimeout(() => {
@@ -240,6 +245,7 @@ export class Link {
       return { kind: "unknown" };
     }
     if (frame.kind === "problem" && frame.ref === undefined) this.#lastProblem = frameProblem(frame.problem);
+    if (frame.kind === "retry") this.#retry_ms = frame.retry_ms;
     return frame;
   }
 
@@ -257,7 +263,7 @@ export class Link {
     const error = final
       ? new Closed(reason, { code: end.code, cause })
       : new ConnectionError(reason || "it broke off", { code: end.code === 1006 ? undefined : end.code, cause });
-    return { error, final };
+    return { error, retry_ms: this.#retry_ms, final };
   }
 
   /** Notices a connection that is there no more although nobody said so: asks for a sign of life, and does not wait long for it. */

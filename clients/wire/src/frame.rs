@@ -149,6 +149,11 @@ pub enum ServerFrame {
         /// Why.
         reason: GapReason,
     },
+    /// The broker stops, and the connection ends. The client is to come back after this time.
+    Retry {
+        /// How long to wait, in milliseconds.
+        retry_ms: u32,
+    },
     /// The answer to `ping`.
     Pong,
 }

@@ -52,6 +52,7 @@ async fn what_the_broker_says_is_what_the_contract_has() {
     heard.extend(objects().await);
     heard.extend(losses().await);
     heard.extend(age().await);
+    heard.push(farewell().await);
 
     let contract = contract();
     let shapes: BTreeSet<_> = contract.iter().map(shape).collect();
@@ -68,6 +69,14 @@ async fn what_the_broker_says_is_what_the_contract_has() {
         };
         assert_eq!(names(&heard), names(&contract), "{member}");
     }
+}
+
+/// The last frame of a broker that stops.
+async fn farewell() -> Value {
+    let program = Serve::new().start().await;
+    let mut socket = program.ws("ann").await;
+    program.signal("TERM");
+    socket.next().await
 }
 
 /// Takes the next frames.

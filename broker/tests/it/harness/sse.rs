@@ -10,6 +10,8 @@ use super::within;
 pub(crate) struct Sse {
     response: reqwest::Response,
     buffer: Vec<u8>,
+    /// The last `retry`, when to come back.
+    pub(crate) retry_ms: Option<u64>,
 }
 
 /// One dispatched message.
@@ -67,7 +69,7 @@ impl Sse {
         assert_eq!(response.status(), 200, "{url}");
         let content_type = response.headers()["content-type"].to_str().unwrap_or_default().to_owned();
         assert!(content_type.starts_with("text/event-stream"), "{url}: {content_type}");
-        Some(Self { response, buffer: Vec::new() })
+        Some(Self { response, buffer: Vec::new(), retry_ms: None })
     }
 
     /// The next message; `None` at the end of the stream.
@@ -101,7 +103,8 @@ impl Sse {
                     message.data.push('\n');
                     message.data.push_str(value);
                 }
-                // A comment, which keeps the connection alive, or `retry`.
+                "retry" => self.retry_ms = value.parse().ok(),
+                // A comment, which keeps the connection alive.
                 _ => {}
             }
         }

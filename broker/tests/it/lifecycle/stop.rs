@@ -34,10 +34,16 @@ async fn drains_after(signal: &str) {
         assert_eq!(ws.event().await["event"]["id"], format!("e{idx}"), "{signal}");
         assert_eq!(sse.next().await.frame()["event"]["id"], format!("e{idx}"), "{signal}");
     }
+    // Each is told when to come back: few within a second.
+    let within_a_second =
+        |retry_ms: Option<u64>| retry_ms.is_some_and(|retry_ms| (1..=1002).contains(&retry_ms));
+    let retry = ws.next().await;
+    assert!(retry["op"] == "retry" && within_a_second(retry["retry_ms"].as_u64()), "{signal}: {retry}");
     let (code, reason) = ws.closed().await;
     assert_eq!(code, 1001, "{signal}: {reason:?}");
     assert!(!reason.is_empty(), "{signal}: a close without a reason");
     assert!(sse.receive().await.is_none(), "{signal}: the stream ends");
+    assert!(within_a_second(sse.retry_ms), "{signal}: {:?}", sse.retry_ms);
     idle.rest("an idle connection").await;
     let status = program.exit_status().await;
     assert_eq!(status.code(), Some(0), "{signal}: {status}\n{}", program.log());

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import weakref
 from collections import deque
@@ -16,7 +17,7 @@ from .endpoint import Endpoint, segment
 from .errors import ClosedError, NearcastError, ProblemError, TimedOutError, UnreachableError
 from .inbox import Inbox
 from .link import OPEN_TIMEOUT_S, Link
-from .messages import Event, Frame, Gap, Message, OkFrame, PongFrame, ProblemFrame, ReadyFrame, read_frame
+from .messages import Event, Frame, Gap, Message, OkFrame, PongFrame, ProblemFrame, ReadyFrame, RetryFrame, read_frame
 from .options import Options
 from .positions import Positions
 from .problems import Problem
@@ -47,6 +48,8 @@ class Conversation:
         self._epoch = ""
         self._link: Link | None = None
         self._last_problem: Problem | None = None
+        self._retry_s: float | None = None
+        self._hurry = asyncio.Event()
         self._lost: NearcastError | None = None
         self._error: NearcastError | None = None
         self._pongs: deque[asyncio.Future[None]] = deque()
@@ -157,14 +160,27 @@ class Conversation:
                 attempts = 0
                 if ready_s >= self._options.backoff.steady_s:
                     failures = 0
-            delay_s = self._options.backoff.delay_s(failures, self._options.chance)
-            if isinstance(error, ProblemError):
-                delay_s = max(delay_s, error.problem.retry_after_s or 0)
-            failures += 1
+            if self._retry_s is None:
+                delay_s = self._options.backoff.delay_s(failures, self._options.chance)
+                if isinstance(error, ProblemError):
+                    delay_s = max(delay_s, error.problem.retry_after_s or 0)
+                failures += 1
+            else:
+                # If the broker is not there then, the waits begin anew with short ones.
+                delay_s, failures = self._retry_s, 0
             if self._closing is None:
-                self._tell(Lost(error, delay_s))
-                log.warning("no connection, trying again in %.1f s: %s", delay_s, error)
-                await self._clock.sleep(delay_s)
+                await self._pause(delay_s, error)
+
+    async def _pause(self, delay_s: float, error: NearcastError) -> None:
+        self._hurry.clear()
+        self._tell(Lost(error, delay_s))
+        log.warning("no connection, trying again in %.1f s: %s", delay_s, error)
+        with contextlib.suppress(TimedOutError):
+            await within(self._clock, delay_s, self._hurry.wait(), "not woken")
+
+    def wake(self) -> None:
+        """Does not wait for the next try, which is made now."""
+        self._hurry.set()
 
     async def _connection(self) -> tuple[float | None, NearcastError]:
         """One connection from its beginning to its end: for how long it was ready, if it ever was, and why it ended."""
@@ -190,7 +206,7 @@ class Conversation:
         return isinstance(error, ProblemError) and error.status in (400, 401, 403)
 
     async def _open(self) -> Link:
-        self._last_problem = None
+        self._last_problem = self._retry_s = None
         token = await self._token()
         received = self.inbox.received
         query = f"?resume={quote(received.epoch, safe='')}:{received.offset}" if received else ""
@@ -280,6 +296,8 @@ class Conversation:
                 if not requests.answer(frame.ref, frame.problem):
                     self._last_problem = frame.problem
                     self._refused(frame.problem)
+            elif isinstance(frame, RetryFrame):
+                self._retry_s = frame.retry_ms / 1000
             elif isinstance(frame, PongFrame) and self._pongs:
                 pong = self._pongs.popleft()
                 if not pong.done():

@@ -112,6 +112,13 @@ class ProblemFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryFrame:
+    """The broker stops; the client is to come back after this time."""
+
+    retry_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class PongFrame:
     """The answer to `ping`."""
 
@@ -121,7 +128,7 @@ class UnknownFrame:
     """Something that a newer broker sends."""
 
 
-Frame = ReadyFrame | OkFrame | ProblemFrame | PongFrame | UnknownFrame | Event | Gap
+Frame = ReadyFrame | OkFrame | ProblemFrame | RetryFrame | PongFrame | UnknownFrame | Event | Gap
 
 
 def read_frame(text: str | bytes, epoch: str = "", generation: int = 0) -> Frame:
@@ -158,6 +165,8 @@ def read_frame(text: str | bytes, epoch: str = "", generation: int = 0) -> Frame
                 return Gap(frame["from"], frame["to"], frame["count"], frame["reason"], epoch, generation)
             case "problem":
                 return ProblemFrame(read_problem(frame["problem"]), frame.get("ref"))
+            case "retry":
+                return RetryFrame(int(frame["retry_ms"]))
             case "pong":
                 return PongFrame()
             case "ready":

@@ -300,6 +300,10 @@ class Session:
         """What becomes of the connection, beginning with what it is, until the session is over. Of changes that nobody takes the last 64 are kept."""
         return self._conversation.watch()
 
+    def wake(self) -> None:
+        """Tries to connect now instead of when its time has come: the network is back, or the application in the foreground."""
+        self._conversation.wake()
+
     async def ping(self, *, timeout_s: float | None = None) -> float:
         """Asks the broker for a sign of life; how many seconds it took."""
         clock = self._options.clock

@@ -216,6 +216,10 @@ class Session:
             except StopAsyncIteration:
                 return
 
+    def wake(self) -> None:
+        """Tries to connect now instead of when its time has come."""
+        background.soon(self._session.wake)
+
     def ping(self, *, timeout_s: float | None = None) -> float:
         """Asks the broker for a sign of life; how many seconds it took."""
         return background.call(self._session.ping, timeout_s=timeout_s)

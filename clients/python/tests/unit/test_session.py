@@ -260,6 +260,32 @@ async def test_as_many_as_may_wait_for_an_answer() -> None:
         await within(asyncio.gather(*publishing))
 
 
+async def test_a_broker_that_stops_says_when_to_come_back() -> None:
+    clock = FakeClock()
+    # Waits of its own would be long.
+    waits = Backoff(base_s=1000, cap_s=1000)
+    async with ScriptedServer() as server, server.session("ann", clock=clock, backoff=waits) as session:
+        await server.send({"op": "retry", "retry_ms": 730})
+        assert server.connection is not None
+        await server.connection.close(1001, "the broker is stopping")
+        lost = await until(session, Lost)
+        assert isinstance(lost, Lost)
+        assert lost.retry_s == 0.73
+        await clock.advance(0.73)
+        await server.ready()
+        assert isinstance(await until(session, Ready), Ready)
+
+
+async def test_a_session_that_is_woken_does_not_wait() -> None:
+    waits = Backoff(base_s=1000, cap_s=1000)
+    async with ScriptedServer() as server, server.session("ann", clock=FakeClock(), backoff=waits) as session:
+        server.reset()
+        await until(session, Lost)
+        session.wake()
+        await server.ready()
+        assert isinstance(await until(session, Ready), Ready)
+
+
 async def test_when_to_try_again_is_the_brokers_to_say() -> None:
     clock = FakeClock()
     async with ScriptedServer() as server, server.session("ann", clock=clock) as session:

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from nearcast import Area, Event, Filter, Gap, Problem, Session
-from nearcast.messages import Frame, OkFrame, PongFrame, ProblemFrame, ReadyFrame, UnknownFrame, read_frame
+from nearcast.messages import Frame, OkFrame, PongFrame, ProblemFrame, ReadyFrame, RetryFrame, UnknownFrame, read_frame
 from nearcast.problems import read_answer
 from tests.clock import FakeClock
 from tests.scripted import ScriptedServer
@@ -35,6 +35,8 @@ def shown(frame: Frame) -> dict[str, Any]:
         return {"kind": "gap", "from": frame.from_, "to": frame.to, "count": frame.count, "reason": frame.reason}
     if isinstance(frame, ReadyFrame):
         return {"kind": "ready", **dataclasses.asdict(frame)}
+    if isinstance(frame, RetryFrame):
+        return {"kind": "retry", "retry_ms": frame.retry_ms}
     if isinstance(frame, ProblemFrame):
         return {"kind": "problem", "problem": frame.problem.document, **ref(frame.ref)}
     if isinstance(frame, OkFrame):

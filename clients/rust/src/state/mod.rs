@@ -141,6 +141,7 @@ impl State {
             }
             ServerFrame::Message(_)
             | ServerFrame::Ready { .. }
+            | ServerFrame::Retry(_)
             | ServerFrame::Pong
             | ServerFrame::Unknown => {}
         }

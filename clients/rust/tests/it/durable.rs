@@ -177,7 +177,7 @@ async fn a_foreign_event_ends_no_program_and_does_not_come_again() {
             match message? {
                 Message::Event(event) => numbers.push(event.feature.properties.n),
                 Message::Unreadable(_) => foreign += 1,
-                other => panic!("{other:?}"),
+                other @ (Message::Gap(_) | _) => panic!("{other:?}"),
             }
             if numbers.last() == Some(&last) {
                 break;
@@ -194,11 +194,13 @@ async fn a_foreign_event_ends_no_program_and_does_not_come_again() {
     assert_eq!(within("the program", program(messages, 3)).await.expect("goes on"), (vec![1, 3], 1));
     first.close().await;
 
-    // 3 was not asked to be over with, so that it comes again. The foreign one was.
+    // On disk after the acknowledgement, which nobody confirms.
+    let (publisher, _) = broker.connect("publisher").await.expect("connected");
+    publisher.publish(&event([9.0, 45.0], json!({"n": "four"}))).await.expect("published");
     broker.kill().await;
     broker.run().await;
+    // Nobody asked for what comes behind 3, so that it comes again; the foreign event before it does not.
     let (second, messages) = broker.connect("ann").await.expect("connected");
-    second.publish(&event([9.0, 45.0], json!({"n": "four"}))).await.expect("published");
     second.publish(&event([9.0, 45.0], json!({"n": 5}))).await.expect("published");
     assert_eq!(within("the program", program(messages, 5)).await.expect("goes on"), (vec![3, 5], 1));
     second.close().await;

@@ -56,6 +56,7 @@ async fn frames_of_the_broker_are_read_as_the_contract_says() {
                 let read = serde_json::to_value(error.problem().expect("a problem")).expect("JSON");
                 assert_eq!(by_value(&read), by_value(&expected["problem"]), "{name}");
             }
+            "retry" => retry(text, expected).await,
             // These say nothing to an application; the connection stays, and what comes behind them is read.
             "ok" | "pong" | "unknown" => {
                 peer.send_text(text).await;
@@ -66,6 +67,20 @@ async fn frames_of_the_broker_are_read_as_the_contract_says() {
             other => panic!("a kind that the contract does not have: {other}"),
         }
     }
+}
+
+/// The broker says when to come back, and that is when the client does, whatever its own waits are.
+async fn retry(text: &str, expected: &Value) {
+    let server = Server::start().await;
+    let (mut peer, session, _messages) = connected(&server).await;
+    let mut changes = session.connections();
+    peer.send_text(text).await;
+    peer.close(1001, "the broker is stopping").await;
+    let Some(Connection::Lost { retry_in, .. }) = within("the loss", changes.next()).await else {
+        panic!("not lost")
+    };
+    assert_eq!(json!({"kind": "retry", "retry_ms": retry_in.subsec_millis()}), *expected);
+    server.request().await.accept().await.ready("e1", 0).await;
 }
 
 async fn read_ready(text: &str, expected: &Value) {

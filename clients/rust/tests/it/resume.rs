@@ -313,7 +313,9 @@ pub(crate) fn members(message: &Message) -> Value {
         Message::Gap(gap) => json!({
             "kind": "gap", "from": gap.from, "to": gap.to, "count": gap.count, "reason": gap.reason.as_str(),
         }),
-        other => panic!("a message that the contract does not have: {other:?}"),
+        other @ (Message::Unreadable(_) | _) => {
+            panic!("a message that the contract does not have: {other:?}")
+        }
     }
 }
 

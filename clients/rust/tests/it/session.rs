@@ -174,7 +174,7 @@ async fn an_application_that_does_not_keep_up_is_told_what_it_missed() {
         match within("a message", messages.next()).await.expect("a message").expect("a message") {
             Message::Event(_) => events += 1,
             Message::Gap(gap) => missed += gap.count,
-            other => panic!("{other:?}"),
+            other @ (Message::Unreadable(_) | _) => panic!("{other:?}"),
         }
     }
     assert_eq!((events, missed), (160, 240));

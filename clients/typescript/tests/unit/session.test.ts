@@ -67,6 +67,19 @@ describe("connecting", () => {
     expect(peer.waiting).toBe(0);
   });
 
+  test("is tried again when a broker that stops said so", async () => {
+    const clock = new FakeClock();
+    const changes: Connection[] = [];
+    const { peer } = await opened({ clock, backoff: { base_s: 1000, cap_s: 1000 }, onConnection: (change) => changes.push(change) });
+    peer.send({ op: "retry", retry_ms: 730 });
+    peer.close(1001, "the broker is stopping");
+    await until(() => changes.at(-1)?.state === "lost", "it is lost");
+    expect(changes.at(-1)).toMatchObject({ retry_ms: 730 });
+    await until(() => clock.waits.includes(730), "it waits");
+    clock.advance(730);
+    await server.accept();
+  });
+
   test("waits for a provider of tokens that has none yet", async () => {
     const changes: Connection[] = [];
     let asked = 0;
