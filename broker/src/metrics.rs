@@ -1,6 +1,7 @@
 //! Figures: counted once, shown as Prometheus text and as `/v1/stats`.
 
 mod histogram;
+pub(crate) mod history;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,7 @@ use crate::model::clock;
 use crate::model::delivery::GapReason;
 use crate::store::Figures;
 pub(crate) use histogram::Histogram;
+use history::{History, Reading};
 
 /// Everything that the broker counts. Each broker has its own, so that several in one process do not mix.
 pub(crate) struct Metrics {
@@ -81,6 +83,8 @@ pub(crate) struct Metrics {
     pub(crate) writer_wait: Histogram,
     pub(crate) write: Histogram,
     pub(crate) publish_to_write: Histogram,
+    /// The main figures of the last hour.
+    pub(crate) history: History,
 }
 
 /// A number that only grows.
@@ -366,6 +370,7 @@ impl Metrics {
                 "nearcast_publish_to_write_seconds",
                 "From an event being read to its being written.",
             ),
+            history: History::default(),
         }
     }
 
@@ -421,6 +426,22 @@ impl Metrics {
         self.devices_in_use.set(count(Report::has_device) as f64);
         self.devices_lost.absolute(count(|report| report.failure().is_some()) as u64);
         self.device_events.absolute(reports.iter().map(Report::device_events).sum());
+    }
+
+    /// Puts the figures of now into the history.
+    pub(crate) fn remember(&self, live_objects: usize) {
+        let reading = Reading {
+            at: clock::now(),
+            unix_ms: clock::unix_ms(),
+            events: self.events.get(),
+            deliveries: self.deliveries.get(),
+            moves: self.moves.get(),
+            clients: self.clients.get(),
+            live_objects: live_objects as u64,
+            queue_waits: self.queue_wait.counts(),
+            memory_bytes: history::memory_bytes(),
+        };
+        self.history.add(reading, &self.queue_wait);
     }
 
     /// All figures as Prometheus text.

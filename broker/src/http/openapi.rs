@@ -43,6 +43,7 @@ use crate::model::error::ApiError;
         super::sse::stream,
         super::ws::upgrade,
         super::stats::stats,
+        super::stats::history,
         super::stats::metrics,
         super::stats::healthz,
         super::stats::readyz,
@@ -145,7 +146,7 @@ fn api() -> openapi::OpenApi {
     let token = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .bearer_format("JWT")
-        .description(Some("A JSON Web Token, where `auth.mode` is `jwt`. Its claim `sub` is the client, `scope` what it may do"))
+        .description(Some("A JSON Web Token, where `auth.mode` is not `none`. Its claim `sub` is the client, `scope` what it may do"))
         .build();
     api.components.get_or_insert_default().add_security_scheme(SCHEME, SecurityScheme::Http(token));
     for route in routes::all() {

@@ -96,6 +96,8 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream).named("stream_events"),
         Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade).named("open_websocket"),
         Route::new("/v1/stats", get.clone(), Need::Operator, stats::stats).named("get_stats"),
+        Route::new("/v1/stats/history", get.clone(), Need::Operator, stats::history)
+            .named("get_stats_history"),
         Route::new("/metrics", get.clone(), Need::Operator, stats::metrics).named("get_metrics"),
         Route::new("/healthz", get.clone(), Nothing, stats::healthz).named("get_health"),
         Route::new("/readyz", get.clone(), Nothing, stats::readyz).named("get_readiness"),

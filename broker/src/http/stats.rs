@@ -1,15 +1,18 @@
 //! How the broker is.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
-use wire::Stats;
+use tokio::time::{MissedTickBehavior, interval};
+use wire::{Stats, StatsHistory};
 
 use super::path::Permitted;
 use super::{App, error};
+use crate::metrics::history;
 use crate::model::error::ApiError;
 
 /// Whether the process lives.
@@ -117,6 +120,24 @@ pub(crate) async fn stats(
         moves: metrics.moves.get(),
     };
     Ok(error::json(StatusCode::OK, serde_json::to_string(&stats).unwrap_or_default()))
+}
+
+/// The main figures of the last hour, a point every ten seconds: none in the first ten.
+#[utoipa::path(get, path = "/v1/stats/history", tag = "operation", responses((status = 200, description = "Figures of the last hour, column by column", body = StatsHistory)))]
+pub(crate) async fn history(State(app): State<Arc<App>>) -> Response {
+    error::json(StatusCode::OK, serde_json::to_string(&app.metrics.history.columns()).unwrap_or_default())
+}
+
+impl App {
+    /// Takes the points of the history for as long as it is polled.
+    pub(crate) async fn remember_figures(&self) -> Infallible {
+        let mut due = interval(history::STEP);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            due.tick().await;
+            self.metrics.remember(self.features.live_objects());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -36,6 +36,29 @@ impl Histogram {
         self.sum_nano.fetch_add((value * 1e9) as u64, Ordering::Relaxed);
     }
 
+    /// The counts of the buckets, and last of all of values above the highest end.
+    pub(super) fn counts(&self) -> Vec<u64> {
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+    }
+
+    /// The value that this share of the values in these counts is at most, by a straight line through its bucket; for values above
+    /// the highest end that end. `None` without values.
+    pub(super) fn quantile(&self, counts: &[u64], share: f64) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "a share of so many is not that exact")]
+        let float = |count: u64| count as f64;
+        let wanted = float(counts.iter().sum()) * share;
+        let mut below = 0;
+        let mut begin = 0.0;
+        for (end, count) in self.ends.iter().zip(counts) {
+            if *count > 0 && float(below + count) >= wanted {
+                return Some(begin + (end - begin) * (wanted - float(below)) / float(*count));
+            }
+            below += count;
+            begin = *end;
+        }
+        (wanted > 0.0).then_some(begin)
+    }
+
     /// Appends it as Prometheus text.
     pub(super) fn render(&self, out: &mut String) {
         let Self { name, text, ends, counts, sum_nano } = self;

@@ -153,6 +153,7 @@ async fn serve(
             }
             never = &mut accepting => match never {},
             never = app.admission.watch_lag() => match never {},
+            never = app.remember_figures() => match never {},
         }
     }
     Ok(taken_up)

@@ -377,6 +377,32 @@ pub struct Stats {
     pub moves: u64,
 }
 
+/// The main figures of the last hour. Each column has one value for each point in time, the oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct StatsHistory {
+    /// Seconds between two points.
+    pub step_s: u64,
+    /// When each point was taken, in Unix milliseconds. Rates and percentiles are of the time since the point before.
+    pub time_unix_ms: Vec<u64>,
+    /// Events accepted, per second.
+    pub events_per_s: Vec<f64>,
+    /// Pairs of event and client found, per second.
+    pub deliveries_per_s: Vec<f64>,
+    /// Positions taken, per second.
+    pub moves_per_s: Vec<f64>,
+    /// Clients with a position, a subscription or a reader.
+    pub clients: Vec<u64>,
+    /// Live objects.
+    pub live_objects: Vec<u64>,
+    /// Seconds from an event being read to its being matched, which half of the events took at most; null without events.
+    pub queue_p50_s: Vec<Option<f64>>,
+    /// The seconds that 99 of 100 events took at most; null without events.
+    pub queue_p99_s: Vec<Option<f64>>,
+    /// Bytes of memory that the broker occupies (its resident set); null where the system does not tell.
+    pub memory_bytes: Vec<Option<u64>>,
+}
+
 /// Clients, those that are furthest behind first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -14,7 +14,8 @@ mod schema;
 
 pub use document::{
     Accepted, Activity, Area, ClientFigures, Clients, Delivered, Deliveries, DeliveryState, Filter,
-    Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats, Subscription, Warning,
+    Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats, StatsHistory, Subscription,
+    Warning,
 };
 pub use explain::{
     AreaForm, AskedEvent, AskedSubscription, Explain, ExplainedArea, ExplainedCondition, ExplainedConstraint,

@@ -27,6 +27,7 @@ const NEEDS: &[(&str, &str, &str)] = &[
     ("get", "/v1/clients/{client}/events", "subscribe"),
     ("get", "/v1/clients/{client}/ws", "subscribe"),
     ("get", "/v1/stats", "admin"),
+    ("get", "/v1/stats/history", "admin"),
     ("get", "/metrics", "admin"),
     ("get", "/healthz", ""),
     ("get", "/readyz", ""),
@@ -249,7 +250,8 @@ async fn a_confined_token_permits_less() {
         ] {
             let what = format!("{what} by {scope:?} where {condition}");
             let answer = confined("ann", scope, condition).await;
-            let is_operators = ["/v1/clients", "/v1/stats", "/metrics"].contains(&&*call.path);
+            let is_operators =
+                ["/v1/clients", "/v1/stats", "/v1/stats/history", "/metrics"].contains(&&*call.path);
             let lacks_scope = call.scope == "admin" && scope != "admin";
             let is_outside = about_events && !(call.path == "/v1/events" && condition == "a = 1");
             if lacks_scope || is_operators || is_outside {

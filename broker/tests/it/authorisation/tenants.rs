@@ -197,7 +197,7 @@ async fn never_meet(door: &Door) {
             car.assert_quiet().await;
         }
     }
-    for path in ["/v1/stats", "/metrics", "/v1/clients"] {
+    for path in ["/v1/stats", "/v1/stats/history", "/metrics", "/v1/clients"] {
         assert_eq!(admin(door, "acme").call("GET", path, None).await.0, 403, "{path}");
         assert_eq!(admin(door, "").call("GET", path, None).await.0, 200, "{path}");
     }

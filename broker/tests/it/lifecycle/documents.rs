@@ -21,6 +21,7 @@ const CALLS: &[(&str, &str)] = &[
     ("/v1/clients/{client}/events", "get"),
     ("/v1/clients/{client}/ws", "get"),
     ("/v1/stats", "get"),
+    ("/v1/stats/history", "get"),
     ("/healthz", "get"),
     ("/readyz", "get"),
     ("/metrics", "get"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::harness::{Form, Http, Serve, encode, feature};
+use crate::harness::{Form, Http, Serve, encode, eventually, feature};
 
 /// The samples of a Prometheus text, by name with labels; fails on any line that is none.
 async fn samples(http: &Http) -> BTreeMap<String, f64> {
@@ -95,5 +95,61 @@ async fn health_is_told_without_a_body_to_parse() {
         http.send("HEAD", path, None, "").await.expect(200);
         http.send("DELETE", path, None, "").await.problem(405);
     }
+    program.finish().await;
+}
+
+/// Points come by themselves: the first ten seconds after the start.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_hour_is_told_in_columns() {
+    const COLUMNS: [&str; 9] = [
+        "time_unix_ms",
+        "events_per_s",
+        "deliveries_per_s",
+        "moves_per_s",
+        "clients",
+        "live_objects",
+        "queue_p50_s",
+        "queue_p99_s",
+        "memory_bytes",
+    ];
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let history = async || http.get("/v1/stats/history").await.expect(200).json();
+    let before = history().await;
+    assert_eq!(before["step_s"], 10);
+    assert_eq!(before.as_object().expect("an object").len(), COLUMNS.len() + 1, "{before}");
+    let mut client = program.ws("car").await;
+    client.subscribe("a", json!({"filters": [{}]})).await;
+    client.place([9.0, 45.0]).await;
+    let mut event = feature("e", [9.0, 45.0], json!({}));
+    event["ttl_s"] = json!(600);
+    for _ in 0..20 {
+        client.publish(&event).await;
+        client.event().await;
+    }
+    let after = eventually("the points of all that", async || {
+        let history = history().await;
+        let sum = |column: &str| {
+            let values = history[column].as_array().expect("a column").iter();
+            values.map(|value| value.as_f64().expect("a number")).sum::<f64>()
+        };
+        (sum("events_per_s") > 0.0).then(|| {
+            // Twenty in ten seconds, or in a little more.
+            for column in ["events_per_s", "deliveries_per_s"] {
+                assert!((1.0..=2.001).contains(&sum(column)), "{column}: {history}");
+            }
+            assert!(sum("moves_per_s") > 0.0 && sum("moves_per_s") < 0.2, "{history}");
+            history.clone()
+        })
+    })
+    .await;
+    let last = |column: &str| after[column].as_array().and_then(|values| values.last()).expect("a point");
+    let lengths: Vec<_> = COLUMNS.iter().map(|column| after[column].as_array().map(Vec::len)).collect();
+    assert!(lengths.iter().all(|length| *length == lengths[0] && length.is_some()), "{lengths:?}");
+    assert_eq!((last("clients"), last("live_objects")), (&json!(1), &json!(1)), "{after}");
+    let [half, most] = ["queue_p50_s", "queue_p99_s"].map(|column| last(column).as_f64().expect("a time"));
+    assert!(0.0 < half && half <= most && most <= 10.0, "{after}");
+    #[cfg(target_os = "linux")]
+    assert!(last("memory_bytes").as_u64().is_some_and(|bytes| bytes > 1 << 20), "{after}");
     program.finish().await;
 }

@@ -109,7 +109,7 @@ async fn what_is_outside_is_as_if_it_were_not_there() {
     watch.event().await;
     assert_eq!(free.call("GET", "/v1/events/p/deliveries", None).await.0, 200);
     assert_eq!(ann.call("GET", "/v1/events/p/deliveries", None).await.0, 404);
-    for path in ["/v1/clients", "/v1/stats", "/metrics"] {
+    for path in ["/v1/clients", "/v1/stats", "/v1/stats/history", "/metrics"] {
         assert_eq!(free.call("GET", path, None).await.0, 200, "{path}");
         assert_forbidden_to_operate(&ann.call("GET", path, None).await);
     }
