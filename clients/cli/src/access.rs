@@ -172,7 +172,10 @@ pub(crate) fn in_words(error: &Error) -> String {
             while let Some(deeper) = root.and_then(|root| root.source()) {
                 root = Some(deeper);
             }
-            root.map_or_else(|| reason.clone(), |root| format!("{reason}: {root}"))
+            match root.map(ToString::to_string) {
+                Some(root) if !reason.ends_with(&root) => format!("{reason}: {root}"),
+                Some(_) | None => reason.clone(),
+            }
         }
         Error::Problem { problem, .. } => refusal(problem),
         Error::Batch { source, .. } => in_words(source),

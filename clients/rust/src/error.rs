@@ -26,7 +26,7 @@ pub enum Error {
     Connection {
         /// The code of the WebSocket's close, where there was one.
         code: Option<u16>,
-        /// Why.
+        /// Why, with what is at the bottom of it.
         reason: String,
         /// The underlying error.
         source: Option<Cause>,
@@ -103,7 +103,13 @@ impl Error {
         reason: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        Self::Connection { code: None, reason: reason.into(), source: Some(source.into().into()) }
+        let source: Cause = source.into().into();
+        let mut root: &dyn std::error::Error = &*source;
+        while let Some(deeper) = root.source() {
+            root = deeper;
+        }
+        let reason = format!("{}: {root}", reason.into());
+        Self::Connection { code: None, reason, source: Some(source) }
     }
 
     pub(crate) fn broken(reason: impl Into<String>) -> Self {

@@ -191,7 +191,7 @@ impl Link {
                 }
                 Some(Ok(_)) => {}
                 Some(Err(fault)) => return Err(Error::connection("it broke off", fault)),
-                None => return Err(Error::broken("it broke off")),
+                None => return Err(Error::broken("it broke off: the other side ended it without a close")),
             }
         }
     }
@@ -232,7 +232,11 @@ impl Link {
                 }
                 Some(Ok(_)) => {}
                 Some(Err(fault)) => return Ending::broken(Error::connection("it broke off", fault)),
-                None => return Ending::broken(Error::broken("it broke off")),
+                None => {
+                    return Ending::broken(Error::broken(
+                        "it broke off: the other side ended it without a close",
+                    ));
+                }
             }
         }
     }

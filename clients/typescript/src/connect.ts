@@ -27,7 +27,7 @@ export interface ConnectOptions {
   readonly onConnection?: (change: Connection) => void;
   /**
    * Told of what is refused without anybody waiting for the answer: a position, or a subscription that is made again after a reconnect.
-   * Without it the former is not told, and the latter ends the session.
+   * Without it `console.warn` is told of each kind once, and the latter ends the session.
    */
   readonly onProblem?: (problem: ProblemError) => void;
   /** Publishes that may wait for their answer, over a connection or for one (1,000), and as many other requests. */

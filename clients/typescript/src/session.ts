@@ -74,6 +74,7 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   readonly #acks: Acknowledger;
   readonly #listeners = new Set<(change: Connection) => void>();
   readonly #ended: Promise<void>;
+  readonly #warned = new Set<string>();
   #connection: Connection = { state: "connecting" };
   #epoch: string | undefined;
   /** Deliveries are thrown away until there is room and the connection is made anew: it cannot be held, or is not to be. */
@@ -459,7 +460,23 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
 
   /** Tells what was refused without anybody waiting for the answer. */
   #unasked(error: Error): void {
-    if (error instanceof ProblemError) apart(() => this.#options.onProblem?.(error));
+    if (!(error instanceof ProblemError)) return;
+    const { onProblem } = this.#options;
+    if (onProblem === undefined) this.#warn(error);
+    else
+      apart(() => {
+        onProblem(error);
+      });
+  }
+
+  /** Once for each kind of problem, and without its details, which may tell a position. */
+  #warn({ code, errors }: ProblemError): void {
+    // The close that follows a token's end says so, too.
+    if (code === "token-expired" || this.#warned.has(code)) return;
+    this.#warned.add(code);
+    const places = errors.map(({ pointer }) => pointer).join(", ");
+    const at = places === "" ? "" : ` at ${places}`;
+    console.warn(`nearcast: the broker refused what nobody waits for: ${code}${at}; the option onProblem is told of each`);
   }
 
   /** Has the connection go on by another token before its own ends. */

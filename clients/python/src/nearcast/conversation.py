@@ -62,7 +62,7 @@ class Conversation:
         )
         processed = self.acks.processed if options.acknowledge == "auto" else _nothing
         self.inbox = Inbox(options.buffer, options.resume, processed)
-        self.positions = Positions(self.requests, self._refused)
+        self.positions = Positions(self.requests, lambda problem: self._refused(problem, "a track"))
         self.subscriptions: dict[str, SubscriptionDocument] = {}
         """Those that this session made, in the order in which they were made first."""
         self.state: State = Connecting(1)
@@ -269,7 +269,7 @@ class Conversation:
     def _subscribe_again(self, id: str, document: SubscriptionDocument) -> None:
         def settled(problem: Problem | None) -> None:
             if problem is not None:
-                self._refused(problem, id)
+                self._refused(problem, f"subscribe {id!r}", id)
 
         self.requests.ask({"op": "subscribe", "id": id, **document}, again=False).settled = settled
 
@@ -295,7 +295,7 @@ class Conversation:
             elif isinstance(frame, ProblemFrame):
                 if not requests.answer(frame.ref, frame.problem):
                     self._last_problem = frame.problem
-                    self._refused(frame.problem)
+                    self._refused(frame.problem, "a move or an ack")
             elif isinstance(frame, RetryFrame):
                 self._retry_s = frame.retry_ms / 1000
             elif isinstance(frame, PongFrame) and self._pongs:
@@ -333,7 +333,7 @@ class Conversation:
 
     def _authorised(self, problem: Problem | None) -> None:
         if problem is not None:
-            self._refused(problem)
+            self._refused(problem, "auth")
 
     def _warn(self, frame: OkFrame) -> None:
         """Logs a warning of the broker's, each once; that it asks for more than one kind is not to fill the log."""
@@ -344,9 +344,11 @@ class Conversation:
                 level = logging.WARNING if pointer.startswith("/event") else logging.INFO
                 log.log(level, "the broker warns of %s: %s", pointer, detail)
 
-    def _refused(self, problem: Problem, subscription: str | None = None) -> None:
-        # Not its detail, which may tell a position.
-        log.warning("the broker refused something that nobody waits for: %s", problem.code)
+    def _refused(self, problem: Problem, call: str, subscription: str | None = None) -> None:
+        # Where and not what: the details may tell a position.
+        pointers = ", ".join(fault.pointer for fault in problem.errors)
+        places = f" at {pointers}" if pointers else ""
+        log.warning("the broker refused %s, and nobody waits for it: %s%s", call, problem.code, places)
         self._tell(Refused(ProblemError(problem), subscription))
 
     def _tell(self, state: State) -> None:

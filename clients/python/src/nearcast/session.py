@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -14,7 +15,7 @@ from .clock import within
 from .conversation import Conversation
 from .documents import Deliveries, Explanation
 from .endpoint import Endpoint
-from .errors import QueueFullError
+from .errors import NearcastError, QueueFullError
 from .events import Feature
 from .follow import Fix, Throttle, TrackPoint, follow, great_circle_m, planar_m
 from .messages import Checkpoint, Message
@@ -25,6 +26,8 @@ from .requests import Request
 from .states import State
 from .subscriptions import Filter, On, Overflow, SubscriptionDocument, subscription
 from .tokens import TokenProvider, Tokens
+
+log = logging.getLogger("nearcast")
 
 
 class Session:
@@ -287,7 +290,12 @@ class Session:
             unix_s = clock.time() if fix.unix_s is None else fix.unix_s
             conversation.positions.followed(fix, unix_s, ready=conversation.ready)
 
-        await follow(source, throttle, clock, send)
+        try:
+            await follow(source, throttle, clock, send)
+        except Exception as error:
+            # Nobody may look at the task that this runs in. What a source says may tell a position.
+            log.warning("follow has ended: %s", error if isinstance(error, NearcastError) else type(error).__name__)
+            raise
 
     # The rest.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -258,6 +259,32 @@ async def test_as_many_as_may_wait_for_an_answer() -> None:
         for _ in range(4):
             await server.send({"op": "ok", "ref": (await server.receive())["ref"]})
         await within(asyncio.gather(*publishing))
+
+
+async def test_what_nobody_waits_for_is_logged_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    async with ScriptedServer() as server, server.session("ann") as session:
+        states = session.states()
+        assert isinstance(await within(anext(states)), Ready)
+        await session.move([34.05, -118.24])
+        await server.receive()
+        fault = {"pointer": "/coordinates", "detail": "latitude -118.24 is outside of -90 to 90"}
+        await server.send({"op": "problem", "problem": {**PROBLEM, "errors": [fault]}})
+        assert isinstance(await within(anext(states)), Refused)
+    assert "refused a move or an ack, and nobody waits for it: invalid-document at /coordinates" in caplog.text
+    assert "118" not in caplog.text
+
+
+async def test_a_source_that_fails_is_seen(caplog: pytest.LogCaptureFixture) -> None:
+    async def source() -> AsyncIterator[Fix]:
+        yield Fix([9.0, 45.0])
+        raise ValueError("at [9.0, 45.0]")
+
+    async with ScriptedServer() as server, server.session("ann") as session:
+        following = asyncio.ensure_future(session.follow(source()))
+        await within(asyncio.wait((following,)))
+        assert isinstance(following.exception(), ValueError)
+    assert "follow has ended: ValueError" in caplog.text
+    assert "45" not in caplog.text
 
 
 async def test_a_broker_that_stops_says_when_to_come_back() -> None:

@@ -155,3 +155,24 @@ async fn a_batch_goes_on_behind_what_the_broker_has_decided() {
     assert_eq!((report.warnings[0].index, &*report.warnings[0].pointer), (Some(7), "/ttl"));
     assert_eq!((report.warnings.len(), report.warnings_unlisted), (1, 2));
 }
+
+#[tokio::test]
+async fn what_is_at_the_bottom_of_a_loss_is_told() {
+    let server = Server::start().await;
+    let connecting = connect(server.url(), "ann").backoff(Duration::ZERO, Duration::ZERO).into_future();
+    let connecting = tokio::spawn(connecting);
+    let mut peer = server.request().await.accept().await;
+    peer.ready("e1", 0).await;
+    let (session, _messages) = within("connect", connecting).await.expect("no panic").expect("connected");
+    let mut changes = session.connections();
+    drop(server);
+    peer.reset();
+    let mut losses = Vec::new();
+    while losses.len() < 2 {
+        if let Some(Connection::Lost { error, .. }) = within("a loss", changes.next()).await {
+            losses.push(error.to_string());
+        }
+    }
+    assert!(losses[0].starts_with("it broke off: ") && losses[0].len() > 20, "{losses:?}");
+    assert!(losses[1].starts_with("the broker cannot be reached: Connection refused"), "{losses:?}");
+}

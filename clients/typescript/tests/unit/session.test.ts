@@ -1,6 +1,6 @@
 // A session and a scripted broker: what the contract's vectors do not have.
 
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { connect, event, type Connection, type ConnectOptions, type Fix, type ProblemError, type Session } from "nearcast";
 import { FakeClock } from "../support/clock.js";
@@ -34,6 +34,26 @@ async function opened(options: Partial<ConnectOptions> = {}): Promise<{ session:
 }
 
 const limit = { type: "urn:nearcast:problem:limit-reached", title: "a limit is reached", status: 409 };
+
+test("what nobody waits for is warned of, once for each kind, and without places", async () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  const { session, peer } = await opened();
+  const errors = [{ pointer: "/coordinates", detail: "latitude -118.24 is outside of -90 to 90" }];
+  const problem = { type: "urn:nearcast:problem:invalid-document", title: "not valid", status: 400, errors };
+  for (let i = 0; i < 2; i++) {
+    await session.move([34.05, -118.24]);
+    await peer.receive();
+    peer.send({ op: "problem", problem });
+  }
+  await until(() => warn.mock.calls.length > 0, "a warning");
+  peer.send({ op: "problem", problem: limit });
+  await until(() => warn.mock.calls.length > 1, "the other warning");
+  expect(warn.mock.calls.map(([text]) => String(text).split(";")[0])).toEqual([
+    "nearcast: the broker refused what nobody waits for: invalid-document at /coordinates",
+    "nearcast: the broker refused what nobody waits for: limit-reached",
+  ]);
+  warn.mockRestore();
+});
 
 describe("connecting", () => {
   test("is given up after its time, and says why the last try failed", async () => {
