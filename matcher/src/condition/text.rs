@@ -36,13 +36,13 @@ pub fn parse(text: &str) -> Result<Expression, ConditionError> {
     }
     let mut parser = Parser { text, tokens: lexer::tokens(text)?, next: 0 };
     let expression = parser.disjunction(0)?;
-    if let Some(next) = parser.peek() {
-        let expected = "AND, OR or the end of the text";
-        return Err(match next {
-            // `1 < a < 3`
-            Kind::Compare(_) => parser.advise(expected, "two comparisons are joined by AND"),
-            _ => parser.wrong(expected),
-        });
+    let expected = "AND, OR or the end of the text";
+    // `1 < a < 3`
+    if let Some(Kind::Compare(_)) = parser.peek() {
+        return Err(parser.advise(expected, "two comparisons are joined by AND"));
+    }
+    if parser.peek().is_some() {
+        return Err(parser.wrong(expected));
     }
     Ok(expression)
 }
@@ -198,10 +198,10 @@ impl Parser<'_> {
                 .map_err(|source| ConditionError::Pattern { source, place: self.place(start) }),
             Operand::Value(_) | Operand::Attribute { .. } => {
                 self.next = start;
-                match self.peek() {
-                    Some(Kind::Name { quoted: true, .. }) => Err(self.advise(expected, QUOTES)),
-                    _ => Err(self.wrong(expected)),
+                if let Some(Kind::Name { quoted: true, .. }) = self.peek() {
+                    return Err(self.advise(expected, QUOTES));
                 }
+                Err(self.wrong(expected))
             }
         }
     }

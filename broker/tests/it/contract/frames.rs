@@ -30,7 +30,8 @@ async fn what_clients_write_is_taken() {
         prepare(&mut car, frame).await;
         car.send(frame).await;
         if let Some(reference) = frame.get("ref") {
-            assert_eq!(car.next().await, json!({"op": "ok", "ref": reference}), "{name}");
+            let answer = car.next().await;
+            assert_eq!((&answer["op"], &answer["ref"]), (&json!("ok"), reference), "{name}: {answer}");
         } else if frame["op"] == "ping" {
             assert_eq!(car.next().await, json!({"op": "pong"}), "{name}");
         } else {
