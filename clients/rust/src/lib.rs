@@ -6,6 +6,7 @@ mod backoff;
 pub mod batch;
 pub mod broker;
 mod chance;
+mod checkpoints;
 pub mod condition;
 mod connect;
 pub mod connection;
@@ -33,6 +34,7 @@ pub use crate::{
     area::{Area, around, circle, corridor, everywhere, polygon},
     batch::Batch,
     broker::Broker,
+    checkpoints::CheckpointFile,
     condition::{Condition, attr},
     connect::{Acknowledge, Connect, connect},
     connection::Connection,

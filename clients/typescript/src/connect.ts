@@ -17,7 +17,7 @@ export interface ConnectOptions {
   /** A JSON Web Token, or what gets one: asked before each connection, and a minute before the one in use ends. */
   readonly token?: TokenSource;
   /** Go on here: a checkpoint that an earlier process has stored. */
-  readonly resume?: Checkpoint;
+  readonly resume?: Checkpoint | undefined;
   /**
    * `auto` (the default): a message counts as processed when the next one is asked for, and is acknowledged within a second. `manual`: by
    * {@link Session.ack} alone.

@@ -4,6 +4,8 @@ export { around, circle, corridor, everywhere, polygon, Area } from "./areas.js"
 export type { AreaDocument, Coordinates, LineGeometry, PolygonGeometry, Ring } from "./areas.js";
 export type { BackoffOptions } from "./backoff.js";
 export type { BatchOptions, MoveReport, NamedPosition, PublishReport, Rejection, Warning } from "./batches.js";
+export { checkpointStorage } from "./checkpoints.js";
+export type { CheckpointStore, TextStorage } from "./checkpoints.js";
 export type { Clock, Random } from "./clock.js";
 export { and, attr, not, or, Attribute, CaselessAttribute, Condition } from "./conditions.js";
 export type { Value } from "./conditions.js";
@@ -14,6 +16,8 @@ export type { Fault, Problem } from "./errors.js";
 export { event } from "./events.js";
 export type { DeliveredFeature, EventOptions, Feature, Properties } from "./events.js";
 export type { Fix, FollowOptions } from "./follow.js";
+export { geolocation, GeolocationError, unlocatable, watchGeolocation } from "./geolocation.js";
+export type { GeolocationOptions, NoFix } from "./geolocation.js";
 export type { Cause, Filter, GapReason, PositionOptions, Subscription, Trace, TrackPoint } from "./frames.js";
 export type { EventDeliveries, Explanation, Question, SubscriptionDocument } from "./http.js";
 export type { Connection } from "./link.js";

@@ -12,6 +12,7 @@ import type { Session } from "./session.js";
 import { openWebSocket, type Platform, type Socket, type SocketEnd, type SocketHandlers } from "./socket.js";
 
 export * from "./index.js";
+export { checkpointFile } from "./checkpoint-file.js";
 
 /** Of the body of a refused upgrade no more is read. */
 const REFUSAL_BYTES = 65_536;

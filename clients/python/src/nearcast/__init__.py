@@ -15,6 +15,7 @@ from .api import Api
 from .areas import Area, Position, around, circle, corridor, everywhere, polygon
 from .backoff import Backoff
 from .batches import BatchError, Outcome, Rejected, Warned
+from .checkpoints import CheckpointFile
 from .clock import Clock, SystemClock
 from .conditions import Attribute, Condition, Value, attr
 from .connect import connect
@@ -39,6 +40,7 @@ __all__ = [
     "BatchError",
     "Cause",
     "Checkpoint",
+    "CheckpointFile",
     "Clock",
     "Closed",
     "ClosedError",

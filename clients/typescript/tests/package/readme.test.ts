@@ -25,7 +25,7 @@ const pieces = [...readme.matchAll(/^```(js|ts)\n(.*?)^```$/gms)].map(([, langua
 });
 const first = pieces[0]?.code ?? "";
 const prelude = pieces[1]?.code ?? "";
-const NAMES = ["around", "attr", "circle", "connect", "corridor", "event", "everywhere", "or", "polygon", "ProblemError"];
+const NAMES = ["around", "attr", "checkpointFile", "circle", "connect", "corridor", "event", "everywhere", "or", "polygon", "ProblemError"];
 
 /** A piece that goes on from `session` as a program of its own. */
 function program(code: string): string {

@@ -1,32 +1,23 @@
-// Where the phone is, as the browser tells it.
+// What the page says of where the phone is, in words.
 
-import type { Fix } from "nearcast";
+import { unlocatable, watchGeolocation, type Fix, type NoFix } from "nearcast";
+
+const WORDS: Readonly<Record<NoFix, string>> = {
+  insecure: "The browser tells a page where you are only over https. Set your place by hand.",
+  unsupported: "This browser does not know where you are. Set your place by hand.",
+  denied: "You have not allowed this page to see where you are. Allow it in the browser's settings, or set your place by hand.",
+  unavailable: "The phone does not know where it is just now. It goes on trying; you can also set your place by hand.",
+};
 
 /** Why the browser cannot be asked at all; `undefined` where it can. */
-export function unlocatable(): string | undefined {
-  if (!window.isSecureContext) return "The browser tells a page where you are only over https. Set your place by hand.";
-  return "geolocation" in navigator ? undefined : "This browser does not know where you are. Set your place by hand.";
+export function whyUnlocatable(): string | undefined {
+  const reason = unlocatable();
+  return reason && WORDS[reason];
 }
 
 /** Tells fixes, and in words why there are none for now, until the function that is returned is called. */
 export function watch(fix: (fix: Fix) => void, trouble: (words: string, forGood: boolean) => void): () => void {
-  const id = navigator.geolocation.watchPosition(
-    ({ coords, timestamp }) => {
-      fix({ coordinates: [coords.longitude, coords.latitude], accuracy_m: coords.accuracy, unix_s: timestamp / 1000 });
-    },
-    ({ code }) => {
-      if (code === GeolocationPositionError.PERMISSION_DENIED) {
-        trouble(
-          "You have not allowed this page to see where you are. Allow it in the browser's settings, or set your place by hand.",
-          true,
-        );
-      } else {
-        trouble("The phone does not know where it is just now. It goes on trying; you can also set your place by hand.", false);
-      }
-    },
-    { enableHighAccuracy: true, maximumAge: 0, timeout: 30_000 },
-  );
-  return () => {
-    navigator.geolocation.clearWatch(id);
-  };
+  return watchGeolocation(fix, (reason) => {
+    trouble(WORDS[reason], reason === "denied");
+  });
 }

@@ -10,7 +10,7 @@ import { Announcer } from "./announcer.js";
 import type { Entry, Reach } from "./entry.js";
 import { Inbox } from "./inbox.js";
 import { offered, type Choice } from "./interests.js";
-import { unlocatable, watch } from "./locate.js";
+import { watch, whyUnlocatable } from "./locate.js";
 import {
   clearPreferences,
   onForgotten,
@@ -194,7 +194,7 @@ export class Phone {
   /** Asks the browser where the phone is, from now on. */
   locate(): void {
     if (this.locating.value) return;
-    const reason = unlocatable();
+    const reason = whyUnlocatable();
     if (reason !== undefined) {
       this.unlocated.value = reason;
       return;
