@@ -80,6 +80,13 @@ check: ## Formatting, lints and documentation, warnings refused
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	$(MAKE) python-check typescript-check web-check
 
+.PHONY: dist dist-test
+dist: ## Make what a release publishes, in target/dist: npm, wheel, sdist, crates, archive, image, and their sums
+	ops/dist/make
+
+dist-test: ## Install each package of target/dist in an empty folder, and run its sample against the broker of the archive
+	ops/dist/try
+
 load: ## What a broker carries on this machine; ARGS="run city --html city.html", ARGS="find-capacity field"
 	$(CARGO) build --locked --release --package broker --package nearcast-load
 	target/release/nearcast-load $(or $(ARGS),run city)

@@ -4,8 +4,14 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 process.chdir(import.meta.dirname);
+let tsc;
+try {
+  tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+} catch {
+  console.error("The compiler is not installed: run `npm ci` in clients/typescript first.");
+  process.exit(1);
+}
 rmSync("dist", { recursive: true, force: true });
 for (const [format, module, resolution] of [
   ["esm", "NodeNext", "NodeNext"],
