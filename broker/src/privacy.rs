@@ -26,7 +26,8 @@ impl Rounding {
     /// The rounding as set; `None` where nothing is shown at all.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let world = World::from(config.server.world);
-        (config.privacy.round_m > 0).then(|| Self { world, step_m: f64::from(config.privacy.round_m) })
+        let shown_m = config.shown_m();
+        (shown_m > 0).then(|| Self { world, step_m: f64::from(shown_m) })
     }
 
     /// The middle of a position's cell.

@@ -66,6 +66,9 @@ impl Config {
         if !(0.0..=1.0).contains(sample) {
             faults.push(format!("telemetry.sample {sample} is not from 0.0 to 1.0"));
         }
+        if self.privacy.round_m < -1 {
+            faults.push(format!("privacy.round_m {} is less than -1", self.privacy.round_m));
+        }
         let config::Console { base_map, object, interests } = &self.console;
         faults.extend(config::interests::read(interests).err().into_iter().flatten());
         if base_map == config::DEMO_ROADS && self.server.world != WorldName::Geodetic {
@@ -172,7 +175,7 @@ impl Config {
             ("limits.live_events", limits.live_events, LIVE_EVENTS_MAX),
             ("sessions.kept_s", self.sessions.kept_s, TTL_S_MAX),
             ("sessions.idle_s", self.sessions.idle_s, TTL_S_MAX),
-            ("privacy.round_m", self.privacy.round_m.into(), ROUND_M_MAX),
+            ("privacy.round_m", self.shown_m().into(), ROUND_M_MAX),
             ("auth.leeway_s", self.auth.leeway_s, LEEWAY_S_MAX),
         ];
         let high = ceilings.iter().filter(|(_, value, most)| value > most);

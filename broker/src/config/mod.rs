@@ -22,6 +22,9 @@ pub(crate) use quotas::{Allotment, Allotments};
 /// The settings that are compiled in, with an explanation of each.
 pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
 
+/// Metres to which positions are shown where there is nobody to hide them from.
+const ALONE_M: u32 = 1;
+
 /// All settings. [`Config::default`] is what `config/default.toml` says, which explains each key.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -302,7 +305,7 @@ pub struct Connection {
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Privacy {
-    pub round_m: u32,
+    pub round_m: i32,
 }
 
 /// Section `console`.
@@ -450,6 +453,13 @@ impl Config {
             .parse::<SocketAddr>()
             .map(|address| address.ip())
             .is_ok_and(|ip: IpAddr| ip.is_loopback())
+    }
+
+    /// The accuracy in metres with which others see a client's position; 0 where it is not shown at all.
+    #[must_use]
+    pub fn shown_m(&self) -> u32 {
+        let alone = self.on_loopback() && !self.wants_tokens();
+        u32::try_from(self.privacy.round_m).unwrap_or(if alone { ALONE_M } else { 0 })
     }
 
     /// Whether everybody has to say who they are.

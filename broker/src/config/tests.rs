@@ -85,8 +85,10 @@ fn all_faults_are_told_at_once() {
         [limits]\ntrack_points = 0\ntrack_bytes = 0\n";
     let faults = load(toml, Vec::new()).unwrap_err().faults;
     assert_eq!(faults.len(), 6, "{faults:?}");
-    let faults = load("[privacy]\nround_m = 1000001\n", Vec::new()).unwrap_err().faults;
-    assert!(faults.len() == 1 && faults[0].contains("privacy.round_m"), "{faults:?}");
+    for round_m in ["1000001", "-2"] {
+        let faults = load(&format!("[privacy]\nround_m = {round_m}\n"), Vec::new()).unwrap_err().faults;
+        assert!(faults.len() == 1 && faults[0].contains("privacy.round_m"), "{faults:?}");
+    }
     let toml = "[server]\nworld = \"planar\"\n[limits]\nname_bytes = 3\n[console]\nbase_map = \"demo\"\nobject = \"taxi\"\n";
     let faults = load(toml, Vec::new()).unwrap_err().faults;
     assert!(
@@ -126,6 +128,16 @@ fn beyond_loopback_nobody_is_let_in_by_accident() {
         ("auth.jwks", Value::from("keys.json")),
     ];
     assert!(Config::load(&sources(with_tokens)).is_ok());
+}
+
+#[test]
+fn positions_are_shown_by_default_only_where_everybody_may_read_everything() {
+    let shown_m = |toml: &str| load(toml, Vec::new()).unwrap().shown_m();
+    assert_eq!(shown_m(""), 1);
+    assert_eq!(shown_m("[auth]\nmode = \"jwt\"\njwks = \"keys.json\"\n"), 0);
+    assert_eq!(shown_m("[server]\nlisten = \"0.0.0.0:7070\"\ninsecure = true\n"), 0);
+    assert_eq!(shown_m("[privacy]\nround_m = 0\n"), 0);
+    assert_eq!(shown_m("[privacy]\nround_m = 100\n[server]\nlisten = \"0.0.0.0:7070\"\ninsecure = true\n"), 100);
 }
 
 #[test]

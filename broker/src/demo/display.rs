@@ -11,7 +11,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::SHOWN_M;
 use super::oracle::{Fact, Figures};
 
 /// How often the line changes on a terminal.
@@ -39,9 +38,7 @@ impl Behind {
 pub(super) fn links(broker: SocketAddr) {
     println!();
     if nearcast_web::built() {
-        println!(
-            "  console    http://{broker}/  (areas of taxis where these are to {SHOWN_M} m: privacy.round_m)"
-        );
+        println!("  console    http://{broker}/");
         println!("  phone      http://{broker}/phone");
     } else {
         println!("  console    http://{broker}/  is not built into this program, and says there how it is");

@@ -42,9 +42,6 @@ const LISTEN: &str = "127.0.0.1:7070";
 /// Reports of one wave, at most. A replay that keeps up has waves of one or two.
 const WAVE_MAX: usize = 64;
 
-/// How exactly taxis are shown to others, in metres.
-const SHOWN_M: u32 = 100;
-
 /// How long an answer, the last deliveries, and then the goodbyes of the broker may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -89,9 +86,6 @@ pub async fn run(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
     config.console.base_map = DEMO_ROADS.to_owned();
     config.console.object = "taxi_id".to_owned();
     config.console.interests = INTERESTS.to_owned();
-    // So that the console can draw the areas around the taxis. Nobody's privacy is at stake: where these taxis were in 2007 is in
-    // the reports that everybody gets.
-    config.privacy.round_m = SHOWN_M;
     let shutdown = CancellationToken::new();
     let mut server = tokio::spawn(crate::run(listener, config, shutdown.clone()));
 

@@ -77,6 +77,7 @@ pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
         "base_map": app.base_map.is_some(),
         "object": (!object.is_empty()).then_some(object),
         // Settings with faults in them are none that a broker runs with.
+        "round_m": app.config.shown_m(),
         "interests": interests::read(interests).unwrap_or_default(),
     });
     ([(CACHE_CONTROL, ASK_AGAIN)], GUARDS, error::json(StatusCode::OK, settings.to_string())).into_response()

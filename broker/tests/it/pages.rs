@@ -156,15 +156,15 @@ async fn pages_are_told_what_they_have_to_know() {
     let rows = [
         (
             Serve::new(),
-            json!({"world": "geodetic", "tokens": false, "base_map": false, "object": null, "interests": []}),
+            json!({"world": "geodetic", "tokens": false, "base_map": false, "object": null, "round_m": 1, "interests": []}),
         ),
         (
             with_base_map(LINES),
-            json!({"world": "geodetic", "tokens": false, "base_map": true, "object": "taxi_id", "interests": [{"label": "Fires", "where": "type = 'fire'"}]}),
+            json!({"world": "geodetic", "tokens": false, "base_map": true, "object": "taxi_id", "round_m": 1, "interests": [{"label": "Fires", "where": "type = 'fire'"}]}),
         ),
         (
             Serve::new().args(&["--world", "planar"]),
-            json!({"world": "planar", "tokens": false, "base_map": false, "object": null, "interests": []}),
+            json!({"world": "planar", "tokens": false, "base_map": false, "object": null, "round_m": 1, "interests": []}),
         ),
     ];
     for (serve, expected) in rows {
