@@ -41,9 +41,8 @@ export function App() {
 const LINKS = { connecting: "Connecting", ready: "Connected", lost: "Connection lost", refused: "Not permitted" };
 
 function Bar() {
-  const { live, figures, settings, access } = useConsole();
+  const { live, settings, access } = useConsole();
   const { state, why } = live.link.value;
-  const stats = figures.shown.value?.stats;
   const { sub } = access.claims.value ?? {};
   return (
     <header class="bar">
@@ -55,13 +54,9 @@ function Bar() {
           {why !== undefined && state !== "ready" && <span class="reason">: {why}</span>}
         </span>
       </p>
-      <p class="facts quiet">
-        {stats !== undefined && <span title={stats.engine_why}>engine {stats.engine}</span>}
-        <span>{settings.world} world</span>
-      </p>
       {(settings.tokens || access.token.value !== undefined) && (
         <button type="button" onClick={() => access.ask()}>
-          {access.token.value === undefined ? "Give a token" : sub === undefined ? "Token" : "Token: "}
+          {access.token.value === undefined ? "Enter a token" : sub === undefined ? "Token" : "Token: "}
           {sub !== undefined && <bdi>{sub}</bdi>}
         </button>
       )}
@@ -143,7 +138,7 @@ function Opened({ detail }: { readonly detail: Detail }) {
           ) : detail.kind === "client" ? (
             <bdi>{detail.client}</bdi>
           ) : (
-            "Several are here"
+            `Choose one of ${detail.events.length + detail.clients.length}`
           )}
         </h2>
       </div>

@@ -111,13 +111,13 @@ export class Console {
       await view.fit([], false);
       return;
     }
-    while (this.live.objects.size === 0) await new Promise((resolve) => setTimeout(resolve, FIRST_LOOK_MS));
+    while (this.#places().length === 0) await new Promise((resolve) => setTimeout(resolve, FIRST_LOOK_MS));
     await new Promise((resolve) => setTimeout(resolve, FIRST_LOOK_MS));
     if (!view.touched) await view.fit(this.#places(), false);
   }
 
   #places(): Place[] {
-    return this.live.objects.newest().map(({ place }) => place);
+    return [...this.live.objects.newest().map(({ place }) => place), ...this.clients.positions()];
   }
 
   /** The middle of what the map shows, in the world's units. */

@@ -16,6 +16,8 @@ export interface PageSettings {
   readonly base_map: boolean;
   /** The attribute that names the object of an event without `key`. */
   readonly object: string | null;
+  /** The metres to which positions of clients are shown; 0: they are not. */
+  readonly round_m: number;
   /** Conditions that the phone page offers to choose from, each with a name for people. */
   readonly interests: readonly Interest[];
 }

@@ -92,8 +92,8 @@ test("a token that permits less shows less, and says so", async () => {
   await give(token);
   await connected(page);
   await page.getByText("whose other connections would get all events").waitFor();
-  await page.getByRole("button", { name: "Show events all the same" }).click();
-  await page.getByRole("button", { name: "Show events all the same" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Show events anyway" }).click();
+  await page.getByRole("button", { name: "Show events anyway" }).waitFor({ state: "detached" });
   await publish(place("a", [9, 45], { kind: "bus" }), publisher);
   await numberOf(page.locator("[data-layer=events]"), (count) => count === 1, "the event");
   await page.getByText("does not permit to see the broker’s figures").waitFor();
@@ -118,7 +118,7 @@ test("a token that ends is asked for again, and what is on the page stays", asyn
   const publisher = broker.token("publisher", "publish");
   await give(broker.token("me", "subscribe", Date.now() / 1000 + 30));
   await connected(page);
-  await page.getByRole("button", { name: "Show events all the same" }).click();
+  await page.getByRole("button", { name: "Show events anyway" }).click();
   await publish(place("a", [9, 45]), publisher);
   await numberOf(page.locator("[data-layer=events]"), (count) => count === 1, "the event");
   await dialog().waitFor({ timeout: 90_000 });

@@ -2,7 +2,7 @@ import type { DeliveredFeature } from "nearcast";
 import { expect, test } from "vitest";
 
 import { Attributes } from "../../src/console/live/attributes.js";
-import { A_SECOND, Feed } from "../../src/console/live/feed.js";
+import { Feed } from "../../src/console/live/feed.js";
 import { bucketsOf, spread } from "../../src/console/live/histogram.js";
 import { attributeOf, Objects, stageOf } from "../../src/console/live/objects.js";
 import { HISTORY, Rates, type Stats } from "../../src/console/live/rates.js";
@@ -91,13 +91,22 @@ test("attributes are learnt with their kinds and some values, and no more than s
   expect(attributes.list().find(({ name }) => name === "road.name")?.values).toHaveLength(20);
 });
 
-test("the feed takes no more than a person can read, the newest first, and is bounded", () => {
+test("the feed lists all of a few events, the newest first, and of a flood the newest", () => {
   const feed = new Feed();
-  for (let now = 0; now < 10_000; now++) feed.offer(feature(String(now)), false, now);
-  expect(feed.rows.length).toBe(10 * A_SECOND);
-  expect(feed.rows[0]?.feature.id).toBe(String(10_000 - 1000 / A_SECOND));
-  for (let now = 10_000; now < 30_000; now++) feed.offer(feature(String(now)), false, now);
-  expect(feed.rows.length).toBe(40);
+  for (const id of ["1", "2", "3"]) feed.offer(feature(id), false);
+  feed.look();
+  expect(feed.rows.map(({ feature }) => feature.id)).toEqual(["3", "2", "1"]);
+  expect(feed.flooded).toBe(false);
+  for (let id = 4; id < 1000; id++) feed.offer(feature(String(id)), false);
+  feed.look();
+  expect(feed.rows.slice(0, 3).map(({ feature }) => feature.id)).toEqual(["999", "998", "3"]);
+  expect(feed.flooded).toBe(true);
+  for (let look = 0; look < 200; look++) {
+    feed.offer(feature(`look ${look}`), false);
+    feed.look();
+  }
+  expect(feed.rows.length).toBe(100);
+  expect(feed.rows[0]?.feature.id).toBe("look 199");
 });
 
 const STATS: Stats = {

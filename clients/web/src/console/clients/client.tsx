@@ -8,14 +8,15 @@ import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { areaWords, shapesOf } from "../map/areas.js";
 import { WhyForm } from "../why/form.js";
-import { metres, span } from "../words.js";
+import { degrees, metres, span } from "../words.js";
 import { stateOf } from "./list.js";
 import { activityWords } from "./subscription.js";
 
 const EVERY_MS = 3000;
+const HIDDEN = "hidden: this broker shows no positions (privacy.round_m = 0)";
 
 export function ClientDetail({ client }: { readonly client: string }) {
-  const { clients, view } = useConsole();
+  const { clients, view, settings } = useConsole();
   const documents = useSignal<readonly SubscriptionDocument[] | undefined>(undefined);
   const problem = useSignal<string | undefined>(undefined);
   const listed = clients.list.value.find((each) => each.client === client);
@@ -82,10 +83,10 @@ export function ClientDetail({ client }: { readonly client: string }) {
           <dt>position</dt>
           <dd>
             {place === undefined ? (
-              <span class="quiet">not shown (privacy.round_m), or none was told</span>
+              <span class="quiet">{settings.round_m === 0 ? HIDDEN : "not reported yet"}</span>
             ) : (
               <>
-                rounded: the middle of the cell that it is in{" "}
+                {degrees(place, settings.world)} {settings.round_m > 1 && <span class="quiet">(shown to {metres(settings.round_m)}) </span>}
                 <button type="button" class="small" onClick={() => view.value?.goTo(place)}>
                   Show
                 </button>
@@ -101,9 +102,7 @@ export function ClientDetail({ client }: { readonly client: string }) {
         {documents.value?.length === 0 && <p class="quiet">It has none.</p>}
         {follows === true && (
           <p class="quiet">
-            {place === undefined
-              ? "Areas around the client are not drawn: its position is not shown."
-              : "Areas around the client are drawn around its rounded position."}
+            {place === undefined ? "Its areas around the client cannot be drawn without its position." : "Its areas move along with it."}
           </p>
         )}
         <ul class="list">

@@ -61,6 +61,8 @@ export class Clients {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #refused: { readonly token: string | undefined } | undefined;
   #looking = false;
+  /** The list has come at least once. */
+  #listed = false;
 
   constructor(access: Access) {
     this.#access = access;
@@ -96,6 +98,17 @@ export class Clients {
     return x === undefined || y === undefined ? undefined : [x, y];
   }
 
+  /** Whether there is such a client; `undefined` where the list does not tell, because it is not there or not whole. */
+  knows(client: string): boolean | undefined {
+    if (this.list.value.some((each) => each.client === client)) return true;
+    return this.more.value || this.why.value !== undefined || !this.#listed ? undefined : false;
+  }
+
+  /** Where clients are, of those that are shown. */
+  positions(): Place[] {
+    return this.list.peek().flatMap(({ position: [x, y] = [] }) => (x === undefined || y === undefined ? [] : [[x, y] as const]));
+  }
+
   async #look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
@@ -105,6 +118,7 @@ export class Clients {
       try {
         const { clients, next } = (await this.#access.call(`v1/clients?limit=${LISTED}`)) as { clients: ClientShown[]; next?: string };
         this.list.value = clients;
+        this.#listed = true;
         this.more.value = next !== undefined;
         this.why.value = undefined;
         this.#refused = undefined;

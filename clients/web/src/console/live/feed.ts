@@ -1,12 +1,12 @@
-// The newest events, no more than a person can read.
+// The newest events: all of them while a person can read along, of a flood the newest of each look.
 
 import type { DeliveredFeature } from "nearcast";
 
-/** A second has no more rows than this. */
-export const A_SECOND = 4;
-const APART_MS = 1000 / A_SECOND;
 /** Rows. */
-const LENGTH = 40;
+const LENGTH = 100;
+/** Events between two looks up to which all are listed; of more, the newest few are. */
+const ALL = 10;
+const OF_A_FLOOD = 2;
 
 export interface FeedRow {
   readonly feature: DeliveredFeature;
@@ -15,16 +15,38 @@ export interface FeedRow {
 
 export class Feed {
   #rows: readonly FeedRow[] = [];
-  #last_ms = -Infinity;
+  /** What came since the last look, the oldest first; of a flood only as many as can be listed. */
+  #waiting: FeedRow[] = [];
+  #came = 0;
+  #flooded = false;
 
   /** The newest first. */
   get rows(): readonly FeedRow[] {
     return this.#rows;
   }
 
-  offer(feature: DeliveredFeature, matched: boolean, now_ms: number): void {
-    if (now_ms - this.#last_ms < APART_MS) return;
-    this.#last_ms = now_ms;
-    this.#rows = [{ feature, matched }, ...this.#rows.slice(0, LENGTH - 1)];
+  /** Events come faster than a person reads, so that not all are listed. */
+  get flooded(): boolean {
+    return this.#flooded;
+  }
+
+  offer(feature: DeliveredFeature, matched: boolean): void {
+    this.#came += 1;
+    this.#waiting.push({ feature, matched });
+    if (this.#waiting.length > ALL) this.#waiting.shift();
+  }
+
+  /** Lists what came since the last look. The newest event is always among it. */
+  look(): void {
+    this.#flooded = this.#came > ALL;
+    const listed = this.#flooded ? this.#waiting.slice(-OF_A_FLOOD) : this.#waiting;
+    if (listed.length > 0) this.#rows = [...listed.reverse(), ...this.#rows].slice(0, LENGTH);
+    this.#waiting = [];
+    this.#came = 0;
+  }
+
+  clear(): void {
+    this.#rows = [];
+    this.#waiting = [];
   }
 }

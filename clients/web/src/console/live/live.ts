@@ -36,6 +36,8 @@ export class Live {
   readonly link = signal<Link>({ state: "connecting" });
   readonly rows = signal<readonly FeedRow[]>([]);
   readonly paused = signal(false);
+  /** More events come than the list shows. */
+  readonly flooded = signal(false);
   /** Points that are there. */
   readonly points = signal(0);
   /** Events that came to the console a second. */
@@ -217,7 +219,7 @@ export class Live {
     const { seen, gone } = this.objects.put(message.feature, matched, now_ms);
     if (gone !== undefined) this.#shown?.remove(gone);
     this.#shown?.put(seen);
-    if (!this.paused.value) this.#feed.offer(seen.feature, matched, now_ms);
+    if (!this.paused.value) this.#feed.offer(seen.feature, matched);
     if (this.#learnt < LEARNT) {
       this.#learnt += 1;
       this.attributes.learn(seen.feature.properties);
@@ -240,6 +242,9 @@ export class Live {
     this.#learnt = 0;
     this.points.value = this.objects.size;
     this.draftMatches.value = this.#matched;
-    if (!this.paused.value) this.rows.value = this.#feed.rows;
+    if (this.paused.value) return;
+    this.#feed.look();
+    this.rows.value = this.#feed.rows;
+    this.flooded.value = this.#feed.flooded;
   }
 }

@@ -7,7 +7,7 @@ import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { clock, count, counted, duration } from "../words.js";
 import { LATENCIES } from "./figures.js";
-import { A_SECOND } from "./feed.js";
+import { NoEvents } from "./empty.js";
 import { RATES } from "./rates.js";
 import { Sparkline } from "./sparkline.js";
 
@@ -107,9 +107,7 @@ function Feed() {
         </button>
       </div>
       <p class="quiet numbers">
-        <span>
-          {count(live.came_per_s.value)} a second; up to {A_SECOND} of them are listed
-        </span>
+        <span>{live.flooded.value ? `${count(live.came_per_s.value)} a second: the list shows a sample` : "Every event is listed"}</span>
         {live.missed.value > 0 && (
           <span class="warn missed"> · {counted(live.missed.value, "event was", "events were")} not shown here</span>
         )}
@@ -121,11 +119,12 @@ function Feed() {
             while they are shown here. A token with the scope admin lets it have a name of its own.
           </p>
           <button type="button" onClick={() => (live.wanted.value = true)}>
-            Show events all the same
+            Show events anyway
           </button>
         </div>
       )}
       <ObjectChoice />
+      {rows.value.length === 0 && <NoEvents />}
       <ol
         class="rows"
         onPointerEnter={() => (held.value = true)}
@@ -133,7 +132,6 @@ function Feed() {
         onFocusCapture={() => (held.value = true)}
         onBlurCapture={() => (held.value = false)}
       >
-        {rows.value.length === 0 && <li class="quiet">No event has come yet.</li>}
         {/* Rows stay where they are and say something else, so that nothing moves under who reads. */}
         {rows.value.map(({ feature, matched }, place) => (
           <li key={place}>
@@ -160,7 +158,7 @@ function ObjectChoice() {
   const renew = (): void => void (names.value = live.attributes.list());
   return (
     <div class="choice">
-      <label for="object">One object has one</label>
+      <label for="object">One mark per</label>
       <select
         id="object"
         value={chosen.value}
@@ -171,12 +169,12 @@ function ObjectChoice() {
           live.tellApartBy(value === "" ? undefined : value);
         }}
       >
-        <option value="">key</option>
+        <option value="">key of the event</option>
         {[...new Set([chosen.value, ...names.value.map(({ name }) => name)])]
           .filter((name) => name !== "")
           .map((name) => (
             <option key={name} value={name}>
-              key, or {name}
+              key or {name}
             </option>
           ))}
       </select>

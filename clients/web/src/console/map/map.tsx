@@ -34,13 +34,13 @@ export function MapPart() {
       )}
       <Layers />
       <div class="zoom" role="group" aria-label="Map">
-        <button type="button" aria-label="Zoom in" onClick={() => view.value?.zoom(1)}>
+        <button type="button" aria-label="Zoom in" title="Zoom in" onClick={() => view.value?.zoom(1)}>
           <span aria-hidden="true">+</span>
         </button>
-        <button type="button" aria-label="Zoom out" onClick={() => view.value?.zoom(-1)}>
+        <button type="button" aria-label="Zoom out" title="Zoom out" onClick={() => view.value?.zoom(-1)}>
           <span aria-hidden="true">−</span>
         </button>
-        <button type="button" aria-label="Show everything" onClick={() => console.showAll()}>
+        <button type="button" aria-label="Fit to the data" title="Fit to the data" onClick={() => console.showAll()}>
           <svg aria-hidden="true" viewBox="0 0 16 16" width="16" height="16">
             <path d="M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4" fill="none" stroke="currentColor" stroke-width="1.6" />
           </svg>
@@ -57,7 +57,7 @@ const LAYERS: readonly (readonly [Layer, string])[] = [
 ];
 
 function Layers() {
-  const { layers, live, clients, draft } = useConsole();
+  const { layers, live, clients, draft, settings } = useConsole();
   const counts: Readonly<Record<Layer, number>> = { events: live.points.value, clients: clients.places.value, areas: clients.areas.value };
   return (
     <fieldset class="layers">
@@ -82,6 +82,12 @@ function Layers() {
         </p>
       )}
       {clients.tooMany.value && <p class="quiet">Zoom in to see areas around clients.</p>}
+      {settings.round_m === 0 && clients.list.value.length > 1 && (
+        <p class="quiet hidden-positions">
+          Clients are not on the map: this broker hides positions. Set <code>privacy.round_m = 100</code> in its configuration to show them
+          to 100 m.
+        </p>
+      )}
     </fieldset>
   );
 }

@@ -56,9 +56,9 @@ export function PublishPart() {
     const life = ttl_s.value.trim();
     problem.value =
       twice !== undefined
-        ? `The property ${twice} is there twice.`
+        ? `The property ${twice} is given twice.`
         : life !== "" && !(Number(life) > 0)
-          ? "The life is a number of seconds above 0, or empty."
+          ? "“Lives for” takes a number of seconds above 0, or nothing."
           : undefined;
     if (problem.value !== undefined) return;
     const event = {
@@ -137,11 +137,11 @@ export function PublishPart() {
         </button>
         <div class="pair">
           <div class="field">
-            <label for="event-key">Key (its object)</label>
+            <label for="event-key">Key (optional)</label>
             <input id="event-key" autocomplete="off" value={key.value} onInput={({ currentTarget }) => (key.value = currentTarget.value)} />
           </div>
           <div class="field">
-            <label for="event-ttl">Life, s</label>
+            <label for="event-ttl">Lives for, seconds</label>
             <input
               id="event-ttl"
               inputMode="decimal"

@@ -7,7 +7,7 @@ import type { DeliveredFeature, EventDeliveries } from "nearcast";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { placeOf } from "../model.js";
-import { clock, counted, span, valueText } from "../words.js";
+import { clock, counted, degrees, span, valueText } from "../words.js";
 import { WhyForm } from "./form.js";
 
 export function EventDetail({ feature }: { readonly feature: DeliveredFeature }) {
@@ -24,15 +24,15 @@ export function EventDetail({ feature }: { readonly feature: DeliveredFeature })
 }
 
 function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
-  const { view } = useConsole();
+  const { view, settings } = useConsole();
   const place = placeOf(feature);
   const properties = Object.entries((feature.properties as Record<string, unknown> | null) ?? {});
   const life =
     feature.ttl_s !== undefined
-      ? `live for ${span(feature.ttl_s)}, or until a newer one takes its place`
+      ? `for ${span(feature.ttl_s)}, or until a newer event replaces it`
       : feature.key !== undefined
-        ? "live until a newer one takes its place"
-        : "not live: it was told once";
+        ? "until a newer event with this key replaces it"
+        : "no: delivered once, then forgotten (no ttl_s and no key)";
   return (
     <section aria-label="The event">
       <table class="properties">
@@ -72,11 +72,11 @@ function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
         <dd>
           <time dateTime={feature.time}>{clock(feature.time)}</time> <span class="quiet">{feature.time.slice(0, 10)}</span>
         </dd>
-        <dt>life</dt>
+        <dt>stays live</dt>
         <dd>{life}</dd>
         <dt>place</dt>
         <dd class="numbers">
-          {place.map((number) => number.toFixed(5).replace(/\.?0+$/, "")).join(", ")}{" "}
+          {degrees(place, settings.world)}{" "}
           <button type="button" class="small" onClick={() => view.value?.goTo(place)}>
             Show
           </button>
@@ -87,10 +87,10 @@ function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
 }
 
 const STATES = {
-  written: "written to a connection",
-  waiting: "waits for a slow connection",
-  dropped: "lost: the reader did not keep up",
-  unread: "nobody read for the client",
+  written: "sent",
+  waiting: "waiting for a slow connection",
+  dropped: "lost: the client did not keep up",
+  unread: "not sent: the client was not connected",
 };
 /** What was just published is asked for some times more: it may not have gone out yet. */
 const TRIES = 5;
@@ -117,7 +117,7 @@ export function WhoGotIt({ id, fresh = false }: { readonly id: string | number; 
           await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
           await ask(tries - 1);
         } else if (statusOf(error) === 404)
-          answer.value = { nothing: "It went to nobody, or so long ago that the broker has forgotten it." };
+          answer.value = { nothing: "Nobody received it, or it is too long ago for the broker to remember." };
         else if (statusOf(error) === 403) answer.value = { nothing: "This token does not permit to see that: it takes the scope admin." };
         else answer.value = { nothing: `That could not be asked: ${reasonOf(error)}.` };
       }
@@ -131,7 +131,7 @@ export function WhoGotIt({ id, fresh = false }: { readonly id: string | number; 
       <div class="title">
         <h3 id="who">Who got it</h3>
         <button type="button" class="small" onClick={() => (asked.value += 1)}>
-          Ask again
+          Refresh
         </button>
       </div>
       <div aria-live="polite">

@@ -15,11 +15,28 @@ import { filterWords, notes } from "./words.js";
 /** Newest events to choose from. */
 const EVENTS = 30;
 
+/** Somebody who has not typed for so long means the name that is there. */
+const TYPED_MS = 300;
+
+/** Why a client without subscriptions gets nothing. */
+export function nothingWords(client: string, known: boolean | undefined): string {
+  if (known === true) return `${client} has no subscription, so it receives nothing.`;
+  return known === false
+    ? `There is no client ${client}. Check the spelling, or choose one from the list.`
+    : `${client} has no subscription, or there is no such client.`;
+}
+
 /** One of both is given; the other is chosen. */
 export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; readonly client?: string }) {
   const console = useConsole();
   const { access, clients, live } = console;
+  /** What stands in the field, and what is asked about once somebody has stopped typing. */
+  const typed = useSignal(client ?? "");
   const name = useSignal(client ?? "");
+  useEffect(() => {
+    const timer = setTimeout(() => (name.value = typed.value.trim()), TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [typed.value]);
   const documents = useSignal<readonly SubscriptionDocument[]>([]);
   const subscription = useSignal("");
   const events = useSignal<readonly DeliveredFeature[]>([]);
@@ -46,7 +63,7 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
       (found) => {
         documents.value = found;
         subscription.value = found[0]?.id ?? "";
-        if (found.length === 0) problem.value = "This client has no subscription, so that nothing comes to it.";
+        if (found.length === 0) problem.value = nothingWords(name.value, clients.knows(name.value));
       },
       (error: unknown) => {
         if (stop.signal.aborted) return;
@@ -79,8 +96,9 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
             id="why-client"
             list="why-clients"
             autocomplete="off"
-            value={name.value}
-            onChange={({ currentTarget }) => (name.value = currentTarget.value.trim())}
+            placeholder="Name of a client"
+            value={typed.value}
+            onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
           />
           <datalist id="why-clients">
             {clients.list.value.slice(0, 200).map((each) => (

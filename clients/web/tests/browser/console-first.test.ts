@@ -1,0 +1,69 @@
+// The console's first minutes: an empty broker, the first events, and the questions about them.
+
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { Broker } from "../../../typescript/tests/support/broker.js";
+import { launch, newPage, pagesOf } from "../support/pages.js";
+import { connected, expectAccessible, numberOf, ownErrors } from "./console-support.js";
+
+let browser: Browser;
+let broker: Broker;
+let pages: { readonly url: string; close(): Promise<void> };
+let page: Page;
+let errors: string[];
+
+beforeAll(async () => {
+  browser = await launch();
+  broker = await Broker.start();
+  pages = await pagesOf(broker);
+});
+afterAll(async () => {
+  await browser.close();
+  await pages.close();
+  await broker.stop();
+});
+beforeEach(async () => {
+  ({ page, errors } = await newPage(browser, { viewport: { width: 1440, height: 900 } }));
+  await page.goto(pages.url);
+  await connected(page);
+});
+afterEach(async () => {
+  await page.context().close();
+  expect(ownErrors(errors)).toEqual([]);
+});
+
+async function send(method: string, path: string, body: object): Promise<void> {
+  const response = await fetch(`${broker.url}${path}`, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  expect(response.ok, await response.text()).toBe(true);
+}
+
+const feature = (id: string): object => ({ type: "Feature", id, geometry: { type: "Point", coordinates: [9.19, 45.46] }, properties: { kind: "bus" } });
+
+test("an empty broker says how to publish, and lists each event of a small batch, the newest included", async () => {
+  await page.getByText("No events yet.").waitFor();
+  expect(await page.getByRole("group", { name: "Command that publishes an event" }).textContent()).toMatch(/curl http.*\/v1\/events/);
+  await expectAccessible(page, "an empty console");
+  await send("POST", "/v1/events", { type: "FeatureCollection", features: ["burst-1", "burst-2", "burst-3"].map(feature) });
+  await expect.poll(() => page.locator(".feed .row .name").allTextContents()).toEqual(["burst-3", "burst-2", "burst-1"]);
+});
+
+test("a client's name can be typed slowly, and one that does not exist is told as such", async () => {
+  await send("PUT", "/v1/clients/anna/subscriptions/near", { filters: [{}] });
+  await send("PUT", "/v1/clients/anna/position", { coordinates: [9.19, 45.46] });
+  await send("POST", "/v1/events", feature("one"));
+  // On loopback without tokens everybody may see where clients are.
+  await numberOf(page.locator("[data-layer=clients]"), (count) => count === 1, "the client on the map");
+  await page.locator(".feed .row").first().hover();
+  await page.locator(".feed .row").first().click();
+  const field = page.getByRole("combobox", { name: "Client" });
+  await field.pressSequentially("an");
+  // The list of clients is asked for meanwhile.
+  await page.waitForResponse((response) => response.url().includes("/v1/clients?"));
+  await page.waitForResponse((response) => response.url().includes("/v1/clients?"));
+  expect(await field.inputValue()).toBe("an");
+  await page.getByText("There is no client an.").waitFor();
+  await field.pressSequentially("na");
+  await page.getByRole("button", { name: "Why?" }).click();
+  await page.locator('.answer[data-matched="true"]').waitFor();
+});
