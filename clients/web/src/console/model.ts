@@ -9,7 +9,11 @@ import { Access } from "./access.js";
 import { Clients } from "./clients/list.js";
 import { Figures } from "./live/figures.js";
 import { Live } from "./live/live.js";
-import type { Layer, MapView } from "./map/view.js";
+import { Reach } from "./live/reach.js";
+import { Same } from "./live/same.js";
+import { Scale } from "./live/scale.js";
+import type { Marks } from "./map/density.js";
+import type { Layer, MapView, Meaning, Picked } from "./map/view.js";
 import { Draft } from "./try/draft.js";
 import type { Drawing } from "./try/draw.js";
 import { rounded } from "./try/shape.js";
@@ -27,6 +31,10 @@ export type Detail =
 const BACK = 20;
 /** Points fade so often. */
 const FADE_MS = 1000;
+/** Colours and areas follow so often. */
+const RENEW_MS = 3000;
+/** Of so few events a second each is asked about, of more those in areas. */
+const QUIET_PER_S = 5;
 /** Where there is no base map events of so long are waited for. */
 const FIRST_LOOK_MS = 1000;
 
@@ -40,7 +48,16 @@ export class Console {
   readonly tab = signal<Tab>("live");
   /** What was opened, the last one on top. */
   readonly details = signal<readonly Detail[]>([]);
-  readonly layers = signal<Readonly<Record<Layer, boolean>>>({ events: true, clients: true, areas: true });
+  readonly layers = signal<Readonly<Record<Layer, boolean>>>({ events: true, clients: true, areas: true, trails: true, flashes: true });
+  /** How marks are shown. */
+  readonly marks = signal<Marks | "auto">("auto");
+  /** The attribute that marks have their colours by. */
+  readonly colourBy = signal<string | undefined>(undefined);
+  readonly scale = signal<Scale | undefined>(undefined);
+  /** What the pointer is above on the map, and where. */
+  readonly hovered = signal<(Picked & { readonly at: { readonly x: number; readonly y: number } }) | undefined>(undefined);
+  readonly reach: Reach;
+  readonly same = new Same();
   /** Both come with the map. */
   readonly view = signal<MapView | undefined>(undefined);
   readonly drawing = signal<Drawing | undefined>(undefined);
@@ -53,6 +70,10 @@ export class Console {
     this.live = new Live(this.access, settings.object ?? undefined);
     this.figures = new Figures(this.access);
     this.clients = new Clients(this.access);
+    this.reach = new Reach(this.access);
+    this.clients.onList = (clients) => this.same.learn(clients.map(({ client }) => client));
+    this.clients.fresh = (client) => this.live.objects.get(this.same.pointOf(client) ?? "")?.place;
+    this.live.onEvent = ({ feature }) => this.reach.offer(feature);
     this.draft = new Draft(this.access, this.live, settings.world);
     let ready = 0;
     effect(() => {
@@ -73,13 +94,31 @@ export class Console {
     this.live.show(view);
     this.clients.show(view);
     void this.#firstLook(view);
-    setInterval(() => view.fade(this.live.objects.newest(), performance.now()), FADE_MS);
-    view.onPick(({ events, clients }) => {
+    setInterval(() => this.#renew(view), RENEW_MS);
+    setInterval(() => view.fade(), FADE_MS);
+    this.reach.show(
+      ({ geometry: { coordinates } }) =>
+        this.live.came_per_s.peek() < QUIET_PER_S || this.clients.mayReach(view.base.plane.toMap([coordinates[0], coordinates[1]])),
+      (feature, clients) =>
+        view.flash(
+          placeOf(feature),
+          clients.map((client) => this.same.pointOf(client) ?? client),
+        ),
+    );
+    effect(() => {
+      this.scale.value = this.colourBy.value === undefined ? undefined : this.#scaleOf(this.colourBy.value);
+      view.mean(this.#meaning(), this.live.objects.newest());
+    });
+    effect(() => {
+      view.marks = this.marks.value;
+    });
+    view.onHover((what, at) => (this.hovered.value = what === undefined ? undefined : { ...this.#apart(what), at }));
+    view.onPick((what) => {
+      const { events, clients } = this.#apart(what);
       const features = events.flatMap((id) => this.live.objects.get(id)?.feature ?? []);
-      const [event, client] = [features[0], clients[0]];
       if (features.length + clients.length > 1) this.open({ kind: "choice", events: features, clients });
-      else if (event !== undefined) this.open({ kind: "event", feature: event });
-      else if (client !== undefined) this.open({ kind: "client", client });
+      else if (features[0] !== undefined) this.open({ kind: "event", feature: features[0] });
+      else if (clients[0] !== undefined) this.open({ kind: "client", client: clients[0] });
     });
     effect(() => {
       const detail = this.details.value.at(-1);
@@ -94,6 +133,47 @@ export class Console {
     effect(() => {
       if (!this.draft.active.value) drawing.finish();
     });
+  }
+
+  /** An object and its client are one thing. */
+  #apart({ events, clients }: Picked): Picked {
+    return { events, clients: clients.filter((client) => !events.includes(this.same.pointOf(client) ?? "")) };
+  }
+
+  /** Events of one value of this attribute are one mark from now on. */
+  tellApartBy(attribute: string | undefined): void {
+    this.same.clear();
+    this.live.tellApartBy(attribute);
+  }
+
+  /** What time changes: colours by what values there are now, and areas around clients that have moved. */
+  #renew(view: MapView): void {
+    if (document.hidden) return;
+    this.clients.redraw();
+    const attribute = this.colourBy.peek();
+    if (attribute === undefined) return;
+    const scale = this.#scaleOf(attribute);
+    if (JSON.stringify(scale.legend) === JSON.stringify(this.scale.peek()?.legend)) return;
+    this.scale.value = scale;
+    view.mean(this.#meaning(), this.live.objects.newest());
+  }
+
+  #scaleOf(attribute: string): Scale {
+    return new Scale(
+      attribute,
+      this.live.objects.newest().map(({ feature }) => feature.properties),
+    );
+  }
+
+  #meaning(): Meaning {
+    const scale = this.scale.peek();
+    return {
+      clientOf: (point) => {
+        const seen = this.live.objects.get(point);
+        return seen === undefined ? undefined : this.same.put(seen, this.live.objects.attribute);
+      },
+      colourOf: ({ feature }) => scale?.of(feature.properties) ?? -1,
+    };
   }
 
   async #reloadIfOther(): Promise<void> {

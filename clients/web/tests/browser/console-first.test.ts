@@ -34,11 +34,20 @@ afterEach(async () => {
 });
 
 async function send(method: string, path: string, body: object): Promise<void> {
-  const response = await fetch(`${broker.url}${path}`, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  const response = await fetch(`${broker.url}${path}`, {
+    method,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
   expect(response.ok, await response.text()).toBe(true);
 }
 
-const feature = (id: string): object => ({ type: "Feature", id, geometry: { type: "Point", coordinates: [9.19, 45.46] }, properties: { kind: "bus" } });
+const feature = (id: string): object => ({
+  type: "Feature",
+  id,
+  geometry: { type: "Point", coordinates: [9.19, 45.46] },
+  properties: { kind: "bus" },
+});
 
 test("an empty broker says how to publish, and lists each event of a small batch, the newest included", async () => {
   await page.getByText("No events yet.").waitFor();

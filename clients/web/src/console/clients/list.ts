@@ -49,6 +49,8 @@ export class Clients {
   /** Shapes and clients that the map shows. */
   readonly areas = signal(0);
   readonly places = signal(0);
+  /** Clients that are objects on the map, and have their mark there. */
+  readonly merged = signal(0);
   /** There are more areas around clients in sight than are drawn. */
   readonly tooMany = signal(false);
   readonly #access: Access;
@@ -61,6 +63,12 @@ export class Clients {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #refused: { readonly token: string | undefined } | undefined;
   #looking = false;
+  /** Around the areas that are drawn, in degrees of the map. */
+  #boxes: (readonly [number, number, number, number])[] = [];
+  /** Says where a client is that an object on the map is, too. */
+  fresh: (client: string) => Place | undefined = () => undefined;
+  /** Hears which clients there are. */
+  onList: (clients: readonly ClientShown[]) => void = () => undefined;
   /** The list has come at least once. */
   #listed = false;
 
@@ -94,7 +102,7 @@ export class Clients {
 
   /** About where a client is; `undefined` where that is not shown. */
   placeOf(client: string): Place | undefined {
-    const [x, y] = this.list.value.find((each) => each.client === client)?.position ?? [];
+    const [x, y] = this.fresh(client) ?? this.list.value.find((each) => each.client === client)?.position ?? [];
     return x === undefined || y === undefined ? undefined : [x, y];
   }
 
@@ -102,6 +110,11 @@ export class Clients {
   knows(client: string): boolean | undefined {
     if (this.list.value.some((each) => each.client === client)) return true;
     return this.more.value || this.why.value !== undefined || !this.#listed ? undefined : false;
+  }
+
+  /** Areas that are drawn, as boxes: whether one may hold a place. */
+  mayReach([x, y]: Place): boolean {
+    return this.#boxes.some(([west, south, east, north]) => x >= west && x <= east && y >= south && y <= north);
   }
 
   /** Where clients are, of those that are shown. */
@@ -122,6 +135,7 @@ export class Clients {
         this.more.value = next !== undefined;
         this.why.value = undefined;
         this.#refused = undefined;
+        this.onList(clients);
         this.#place();
         await this.#fetch(clients);
         this.#draw();
@@ -167,7 +181,18 @@ export class Clients {
   }
 
   #place(): void {
-    if (this.#view !== undefined) this.places.value = this.#view.putClients(this.list.value);
+    // A client that is an object on the map has its mark there.
+    if (this.#view !== undefined) {
+      const apart = this.list.value.filter(({ client }) => this.fresh(client) === undefined);
+      this.places.value = this.#view.putClients(apart);
+      this.merged.value = this.list.value.length - apart.length;
+    }
+  }
+
+  /** Draws clients and their areas again, where they are by now. */
+  redraw(): void {
+    this.#place();
+    if (this.areas.peek() > 0) this.#draw();
   }
 
   #draw(): void {
@@ -178,7 +203,7 @@ export class Clients {
     for (const { client, position: [x, y] = [] } of this.list.value) {
       // What the console itself subscribes to is on the map already.
       if (client === this.#access.client.peek()) continue;
-      const around: Place | undefined = x === undefined || y === undefined ? undefined : [x, y];
+      const around: Place | undefined = this.fresh(client) ?? (x === undefined || y === undefined ? undefined : [x, y]);
       for (const { filters } of this.#subscriptions.get(client)?.documents ?? []) {
         for (const { area } of filters) {
           const follows = area !== undefined && "radius_m" in area && !("center" in area) && !("corridor" in area);
@@ -191,8 +216,22 @@ export class Clients {
     this.tooMany.value = following.length > FOLLOWING;
     const shapes = this.tooMany.value ? still : [...still, ...following];
     this.areas.value = shapes.length;
+    this.#boxes = shapes.map(boxOfShape);
     view.draw("areas", shapes);
   }
+}
+
+/** West, south, east, north of a shape. */
+function boxOfShape({ geometry }: Feature): [number, number, number, number] {
+  const box: [number, number, number, number] = [Infinity, Infinity, -Infinity, -Infinity];
+  const places = geometry.type === "Polygon" ? geometry.coordinates.flat() : geometry.type === "LineString" ? geometry.coordinates : [];
+  for (const [x = 0, y = 0] of places) {
+    box[0] = Math.min(box[0], x);
+    box[1] = Math.min(box[1], y);
+    box[2] = Math.max(box[2], x);
+    box[3] = Math.max(box[3], y);
+  }
+  return box;
 }
 
 /** What a client is at, in a word with its reason. */

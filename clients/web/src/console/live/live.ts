@@ -53,6 +53,8 @@ export class Live {
   readonly wanted = signal(false);
   readonly #feed = new Feed();
   readonly #everything: string;
+  /** Hears of each event after it is shown. */
+  onEvent: (seen: Seen) => void = () => undefined;
   #shown: Shown | undefined;
   #session: Session | undefined;
   #came = 0;
@@ -219,6 +221,7 @@ export class Live {
     const { seen, gone } = this.objects.put(message.feature, matched, now_ms);
     if (gone !== undefined) this.#shown?.remove(gone);
     this.#shown?.put(seen);
+    this.onEvent(seen);
     if (!this.paused.value) this.#feed.offer(seen.feature, matched);
     if (this.#learnt < LEARNT) {
       this.#learnt += 1;

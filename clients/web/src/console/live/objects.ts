@@ -28,12 +28,6 @@ export interface Seen {
   readonly matched: boolean;
 }
 
-/** How far a point has faded: 0 is fresh, 2 is about to go. */
-export function stageOf({ seen_ms, ends_ms }: Seen, now_ms: number): 0 | 1 | 2 {
-  const part = (now_ms - seen_ms) / (ends_ms - seen_ms);
-  return part < 1 / 3 ? 0 : part < 2 / 3 ? 1 : 2;
-}
-
 /** The member of nested properties with this dotted name. */
 export function attributeOf(properties: Readonly<Record<string, unknown>> | null | undefined, name: string): unknown {
   if (properties === null || properties === undefined) return undefined;

@@ -151,7 +151,8 @@ function Feed() {
 }
 
 function ObjectChoice() {
-  const { live } = useConsole();
+  const console = useConsole();
+  const { live } = console;
   const chosen = useSignal(live.objects.attribute ?? "");
   const names = useSignal(live.attributes.list());
   // The list is made anew when somebody is about to choose.
@@ -166,7 +167,7 @@ function ObjectChoice() {
         onFocus={renew}
         onChange={({ currentTarget: { value } }) => {
           chosen.value = value;
-          live.tellApartBy(value === "" ? undefined : value);
+          console.tellApartBy(value === "" ? undefined : value);
         }}
       >
         <option value="">key of the event</option>

@@ -1,10 +1,14 @@
 // The map's place on the page, its buttons, and what can be switched.
 
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import { reasonOf } from "../access.js";
 import { useConsole } from "../context.js";
-import { count } from "../words.js";
+import { stateOf } from "../clients/list.js";
+import { EventName, EventSummary } from "../why/name.js";
+import { clock, count, counted, valueText } from "../words.js";
+import type { Marks } from "./density.js";
 import type { Layer } from "./view.js";
 
 export function MapPart() {
@@ -33,6 +37,7 @@ export function MapPart() {
         </p>
       )}
       <Layers />
+      <Tip />
       <div class="zoom" role="group" aria-label="Map">
         <button type="button" aria-label="Zoom in" title="Zoom in" onClick={() => view.value?.zoom(1)}>
           <span aria-hidden="true">+</span>
@@ -55,27 +60,33 @@ const LAYERS: readonly (readonly [Layer, string])[] = [
   ["clients", "Clients"],
   ["areas", "Areas"],
 ];
+const MOTIONS: readonly (readonly [Layer, string])[] = [
+  ["trails", "Trails"],
+  ["flashes", "Deliveries"],
+];
+const MARKS: readonly (readonly [Marks | "auto", string])[] = [
+  ["auto", "Automatic"],
+  ["points", "Points"],
+  ["clusters", "Clusters"],
+  ["heat", "Heat map"],
+];
 
 function Layers() {
-  const { layers, live, clients, draft, settings } = useConsole();
-  const counts: Readonly<Record<Layer, number>> = { events: live.points.value, clients: clients.places.value, areas: clients.areas.value };
+  const console = useConsole();
+  const { live, clients, draft, settings } = console;
+  const counts: Readonly<Partial<Record<Layer, number>>> = {
+    events: live.points.value,
+    clients: clients.places.value + clients.merged.value,
+    areas: clients.areas.value,
+  };
   return (
-    <fieldset class="layers">
-      <legend class="visually-hidden">What the map shows</legend>
-      {LAYERS.map(([layer, label]) => (
-        <label key={layer}>
-          <input
-            type="checkbox"
-            checked={layers.value[layer]}
-            onChange={({ currentTarget }) => (layers.value = { ...layers.value, [layer]: currentTarget.checked })}
-          />
-          <span class={`sample ${layer}`} aria-hidden="true" />
-          <span>{label}</span>
-          <output class="numbers quiet" data-layer={layer}>
-            {count(counts[layer])}
-          </output>
-        </label>
-      ))}
+    <div class="layers">
+      <fieldset>
+        <legend class="visually-hidden">What the map shows</legend>
+        {LAYERS.map(([layer, label]) => (
+          <LayerSwitch key={layer} layer={layer} label={label} count={counts[layer]} />
+        ))}
+      </fieldset>
       {draft.trial.value.state === "running" && (
         <p>
           <span class="sample match" aria-hidden="true" /> Matches of the draft
@@ -88,6 +99,136 @@ function Layers() {
           to 100 m.
         </p>
       )}
+      <details>
+        <summary>Display</summary>
+        <Display />
+      </details>
+      <Legend />
+    </div>
+  );
+}
+
+function LayerSwitch({
+  layer,
+  label,
+  count: number,
+}: {
+  readonly layer: Layer;
+  readonly label: string;
+  readonly count?: number | undefined;
+}) {
+  const { layers } = useConsole();
+  return (
+    <label>
+      <input
+        type="checkbox"
+        checked={layers.value[layer]}
+        onChange={({ currentTarget }) => (layers.value = { ...layers.value, [layer]: currentTarget.checked })}
+      />
+      <span class={`sample ${layer}`} aria-hidden="true" />
+      <span>{label}</span>
+      {number !== undefined && (
+        <output class="numbers quiet" data-layer={layer}>
+          {count(number)}
+        </output>
+      )}
+    </label>
+  );
+}
+
+function Display() {
+  const { marks, colourBy, live } = useConsole();
+  const names = useSignal<readonly string[]>([]);
+  // The list is made anew when somebody is about to choose.
+  const renew = (): void => void (names.value = live.attributes.list().map(({ name }) => name));
+  const chosen = colourBy.value;
+  return (
+    <fieldset>
+      <legend class="visually-hidden">How marks are shown</legend>
+      <div class="field">
+        <label for="marks">Marks</label>
+        <select id="marks" value={marks.value} onChange={({ currentTarget }) => (marks.value = currentTarget.value as Marks)}>
+          {MARKS.map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </div>
+      <div class="field">
+        <label for="colour-by">Colour by</label>
+        <select
+          id="colour-by"
+          value={chosen ?? ""}
+          onPointerDown={renew}
+          onFocus={renew}
+          onChange={({ currentTarget: { value } }) => (colourBy.value = value === "" ? undefined : value)}
+        >
+          <option value="">one colour</option>
+          {[...new Set([...(chosen === undefined ? [] : [chosen]), ...names.value])].map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </div>
+      {MOTIONS.map(([layer, label]) => (
+        <LayerSwitch key={layer} layer={layer} label={label} />
+      ))}
     </fieldset>
+  );
+}
+
+function Legend() {
+  const scale = useConsole().scale.value;
+  if (scale === undefined) return null;
+  return (
+    <section class="legend" aria-label="Colours">
+      <h3>
+        <bdi>{scale.attribute}</bdi>
+      </h3>
+      <ul>
+        {scale.legend.map(({ colour, text }) => (
+          <li key={`${colour} ${text}`}>
+            <span class="swatch" aria-hidden="true" style={{ background: `var(--map-c${colour})` }} /> <bdi>{valueText(text, 24)}</bdi>
+          </li>
+        ))}
+        {scale.legend.length === 0 && <li class="quiet">No event has it yet.</li>}
+      </ul>
+    </section>
+  );
+}
+
+/** What the pointer is above. */
+function Tip() {
+  const { hovered, live, clients } = useConsole();
+  const what = hovered.value;
+  if (what === undefined) return null;
+  const [event] = what.events.flatMap((id) => live.objects.get(id)?.feature ?? []);
+  const client = what.clients[0];
+  const listed = clients.list.value.find((each) => each.client === client);
+  const more = what.events.length + what.clients.length - 1;
+  return (
+    <div class="tip" aria-hidden="true" style={{ left: `${what.at.x}px`, top: `${what.at.y}px` }}>
+      {event !== undefined ? (
+        <>
+          <strong>
+            <EventName feature={event} />
+          </strong>
+          <EventSummary feature={event} />
+          <span class="quiet">{clock(event.time)}</span>
+        </>
+      ) : (
+        <>
+          <strong>
+            <bdi>{client}</bdi>
+          </strong>
+          <span class="quiet">
+            client{listed === undefined ? "" : `, ${stateOf(listed).word}, ${counted(listed.subscriptions, "subscription")}`}
+          </span>
+        </>
+      )}
+      {more > 0 && <span class="quiet">and {more} more here</span>}
+    </div>
   );
 }

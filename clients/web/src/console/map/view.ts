@@ -9,22 +9,33 @@ import type { Place } from "../../shared/map/plane.js";
 import { Points, type PointLook } from "../../shared/map/points.js";
 import type { PageSettings } from "../../shared/pages.js";
 import type { Shown } from "../live/live.js";
-import { stageOf, type Seen } from "../live/objects.js";
+import type { Seen } from "../live/objects.js";
+import { Density, type Marks } from "./density.js";
+import { Flashes } from "./flashes.js";
 
 const LOOKS: readonly PointLook[] = [
-  { colour: "--map-object", shape: "disc", size: 8 }, // An object.
-  { colour: "--map-object", shape: "disc", size: 6 }, // One that was not heard of for long, or an event of its own.
-  { colour: "--map-object", shape: "disc", size: 4 },
+  { colour: "--map-object", shape: "disc", size: 10 }, // An object.
+  { colour: "--map-object", shape: "disc", size: 8 }, // An event of its own.
+  { colour: "--map-object", shape: "both", size: 13 }, // An object that is a client, too.
   { colour: "--map-match", shape: "diamond", size: 14 },
   { colour: "--map-match", shape: "halo", size: 26 }, // Around what was clicked.
   { colour: "--map-client", shape: "ring", size: 11 },
 ];
+const OBJECT = 0;
+const EVENT = 1;
+const BOTH = 2;
 const MATCH = 3;
 const CHOSEN = 4;
 const CLIENT = 5;
 
 /** What can be switched. */
-export type Layer = "events" | "clients" | "areas";
+export type Layer = "events" | "clients" | "areas" | "trails" | "flashes";
+
+/** Marks glide for so long at most, and leave trails that are seen for so long. */
+const MOTION = { glide_s: 4, trail_s: 40 };
+/** By itself the map counts marks below this zoom where there are more than so many. */
+const FAR = 9;
+const CROWD = 150;
 const AREAS = ["areas-fill", "areas-line", "areas-corridor", "areas-middle"];
 
 /** How far from a click, in pixels, what is meant may be. */
@@ -39,6 +50,14 @@ export interface Picked {
   readonly clients: readonly string[];
 }
 
+/** What the map asks of its owner. */
+export interface Meaning {
+  /** The client that is the same thing as a point. */
+  clientOf(point: string): string | undefined;
+  /** The class of a point's colour; -1 for that of all points. */
+  colourOf(seen: Seen): number;
+}
+
 /** Calls of a tool that has the map's clicks for itself. */
 export interface Tool {
   click(place: Place): void;
@@ -49,6 +68,12 @@ export class MapView implements Shown {
   readonly #base: BaseMap;
   readonly #events: Points;
   readonly #clients: Points;
+  readonly #density: Density;
+  readonly #flashes: Flashes;
+  #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1 };
+  #switched: Readonly<Record<Layer, boolean>> = { events: true, clients: true, areas: true, trails: true, flashes: true };
+  /** What was chosen; by itself the map goes by its zoom. */
+  #marks: Marks | "auto" = "auto";
   #tool: Tool | undefined;
   #touched = false;
   /** Clients that are shown. */
@@ -61,7 +86,9 @@ export class MapView implements Shown {
   private constructor(base: BaseMap) {
     this.#base = base;
     this.#clients = new Points(LOOKS).addTo(base);
-    this.#events = new Points(LOOKS).addTo(base);
+    this.#events = new Points(LOOKS, MOTION).addTo(base);
+    this.#density = new Density(base, this.#events, () => (this.#switched.events ? this.marks : "points"));
+    this.#flashes = new Flashes(base);
     this.#addShapes("areas", "--map-area", 0.08);
     this.#addShapes("chosen", "--accent", 0.16);
     this.#addShapes("draft", "--map-match", 0.12);
@@ -78,6 +105,7 @@ export class MapView implements Shown {
     });
     base.map.on("mousemove", ({ lngLat }) => this.#tool?.move?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
     base.map.on("moveend", () => this.#tellPlace());
+    base.map.on("zoom", () => this.#turn());
     for (const by of ["wheel", "keydown"] as const) base.map.getCanvas().addEventListener(by, () => (this.#touched = true));
     base.map.on("dragstart", () => (this.#touched = true));
     this.#tellPlace();
@@ -94,9 +122,41 @@ export class MapView implements Shown {
         this.#tool.click(this.#base.plane.toWorld([event.lngLat.lng, event.lngLat.lat]));
         return;
       }
-      const near = (points: Points): string[] => points.near(event.point, NEAR_PX).filter((id) => id !== "chosen");
-      picked({ events: near(this.#events).slice(0, LISTED), clients: near(this.#clients).slice(0, LISTED) });
+      const cluster = this.#density.at(event.point);
+      if (cluster !== undefined && cluster.count > 1) {
+        this.#base.map.easeTo({ center: event.lngLat, zoom: this.#base.map.getZoom() + 2 });
+        return;
+      }
+      picked(this.#near(event.point));
     });
+  }
+
+  /** Calls with what the pointer is above, and where that is on the map's element; with nothing when it leaves. */
+  onHover(hovered: (what: Picked | undefined, at: { readonly x: number; readonly y: number }) => void): void {
+    const { map } = this.#base;
+    let [frame, last] = [0, ""];
+    const look = (at: { readonly x: number; readonly y: number }, gone: boolean): void => {
+      frame = 0;
+      if (this.#tool !== undefined) return;
+      const found = gone || map.isMoving() ? { events: [], clients: [] } : this.#near(at);
+      const cluster = gone ? undefined : this.#density.at(at);
+      const some = found.events.length + found.clients.length > 0;
+      map.getCanvas().style.cursor = some || cluster !== undefined ? "pointer" : "";
+      const now = some ? `${found.events.join()} ${found.clients.join()}` : "";
+      if (now !== "" || last !== "") hovered(some ? found : undefined, at);
+      last = now;
+    };
+    map.on("mousemove", ({ point }) => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => look(point, false));
+    });
+    map.on("mouseout", ({ point }) => look(point, true));
+    map.on("movestart", () => look({ x: 0, y: 0 }, true));
+  }
+
+  #near(at: { readonly x: number; readonly y: number }): Picked {
+    const near = (points: Points): string[] => points.near(at, NEAR_PX).filter((id) => id !== "chosen");
+    return { events: near(this.#events).slice(0, LISTED), clients: near(this.#clients).slice(0, LISTED) };
   }
 
   /** Gives the map's clicks to a tool, or back. */
@@ -109,7 +169,47 @@ export class MapView implements Shown {
 
   put(seen: Seen): void {
     const at = this.#base.plane.toMap(seen.place);
-    this.#events.put(seen.id, at, seen.matched ? MATCH : seen.object === undefined ? 1 : 0);
+    const look = seen.matched ? MATCH : seen.object === undefined ? EVENT : this.#meaning.clientOf(seen.id) === undefined ? OBJECT : BOTH;
+    const colour = seen.matched ? -1 : this.#meaning.colourOf(seen);
+    this.#events.put(seen.id, at, look, { colour, life_s: (seen.ends_ms - seen.seen_ms) / 1000 });
+  }
+
+  /** What marks mean from now on; those that are there are put again. */
+  mean(meaning: Meaning, all: Iterable<Seen>): void {
+    this.#meaning = meaning;
+    for (const seen of all) if (!seen.matched) this.#events.recolour(seen.id, meaning.colourOf(seen));
+  }
+
+  /** Says how marks are shown; `auto` counts them where many are far away. */
+  set marks(marks: Marks | "auto") {
+    this.#marks = marks;
+    this.#turn();
+  }
+
+  /** How marks are shown now. */
+  get marks(): Marks {
+    if (this.#marks !== "auto") return this.#marks;
+    return this.#base.map.getZoom() < FAR && this.#events.size > CROWD ? "clusters" : "points";
+  }
+
+  #turn(): void {
+    this.#events.visible = this.#switched.events && this.marks === "points";
+    this.#density.draw();
+  }
+
+  /** Shows that an event has reached clients. */
+  flash(place: Place, clients: readonly string[]): void {
+    if (!this.#switched.flashes || this.marks !== "points") return;
+    const to = clients.flatMap((client) => {
+      const at = this.seenAt(client);
+      return at === undefined ? [] : [at];
+    });
+    this.#flashes.add(this.#base.plane.toMap(place), to);
+  }
+
+  /** Where a point, or a client that has one, is seen now, in degrees of the map. */
+  seenAt(id: string): [number, number] | undefined {
+    return this.#events.placeOf(id) ?? this.#clients.placeOf(id);
   }
 
   remove(id: string): void {
@@ -120,18 +220,15 @@ export class MapView implements Shown {
     this.#events.clear();
   }
 
-  /** Points that nobody has spoken of for a while become smaller. */
-  fade(all: Iterable<Seen>, now_ms: number): void {
-    for (const seen of all) {
-      const stage = stageOf(seen, now_ms);
-      if (!seen.matched && stage > 0) this.#events.relook(seen.id, stage);
-    }
+  /** Draws marks again, for they fade; and shows them otherwise where there are many by now. */
+  fade(): void {
+    this.#turn();
   }
 
   /** Draws a ring around a place, or none. */
   choose(place: Place | undefined): void {
     this.#events.remove("chosen"); // It does not glide from what was chosen before.
-    if (place !== undefined) this.#events.put("chosen", this.#base.plane.toMap(place), CHOSEN);
+    if (place !== undefined) this.#events.put("chosen", this.#base.plane.toMap(place), CHOSEN, { jump: true });
   }
 
   /** Shows clients where they are, and no others; tells how many. */
@@ -152,7 +249,12 @@ export class MapView implements Shown {
   }
 
   switch(layer: Layer, on: boolean): void {
-    if (layer === "events") this.#events.visible = on;
+    this.#switched = { ...this.#switched, [layer]: on };
+    if (layer === "events") this.#turn();
+    else if (layer === "trails") {
+      if (this.#events.trails !== undefined) this.#events.trails.on = on;
+      this.#events.repaint();
+    } else if (layer === "flashes") return;
     else if (layer === "clients") this.#clients.visible = on;
     else for (const id of AREAS) this.#base.map.setLayoutProperty(id, "visibility", on ? "visible" : "none");
   }

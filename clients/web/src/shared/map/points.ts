@@ -5,40 +5,78 @@
 import { MercatorCoordinate } from "maplibre-gl";
 
 import type { BaseMap } from "./map.js";
+import { TRAIL_SHADERS, Trails, type Frame } from "./trails.js";
 
 /** How a point looks; what it stands for is its owner's business. */
 export interface PointLook {
   /** A CSS variable of the theme, `--map-object`. */
   readonly colour: string;
-  readonly shape: "disc" | "ring" | "diamond" | "halo";
+  readonly shape: "disc" | "ring" | "diamond" | "halo" | "both";
   /** Across, in CSS pixels. */
   readonly size: number;
 }
 
-/** Floats of a point: where it comes from, where it goes to, when it set out, how long it takes, its look. */
-const FLOATS = 7;
-/** A point glides to its new place for as long as its reports are apart, but no longer than this. */
-const GLIDE_MAX_S = 1;
+/** What else a point may show. */
+export interface PointState {
+  /** An index into the classes of colours, in place of its look's colour. */
+  readonly colour?: number;
+  /** Seconds after which it has faded, since it was last put; without them it does not fade. */
+  readonly life_s?: number;
+  /** It stands there at once. */
+  readonly jump?: boolean;
+}
+
+/** How a layer of points moves. */
+export interface PointsOptions {
+  /** A point glides to its new place for as long as its reports are apart, but no longer than this. */
+  readonly glide_s?: number;
+  /** Points leave trails that are seen for so long; without it they leave none, and show no heading. */
+  readonly trail_s?: number;
+}
+
+/** Floats of a point: where it comes from, where it goes to, when it set out, how long it takes, its look, heading, colour and life. */
+const FLOATS = 10;
+const GLIDE_S = 1;
+/** Below some metres a way has no direction; in parts of the world's width. */
+const HEADED = 1e-7;
+const NO_HEADING = -10;
+/** Variables of the theme for classes of values: `--map-c0` and so on. */
+export const CLASSES = 14;
+const LOOKS = 8;
+/** From here on there is room to see where a point is headed. */
+const HEADED_ZOOM = 11.5;
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 const VERTEX = `#version 300 es
 uniform vec4 u_place;
 uniform float u_now;
 uniform float u_ratio;
-uniform vec4 u_colours[8];
-uniform vec2 u_looks[8];
+uniform float u_zoom;
+uniform float u_headed;
+uniform vec4 u_colours[${LOOKS + CLASSES}];
+uniform vec2 u_looks[${LOOKS}];
 in vec4 a_way;
 in vec2 a_time;
-in float a_look;
+in vec4 a_state;
 out vec4 v_colour;
 out float v_shape;
 out float v_size;
+out float v_edge;
+out vec2 v_forward;
 void main() {
   float done = clamp((u_now - a_time.x) / max(a_time.y, 0.001), 0.0, 1.0);
   gl_Position = vec4(mix(a_way.xy, a_way.zw, done) * u_place.xy + u_place.zw, 0.0, 1.0);
-  int look = int(a_look);
-  v_colour = u_colours[look];
+  int look = int(a_state.x);
+  float left = a_state.w <= 0.0 ? 1.0 : 1.0 - 0.7 * smoothstep(0.35, 1.0, (u_now - a_time.x) / a_state.w);
+  v_colour = u_colours[a_state.z < 0.0 ? look : ${LOOKS} + int(a_state.z)] * left;
   v_shape = u_looks[look].x;
-  v_size = (u_looks[look].y + 2.0) * u_ratio;
+  v_size = (u_looks[look].y * u_zoom + 2.0) * u_ratio;
+  v_edge = v_size * 0.5;
+  v_forward = vec2(0.0);
+  if (u_headed > 0.5 && a_state.y > -9.0 && (v_shape < 0.5 || v_shape > 3.5)) {
+    v_forward = vec2(sin(a_state.y), -cos(a_state.y));
+    v_size *= 2.0;
+  }
   gl_PointSize = v_size;
 }`;
 
@@ -49,18 +87,31 @@ uniform float u_ratio;
 in vec4 v_colour;
 in float v_shape;
 in float v_size;
+in float v_edge;
+in vec2 v_forward;
 out vec4 colour;
 void main() {
   vec2 at = (gl_PointCoord - 0.5) * v_size;
   float away = v_shape > 1.5 && v_shape < 2.5 ? abs(at.x) + abs(at.y) : length(at);
-  float edge = v_size * 0.5;
+  float edge = v_edge;
   float fine = u_ratio * 0.5;
   float inside = 1.0 - smoothstep(edge - fine, edge + fine * 0.2, away);
   float body = 1.0 - smoothstep(edge - u_ratio - fine, edge - u_ratio + fine, away);
   if (v_shape > 0.5 && v_shape < 1.5) body *= smoothstep(edge - 3.0 * u_ratio - fine, edge - 3.0 * u_ratio + fine, away);
+  // A disc within a ring.
+  if (v_shape > 3.5) body *= 1.0 - smoothstep(-fine, fine, 1.3 * u_ratio - abs(away - edge + 3.3 * u_ratio));
+  // A nose shows where it goes.
+  if (dot(v_forward, v_forward) > 0.5) {
+    float along = dot(at, v_forward);
+    float aside = abs(dot(at, vec2(-v_forward.y, v_forward.x)));
+    float wide = edge * 0.95 * (1.0 - along / (edge * 1.9));
+    float nose = step(0.0, along) * (1.0 - smoothstep(-fine, fine, aside - wide));
+    inside = max(inside, nose);
+    body = max(body, step(edge * 0.6, along) * (1.0 - smoothstep(-fine, fine, aside - wide + u_ratio * 1.2)));
+  }
   // A halo is a ring with nothing in it.
-  if (v_shape > 2.5) inside *= smoothstep(edge - 4.0 * u_ratio, edge - 3.0 * u_ratio, away);
-  colour = mix(u_ground, v_colour, body) * inside;
+  if (v_shape > 2.5 && v_shape < 3.5) inside *= smoothstep(edge - 4.0 * u_ratio, edge - 3.0 * u_ratio, away);
+  colour = mix(u_ground * v_colour.a, v_colour, body) * inside;
 }`;
 
 interface Drawing {
@@ -89,10 +140,16 @@ export class Points {
   /** Until when something glides, in seconds of the layer. */
   #busyUntil = 0;
 
+  readonly #glide_s: number;
+  /** Lines behind the points; absent where there are none. */
+  readonly trails: Trails | undefined;
+
   /** `looks`: at most eight. */
-  constructor(looks: readonly PointLook[]) {
-    if (looks.length > 8) throw new RangeError("eight looks at most");
+  constructor(looks: readonly PointLook[], { glide_s = GLIDE_S, trail_s }: PointsOptions = {}) {
+    if (looks.length > LOOKS) throw new RangeError("eight looks at most");
     this.#looks = looks;
+    this.#glide_s = glide_s;
+    if (trail_s !== undefined) this.trails = new Trails(trail_s);
   }
 
   get size(): number {
@@ -100,14 +157,14 @@ export class Points {
   }
 
   /** Puts a point, or moves it there. `look` is an index into the looks. */
-  put(id: string, lonLat: readonly [number, number], look: number): void {
+  put(id: string, lonLat: readonly [number, number], look: number, { colour = -1, life_s = 0, jump = false }: PointState = {}): void {
     const { x, y } = MercatorCoordinate.fromLngLat([lonLat[0], lonLat[1]]);
     this.#origin ??= [x, y];
     const to_x = x - this.#origin[0];
     const to_y = y - this.#origin[1];
     const now = this.#now();
     let place = this.#places.get(id);
-    let [from_x, from_y, glide] = [to_x, to_y, 0];
+    let [from_x, from_y, glide, heading] = [to_x, to_y, 0, NO_HEADING];
     if (place === undefined) {
       place = this.#ids.length;
       this.#ids.push(id);
@@ -119,9 +176,16 @@ export class Points {
       }
     } else {
       [from_x, from_y] = this.#at(place, now);
-      if (from_x !== to_x || from_y !== to_y) glide = Math.min(GLIDE_MAX_S, now - (this.#data[place * FLOATS + 4] ?? now));
+      heading = this.#data[place * FLOATS + 7] ?? NO_HEADING;
+      const far = Math.hypot(to_x - from_x, to_y - from_y);
+      if (jump || far > 0.5) [from_x, from_y, heading] = [to_x, to_y, NO_HEADING];
+      else if (far > 0) {
+        if (!calm.matches) glide = Math.min(this.#glide_s, now - (this.#data[place * FLOATS + 4] ?? now));
+        if (far > HEADED) heading = Math.atan2(to_x - from_x, from_y - to_y);
+        this.trails?.add([from_x, from_y], [to_x, to_y], now, glide);
+      }
     }
-    this.#data.set([from_x, from_y, to_x, to_y, now, glide, look], place * FLOATS);
+    this.#data.set([from_x, from_y, to_x, to_y, now, glide, look, heading, colour, life_s], place * FLOATS);
     this.#busyUntil = Math.max(this.#busyUntil, now + glide);
     this.repaint();
   }
@@ -132,6 +196,37 @@ export class Points {
     if (place === undefined || this.#data[place * FLOATS + 6] === look) return;
     this.#data[place * FLOATS + 6] = look;
     this.repaint();
+  }
+
+  /** Changes the class of a point's colour, if the point is there; -1 is its look's own. */
+  recolour(id: string, colour: number): void {
+    const place = this.#places.get(id);
+    if (place === undefined || this.#data[place * FLOATS + 8] === colour) return;
+    this.#data[place * FLOATS + 8] = colour;
+    this.repaint();
+  }
+
+  /** Where a point is seen now, in degrees. */
+  placeOf(id: string): [lon: number, lat: number] | undefined {
+    const place = this.#places.get(id);
+    if (place === undefined || this.#origin === undefined) return undefined;
+    const [x, y] = this.#at(place, this.#now());
+    const { lng, lat } = new MercatorCoordinate(x + this.#origin[0], y + this.#origin[1]).toLngLat();
+    return [lng, lat];
+  }
+
+  /** Calls with where each point is on the screen, in CSS pixels. Costs O(points). */
+  eachOnScreen(call: (x: number, y: number) => void): void {
+    const map = this.#base?.map;
+    if (map === undefined || this.#origin === undefined) return;
+    const centre = MercatorCoordinate.fromLngLat(map.getCenter());
+    const world_px = 512 * 2 ** map.getZoom();
+    const { clientWidth, clientHeight } = map.getCanvas();
+    const now = this.#now();
+    for (let place = 0; place < this.#ids.length; place++) {
+      const [x, y] = this.#at(place, now);
+      call((x + this.#origin[0] - centre.x) * world_px + clientWidth / 2, (y + this.#origin[1] - centre.y) * world_px + clientHeight / 2);
+    }
   }
 
   remove(id: string): void {
@@ -154,6 +249,7 @@ export class Points {
   clear(): void {
     this.#ids = [];
     this.#places.clear();
+    this.trails?.clear();
     this.repaint();
   }
 
@@ -182,10 +278,14 @@ export class Points {
     const gl = canvas.getContext("webgl2", { antialias: false, depth: false });
     if (gl === null) throw new Error("this browser draws no maps: it has no WebGL 2");
     this.#base = base;
-    this.#drawing = drawingOn(gl);
+    const begin = (): void => {
+      this.#drawing = drawingOn(gl);
+      this.trails?.begin(gl, link(gl, TRAIL_SHADERS));
+    };
+    begin();
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
-      this.#drawing = drawingOn(gl);
+      begin();
       this.repaint();
     });
     map.on("move", this.#draw);
@@ -237,14 +337,21 @@ export class Points {
     gl.clear(gl.COLOR_BUFFER_BIT);
     if (!this.#visible || this.#origin === undefined || this.#ids.length === 0) return;
     const now = this.#now();
+    // The shift is computed in 64 bits before it is rounded to 32.
+    const centre = MercatorCoordinate.fromLngLat(map.getCenter());
+    const zoom = map.getZoom();
+    const world_px = 512 * 2 ** zoom;
+    const [scale_x, scale_y] = [(2 * world_px) / clientWidth, (-2 * world_px) / clientHeight];
+    const [shift_x, shift_y] = [(this.#origin[0] - centre.x) * scale_x, (this.#origin[1] - centre.y) * scale_y];
+    const frame: Frame = { now, ratio, place: [scale_x, scale_y, shift_x, shift_y], size: [width, height] };
+    this.trails?.draw(gl, frame, colour("--map-object"));
     gl.useProgram(program);
     gl.uniform1f(uniforms["u_now"] ?? null, now);
+    gl.uniform1f(uniforms["u_zoom"] ?? null, Math.min(1.3, Math.max(0.55, 0.55 + (zoom - 8) * 0.11)));
+    gl.uniform1f(uniforms["u_headed"] ?? null, this.trails !== undefined && zoom >= HEADED_ZOOM ? 1 : 0);
     gl.uniform1f(uniforms["u_ratio"] ?? null, ratio);
-    gl.uniform4fv(
-      uniforms["u_colours"] ?? null,
-      this.#looks.flatMap((look) => [...colour(look.colour)]),
-    );
-    const shapes = ["disc", "ring", "diamond", "halo"];
+    gl.uniform4fv(uniforms["u_colours"] ?? null, this.#colours());
+    const shapes = ["disc", "ring", "diamond", "halo", "both"];
     gl.uniform2fv(
       uniforms["u_looks"] ?? null,
       this.#looks.flatMap(({ shape, size }) => [shapes.indexOf(shape), size]),
@@ -256,19 +363,31 @@ export class Points {
       gl.bufferData(gl.ARRAY_BUFFER, this.#data.subarray(0, this.#ids.length * FLOATS), gl.DYNAMIC_DRAW);
       this.#changed = false;
     }
-    // The shift is computed in 64 bits before it is rounded to 32.
-    const centre = MercatorCoordinate.fromLngLat(map.getCenter());
-    const world_px = 512 * 2 ** map.getZoom();
-    const [scale_x, scale_y] = [(2 * world_px) / clientWidth, (-2 * world_px) / clientHeight];
     const copies = map.getRenderWorldCopies() ? Math.ceil(clientWidth / world_px / 2) : 0;
     for (let copy = -copies; copy <= copies; copy++) {
-      const shift = [(this.#origin[0] - centre.x + copy) * scale_x, (this.#origin[1] - centre.y) * scale_y];
-      gl.uniform4f(uniforms["u_place"] ?? null, scale_x, scale_y, shift[0] ?? 0, shift[1] ?? 0);
+      gl.uniform4f(uniforms["u_place"] ?? null, scale_x, scale_y, shift_x + copy * scale_x, shift_y);
       gl.drawArrays(gl.POINTS, 0, this.#ids.length);
     }
     gl.bindVertexArray(null);
     if (now < this.#busyUntil) this.#frame = requestAnimationFrame(this.#draw);
   };
+
+  /** Looks, then classes of values. */
+  #colours(): number[] {
+    const colour = this.#base?.colour;
+    if (colour === undefined) return [];
+    const of = (names: string[], length: number): number[] => Array.from({ length }, (_, at) => colour(names[at] ?? "--map-object")).flat();
+    const looks = this.#looks.map((look) => look.colour);
+    return this.trails === undefined
+      ? of(looks, LOOKS + CLASSES)
+      : [
+          ...of(looks, LOOKS),
+          ...of(
+            Array.from({ length: CLASSES }, (_, at) => `--map-c${at}`),
+            CLASSES,
+          ),
+        ];
+  }
 
   #now(): number {
     return (performance.now() - this.#start_ms) / 1000;
@@ -284,7 +403,7 @@ export class Points {
 }
 
 function drawingOn(gl: WebGL2RenderingContext): Drawing {
-  const program = link(gl);
+  const program = link(gl, [VERTEX, FRAGMENT]);
   const [array, buffer] = [gl.createVertexArray(), gl.createBuffer()];
   gl.bindVertexArray(array);
   gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
@@ -292,7 +411,7 @@ function drawingOn(gl: WebGL2RenderingContext): Drawing {
   for (const [name, floats] of [
     ["a_way", 4],
     ["a_time", 2],
-    ["a_look", 1],
+    ["a_state", 4],
   ] as const) {
     const location = gl.getAttribLocation(program, name);
     gl.enableVertexAttribArray(location);
@@ -302,16 +421,16 @@ function drawingOn(gl: WebGL2RenderingContext): Drawing {
   gl.bindVertexArray(null);
   gl.enable(gl.BLEND);
   gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-  const names = ["u_place", "u_now", "u_ratio", "u_colours", "u_looks", "u_ground"];
+  const names = ["u_place", "u_now", "u_ratio", "u_zoom", "u_headed", "u_colours", "u_looks", "u_ground"];
   const uniforms = Object.fromEntries(names.map((name) => [name, gl.getUniformLocation(program, name)]));
   return { gl, program, buffer, array, uniforms };
 }
 
-function link(gl: WebGL2RenderingContext): WebGLProgram {
+function link(gl: WebGL2RenderingContext, [vertex, fragment]: readonly [string, string]): WebGLProgram {
   const program = gl.createProgram();
   for (const [kind, source] of [
-    [gl.VERTEX_SHADER, VERTEX],
-    [gl.FRAGMENT_SHADER, FRAGMENT],
+    [gl.VERTEX_SHADER, vertex],
+    [gl.FRAGMENT_SHADER, fragment],
   ] as const) {
     const shader = gl.createShader(kind);
     if (shader === null) throw new Error("the graphics context is lost");

@@ -1,0 +1,89 @@
+// Whom events reach, as the broker tells it: asked for a few of them a second, so that the map can show matching and a client's page what it received.
+
+import { signal } from "@preact/signals";
+import type { DeliveredFeature, EventDeliveries } from "nearcast";
+
+import { statusOf, type Access } from "../access.js";
+
+/** Questions a second. */
+export const ASKED_PER_S = 5;
+/** The broker has written a delivery by then. */
+const LATER_MS = 350;
+const WAITING = 40;
+/** What is kept of a client that somebody looks at. */
+const KEPT = 50;
+
+/** An event that a client received. */
+export interface Received {
+  readonly feature: DeliveredFeature;
+  readonly subscriptions: readonly string[];
+}
+
+interface Offered {
+  readonly feature: DeliveredFeature;
+  readonly due_ms: number;
+}
+
+export class Reach {
+  /** Of the client that is watched, the newest first. */
+  readonly received = signal<readonly Received[]>([]);
+  /** Events that may have reached it and were not asked about, as too many came. */
+  readonly skipped = signal(0);
+  readonly #access: Access;
+  #waiting: Offered[] = [];
+  #watched: string | undefined;
+  /** Whether an event may reach somebody of interest. */
+  #wanted: (feature: DeliveredFeature) => boolean = () => false;
+  #told: (feature: DeliveredFeature, clients: readonly string[]) => void = () => undefined;
+  #refused: { readonly token: string | undefined } | undefined;
+
+  constructor(access: Access) {
+    this.#access = access;
+    setInterval(() => void this.#ask(), 1000 / ASKED_PER_S);
+  }
+
+  /** `wanted` says which events are asked about; `told` hears whom one reached, the console left out. */
+  show(wanted: (feature: DeliveredFeature) => boolean, told: (feature: DeliveredFeature, clients: readonly string[]) => void): void {
+    this.#wanted = wanted;
+    this.#told = told;
+  }
+
+  /** Keeps what this client receives from now on; nothing any more without one. */
+  watch(client: string | undefined): void {
+    if (client === this.#watched) return;
+    this.#watched = client;
+    this.received.value = [];
+    this.skipped.value = 0;
+    this.#waiting = [];
+  }
+
+  offer(feature: DeliveredFeature): void {
+    if (document.hidden || !this.#wanted(feature)) return;
+    if (this.#waiting.length >= WAITING) {
+      this.#waiting.shift();
+      if (this.#watched !== undefined) this.skipped.value += 1;
+    }
+    this.#waiting.push({ feature, due_ms: performance.now() + LATER_MS });
+  }
+
+  async #ask(): Promise<void> {
+    const token = this.#access.token.peek();
+    const [next] = this.#waiting;
+    if (next === undefined || next.due_ms > performance.now() || !this.#access.usable.peek()) return;
+    this.#waiting.shift();
+    if (this.#refused !== undefined && this.#refused.token === token) return;
+    const { feature } = next;
+    try {
+      const path = `v1/events/${encodeURIComponent(feature.id)}/deliveries`;
+      const { deliveries } = (await this.#access.call(path)) as EventDeliveries;
+      const own = this.#access.client.peek();
+      const others = deliveries.filter(({ client }) => client !== own);
+      if (others.length > 0) this.#told(feature, [...new Set(others.map(({ client }) => client))]);
+      const mine = others.find(({ client }) => client === this.#watched);
+      if (mine !== undefined) this.received.value = [{ feature, subscriptions: mine.subscriptions }, ...this.received.value].slice(0, KEPT);
+    } catch (error) {
+      // A token that does not permit it will not permit it the next time either.
+      if (statusOf(error) === 403) this.#refused = { token };
+    }
+  }
+}

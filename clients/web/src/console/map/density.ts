@@ -1,0 +1,178 @@
+// Many marks from far away: how many are where, as numbers in circles or as heat. Both are made of counts in cells of the screen, so that their cost
+// does not grow with what lies between.
+
+import type { BaseMap } from "../../shared/map/map.js";
+import type { Points } from "../../shared/map/points.js";
+
+export type Marks = "points" | "clusters" | "heat";
+
+/** Across, in CSS pixels. */
+const CLUSTER_PX = 64;
+const HEAT_PX = 6;
+/** Counts are made anew so often while nothing but the marks moves. */
+const EVERY_MS = 500;
+/** How far a mark warms, in cells. */
+const REACH = 4;
+
+interface Cluster {
+  readonly x: number;
+  readonly y: number;
+  readonly count: number;
+}
+
+export class Density {
+  readonly #base: BaseMap;
+  readonly #points: Points;
+  readonly #canvas: HTMLCanvasElement;
+  readonly #shown: () => Marks;
+  #clusters: readonly Cluster[] = [];
+  #frame = 0;
+
+  /** `shown`: what is to be drawn now; points are drawn elsewhere. */
+  constructor(base: BaseMap, points: Points, shown: () => Marks) {
+    this.#base = base;
+    this.#points = points;
+    this.#shown = shown;
+    this.#canvas = document.createElement("canvas");
+    this.#canvas.className = "points density";
+    base.map.getCanvasContainer().append(this.#canvas);
+    base.map.on("move", () => this.draw());
+    base.map.on("resize", () => this.draw());
+    base.onTheme(() => this.draw());
+    setInterval(() => {
+      if (!document.hidden && this.#shown() !== "points") this.draw();
+    }, EVERY_MS);
+  }
+
+  /** Draws in the next frame. */
+  draw(): void {
+    if (this.#frame !== 0) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      const { clientWidth, clientHeight } = this.#base.map.getCanvas();
+      const ratio = this.#base.map.getPixelRatio();
+      [this.#canvas.width, this.#canvas.height] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
+      const pen = this.#canvas.getContext("2d");
+      this.#clusters = [];
+      const marks = this.#shown();
+      if (pen === null || marks === "points") return;
+      pen.scale(ratio, ratio);
+      if (marks === "clusters") this.#drawClusters(pen, clientWidth, clientHeight);
+      else this.#drawHeat(pen, clientWidth, clientHeight);
+    });
+  }
+
+  /** The cluster at a place of the screen. */
+  at({ x, y }: { readonly x: number; readonly y: number }): Cluster | undefined {
+    return this.#clusters.find((cluster) => Math.hypot(cluster.x - x, cluster.y - y) <= radiusOf(cluster.count));
+  }
+
+  #drawClusters(pen: CanvasRenderingContext2D, width: number, height: number): void {
+    const cells = new Map<number, { x: number; y: number; count: number }>();
+    this.#points.eachOnScreen((x, y) => {
+      if (x < -CLUSTER_PX || y < -CLUSTER_PX || x > width + CLUSTER_PX || y > height + CLUSTER_PX) return;
+      const cell = Math.floor(y / CLUSTER_PX) * 10_000 + Math.floor(x / CLUSTER_PX);
+      const found = cells.get(cell);
+      if (found === undefined) cells.set(cell, { x, y, count: 1 });
+      else {
+        found.x += x;
+        found.y += y;
+        found.count += 1;
+      }
+    });
+    this.#clusters = merged([...cells.values()].map(({ x, y, count }) => ({ x: x / count, y: y / count, count })));
+    const css = getComputedStyle(document.documentElement);
+    const [fill, text] = [css.getPropertyValue("--accent"), css.getPropertyValue("--on-accent")];
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    for (const { x, y, count } of this.#clusters) {
+      const radius = radiusOf(count);
+      pen.fillStyle = fill;
+      if (count > 1) {
+        pen.globalAlpha = 0.25;
+        disc(pen, x, y, radius + 5);
+      }
+      pen.globalAlpha = count === 1 ? 1 : 0.92;
+      disc(pen, x, y, radius);
+      pen.globalAlpha = 1;
+      pen.fillStyle = text;
+      pen.font = `600 ${count < 1000 ? 12 : 11}px system-ui, sans-serif`;
+      if (count > 1) pen.fillText(count < 10_000 ? String(count) : `${Math.round(count / 1000)}k`, x, y + 0.5);
+    }
+  }
+
+  #drawHeat(pen: CanvasRenderingContext2D, width: number, height: number): void {
+    const [across, down] = [Math.ceil(width / HEAT_PX), Math.ceil(height / HEAT_PX)];
+    const counts = new Float32Array(across * down);
+    this.#points.eachOnScreen((x, y) => {
+      const [column, row] = [Math.floor(x / HEAT_PX), Math.floor(y / HEAT_PX)];
+      if (column >= 0 && row >= 0 && column < across && row < down)
+        counts[row * across + column] = (counts[row * across + column] ?? 0) + 1;
+    });
+    const heat = blurred(counts, across, down);
+    const image = new ImageData(across, down);
+    // What is warm among what is there: nine of ten warm cells stay below full heat.
+    const warm = heat.filter((value) => value > 0.02).sort();
+    const most = Math.max(0.15, warm[Math.floor(warm.length * 0.97)] ?? 0);
+    const ramp = [0, 1, 2, 3, 4, 5].map((at) => this.#base.colour(`--map-c${at}`));
+    for (const [cell, value] of heat.entries()) {
+      const part = Math.min(1, value / most);
+      const colour = ramp[Math.min(ramp.length - 1, Math.floor(part * ramp.length))];
+      if (colour === undefined || part < 0.03) continue;
+      image.data.set([colour[0] * 255, colour[1] * 255, colour[2] * 255, 210 * Math.min(1, part * 2.2)], cell * 4);
+    }
+    const small = new OffscreenCanvas(across, down);
+    small.getContext("2d")?.putImageData(image, 0, 0);
+    pen.imageSmoothingEnabled = true;
+    pen.imageSmoothingQuality = "high";
+    pen.drawImage(small, 0, 0, across * HEAT_PX, down * HEAT_PX);
+  }
+}
+
+function disc(pen: CanvasRenderingContext2D, x: number, y: number, radius: number): void {
+  pen.beginPath();
+  pen.arc(x, y, radius, 0, 2 * Math.PI);
+  pen.fill();
+}
+
+/** Of a cluster's circle, in CSS pixels. */
+export function radiusOf(count: number): number {
+  return count === 1 ? 5 : Math.min(30, 11 + 3.2 * Math.log2(count) ** 0.95);
+}
+
+/** Circles that would lie on each other become one, the largest first. */
+export function merged(clusters: readonly Cluster[]): Cluster[] {
+  const kept: { x: number; y: number; count: number }[] = [];
+  for (const { x, y, count } of [...clusters].sort((one, other) => other.count - one.count)) {
+    const near = kept.find((other) => Math.hypot(other.x - x, other.y - y) < radiusOf(other.count) + radiusOf(count));
+    if (near === undefined) kept.push({ x, y, count });
+    else {
+      const all = near.count + count;
+      [near.x, near.y] = [(near.x * near.count + x * count) / all, (near.y * near.count + y * count) / all];
+      near.count = all;
+    }
+  }
+  return kept;
+}
+
+/** Three passes of a box over rows and columns look like a bell. */
+function blurred(counts: Float32Array, across: number, down: number): Float32Array {
+  let [from, to]: [Float32Array, Float32Array] = [counts, new Float32Array(counts.length)];
+  for (let pass = 0; pass < 2; pass++) {
+    for (let row = 0; row < down; row++) box(from, to, row * across, 1, across);
+    [from, to] = [to, from];
+    for (let column = 0; column < across; column++) box(from, to, column, across, down);
+    [from, to] = [to, from];
+  }
+  return from;
+}
+
+function box(from: Float32Array, to: Float32Array, first: number, step: number, length: number): void {
+  let sum = 0;
+  const at = (index: number): number => (index < 0 || index >= length ? 0 : (from[first + index * step] ?? 0));
+  for (let index = 0; index < REACH; index++) sum += at(index);
+  for (let index = 0; index < length; index++) {
+    sum += at(index + REACH) - at(index - REACH - 1);
+    to[first + index * step] = sum / (2 * REACH + 1);
+  }
+}

@@ -1,0 +1,85 @@
+// A flash where an event has reached somebody: a ring at the event, and a line to who received it. So that matching is seen.
+
+import type { BaseMap } from "../../shared/map/map.js";
+
+/** A place in degrees. */
+type LonLat = readonly [number, number];
+
+interface Flash {
+  readonly at: LonLat;
+  readonly to: readonly LonLat[];
+  readonly began_ms: number;
+}
+
+const LASTS_MS = 1600;
+/** The oldest goes for a newer one. */
+const MOST = 40;
+const LINES = 12;
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+export class Flashes {
+  readonly #base: BaseMap;
+  readonly #canvas: HTMLCanvasElement;
+  #flashes: Flash[] = [];
+  #frame = 0;
+
+  constructor(base: BaseMap) {
+    this.#base = base;
+    this.#canvas = document.createElement("canvas");
+    this.#canvas.className = "points flashes";
+    base.map.getCanvasContainer().append(this.#canvas);
+    base.map.on("move", () => this.#next());
+  }
+
+  /** Shows that what happened at a place reached those at other places. */
+  add(at: LonLat, to: readonly LonLat[]): void {
+    this.#flashes.push({ at, to: to.slice(0, LINES), began_ms: performance.now() });
+    if (this.#flashes.length > MOST) this.#flashes.shift();
+    this.#next();
+  }
+
+  #next(): void {
+    if (this.#frame === 0 && this.#flashes.length > 0) this.#frame = requestAnimationFrame(this.#draw);
+  }
+
+  readonly #draw = (): void => {
+    this.#frame = 0;
+    const { map } = this.#base;
+    const { clientWidth, clientHeight } = map.getCanvas();
+    const ratio = map.getPixelRatio();
+    [this.#canvas.width, this.#canvas.height] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
+    const pen = this.#canvas.getContext("2d");
+    const now_ms = performance.now();
+    this.#flashes = this.#flashes.filter(({ began_ms }) => now_ms - began_ms < LASTS_MS);
+    if (pen === null) return;
+    pen.scale(ratio, ratio);
+    const colour = getComputedStyle(document.documentElement).getPropertyValue("--map-match");
+    pen.strokeStyle = colour;
+    pen.fillStyle = colour;
+    pen.lineCap = "round";
+    for (const { at, to, began_ms } of this.#flashes) {
+      const done = (now_ms - began_ms) / LASTS_MS;
+      const from = map.project([at[0], at[1]]);
+      // Out to who received it in the first third; then it fades.
+      const reach = calm.matches ? 1 : Math.min(1, done * 3);
+      pen.globalAlpha = calm.matches ? 0.8 : Math.min(1, (1 - done) * 1.5);
+      pen.lineWidth = 2;
+      for (const place of to) {
+        const end = map.project([place[0], place[1]]);
+        const [x, y] = [from.x + (end.x - from.x) * reach, from.y + (end.y - from.y) * reach];
+        pen.beginPath();
+        pen.moveTo(from.x, from.y);
+        pen.lineTo(x, y);
+        pen.stroke();
+        pen.beginPath();
+        pen.arc(x, y, 4, 0, 2 * Math.PI);
+        pen.fill();
+      }
+      pen.lineWidth = 2.5;
+      pen.beginPath();
+      pen.arc(from.x, from.y, calm.matches ? 12 : 6 + 16 * done, 0, 2 * Math.PI);
+      pen.stroke();
+    }
+    this.#next();
+  };
+}
