@@ -1,6 +1,9 @@
 // The frame: a bar, the map, and a panel with tabs or what was opened.
 
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+
+import { showTheme, storedTheme, THEMES } from "../shared/theme.js";
 
 import { ClientDetail } from "./clients/client.js";
 import { ClientsTab } from "./clients/clients.js";
@@ -8,6 +11,7 @@ import { useConsole } from "./context.js";
 import { LiveTab } from "./live/tab.js";
 import { MapPart } from "./map/map.js";
 import type { Detail, Tab } from "./model.js";
+import { Search } from "./search.js";
 import { TokenDialog } from "./token/dialog.js";
 import { TryTab } from "./try/tab.js";
 import { ChoiceDetail } from "./why/choice.js";
@@ -54,6 +58,16 @@ function Bar() {
           {why !== undefined && state !== "ready" && <span class="reason">: {why}</span>}
         </span>
       </p>
+      <Search />
+      <nav class="links" aria-label="Elsewhere">
+        <a href="docs" target="_blank" rel="noopener">
+          API docs
+        </a>
+        <a href="phone" target="_blank" rel="noopener">
+          Phone page
+        </a>
+      </nav>
+      <ThemeSwitch />
       {(settings.tokens || access.token.value !== undefined) && (
         <button type="button" onClick={() => access.ask()}>
           {access.token.value === undefined ? "Enter a token" : sub === undefined ? "Token" : "Token: "}
@@ -61,6 +75,28 @@ function Bar() {
         </button>
       )}
     </header>
+  );
+}
+
+const THEME_WORDS = { system: ["◐", "System theme"], light: ["☀", "Light theme"], dark: ["☾", "Dark theme"] } as const;
+
+function ThemeSwitch() {
+  const theme = useSignal(storedTheme());
+  const [sign, words] = THEME_WORDS[theme.value];
+  const next = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "system";
+  return (
+    <button
+      type="button"
+      class="icon"
+      title={`${words}; click for: ${THEME_WORDS[next][1].toLowerCase()}`}
+      aria-label={`${words}, change`}
+      onClick={() => {
+        theme.value = next;
+        showTheme(next);
+      }}
+    >
+      <span aria-hidden="true">{sign}</span>
+    </button>
   );
 }
 
@@ -137,6 +173,8 @@ function Opened({ detail }: { readonly detail: Detail }) {
             <EventName feature={detail.feature} />
           ) : detail.kind === "client" ? (
             <bdi>{detail.client}</bdi>
+          ) : detail.kind === "sought" ? (
+            <bdi>{detail.id}</bdi>
           ) : (
             `Choose one of ${detail.events.length + detail.clients.length}`
           )}
@@ -146,6 +184,10 @@ function Opened({ detail }: { readonly detail: Detail }) {
         <EventDetail feature={detail.feature} />
       ) : detail.kind === "client" ? (
         <ClientDetail client={detail.client} />
+      ) : detail.kind === "sought" ? (
+        <p class="quiet">
+          This event has not come since the page was opened. It is shown as soon as it, or a newer one of its object, comes.
+        </p>
       ) : (
         <ChoiceDetail detail={detail} />
       )}

@@ -10,6 +10,9 @@ import { App } from "./app.js";
 import { ConsoleProvider } from "./context.js";
 import { Console } from "./model.js";
 import { reasonOf } from "./access.js";
+import { showTheme, storedTheme } from "../shared/theme.js";
+
+showTheme(storedTheme());
 
 const AGAIN_MS = 2000;
 const app = document.getElementById("app");

@@ -1,13 +1,16 @@
 // What the console is made of, and what it shows now.
 
-import { effect, signal } from "@preact/signals";
+import { batch, effect, signal, untracked } from "@preact/signals";
 import type { DeliveredFeature } from "nearcast";
 
 import type { Place } from "../shared/map/plane.js";
 import { pageSettings, type PageSettings } from "../shared/pages.js";
 import { Access } from "./access.js";
+import { fromQuery, toQuery, type Opened, type Sight } from "./address.js";
 import { Clients } from "./clients/list.js";
 import { Figures } from "./live/figures.js";
+import type { Objects } from "./live/objects.js";
+import { holdsText } from "./live/filter.js";
 import { Live } from "./live/live.js";
 import { Reach } from "./live/reach.js";
 import { Same } from "./live/same.js";
@@ -24,6 +27,8 @@ export type Tab = "live" | "clients" | "try";
 export type Detail =
   | { readonly kind: "event"; readonly feature: DeliveredFeature }
   | { readonly kind: "client"; readonly client: string }
+  /** An event that an address names and that has not come yet. */
+  | { readonly kind: "sought"; readonly id: string; readonly object?: string }
   /** Several were near. */
   | { readonly kind: "choice"; readonly events: readonly DeliveredFeature[]; readonly clients: readonly string[] };
 
@@ -31,6 +36,8 @@ export type Detail =
 const BACK = 20;
 /** Points fade so often. */
 const FADE_MS = 1000;
+/** The camera keeps up so often. */
+const FOLLOW_MS = 900;
 /** Colours and areas follow so often. */
 const RENEW_MS = 3000;
 /** Of so few events a second each is asked about, of more those in areas. */
@@ -53,6 +60,12 @@ export class Console {
   readonly marks = signal<Marks | "auto">("auto");
   /** The attribute that marks have their colours by. */
   readonly colourBy = signal<string | undefined>(undefined);
+  /** What events of the list have in their texts. */
+  readonly filter = signal("");
+  /** What the camera follows: a point or a client. */
+  readonly following = signal<string | undefined>(undefined);
+  /** Where the map is, once it has come to rest. */
+  readonly sight = signal<Sight | undefined>(undefined);
   readonly scale = signal<Scale | undefined>(undefined);
   /** What the pointer is above on the map, and where. */
   readonly hovered = signal<(Picked & { readonly at: { readonly x: number; readonly y: number } }) | undefined>(undefined);
@@ -74,7 +87,14 @@ export class Console {
     this.clients.onList = (clients) => this.same.learn(clients.map(({ client }) => client));
     this.clients.fresh = (client) => this.live.objects.get(this.same.pointOf(client) ?? "")?.place;
     this.live.onEvent = ({ feature }) => this.reach.offer(feature);
+    this.live.listed = (feature) => holdsText(feature, this.filter.peek());
+    effect(() => {
+      if (this.filter.value !== "" || this.live.rows.peek().length > 0) untracked(() => this.live.list());
+    });
     this.draft = new Draft(this.access, this.live, settings.world);
+    this.#read();
+    addEventListener("popstate", () => this.#read());
+    effect(() => this.#write());
     let ready = 0;
     effect(() => {
       // A broker that comes back may be in another world. Who cannot be asked now is asked the next time.
@@ -93,12 +113,18 @@ export class Console {
     this.drawing.value = drawing;
     this.live.show(view);
     this.clients.show(view);
-    void this.#firstLook(view);
+    const sight = this.sight.peek();
+    if (sight === undefined) void this.#firstLook(view);
+    else view.look(sight);
+    view.onMoved(() => (this.sight.value = view.sight));
+    view.onDrag(() => (this.following.value = undefined));
+    setInterval(() => this.#follow(view), FOLLOW_MS);
     setInterval(() => this.#renew(view), RENEW_MS);
     setInterval(() => view.fade(), FADE_MS);
     this.reach.show(
       ({ geometry: { coordinates } }) =>
-        this.live.came_per_s.peek() < QUIET_PER_S || this.clients.mayReach(view.base.plane.toMap([coordinates[0], coordinates[1]])),
+        this.live.came_per_s.peek() < QUIET_PER_S ||
+        this.clients.mayReach(view.base.plane.toMap([coordinates[0], coordinates[1]]), this.reach.watched),
       (feature, clients) =>
         view.flash(
           placeOf(feature),
@@ -144,6 +170,63 @@ export class Console {
   tellApartBy(attribute: string | undefined): void {
     this.same.clear();
     this.live.tellApartBy(attribute);
+  }
+
+  /** Shows what an address says. */
+  #read(): void {
+    const { tab, opened, filter, marks, colourBy, following, sight } = fromQuery(location.search);
+    batch(() => {
+      this.tab.value = tab;
+      this.filter.value = filter;
+      this.marks.value = marks;
+      this.colourBy.value = colourBy;
+      this.following.value = following;
+      if (sight !== undefined) this.sight.value = sight;
+      this.details.value = opened === undefined ? [] : [opened.kind === "client" ? opened : { ...opened, kind: "sought" }];
+    });
+    if (sight !== undefined) this.view.peek()?.look(sight);
+  }
+
+  /** Writes what is shown into the address: another page of the console is a step for Back, another look at it is none. */
+  #write(): void {
+    const detail = this.details.value.at(-1);
+    const colourBy = this.colourBy.value;
+    const following = this.following.value;
+    const sight = this.sight.value;
+    const opened = detail === undefined ? undefined : openedOf(detail, this.live.objects);
+    const query = toQuery({
+      tab: this.tab.value,
+      filter: this.filter.value,
+      marks: this.marks.value,
+      ...(opened === undefined ? {} : { opened }),
+      ...(colourBy === undefined ? {} : { colourBy }),
+      ...(following === undefined ? {} : { following }),
+      ...(sight === undefined ? {} : { sight }),
+    });
+    if (query === location.search) return;
+    const before = fromQuery(location.search);
+    const isStep = before.tab !== this.tab.peek() || JSON.stringify(before.opened) !== JSON.stringify(opened);
+    history[isStep ? "pushState" : "replaceState"](null, "", `${location.pathname}${query}`);
+  }
+
+  /** The camera goes along with what is followed; what an address names is opened when it comes. */
+  #follow(view: MapView): void {
+    const detail = this.details.peek().at(-1);
+    if (detail?.kind === "sought") {
+      const seen = this.live.objects.find(detail.id, detail.object);
+      if (seen !== undefined) this.details.value = [...this.details.peek().slice(0, -1), { kind: "event", feature: seen.feature }];
+    }
+    const followed = this.following.peek();
+    if (followed !== undefined && !document.hidden) view.keepUp(this.same.pointOf(followed) ?? followed);
+  }
+
+  /** Opens something, and goes there on the map. */
+  visit(detail: Detail): void {
+    this.following.value = undefined;
+    this.open(detail);
+    const place =
+      detail.kind === "event" ? placeOf(detail.feature) : detail.kind === "client" ? this.clients.placeOf(detail.client) : undefined;
+    if (place !== undefined) this.view.value?.goTo(place);
   }
 
   /** What time changes: colours by what values there are now, and areas around clients that have moved. */
@@ -222,6 +305,15 @@ export class Console {
     this.details.value = [];
     this.tab.value = tab;
   }
+}
+
+/** How an address names what is opened. */
+function openedOf(detail: Detail, objects: Objects): Opened | undefined {
+  if (detail.kind === "client") return detail;
+  if (detail.kind === "choice") return undefined;
+  if (detail.kind === "sought") return { ...detail, kind: "event" };
+  const object = objects.idOf(detail.feature);
+  return { kind: "event", id: String(detail.feature.id), ...(object === undefined ? {} : { object }) };
 }
 
 export function placeOf({ geometry: { coordinates } }: Pick<DeliveredFeature, "geometry">): Place {

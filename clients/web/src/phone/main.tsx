@@ -5,6 +5,9 @@ import { render } from "preact";
 
 import { Phone } from "./phone.js";
 import { App } from "./view/app.js";
+import { showTheme, storedTheme } from "../shared/theme.js";
+
+showTheme(storedTheme());
 
 const phone = new Phone();
 const app = document.getElementById("app");

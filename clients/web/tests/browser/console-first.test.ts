@@ -76,3 +76,51 @@ test("a client's name can be typed slowly, and one that does not exist is told a
   await page.getByRole("button", { name: "Why?" }).click();
   await page.locator('.answer[data-matched="true"]').waitFor();
 });
+
+test("an address keeps the view, Back goes back, and the search finds clients and events", async () => {
+  await send("PUT", "/v1/clients/carla/subscriptions/near", { filters: [{ area: { radius_m: 500 } }] });
+  await send("PUT", "/v1/clients/carla/position", { coordinates: [9.1, 45.4] });
+  await send("POST", "/v1/events", { ...feature("e7"), key: "tram-7", properties: { kind: "tram", line: 7 } });
+  await page.goto(`${pages.url}?tab=clients&at=9.1,45.4,13&filter=kind=tram`);
+  await connected(page);
+  const map = page.locator("[data-center]");
+  expect((await map.getAttribute("data-center"))?.split(",").map((part) => Number(part).toFixed(3))).toEqual(["9.100", "45.400"]);
+  expect(await map.getAttribute("data-zoom")).toBe("13");
+  const search = page.getByRole("combobox", { name: "Search" });
+  await page.keyboard.press("/");
+  await search.pressSequentially("carl");
+  await page.getByRole("option", { name: /carla/ }).waitFor();
+  await expectAccessible(page, "the search");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "carla" }).waitFor();
+  expect(page.url()).toContain("client=carla");
+  await page.getByRole("button", { name: "Follow", exact: true }).click();
+  await expect.poll(() => page.url()).toContain("follow=carla");
+  await page.reload();
+  await connected(page);
+  await page.getByRole("button", { name: "Following" }).waitFor();
+  await page.goBack();
+  await page.getByRole("button", { name: "carla" }).waitFor();
+  await page.getByRole("tab", { name: "Live" }).click();
+  // The key of a live event: it comes again, and the filter takes it.
+  await expect.poll(() => page.locator(".feed .row .name").allTextContents()).toEqual(["tram-7"]);
+  await page.getByRole("searchbox", { name: "Filter events" }).fill("kind=bus");
+  await page.getByText("No event like that so far.").waitFor();
+  await page.getByRole("button", { name: /theme, change/ }).click();
+  await page.getByRole("button", { name: /theme, change/ }).click();
+  expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
+});
+
+test("why is drawn on the map: the area, the event, and the line between them with its metres", async () => {
+  await send("PUT", "/v1/clients/dora/subscriptions/near", { filters: [{ area: { radius_m: 500 } }] });
+  await send("PUT", "/v1/clients/dora/position", { coordinates: [9.1, 45.4] });
+  await send("POST", "/v1/events", { ...feature("far"), geometry: { type: "Point", coordinates: [9.12, 45.4] } });
+  await page.locator(".feed .row", { hasText: "far" }).hover();
+  await page.locator(".feed .row", { hasText: "far" }).click();
+  await page.getByRole("combobox", { name: "Client" }).fill("dora");
+  await page.getByRole("button", { name: "Why?" }).click();
+  await page.locator('.answer[data-matched="false"]').waitFor();
+  expect(await page.locator(".why-label.bad").textContent()).toBe("1.6 km, 1.1 km outside");
+  await page.getByRole("combobox", { name: "Client" }).fill("nobody");
+  await page.locator(".why-label").waitFor({ state: "detached" });
+});

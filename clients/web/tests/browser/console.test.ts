@@ -46,7 +46,7 @@ test("events come onto the map and into the feed, areas are there, and figures m
     await numberOf(page.locator(`[data-rate=${rate}]`), (number) => number > 10, rate);
   }
   await expect.poll(() => page.locator('[data-latency="publish to write"]').textContent(), { timeout: 30_000 }).toMatch(/\d (µs|ms|s)$/);
-  await page.getByText("engine").first().waitFor();
+  await page.locator(".broker").getByText("cells").waitFor();
 
   const newest = page.locator(".feed .row").first();
   await page.getByRole("button", { name: "Pause" }).click();

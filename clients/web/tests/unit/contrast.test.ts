@@ -7,8 +7,8 @@ import { parts } from "../../src/shared/map/colour.js";
 
 const css = readFileSync(new URL("../../src/shared/theme.css", import.meta.url), "utf8");
 const themes = css
-  .split("@media (prefers-color-scheme: dark)")
-  .slice(0, 2)
+  .split(/@media \(prefers-color-scheme: dark\)|:root\[data-theme="dark"\]/)
+  .slice(0, 3)
   .map((part) => new Map([...part.matchAll(/(--[a-z0-9-]+): (#[0-9a-f]{6});/g)].map(([, name = "", colour = ""]) => [name, colour])));
 
 function luminance(colour: string): number {
@@ -30,11 +30,17 @@ const pairs = [
   ...["--text", "--bad"].map((text) => [text, "--bad-soft", 4.5] as const),
   ["--on-accent", "--accent", 4.5] as const,
   ...surfaces.map((surface) => ["--line-strong", surface, 3] as const),
-  ...["--map-object", "--map-client", "--map-match", "--map-area"].map((shape) => [shape, "--map-ground", 3] as const),
+  ...["--map-object", "--map-client", "--map-match", "--map-area", ...Array.from({ length: 14 }, (_, at) => `--map-c${at}`)].map(
+    (shape) => [shape, "--map-ground", 3] as const,
+  ),
 ];
 
+test("dark is the same whether the system or somebody has chosen it", () => {
+  expect(themes[2]).toEqual(themes[1]);
+});
+
 test.each(pairs)("%s on %s reaches %d:1, light and dark", (text, surface, least) => {
-  expect(themes).toHaveLength(2);
+  expect(themes).toHaveLength(3);
   for (const theme of themes) {
     const [above, below] = [theme.get(text), theme.get(surface)];
     if (above === undefined || below === undefined) throw new Error(`${text} or ${surface} is not a colour of the theme`);

@@ -6,9 +6,11 @@ import type { SubscriptionDocument } from "nearcast";
 
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
+import { FollowButton } from "../follow.js";
 import { areaWords, shapesOf } from "../map/areas.js";
 import { WhyForm } from "../why/form.js";
 import { degrees, metres, span } from "../words.js";
+import { ReceivedPart } from "./received.js";
 import { stateOf } from "./list.js";
 import { activityWords } from "./subscription.js";
 
@@ -89,7 +91,8 @@ export function ClientDetail({ client }: { readonly client: string }) {
                 {degrees(place, settings.world)} {settings.round_m > 1 && <span class="quiet">(shown to {metres(settings.round_m)}) </span>}
                 <button type="button" class="small" onClick={() => view.value?.goTo(place)}>
                   Show
-                </button>
+                </button>{" "}
+                <FollowButton id={client} />
               </>
             )}
           </dd>
@@ -99,7 +102,9 @@ export function ClientDetail({ client }: { readonly client: string }) {
         <h3 id="subscriptions">Subscriptions</h3>
         {problem.value !== undefined && <p class="warn">{problem.value}</p>}
         {documents.value === undefined && problem.value === undefined && <p class="quiet">Asking…</p>}
-        {documents.value?.length === 0 && <p class="quiet">It has none.</p>}
+        {documents.value?.length === 0 && (
+          <p class="quiet">{clients.knows(client) === false ? "There is no client of this name." : "It has none."}</p>
+        )}
         {follows === true && (
           <p class="quiet">
             {place === undefined ? "Its areas around the client cannot be drawn without its position." : "Its areas move along with it."}
@@ -111,6 +116,7 @@ export function ClientDetail({ client }: { readonly client: string }) {
           ))}
         </ul>
       </section>
+      <ReceivedPart client={client} />
       {documents.value !== undefined && documents.value.length > 0 && (
         <section aria-labelledby="why">
           <h3 id="why">Why does it get an event, or not?</h3>

@@ -4,10 +4,27 @@ import { useSignal } from "@preact/signals";
 
 import { useConsole } from "../context.js";
 import { count, counted } from "../words.js";
-import { stateOf } from "./list.js";
+import { stateOf, type ClientShown } from "./list.js";
 
 /** Rows that are shown at once. */
 const ROWS = 100;
+
+type Order = "client" | "behind" | "subscriptions";
+const COLUMNS: readonly (readonly [Order, string])[] = [
+  ["client", "Client"],
+  ["behind", "State"],
+  ["subscriptions", "Subs"],
+];
+
+/** Clients in an order: by name; furthest behind first, and those that are connected before others; or with most subscriptions first. */
+export function sorted(clients: readonly ClientShown[], order: Order): ClientShown[] {
+  const late = ({ connections, behind, waiting_frames, kept_matches }: ClientShown): number =>
+    Math.max(behind, waiting_frames) * 1e6 + kept_matches * 10 + Math.min(connections, 9);
+  return [...clients].sort((one, other) => {
+    const first = order === "behind" ? late(other) - late(one) : order === "subscriptions" ? other.subscriptions - one.subscriptions : 0;
+    return first === 0 ? one.client.localeCompare(other.client, "en", { numeric: true }) : first;
+  });
+}
 
 export function ClientsTab() {
   const console = useConsole();
@@ -15,7 +32,11 @@ export function ClientsTab() {
   const search = useSignal("");
   const rows = useSignal(ROWS);
   const wanted = search.value.toLowerCase();
-  const found = clients.list.value.filter(({ client }) => client.toLowerCase().includes(wanted));
+  const order = useSignal<Order>("behind");
+  const found = sorted(
+    clients.list.value.filter(({ client }) => client.toLowerCase().includes(wanted)),
+    order.value,
+  );
   const { sub } = access.claims.value ?? {};
   return (
     <>
@@ -45,7 +66,7 @@ export function ClientsTab() {
             {found.length === clients.list.value.length
               ? counted(found.length, "client")
               : `${found.length} of ${clients.list.value.length} clients`}
-            {clients.more.value && "; there are more than are listed"}, furthest behind first
+            {clients.more.value && "; there are more than are listed"}
           </p>
           {found.length === 0 && (
             <p>
@@ -57,11 +78,19 @@ export function ClientsTab() {
           <table class="clients">
             <thead>
               <tr>
-                <th scope="col">Client</th>
-                <th scope="col">State</th>
-                <th scope="col" class="number">
-                  <abbr title="subscriptions">Subs</abbr>
-                </th>
+                {COLUMNS.map(([column, label]) => (
+                  <th
+                    key={column}
+                    scope="col"
+                    class={column === "subscriptions" ? "number" : ""}
+                    aria-sort={order.value === column ? (column === "client" ? "ascending" : "descending") : "none"}
+                  >
+                    <button type="button" class="sort" onClick={() => (order.value = column)}>
+                      {label}
+                      <span aria-hidden="true">{order.value === column ? (column === "client" ? " ↑" : " ↓") : ""}</span>
+                    </button>
+                  </th>
+                ))}
               </tr>
             </thead>
             <tbody>

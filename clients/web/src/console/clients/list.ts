@@ -64,7 +64,7 @@ export class Clients {
   #refused: { readonly token: string | undefined } | undefined;
   #looking = false;
   /** Around the areas that are drawn, in degrees of the map. */
-  #boxes: (readonly [number, number, number, number])[] = [];
+  #boxes: { readonly client: unknown; readonly box: readonly [number, number, number, number] }[] = [];
   /** Says where a client is that an object on the map is, too. */
   fresh: (client: string) => Place | undefined = () => undefined;
   /** Hears which clients there are. */
@@ -112,9 +112,11 @@ export class Clients {
     return this.more.value || this.why.value !== undefined || !this.#listed ? undefined : false;
   }
 
-  /** Areas that are drawn, as boxes: whether one may hold a place. */
-  mayReach([x, y]: Place): boolean {
-    return this.#boxes.some(([west, south, east, north]) => x >= west && x <= east && y >= south && y <= north);
+  /** Whether an area that is drawn, of a client where one is given and has some, may hold a place in degrees of the map. */
+  mayReach([x, y]: Place, client?: string): boolean {
+    const own = client === undefined ? [] : this.#boxes.filter((box) => box.client === client);
+    const boxes = own.length > 0 ? own : this.#boxes;
+    return boxes.some(({ box: [west, south, east, north] }) => x >= west && x <= east && y >= south && y <= north);
   }
 
   /** Where clients are, of those that are shown. */
@@ -209,14 +211,14 @@ export class Clients {
           const follows = area !== undefined && "radius_m" in area && !("center" in area) && !("corridor" in area);
           if (follows && (around === undefined || !view.sees(around) || following.length > FOLLOWING)) continue;
           if (!follows && still.length >= STILL) continue;
-          (follows ? following : still).push(...shapesOf(view.base.plane, area, around));
+          (follows ? following : still).push(...shapesOf(view.base.plane, area, around, { client, follows }));
         }
       }
     }
     this.tooMany.value = following.length > FOLLOWING;
     const shapes = this.tooMany.value ? still : [...still, ...following];
     this.areas.value = shapes.length;
-    this.#boxes = shapes.map(boxOfShape);
+    this.#boxes = shapes.map((shape) => ({ client: shape.properties?.["client"] as unknown, box: boxOfShape(shape) }));
     view.draw("areas", shapes);
   }
 }

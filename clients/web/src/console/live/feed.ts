@@ -15,7 +15,7 @@ export interface FeedRow {
 
 export class Feed {
   #rows: readonly FeedRow[] = [];
-  /** What came since the last look, the oldest first; of a flood only as many as can be listed. */
+  /** What came since the last look, the oldest first; of a flood only the newest of it. */
   #waiting: FeedRow[] = [];
   #came = 0;
   #flooded = false;
@@ -33,12 +33,12 @@ export class Feed {
   offer(feature: DeliveredFeature, matched: boolean): void {
     this.#came += 1;
     this.#waiting.push({ feature, matched });
-    if (this.#waiting.length > ALL) this.#waiting.shift();
+    if (this.#waiting.length > LENGTH) this.#waiting.shift();
   }
 
   /** Lists what came since the last look. The newest event is always among it. */
-  look(): void {
-    this.#flooded = this.#came > ALL;
+  look(all = ALL): void {
+    this.#flooded = this.#came > all;
     const listed = this.#flooded ? this.#waiting.slice(-OF_A_FLOOD) : this.#waiting;
     if (listed.length > 0) this.#rows = [...listed.reverse(), ...this.#rows].slice(0, LENGTH);
     this.#waiting = [];

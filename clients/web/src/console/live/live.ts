@@ -1,7 +1,7 @@
 // The console as a client of the broker: its session, its subscription of everything, and what came of it.
 
 import { effect, signal } from "@preact/signals";
-import { Closed, connect, ProblemError, type Message, type Session, type Subscription } from "nearcast";
+import { Closed, connect, ProblemError, type DeliveredFeature, type Message, type Session, type Subscription } from "nearcast";
 
 import { brokerUrl } from "../../shared/pages.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
@@ -26,6 +26,8 @@ export interface Shown {
 const LOOK_MS = 500;
 /** Of so many events a second the attributes are learnt. */
 const LEARNT = 50;
+/** Events that another filter finds at once. */
+const LISTED = 40;
 /** A session that ended for another reason than its token is tried again after so long. */
 const AGAIN_MS = 2000;
 /** The code of a close for a token whose time is over. */
@@ -53,6 +55,8 @@ export class Live {
   readonly wanted = signal(false);
   readonly #feed = new Feed();
   readonly #everything: string;
+  /** Whether an event is for the list. */
+  listed: (feature: DeliveredFeature) => boolean = () => true;
   /** Hears of each event after it is shown. */
   onEvent: (seen: Seen) => void = () => undefined;
   #shown: Shown | undefined;
@@ -222,7 +226,7 @@ export class Live {
     if (gone !== undefined) this.#shown?.remove(gone);
     this.#shown?.put(seen);
     this.onEvent(seen);
-    if (!this.paused.value) this.#feed.offer(seen.feature, matched);
+    if (!this.paused.value && this.listed(seen.feature)) this.#feed.offer(seen.feature, matched);
     if (this.#learnt < LEARNT) {
       this.#learnt += 1;
       this.attributes.learn(seen.feature.properties);
@@ -234,6 +238,15 @@ export class Live {
     this.objects.clear();
     this.#shown?.clear();
     this.points.value = 0;
+  }
+
+  /** Fills the list anew, of what is there. */
+  list(): void {
+    this.#feed.clear();
+    const found = this.objects.newest().filter(({ feature }) => this.listed(feature));
+    for (const { feature, matched } of found.slice(0, LISTED).reverse()) this.#feed.offer(feature, matched);
+    this.#feed.look(LISTED);
+    this.rows.value = this.#feed.rows;
   }
 
   #look(): void {

@@ -71,6 +71,19 @@ export class Objects {
     return seen?.feature.id === feature.id ? seen : undefined;
   }
 
+  /** Of an event's mark, if it has an object. */
+  idOf(feature: DeliveredFeature): string | undefined {
+    return this.#objectOf(feature);
+  }
+
+  /** The newest event of a mark, or the event with an id. */
+  find(id: string, object: string | undefined): Seen | undefined {
+    const known = object === undefined ? undefined : this.#seen.get(object);
+    if (known !== undefined) return known;
+    for (const seen of this.#seen.values()) if (String(seen.feature.id) === id) return seen;
+    return undefined;
+  }
+
   clear(): void {
     this.#seen.clear();
   }

@@ -57,8 +57,14 @@ export class Reach {
     this.#waiting = [];
   }
 
+  /** The client that is watched. */
+  get watched(): string | undefined {
+    return this.#watched;
+  }
+
   offer(feature: DeliveredFeature): void {
-    if (document.hidden || !this.#wanted(feature)) return;
+    // Where nobody is watched some that are shown will do.
+    if (document.hidden || (this.#watched === undefined && this.#waiting.length >= ASKED_PER_S) || !this.#wanted(feature)) return;
     if (this.#waiting.length >= WAITING) {
       this.#waiting.shift();
       if (this.#watched !== undefined) this.skipped.value += 1;

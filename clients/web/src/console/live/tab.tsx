@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 
 import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
-import { clock, count, counted, duration } from "../words.js";
+import { clock, count, counted, duration, span } from "../words.js";
 import { LATENCIES } from "./figures.js";
 import { NoEvents } from "./empty.js";
 import { RATES } from "./rates.js";
@@ -21,7 +21,7 @@ export function LiveTab() {
 }
 
 function FiguresPart() {
-  const { figures, access } = useConsole();
+  const { figures, access, settings } = useConsole();
   const shown = figures.shown.value;
   const why = figures.why.value;
   if (shown === undefined) {
@@ -85,6 +85,10 @@ function FiguresPart() {
           </div>
         ))}
       </dl>
+      <p class="broker quiet" title={stats.engine_why}>
+        nearcast {stats.version}, engine {stats.engine}, {settings.world === "planar" ? "positions in metres" : "positions in degrees (WGS 84)"}, up
+        for {span(stats.uptime_s)}
+      </p>
     </section>
   );
 }
@@ -96,7 +100,11 @@ function Feed() {
   // pointer that pressed it here.
   const held = useSignal(false);
   const rows = useSignal(live.rows.value);
-  if (!held.value || rows.value.length === 0) rows.value = live.rows.value;
+  // Another filter is a wish of theirs.
+  const filtered = useSignal(console.filter.value);
+  const another = filtered.value !== console.filter.value;
+  if (another) filtered.value = console.filter.value;
+  if (!held.value || another || rows.value.length === 0) rows.value = live.rows.value;
   useEffect(() => () => void (live.paused.value = false), []);
   return (
     <section class="feed" aria-labelledby="feed">
@@ -123,8 +131,17 @@ function Feed() {
           </button>
         </div>
       )}
-      <ObjectChoice />
-      {rows.value.length === 0 && <NoEvents />}
+      <div class="pair">
+        <input
+          type="search"
+          aria-label="Filter events"
+          placeholder="Filter: text, or status=1"
+          autocomplete="off"
+          value={console.filter.value}
+          onInput={({ currentTarget }) => (console.filter.value = currentTarget.value)}
+        />
+      </div>
+      {rows.value.length === 0 && (console.filter.value === "" ? <NoEvents /> : <p class="quiet">No event like that so far.</p>)}
       <ol
         class="rows"
         onPointerEnter={() => (held.value = true)}
@@ -146,6 +163,7 @@ function Feed() {
           </li>
         ))}
       </ol>
+      <ObjectChoice />
     </section>
   );
 }

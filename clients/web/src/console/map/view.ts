@@ -9,7 +9,9 @@ import type { Place } from "../../shared/map/plane.js";
 import { Points, type PointLook } from "../../shared/map/points.js";
 import type { PageSettings } from "../../shared/pages.js";
 import type { Shown } from "../live/live.js";
+import type { Sight } from "../address.js";
 import type { Seen } from "../live/objects.js";
+import { AnswerLayer } from "./answer.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
 
@@ -68,6 +70,8 @@ export class MapView implements Shown {
   readonly #base: BaseMap;
   readonly #events: Points;
   readonly #clients: Points;
+  /** An answer to Why. */
+  readonly answer: AnswerLayer;
   readonly #density: Density;
   readonly #flashes: Flashes;
   #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1 };
@@ -92,6 +96,7 @@ export class MapView implements Shown {
     this.#addShapes("areas", "--map-area", 0.08);
     this.#addShapes("chosen", "--accent", 0.16);
     this.#addShapes("draft", "--map-match", 0.12);
+    this.answer = new AnswerLayer(base, (variable, opacity) => this.#css(variable, opacity));
     base.map.addSource("draft-handles", { type: "geojson", data: EMPTY });
     base.map.addLayer({
       id: "draft-handles",
@@ -280,8 +285,40 @@ export class MapView implements Shown {
     return this.#touched || this.#tool !== undefined;
   }
 
-  goTo(place: Place): void {
-    this.#base.map.easeTo({ center: this.#base.plane.toMap(place), zoom: Math.max(this.#base.map.getZoom(), CLOSE) });
+  goTo(place: Place, zoom = Math.max(this.#base.map.getZoom(), CLOSE)): void {
+    this.#touched = true;
+    this.#base.map.easeTo({ center: this.#base.plane.toMap(place), zoom });
+  }
+
+  /** Where the map is. */
+  get sight(): Sight {
+    const { map, plane } = this.#base;
+    const { lng, lat } = map.getCenter();
+    return { place: plane.toWorld([lng, lat]), zoom: map.getZoom() };
+  }
+
+  /** Goes somewhere at once. */
+  look({ place, zoom }: Sight): void {
+    this.#touched = true;
+    this.#base.map.jumpTo({ center: this.#base.plane.toMap(place), zoom });
+  }
+
+  /** Keeps what moves in the middle; to be called again and again. */
+  keepUp(id: string): void {
+    const at = this.seenAt(id);
+    const { map } = this.#base;
+    if (at === undefined || map.isZooming()) return;
+    map.easeTo({ center: at, duration: 900, easing: (part) => part, essential: false });
+  }
+
+  /** Calls when somebody has moved the map by hand. */
+  onDrag(dragged: () => void): void {
+    this.#base.map.on("dragstart", dragged);
+  }
+
+  /** Calls after the map has moved. */
+  onMoved(moved: () => void): void {
+    this.#base.map.on("moveend", moved);
   }
 
   /** For assistive technology and for programs that drive the page: what the map shows of the world. */
@@ -315,9 +352,21 @@ export class MapView implements Shown {
     });
     map.addLayer({ id: `${id}-middle`, type: "line", source: id, filter: isLine, paint: { "line-width": 1.5, "line-dasharray": [3, 2] } });
     this.#base.onTheme(() => {
-      map.setPaintProperty(`${id}-fill`, "fill-color", this.#css(colour, opacity));
+      // Areas that move with clients lie on each other; many of them are not to hide the map.
+      const faint: ExpressionSpecification = [
+        "case",
+        ["boolean", ["get", "follows"], false],
+        this.#css(colour, opacity * 0.35),
+        this.#css(colour, opacity),
+      ];
+      map.setPaintProperty(`${id}-fill`, "fill-color", faint);
       map.setPaintProperty(`${id}-corridor`, "line-color", this.#css(colour, opacity * 1.5));
-      map.setPaintProperty(`${id}-line`, "line-color", this.#css(colour));
+      map.setPaintProperty(`${id}-line`, "line-color", [
+        "case",
+        ["boolean", ["get", "follows"], false],
+        this.#css(colour, 0.45),
+        this.#css(colour),
+      ]);
       map.setPaintProperty(`${id}-middle`, "line-color", this.#css(colour));
     });
   }

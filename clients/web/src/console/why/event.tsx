@@ -6,6 +6,7 @@ import type { DeliveredFeature, EventDeliveries } from "nearcast";
 
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
+import { FollowButton } from "../follow.js";
 import { placeOf } from "../model.js";
 import { clock, counted, degrees, span, valueText } from "../words.js";
 import { WhyForm } from "./form.js";
@@ -24,7 +25,10 @@ export function EventDetail({ feature }: { readonly feature: DeliveredFeature })
 }
 
 function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
-  const { view, settings } = useConsole();
+  const console = useConsole();
+  const { view, settings, live, same } = console;
+  const point = live.objects.idOf(feature);
+  const client = point === undefined ? undefined : same.clientOf(point);
   const place = placeOf(feature);
   const properties = Object.entries((feature.properties as Record<string, unknown> | null) ?? {});
   const life =
@@ -72,6 +76,16 @@ function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
         <dd>
           <time dateTime={feature.time}>{clock(feature.time)}</time> <span class="quiet">{feature.time.slice(0, 10)}</span>
         </dd>
+        {client !== undefined && (
+          <>
+            <dt>client</dt>
+            <dd>
+              <button type="button" class="link" onClick={() => console.open({ kind: "client", client })}>
+                <bdi>{client}</bdi>
+              </button>
+            </dd>
+          </>
+        )}
         <dt>stays live</dt>
         <dd>{life}</dd>
         <dt>place</dt>
@@ -79,7 +93,8 @@ function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
           {degrees(place, settings.world)}{" "}
           <button type="button" class="small" onClick={() => view.value?.goTo(place)}>
             Show
-          </button>
+          </button>{" "}
+          {point !== undefined && live.objects.get(point) !== undefined && <FollowButton id={point} />}
         </dd>
       </dl>
     </section>

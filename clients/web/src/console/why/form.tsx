@@ -8,8 +8,10 @@ import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
 import { conditionWords } from "../clients/subscription.js";
-import { attributeOf } from "../live/objects.js";
+import { placeOf } from "../model.js";
 import { clock, valueText } from "../words.js";
+import { whyDrawing } from "./drawing.js";
+import { nameOf } from "./name.js";
 import { filterWords, notes } from "./words.js";
 
 /** Newest events to choose from. */
@@ -26,10 +28,19 @@ export function nothingWords(client: string, known: boolean | undefined): string
     : `${client} has no subscription, or there is no such client.`;
 }
 
+/** An event on one line: when, what, and a few of its values. */
+export function eventWords(feature: DeliveredFeature, attribute: string | undefined): string {
+  const values = Object.entries((feature.properties as Record<string, unknown> | null) ?? {})
+    .filter(([name]) => name !== attribute)
+    .slice(0, 3)
+    .map(([name, value]) => `${valueText(name, 16)} ${valueText(value, 16)}`);
+  return [clock(feature.time), nameOf(feature, attribute), values.join(", ")].filter((part) => part !== "").join(" · ");
+}
+
 /** One of both is given; the other is chosen. */
 export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; readonly client?: string }) {
   const console = useConsole();
-  const { access, clients, live } = console;
+  const { access, clients, live, view, following, reach } = console;
   /** What stands in the field, and what is asked about once somebody has stopped typing. */
   const typed = useSignal(client ?? "");
   const name = useSignal(client ?? "");
@@ -44,10 +55,12 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
   const answer = useSignal<Explanation | undefined>(undefined);
   const problem = useSignal<string | undefined>(undefined);
   const newest = (): void => {
-    events.value = live.objects
-      .newest()
-      .slice(0, EVENTS)
-      .map(({ feature }) => feature);
+    // What it received, what is in or near its areas, and then the newest of all.
+    const plane = view.value?.base.plane;
+    const all = live.objects.newest();
+    const near = all.filter(({ place }) => client !== undefined && plane !== undefined && clients.mayReach(plane.toMap(place), client));
+    const offered = [...reach.received.value, ...near.slice(0, EVENTS / 2), ...all].map(({ feature }) => feature);
+    events.value = [...new Map(offered.map((feature) => [feature.id, feature])).values()].slice(0, EVENTS);
     chosen.value = 0;
   };
   useEffect(() => {
@@ -57,6 +70,7 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
     const stop = new AbortController();
     documents.value = [];
     answer.value = undefined;
+    view.value?.answer.show(undefined);
     problem.value = undefined;
     if (name.value === "") return;
     clients.subscriptionsOf(name.value, stop.signal).then(
@@ -75,12 +89,22 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
     );
     return () => stop.abort();
   }, [name.value]);
+  // What was drawn stands as long as what it answers.
+  useEffect(() => () => view.value?.answer.show(undefined), []);
   const said = useRef<HTMLDivElement>(null);
   const ask = async (): Promise<void> => {
     problem.value = undefined;
     const question = { client: name.value, subscription: subscription.value, event: event ?? events.value[chosen.value] };
     try {
-      answer.value = (await access.call("v1/explain", { method: "POST", body: question })) as Explanation;
+      const told = (await access.call("v1/explain", { method: "POST", body: question })) as Explanation;
+      answer.value = told;
+      const filters = documents.value.find(({ id }) => id === subscription.value)?.filters;
+      if (view.value !== undefined && question.event !== undefined && filters !== undefined) {
+        following.value = undefined;
+        const at = (told as { position?: { coordinates?: readonly number[] } | null }).position?.coordinates;
+        const place = at === undefined ? clients.placeOf(name.value) : ([at[0] ?? 0, at[1] ?? 0] as const);
+        view.value.answer.show(whyDrawing(view.value.base.plane, told, filters, placeOf(question.event), place));
+      }
       intoView(said);
     } catch (error) {
       answer.value = undefined;
@@ -129,8 +153,7 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
             <select id="why-event" value={chosen.value} onChange={({ currentTarget }) => (chosen.value = Number(currentTarget.value))}>
               {events.value.map((each, index) => (
                 <option key={index} value={index}>
-                  {clock(each.time)} {valueText(each.key ?? attributeOf(each.properties, live.objects.attribute ?? "") ?? each.id, 30)}{" "}
-                  {valueText(each.properties, 60)}
+                  {eventWords(each, live.objects.attribute)}
                 </option>
               ))}
             </select>

@@ -4,6 +4,14 @@ import { useConsole } from "../context.js";
 import { attributeOf } from "../live/objects.js";
 import { valueText } from "../words.js";
 
+/** What an event is called, as a text. */
+export function nameOf(feature: DeliveredFeature, attribute: string | undefined): string {
+  const object = attribute === undefined ? undefined : attributeOf(feature.properties, attribute);
+  if (feature.key !== undefined) return valueText(feature.key, 60);
+  if (object !== undefined && object !== null) return `${valueText(attribute, 40)} ${valueText(object, 60)}`;
+  return valueText(feature.id, 60);
+}
+
 /** What an event is called: its key, its object, or its id. */
 export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
   const { live } = useConsole();

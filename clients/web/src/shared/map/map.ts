@@ -19,6 +19,7 @@ import { middleOf } from "./bounds.js";
 import { parts, type Colour } from "./colour.js";
 import { gridLines } from "./grid.js";
 import { planeOf, type Plane } from "./plane.js";
+import { THEME_CHANGED } from "../theme.js";
 
 export interface BaseMap {
   readonly map: MapLibreMap;
@@ -97,6 +98,7 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
     bounds: settings.base_map ? loadBaseMap(map, plane) : Promise.resolve(undefined),
     remove() {
       dark.removeEventListener("change", repaint);
+      removeEventListener(THEME_CHANGED, repaint);
       map.remove();
     },
   };
@@ -105,6 +107,7 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
     map.triggerRepaint();
   };
   dark.addEventListener("change", repaint);
+  addEventListener(THEME_CHANGED, repaint);
   base.onTheme(() => {
     map.setPaintProperty("ground", "background-color", text("--map-ground"));
     map.setPaintProperty("grid", "line-color", text("--map-grid"));

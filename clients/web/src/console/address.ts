@@ -1,0 +1,79 @@
+// What the console shows, in its address: so that it can be linked, the browser's Back works, and a reload shows the same.
+
+import type { Marks } from "./map/density.js";
+
+/** Where the map is: the middle in the world's units, and the zoom. */
+export interface Sight {
+  readonly place: readonly [x: number, y: number];
+  readonly zoom: number;
+}
+
+/** What is opened in the panel. */
+export type Opened =
+  | { readonly kind: "client"; readonly client: string }
+  /** `object`: the point of its object, whose newest event is meant where that one is gone. */
+  | { readonly kind: "event"; readonly id: string; readonly object?: string };
+
+export interface Address {
+  readonly tab: "live" | "clients" | "try";
+  readonly opened?: Opened;
+  readonly sight?: Sight;
+  /** The filter of the event list. */
+  readonly filter: string;
+  readonly marks: Marks | "auto";
+  readonly colourBy?: string;
+  /** What the map follows: a client's name or a point. */
+  readonly following?: string;
+}
+
+const TABS = ["live", "clients", "try"] as const;
+const MARKS = ["auto", "points", "clusters", "heat"] as const;
+
+/** The query of an address, with its question mark; empty for what the console shows by itself. */
+export function toQuery({ tab, opened, sight, filter, marks, colourBy, following }: Address): string {
+  const query = new URLSearchParams();
+  if (tab !== "live") query.set("tab", tab);
+  if (opened?.kind === "client") query.set("client", opened.client);
+  if (opened?.kind === "event") {
+    query.set("event", opened.id);
+    if (opened.object !== undefined) query.set("object", opened.object);
+  }
+  if (following !== undefined) query.set("follow", following);
+  if (filter !== "") query.set("filter", filter);
+  if (marks !== "auto") query.set("marks", marks);
+  if (colourBy !== undefined) query.set("colour", colourBy);
+  if (sight !== undefined)
+    query.set("at", [...sight.place.map((part) => Number(part.toFixed(5))), Number(sight.zoom.toFixed(2))].join(","));
+  const text = query.toString().replaceAll("%2C", ",");
+  return text === "" ? "" : `?${text}`;
+}
+
+/** Reads a query. What is not understood counts as absent. */
+export function fromQuery(text: string): Address {
+  const query = new URLSearchParams(text);
+  const get = (name: string): string | undefined => query.get(name) ?? undefined;
+  const [client, event, object, colourBy, following] = ["client", "event", "object", "colour", "follow"].map(get);
+  const opened: Opened | undefined =
+    client !== undefined
+      ? { kind: "client", client }
+      : event !== undefined
+        ? { kind: "event", id: event, ...(object === undefined ? {} : { object }) }
+        : undefined;
+  const sight = sightOf(get("at") ?? "");
+  return {
+    tab: TABS.find((tab) => tab === get("tab")) ?? "live",
+    filter: get("filter") ?? "",
+    marks: MARKS.find((marks) => marks === get("marks")) ?? "auto",
+    ...(opened === undefined ? {} : { opened }),
+    ...(sight === undefined ? {} : { sight }),
+    ...(colourBy === undefined ? {} : { colourBy }),
+    ...(following === undefined ? {} : { following }),
+  };
+}
+
+function sightOf(text: string): Sight | undefined {
+  const [x, y, zoom, ...more] = text.split(",").map((part) => (part.trim() === "" ? NaN : Number(part)));
+  if (x === undefined || y === undefined || zoom === undefined || more.length > 0) return undefined;
+  if (![x, y, zoom].every(Number.isFinite) || zoom < 0 || zoom > 24) return undefined;
+  return { place: [x, y], zoom };
+}

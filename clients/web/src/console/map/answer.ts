@@ -1,0 +1,87 @@
+// The layers of an answer to Why.
+
+import { LngLatBounds, Marker, type ExpressionSpecification } from "maplibre-gl";
+
+import { EMPTY, type BaseMap } from "../../shared/map/map.js";
+import type { WhyDrawing } from "../why/drawing.js";
+
+const HOLDS: ExpressionSpecification = ["boolean", ["get", "holds"], false];
+/** Of the map's shorter side, around what is drawn. */
+const PADDING = 0.18;
+
+export class AnswerLayer {
+  readonly #base: BaseMap;
+  #labels: Marker[] = [];
+
+  constructor(base: BaseMap, css: (variable: string, opacity?: number) => string) {
+    this.#base = base;
+    const { map } = base;
+    map.addSource("why", { type: "geojson", data: EMPTY });
+    map.addLayer({ id: "why-fill", type: "fill", source: "why", filter: ["==", ["geometry-type"], "Polygon"] });
+    map.addLayer({
+      id: "why-line",
+      type: "line",
+      source: "why",
+      filter: ["==", ["geometry-type"], "Polygon"],
+      paint: { "line-width": 2.5 },
+    });
+    map.addLayer({
+      id: "why-corridor",
+      type: "line",
+      source: "why",
+      filter: ["has", "width"],
+      layout: { "line-cap": "round", "line-join": "round" },
+      paint: { "line-width": ["interpolate", ["exponential", 2], ["zoom"], 0, ["get", "width"], 24, ["*", ["get", "width"], 2 ** 24]] },
+    });
+    map.addLayer({
+      id: "why-way",
+      type: "line",
+      source: "why",
+      filter: ["has", "way"],
+      paint: { "line-width": 2.5, "line-dasharray": [2, 1.5] },
+    });
+    map.addLayer({
+      id: "why-event",
+      type: "circle",
+      source: "why",
+      filter: ["==", ["geometry-type"], "Point"],
+      paint: { "circle-radius": 9, "circle-stroke-width": 3, "circle-opacity": 0 },
+    });
+    base.onTheme(() => {
+      const by = (opacity: number): ExpressionSpecification => ["case", HOLDS, css("--good", opacity), css("--bad", opacity)];
+      map.setPaintProperty("why-fill", "fill-color", by(0.12));
+      map.setPaintProperty("why-corridor", "line-color", by(0.2));
+      for (const id of ["why-line", "why-way"]) map.setPaintProperty(id, "line-color", by(1));
+      map.setPaintProperty("why-event", "circle-stroke-color", by(1));
+    });
+  }
+
+  /** Draws an answer and shows all of it, or takes the one before away. */
+  show(drawing: WhyDrawing | undefined): void {
+    const { map } = this.#base;
+    for (const label of this.#labels) label.remove();
+    this.#labels = [];
+    this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
+    if (drawing === undefined) return;
+    this.#labels = drawing.labels.map(({ at, text, holds }) => {
+      const element = document.createElement("div");
+      element.className = holds ? "why-label good" : "why-label bad";
+      element.textContent = text;
+      return new Marker({ element }).setLngLat([at[0], at[1]]).addTo(map);
+    });
+    const bounds = new LngLatBounds();
+    for (const { geometry } of drawing.features) {
+      const places =
+        geometry.type === "Point"
+          ? [geometry.coordinates]
+          : geometry.type === "LineString"
+            ? geometry.coordinates
+            : geometry.type === "Polygon"
+              ? geometry.coordinates.flat()
+              : [];
+      for (const [lon = 0, lat = 0] of places) bounds.extend([lon, lat]);
+    }
+    const { clientWidth, clientHeight } = map.getCanvas();
+    map.fitBounds(bounds, { padding: Math.min(clientWidth, clientHeight) * PADDING, maxZoom: 16, duration: 600 });
+  }
+}
