@@ -2,12 +2,15 @@ import { fileURLToPath } from "node:url";
 
 import { defineConfig } from "vite";
 
+import { world } from "./tools/world/plugin.js";
+
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 export default defineConfig({
   // Relative addresses, so that the pages work behind a proxy that has put the broker at a path.
   base: "./",
   resolve: { alias: { nearcast: here("../typescript/src/browser.ts") } },
+  plugins: [world()],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "embed/pages/dist",

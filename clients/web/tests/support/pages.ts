@@ -17,7 +17,7 @@ export async function pagesOf(broker: { readonly url: string }): Promise<{ reado
       host: "127.0.0.1",
       port: 0,
       hmr: false,
-      proxy: { "/v1": proxy, "/metrics": proxy, "/pages.json": proxy, "/base-map.json": proxy },
+      proxy: { "/v1": proxy, "/metrics": proxy, "/pages.json": proxy, "/base-map": proxy },
     },
     plugins: [
       {

@@ -1,25 +1,24 @@
-// The map of both pages: the base map or a quiet grid, in the colours of the theme. It asks nobody but the broker for anything.
+// The map of both pages: the outline of the world and the base map of the settings, or a quiet grid in planar worlds, in the colours of the theme. It
+// asks nobody but the broker for anything.
 
 import "maplibre-gl/dist/maplibre-gl.css";
 import "./map.css";
 
-import type { Feature, FeatureCollection, Geometry, LineString } from "geojson";
-import {
-  AttributionControl,
-  Map as MapLibreMap,
-  ScaleControl,
-  setWorkerUrl,
-  type GeoJSONSource,
-  type StyleSpecification,
-} from "maplibre-gl";
+import type { Feature, FeatureCollection } from "geojson";
+import { Map as MapLibreMap, ScaleControl, setWorkerUrl, type GeoJSONSource, type StyleSpecification } from "maplibre-gl";
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?worker&url";
 
-import { brokerUrl, type PageSettings } from "../pages.js";
-import { middleOf } from "./bounds.js";
+import type { PageSettings } from "../pages.js";
+import { addAttribution } from "./base/attribution.js";
+import { showBase } from "./base/base.js";
+import { ENDS } from "./base/layers.js";
+import { paletteOf, type Palette } from "./base/palette.js";
 import { parts, type Colour } from "./colour.js";
 import { gridLines } from "./grid.js";
+import { addFinder } from "./places.js";
 import { planeOf, type Plane } from "./plane.js";
 import { THEME_CHANGED } from "../theme.js";
+import { showWorld, WORLD_ATTRIBUTION } from "./world/world.js";
 
 export interface BaseMap {
   readonly map: MapLibreMap;
@@ -45,22 +44,15 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   const plane = planeOf(settings.world);
   const css = getComputedStyle(document.documentElement);
   const text = (variable: string): string => css.getPropertyValue(variable).trim();
+  const hidden = { visibility: "none" } as const;
   const style: StyleSpecification = {
     version: 8,
-    sources: {
-      grid: { type: "geojson", data: EMPTY },
-      base: { type: "geojson", data: EMPTY, tolerance: 0.2 },
-    },
+    sources: { grid: { type: "geojson", data: EMPTY } },
     layers: [
       { id: "ground", type: "background" },
       { id: "grid", type: "line", source: "grid" },
-      {
-        id: "base",
-        type: "line",
-        source: "base",
-        layout: { "line-cap": "round", "line-join": "round" },
-        paint: { "line-width": ["interpolate", ["exponential", 1.6], ["zoom"], 9, 0.6, 13, 1.1, 18, 6], "line-opacity": 0.8 },
-      },
+      // What comes later goes below one of these, and so below the marks.
+      ...Object.values(ENDS).map((id) => ({ id, type: "background" as const, layout: hidden })),
     ],
   };
   const map = new MapLibreMap({
@@ -84,6 +76,13 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   map.addControl(new ScaleControl({ maxWidth: 90 }), "bottom-left");
   await new Promise<void>((resolve) => void map.once("style.load", () => resolve()));
 
+  const palette = (): Palette => paletteOf(text("--map-ground"));
+  const isPlanar = settings.world === "planar";
+  const world = isPlanar ? Promise.resolve(undefined) : showWorld(map, palette()).catch(() => undefined);
+  const city = settings.base_map ? showBase(map, plane, palette) : Promise.resolve(undefined);
+  const ends: (() => void)[] = [];
+  let ended = false;
+  const isOver = (): boolean => ended;
   const listeners = new Set<() => void>();
   const base: BaseMap = {
     map,
@@ -95,8 +94,10 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
       return () => void listeners.delete(paint);
     },
     setData: (source, data) => void map.getSource<GeoJSONSource>(source)?.setData(data),
-    bounds: settings.base_map ? loadBaseMap(map, plane) : Promise.resolve(undefined),
+    bounds: city.then((shown) => (shown?.bounds === undefined ? undefined : [...shown.bounds])),
     remove() {
+      ended = true;
+      for (const end of ends) end();
       dark.removeEventListener("change", repaint);
       removeEventListener(THEME_CHANGED, repaint);
       map.remove();
@@ -111,8 +112,24 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   base.onTheme(() => {
     map.setPaintProperty("ground", "background-color", text("--map-ground"));
     map.setPaintProperty("grid", "line-color", text("--map-grid"));
-    map.setPaintProperty("base", "line-color", text("--map-road"));
   });
+  void world.then(async (outline) => {
+    if (outline === undefined || isOver()) return;
+    ends.push(addFinder((wanted, limit) => outline.find(wanted, limit)));
+    base.onTheme(() => {
+      map.setPaintProperty("ground", "background-color", palette().water);
+      outline.paint(palette());
+    });
+    const covers = (await city)?.covers;
+    if (covers !== undefined && !isOver()) outline.leave(covers);
+  });
+  void city.then((shown) => {
+    if (shown === undefined || isOver()) return;
+    ends.push(addFinder(shown.find));
+    base.onTheme(() => shown.paint(palette()));
+  });
+  addAttribution(map, isPlanar ? undefined : WORLD_ATTRIBUTION);
+  if (!isPlanar) return base;
   const drawGrid = (): void => {
     const bounds = map.getBounds();
     base.setData("grid", gridLines([bounds.getWest(), bounds.getSouth(), bounds.getEast(), bounds.getNorth()]));
@@ -120,46 +137,4 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   map.on("moveend", drawGrid);
   drawGrid();
   return base;
-}
-
-/** Fetches the base map, shows it and its attribution, and tells how far it reaches. */
-async function loadBaseMap(map: MapLibreMap, plane: Plane): Promise<[number, number, number, number] | undefined> {
-  try {
-    const response = await fetch(new URL("base-map.json", brokerUrl));
-    if (!response.ok) return undefined;
-    const document = (await response.json()) as (FeatureCollection | Feature | Geometry) & { attribution?: unknown };
-    const lines = linesOf(document).map((line) => line.map((place) => plane.toMap([place[0] ?? 0, place[1] ?? 0])));
-    if (lines.length === 0) return undefined;
-    const feature: Feature = { type: "Feature", properties: {}, geometry: { type: "MultiLineString", coordinates: lines } };
-    void map.getSource<GeoJSONSource>("base")?.setData(feature);
-    if (typeof document.attribution === "string") {
-      const plain = document.attribution.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-      map.addControl(new AttributionControl({ compact: true, customAttribution: plain }), "bottom-right");
-    }
-    return middleOf(lines.flat());
-  } catch {
-    return undefined; // The grid has to do.
-  }
-}
-
-/** All lines of a GeoJSON document, borders of polygons included. */
-export function linesOf(document: FeatureCollection | Feature | Geometry): LineString["coordinates"][] {
-  switch (document.type) {
-    case "FeatureCollection":
-      return document.features.flatMap(linesOf);
-    case "Feature":
-      return (document.geometry as Geometry | null) === null ? [] : linesOf(document.geometry);
-    case "GeometryCollection":
-      return document.geometries.flatMap(linesOf);
-    case "LineString":
-      return [document.coordinates];
-    case "MultiLineString":
-    case "Polygon":
-      return document.coordinates;
-    case "MultiPolygon":
-      return document.coordinates.flat();
-    case "Point":
-    case "MultiPoint":
-      return [];
-  }
 }

@@ -1,0 +1,164 @@
+// The base map of the settings, drawn between the ground and the names: a document of lines, vector tiles, or tiles in one file.
+
+import type { Feature, FeatureCollection, Geometry } from "geojson";
+import type { Map as MapLibreMap } from "maplibre-gl";
+
+import { brokerUrl } from "../../pages.js";
+import { middleOf } from "../bounds.js";
+import type { Plane } from "../plane.js";
+import type { Finder } from "../places.js";
+import type { Bounds } from "../world/world.js";
+import { plainAttribution } from "./attribution.js";
+import { featuresOf, linesOf } from "./document.js";
+import { drawingLayers, drawingNames } from "./drawing.js";
+import { findIn } from "./find.js";
+import { addLayers, type Drawn } from "./layers.js";
+import { DARK, type Palette } from "./palette.js";
+import { schemaOf, type Schema } from "./schema.js";
+import { nameLayers, SOURCE, streetLayers } from "./streets.js";
+
+/** What a base map gives the map besides its layers. */
+export interface Base {
+  /** What is to be seen of it first; absent where it is the whole world or nothing. */
+  readonly bounds: Bounds | undefined;
+  /** Where it has the names of all places itself; absent where it has none. */
+  readonly covers: Bounds | undefined;
+  paint(palette: Palette): void;
+  readonly find: Finder;
+}
+
+/** What `GET /base-map.json` answers where the base map is one of tiles: TileJSON, or the name of a PMTiles file. */
+export interface Tiles {
+  /** The address of the file from the broker's own. */
+  readonly pmtiles?: string;
+  /** Addresses of the tiles, likewise, with `{z}`, `{x}` and `{y}`. */
+  readonly tiles?: readonly string[];
+  /** The address at which places are searched, where there is one. */
+  readonly places?: string;
+  readonly minzoom?: number;
+  readonly maxzoom?: number;
+  readonly bounds?: readonly number[];
+  readonly attribution?: unknown;
+  readonly vector_layers?: readonly { readonly id: string }[];
+}
+
+type Drawing = (FeatureCollection | Feature | Geometry) & { readonly attribution?: unknown };
+
+/** Fetches the base map and draws it. Absent where it cannot be had: the ground has to do. */
+export async function showBase(map: MapLibreMap, plane: Plane, palette: () => Palette): Promise<Base | undefined> {
+  try {
+    const response = await fetch(new URL("base-map.json", brokerUrl));
+    if (!response.ok) return undefined;
+    const document = (await response.json()) as Drawing | Tiles;
+    if ("type" in document) return showDrawing(map, plane, document, palette());
+    return document.pmtiles === undefined
+      ? showTiles(map, document, document.tiles ?? [], palette())
+      : await showArchive(map, document.pmtiles, palette);
+  } catch {
+    return undefined;
+  }
+}
+
+function attributionOf(text: unknown): { attribution?: string } {
+  return typeof text === "string" && text !== "" ? { attribution: plainAttribution(text) } : {};
+}
+
+function showDrawing(map: MapLibreMap, plane: Plane, document: Drawing, palette: Palette): Base | undefined {
+  const features = featuresOf(document, plane);
+  const lines = features.flatMap(({ geometry }) => linesOf(geometry)).flat();
+  if (features.length === 0) return undefined;
+  map.addSource(SOURCE, {
+    type: "geojson",
+    data: { type: "FeatureCollection", features },
+    tolerance: 0.2,
+    ...attributionOf(document.attribution),
+  });
+  const painters = [addLayers(map, "streets", drawingLayers, palette), addLayers(map, "names", drawingNames, palette)];
+  const places = lines.map(([lon = 0, lat = 0]) => [lon, lat] as const);
+  return {
+    bounds: places.length === 0 ? undefined : middleOf(places),
+    covers: undefined,
+    paint: (next) => painters.forEach((paint) => paint(next)),
+    find: (wanted, limit) =>
+      findIn(
+        features.map(({ geometry, properties }) => ({ layer: "", geometry, properties: properties ?? {} })),
+        wanted,
+        limit,
+      ),
+  };
+}
+
+async function showArchive(map: MapLibreMap, path: string, palette: () => Palette): Promise<Base | undefined> {
+  const { addArchive } = await import("./archive.js");
+  const { tiles, ...more } = await addArchive(new URL(path, brokerUrl));
+  return showTiles(map, more, tiles, palette());
+}
+
+/** Draws tiles; `isRaster` where they are pictures. */
+function showTiles(
+  map: MapLibreMap,
+  document: Tiles & { readonly isRaster?: boolean },
+  tiles: readonly string[],
+  palette: Palette,
+): Base | undefined {
+  const { minzoom = 0, maxzoom = 14, bounds: corners = [], attribution, vector_layers = [], isRaster = false } = document;
+  const [west = -180, south = -85, east = 180, north = 85] = corners;
+  const bounds: Bounds = [west, south, east, north];
+  const common = {
+    tiles: tiles.map((address) => (/^\w+:\/\//.test(address) ? address : brokerUrl.href + address)),
+    minzoom,
+    maxzoom,
+    bounds: [...bounds] as [number, number, number, number],
+    ...attributionOf(attribution),
+  };
+  const schema = schemaOf(vector_layers.map(({ id }) => id));
+  if (isRaster) map.addSource(SOURCE, { type: "raster", tileSize: 256, ...common });
+  else if (schema !== undefined) map.addSource(SOURCE, { type: "vector", ...common });
+  else return undefined;
+  const painters = isRaster
+    ? [addLayers(map, "streets", pictureLayers, palette)]
+    : schema === undefined
+      ? []
+      : [addLayers(map, "streets", streetLayers(schema), palette), addLayers(map, "names", nameLayers(schema), palette)];
+  const isWorld = east - west > 180;
+  return {
+    bounds: isWorld ? undefined : bounds,
+    covers: bounds,
+    paint: (next) => painters.forEach((paint) => paint(next)),
+    find: schema === undefined ? () => [] : finderOf(map, schema, document.places),
+  };
+}
+
+/** Asks the broker where it has all names, or else looks through the tiles that are there. */
+function finderOf(map: MapLibreMap, schema: Schema, address: string | undefined): Finder {
+  const { places, roadName, parkName, waterName } = schema;
+  const layers = [...new Set([places.layer, roadName.layer, parkName.layer, waterName.layer])];
+  return async (wanted, limit) => {
+    if (address !== undefined) {
+      const url = new URL(address, brokerUrl);
+      url.search = new URLSearchParams({ text: wanted, limit: String(limit) }).toString();
+      const response = await fetch(url);
+      return response.ok ? ((await response.json()) as { places: Awaited<ReturnType<Finder>> }).places : [];
+    }
+    const features = layers.flatMap((layer) =>
+      map
+        .querySourceFeatures(SOURCE, { sourceLayer: layer, filter: ["has", "name"] })
+        .map(({ geometry, properties }) => ({ layer, geometry, properties: properties })),
+    );
+    return findIn(features, wanted, limit);
+  };
+}
+
+/** Pictures are made for light pages: by dark they are dimmed. */
+const pictureLayers: Drawn = (palette) => [
+  {
+    id: "base-pictures",
+    type: "raster",
+    source: SOURCE,
+    paint: {
+      "raster-brightness-max": palette === DARK ? 0.55 : 1,
+      "raster-saturation": palette === DARK ? -0.5 : -0.25,
+      "raster-fade-duration": 0,
+    },
+  },
+];
