@@ -1,8 +1,9 @@
 //! Where there are roads, as far as the recording shows it: a base map for the console, since no street graph is at hand.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fleet::WORLD;
 use super::replay::{Recording, Report};
@@ -16,17 +17,30 @@ const SPEED_MAX_KMH: f64 = 120.0;
 /// Parts of a degree that are told: a metre.
 const PARTS: f64 = 1e5;
 
-/// The roads as a GeoJSON FeatureCollection: a line wherever a taxi's reports follow each other closely enough.
+/// Parts of a degree across a cell in which drives are counted: some sixty metres, which is a wide road and the error of a position.
+const CELL: f64 = 1.0 / 1_700.0;
+/// The part of all steps that have more traffic than those of each class but the last.
+const CLASSES: [f64; 3] = [0.45, 0.18, 0.05];
+
+/// The roads as a GeoJSON FeatureCollection: a line wherever a taxi's reports follow each other closely enough, with a property `traffic` of 1 to 4 for
+/// those on which few to many drove.
 pub(crate) fn document() -> anyhow::Result<String> {
     let lines = lines(&Recording::embedded()?)?;
+    let features: Vec<Value> = by_traffic(&lines)
+        .iter()
+        .zip(1..)
+        .map(|(lines, traffic)| {
+            json!({
+                "type": "Feature",
+                "properties": {"traffic": traffic},
+                "geometry": {"type": "MultiLineString", "coordinates": lines},
+            })
+        })
+        .collect();
     let roads = json!({
         "type": "FeatureCollection",
         "attribution": "Roads as 750 taxis of Shenzhen drove them, 2007",
-        "features": [{
-            "type": "Feature",
-            "properties": {},
-            "geometry": {"type": "MultiLineString", "coordinates": lines},
-        }],
+        "features": features,
     });
     Ok(roads.to_string())
 }
@@ -48,6 +62,68 @@ fn lines(recording: &Recording) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
         }
     }
     Ok(lines)
+}
+
+/// The pieces of lines by how many others are where they are, fewest first.
+fn by_traffic(lines: &[Vec<[f64; 2]>]) -> [Vec<Vec<[f64; 2]>>; 4] {
+    let mut drives = HashMap::<[i64; 2], u32>::new();
+    for step in lines.iter().flat_map(|line| line.windows(2)) {
+        for cell in cells(step) {
+            *drives.entry(cell).or_default() += 1;
+        }
+    }
+    let traffic = |step: &[[f64; 2]]| {
+        let cells = cells(step);
+        let sum: f64 = cells.iter().map(|cell| f64::from(drives[cell])).sum();
+        sum / f64::from(u32::try_from(cells.len()).unwrap_or(u32::MAX))
+    };
+    let mut all: Vec<f64> = lines.iter().flat_map(|line| line.windows(2)).map(traffic).collect();
+    all.sort_by(|one, other| other.total_cmp(one));
+    let bounds = CLASSES.map(|part| all.get(share(all.len(), part)).copied().unwrap_or_default());
+    let class = |step: &[[f64; 2]]| {
+        let traffic = traffic(step);
+        bounds.iter().filter(|bound| traffic > **bound).count()
+    };
+    let mut pieces: [Vec<Vec<[f64; 2]>>; 4] = Default::default();
+    for line in lines {
+        let steps: Vec<_> = line.windows(2).map(|step| (class(step), step[1])).collect();
+        let mut from = line[0];
+        for run in steps.chunk_by(|(one, _), (other, _)| one == other) {
+            let piece: Vec<_> = std::iter::once(from).chain(run.iter().map(|(_, to)| *to)).collect();
+            from = run[run.len() - 1].1;
+            pieces[run[0].0].push(piece);
+        }
+    }
+    pieces
+}
+
+/// The cells that a step leads through, each once.
+fn cells(step: &[[f64; 2]]) -> Vec<[i64; 2]> {
+    let [from, to] = [step[0], step[1]];
+    let parts = ((from[0] - to[0]).abs().max((from[1] - to[1]).abs()) / CELL).ceil().clamp(1.0, 100.0);
+    let mut cells = Vec::new();
+    let mut part = 0.0;
+    while part <= parts {
+        cells.push([0, 1].map(|axis| cell(from[axis] + (to[axis] - from[axis]) * part / parts)));
+        part += 1.0;
+    }
+    cells.dedup();
+    cells
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "degrees have few cells")]
+fn cell(degrees: f64) -> i64 {
+    (degrees / CELL).floor() as i64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a part of a count of some thousands"
+)]
+fn share(count: usize, part: f64) -> usize {
+    (count as f64 * part) as usize
 }
 
 /// Whether a taxi drove from one report to the next, in the time `pause` and over `step_m` metres.
@@ -84,8 +160,12 @@ mod tests {
             // The corners of a rounded metre.
             assert!(step[0] != step[1] && WORLD.distance_m(&from, &to) < STEP_MAX_M + 2.0, "{step:?}");
         }
+        let pieces = by_traffic(&lines);
+        let counts = pieces.each_ref().map(|lines| lines.iter().map(|line| line.len() - 1).sum::<usize>());
+        assert_eq!(counts.iter().sum::<usize>(), steps);
+        assert!(counts.is_sorted_by(|one, other| one > other) && counts[3] > steps / 50, "{counts:?}");
         let text = document().unwrap();
-        assert!(text.len() < 400_000, "{} bytes", text.len());
+        assert!(text.len() < 450_000, "{} bytes", text.len());
         assert!(!text.contains("000001,") && !text.contains("999999"), "more than five decimals");
     }
 }

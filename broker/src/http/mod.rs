@@ -1,6 +1,7 @@
 //! The edge: HTTP, WebSocket and server-sent events.
 
 mod attachment;
+mod base_map;
 mod batch;
 pub(crate) mod body;
 mod clients;

@@ -30,7 +30,7 @@ pub(super) const GUARDS: [(HeaderName, HeaderValue); 3] = [
 ];
 
 /// `Cache-Control` of a file that a browser may keep, but asks about each time.
-const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
+pub(super) const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 /// `Cache-Control` of a file that never changes, so that a browser that has it never asks again.
 const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
@@ -83,28 +83,13 @@ pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
     ([(CACHE_CONTROL, ASK_AGAIN)], GUARDS, error::json(StatusCode::OK, settings.to_string())).into_response()
 }
 
-/// Serves the map that the console draws below everything that moves, as GeoJSON; 404 where none is set.
-pub(crate) async fn base_map(State(app): State<Arc<App>>, asked: HeaderMap) -> Result<Response, ApiError> {
-    let Some(map) = &app.base_map else {
-        return Err(ApiError::NotFound("there is no base map: console.base_map is empty".to_owned()));
-    };
-    let content = Content {
-        kind: HeaderValue::from_static("application/geo+json"),
-        etag: map.etag.clone(),
-        cache: ASK_AGAIN,
-        plain: map.plain.clone(),
-        gzip: Some(map.gzip.clone()),
-    };
-    Ok(content.answer(&asked))
-}
-
 /// The content of a response; it is sent unless the browser has it already.
-struct Content {
-    kind: HeaderValue,
-    etag: HeaderValue,
-    cache: HeaderValue,
-    plain: Bytes,
-    gzip: Option<Bytes>,
+pub(super) struct Content {
+    pub(super) kind: HeaderValue,
+    pub(super) etag: HeaderValue,
+    pub(super) cache: HeaderValue,
+    pub(super) plain: Bytes,
+    pub(super) gzip: Option<Bytes>,
 }
 
 impl Content {
@@ -118,7 +103,7 @@ impl Content {
         }
     }
 
-    fn answer(self, asked: &HeaderMap) -> Response {
+    pub(super) fn answer(self, asked: &HeaderMap) -> Response {
         let Self { kind, etag, cache, plain, gzip } = self;
         let response = if has(asked, &etag) {
             StatusCode::NOT_MODIFIED.into_response()
@@ -134,7 +119,7 @@ impl Content {
 }
 
 /// Whether a request tells one of its tags to be this one (RFC 9110, 13.1.2), weak or not.
-fn has(asked: &HeaderMap, etag: &HeaderValue) -> bool {
+pub(super) fn has(asked: &HeaderMap, etag: &HeaderValue) -> bool {
     let Some(etag) = etag.to_str().ok().map(opaque) else { return false };
     elements(asked, &IF_NONE_MATCH).any(|told| told == "*" || opaque(told) == etag)
 }
@@ -144,7 +129,7 @@ fn opaque(etag: &str) -> &str {
 }
 
 /// Whether a request says that gzip is fine (RFC 9110, 12.5.3). One that says nothing gets what everybody can read.
-fn accepts_gzip(asked: &HeaderMap) -> bool {
+pub(super) fn accepts_gzip(asked: &HeaderMap) -> bool {
     let weight = |coding: &str| {
         let mut told = elements(asked, &ACCEPT_ENCODING).filter_map(|element| {
             let (name, parameters) = element.split_once(';').unwrap_or((element, "q=1"));

@@ -11,7 +11,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
-use super::{App, Heard, clients, events, explain, openapi, pages, positions, sse, stats, subscriptions, ws};
+use super::{
+    App, Heard, base_map, clients, events, explain, openapi, pages, positions, sse, stats, subscriptions, ws,
+};
 use crate::auth::{Scope, Token, TokenSource};
 
 /// The credentials that a request has to show.
@@ -110,7 +112,10 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/phone/", get.clone(), Nothing, pages::phone_without_slash),
         Route::new("/assets/{*file}", get.clone(), Nothing, pages::asset),
         Route::new("/pages.json", get.clone(), Nothing, pages::settings),
-        Route::new("/base-map.json", get, Nothing, pages::base_map),
+        Route::new("/base-map.json", get.clone(), Nothing, base_map::document),
+        Route::new("/base-map.pmtiles", get.clone(), Nothing, base_map::archive),
+        Route::new("/base-map/names.json", get.clone(), Nothing, base_map::names),
+        Route::new("/base-map/{z}/{x}/{y}", get, Nothing, base_map::tile),
     ]
 }
 

@@ -193,9 +193,12 @@ async fn the_roads_of_the_demo_are_a_base_map_for_anybody() {
     let program = Serve::new().config("[console]\nbase_map = \"demo\"\n").start().await;
     let map = program.http().get("/base-map.json").await.expect(200).json();
     assert_eq!(map["attribution"], "Roads as 750 taxis of Shenzhen drove them, 2007");
-    let geometry = &map["features"][0]["geometry"];
-    assert_eq!(geometry["type"], "MultiLineString");
-    let lines = geometry["coordinates"].as_array().expect("lines");
+    let features = map["features"].as_array().expect("features");
+    let traffic: Vec<_> = features.iter().map(|feature| &feature["properties"]["traffic"]).collect();
+    assert_eq!(traffic, [1, 2, 3, 4]);
+    let lines =
+        features.iter().flat_map(|feature| feature["geometry"]["coordinates"].as_array().expect("lines"));
+    let lines: Vec<_> = lines.collect();
     assert!(lines.len() > 1_000, "{}", lines.len());
     for place in lines.iter().flat_map(|line| line.as_array().expect("a line")) {
         let [lon, lat] = [&place[0], &place[1]].map(|number| number.as_f64().expect("a number"));
@@ -204,6 +207,103 @@ async fn the_roads_of_the_demo_are_a_base_map_for_anybody() {
             |number: f64| number.to_string().split('.').next_back().is_some_and(|parts| parts.len() <= 5);
         assert!(is_short(lon) && is_short(lat), "{place}");
     }
+    program.finish().await;
+}
+
+/// A file of tiles with one byte in it.
+fn archive() -> Vec<u8> {
+    let mut file = vec![0; 300];
+    file[..8].copy_from_slice(b"PMTiles\x03");
+    file[99] = 1;
+    for (idx, byte) in file.iter_mut().enumerate().skip(127) {
+        *byte = u8::try_from(idx % 251).expect("small");
+    }
+    file
+}
+
+fn with_file(name: &str, bytes: &[u8]) -> Serve {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).expect("written");
+    Serve::new()
+        .config(&format!("[console]\nbase_map = {:?}\n", path.to_str().expect("UTF-8")))
+        .keeping(folder)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tiles_in_a_file_are_served_in_parts() {
+    let file = archive();
+    let program = with_file("city.pmtiles", &file).start().await;
+    let http = program.http();
+    let told = http.get("/base-map.json").await.expect(200);
+    assert_eq!(told.json(), json!({"pmtiles": "base-map.pmtiles"}));
+    let path = "/base-map.pmtiles";
+    let whole = http.get(path).await.expect(200);
+    assert_eq!((whole.body.as_slice(), header(&whole, "accept-ranges")), (file.as_slice(), "bytes"));
+    assert_guarded(&whole);
+    let etag = header(&whole, "etag").to_owned();
+    assert!(etag.starts_with('"'), "parts need a strong tag: {etag}");
+    let part = ask(&http, "GET", path, &[("range", "bytes=127-199")]).await.expect(206);
+    assert_eq!(
+        (part.body.as_slice(), header(&part, "content-range")),
+        (&file[127..200], "bytes 127-199/300")
+    );
+    assert_eq!((header(&part, "content-length"), header(&part, "etag")), ("73", etag.as_str()));
+    let current = [("range", "bytes=-5"), ("if-range", etag.as_str())];
+    assert_eq!(ask(&http, "GET", path, &current).await.expect(206).body, file[295..]);
+    let stale = [("range", "bytes=-5"), ("if-range", "\"0\"")];
+    assert_eq!(ask(&http, "GET", path, &stale).await.expect(200).body, file);
+    assert_eq!(ask(&http, "GET", path, &[("range", "bytes=0-1,5-6")]).await.expect(200).body, file);
+    let beyond = ask(&http, "GET", path, &[("range", "bytes=300-")]).await.expect(416);
+    assert_eq!(header(&beyond, "content-range"), "bytes */300");
+    ask(&http, "GET", path, &[("if-none-match", &etag)]).await.expect(304);
+    for other in ["/base-map/14/1/1", "/base-map/names.json"] {
+        http.get(other).await.problem(404);
+    }
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_extract_is_served_in_tiles() {
+    let extract =
+        fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../loadgen/data/liechtenstein/highways.osm.pbf"))
+            .expect("it is in the repository");
+    let program = with_file("vaduz.osm.pbf", &extract).start().await;
+    let http = program.http();
+    let map = http.get("/base-map.json").await.expect(200).json();
+    assert_eq!((&map["tiles"][0], &map["maxzoom"]), (&json!("base-map/{z}/{x}/{y}"), &json!(15)));
+    assert!(map["attribution"].as_str().is_some_and(|text| text.contains("OpenStreetMap")), "{map}");
+    let bounds: Vec<f64> =
+        map["bounds"].as_array().expect("bounds").iter().filter_map(Value::as_f64).collect();
+    assert!(bounds[0] > 9.4 && bounds[1] > 47.0 && bounds[2] < 9.7 && bounds[3] < 47.3, "{bounds:?}");
+    // Vaduz.
+    let tile = http.get("/base-map/14/8624/5740").await.expect(200);
+    assert_eq!(tile.content_type, "application/vnd.mapbox-vector-tile");
+    for word in [&b"roads"[..], b"kind_detail", b"residential", b"Landstrasse"] {
+        assert!(tile.body.windows(word.len()).any(|part| part == word), "{}", String::from_utf8_lossy(word));
+    }
+    let etag = header(&tile, "etag").to_owned();
+    ask(&http, "GET", "/base-map/14/8624/5740", &[("if-none-match", &etag)]).await.expect(304);
+    let gzip = ask(&http, "GET", "/base-map/14/8624/5740", &[("accept-encoding", "gzip")]).await.expect(200);
+    let mut unpacked = Vec::new();
+    GzDecoder::new(gzip.body.as_slice()).read_to_end(&mut unpacked).expect("gzip");
+    assert_eq!(unpacked, tile.body);
+    assert!(http.get("/base-map/14/0/0").await.expect(200).body.is_empty(), "nothing is there");
+    for none in [
+        "/base-map/4/0/0",
+        "/base-map/16/0/0",
+        "/base-map/14/16384/0",
+        "/base-map/14/1/x",
+        "/base-map/-1/0/0",
+    ] {
+        http.get(none).await.problem(404);
+    }
+    let names = http.get("/base-map/names.json").await.expect(200).json();
+    let names = names["names"].as_array().expect("names");
+    let street = names.iter().find(|row| row[0] == "Landstrasse").expect("it is in every village");
+    assert_eq!(street[1], "street");
+    assert!(street[2].as_f64().is_some_and(|lon| lon > bounds[0] && lon < bounds[2]), "{street}");
+    http.get("/base-map.pmtiles").await.problem(404);
     program.finish().await;
 }
 
@@ -229,8 +329,16 @@ fn a_base_map_that_cannot_be_used_is_told_before_a_port_is_bound() {
     write("other.json", b"{\"type\":\"Topology\"}");
     let large = File::create(folder.path().join("large.json")).expect("created");
     large.set_len((64 << 20) + 1).expect("a hole");
+    write("cut.pmtiles", &archive()[..126]);
+    write("other.pmtiles", &[7; 200]);
+    write("other.osm.pbf", &[7; 200]);
+    write("empty.osm.pbf", b"");
     for (base_map, words) in [
         ("missing.json", &["missing.json", "cannot be read"][..]),
+        ("cut.pmtiles", &["no header"]),
+        ("other.pmtiles", &["version 3"]),
+        ("other.osm.pbf", &["no .osm.pbf file"]),
+        ("empty.osm.pbf", &["nothing to draw"]),
         (".", &["cannot be read"]),
         ("far.json", &["/features/0/geometry/coordinates/1"]),
         ("cut.json", &["cut.json", "line"]),
@@ -242,6 +350,9 @@ fn a_base_map_that_cannot_be_used_is_told_before_a_port_is_bound() {
         assert!(words.iter().all(|word| told.contains(word)), "{base_map}: {told}");
     }
     let told = refusal(folder.path(), "demo", &["--world", "planar"]);
+    assert!(told.contains("server.world"), "{told}");
+    write("whole.pmtiles", &archive());
+    let told = refusal(folder.path(), "whole.pmtiles", &["--world", "planar"]);
     assert!(told.contains("server.world"), "{told}");
 }
 

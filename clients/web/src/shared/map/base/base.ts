@@ -11,7 +11,7 @@ import type { Bounds } from "../world/world.js";
 import { plainAttribution } from "./attribution.js";
 import { featuresOf, linesOf } from "./document.js";
 import { drawingLayers, drawingNames } from "./drawing.js";
-import { findIn } from "./find.js";
+import { findIn, type Named } from "./find.js";
 import { addLayers, type Drawn } from "./layers.js";
 import { DARK, type Palette } from "./palette.js";
 import { schemaOf, type Schema } from "./schema.js";
@@ -33,8 +33,10 @@ export interface Tiles {
   readonly pmtiles?: string;
   /** Addresses of the tiles, likewise, with `{z}`, `{x}` and `{y}`. */
   readonly tiles?: readonly string[];
-  /** The address at which places are searched, where there is one. */
-  readonly places?: string;
+  /** The address of all names, where there is one. */
+  readonly names?: string;
+  /** There is no sea, so that all of it is land. */
+  readonly inland?: boolean;
   readonly minzoom?: number;
   readonly maxzoom?: number;
   readonly bounds?: readonly number[];
@@ -115,31 +117,48 @@ function showTiles(
   if (isRaster) map.addSource(SOURCE, { type: "raster", tileSize: 256, ...common });
   else if (schema !== undefined) map.addSource(SOURCE, { type: "vector", ...common });
   else return undefined;
+  if (document.inland === true) map.addSource("base-bounds", { type: "geojson", data: rectangle(bounds) });
   const painters = isRaster
     ? [addLayers(map, "streets", pictureLayers, palette)]
     : schema === undefined
       ? []
-      : [addLayers(map, "streets", streetLayers(schema), palette), addLayers(map, "names", nameLayers(schema), palette)];
+      : [
+          ...(document.inland === true ? [addLayers(map, "streets", inlandLayers, palette)] : []),
+          addLayers(map, "streets", streetLayers(schema), palette),
+          addLayers(map, "names", nameLayers(schema), palette),
+        ];
   const isWorld = east - west > 180;
   return {
     bounds: isWorld ? undefined : bounds,
     covers: bounds,
     paint: (next) => painters.forEach((paint) => paint(next)),
-    find: schema === undefined ? () => [] : finderOf(map, schema, document.places),
+    find: schema === undefined ? () => [] : finderOf(map, schema, document.names),
   };
 }
 
-/** Asks the broker where it has all names, or else looks through the tiles that are there. */
+/** Close by, what the outline of the world says of a city without a sea is too coarse. */
+const inlandLayers: Drawn = (palette) => [
+  { id: "base-inland", type: "fill", source: "base-bounds", minzoom: 10, paint: { "fill-color": palette.land } },
+];
+
+function rectangle([west, south, east, north]: Bounds): Feature {
+  const ring = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ];
+  return { type: "Feature", properties: {}, geometry: { type: "Polygon", coordinates: [ring] } };
+}
+
+/** Looks through all names, fetched when they are wanted first, or else through the tiles that are there. */
 function finderOf(map: MapLibreMap, schema: Schema, address: string | undefined): Finder {
   const { places, roadName, parkName, waterName } = schema;
   const layers = [...new Set([places.layer, roadName.layer, parkName.layer, waterName.layer])];
+  let all: Promise<Named[]> | undefined;
   return async (wanted, limit) => {
-    if (address !== undefined) {
-      const url = new URL(address, brokerUrl);
-      url.search = new URLSearchParams({ text: wanted, limit: String(limit) }).toString();
-      const response = await fetch(url);
-      return response.ok ? ((await response.json()) as { places: Awaited<ReturnType<Finder>> }).places : [];
-    }
+    if (address !== undefined) return findIn(await (all ??= fetchNames(address)), wanted, limit);
     const features = layers.flatMap((layer) =>
       map
         .querySourceFeatures(SOURCE, { sourceLayer: layer, filter: ["has", "name"] })
@@ -147,6 +166,16 @@ function finderOf(map: MapLibreMap, schema: Schema, address: string | undefined)
     );
     return findIn(features, wanted, limit);
   };
+}
+
+async function fetchNames(address: string): Promise<Named[]> {
+  const response = await fetch(new URL(address, brokerUrl));
+  const { names } = (await response.json()) as { names: [name: string, kind: string, lon: number, lat: number][] };
+  return names.map(([name, kind, lon, lat]) => ({
+    layer: kind,
+    geometry: { type: "Point", coordinates: [lon, lat] },
+    properties: { name, kind },
+  }));
 }
 
 /** Pictures are made for light pages: by dark they are dimmed. */

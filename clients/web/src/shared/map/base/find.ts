@@ -13,7 +13,7 @@ export interface Named {
 
 /** What a layer's features are to people, and the zoom at which they are seen well. */
 const KINDS: readonly (readonly [layers: RegExp, kind: string, zoom: number])[] = [
-  [/road|transportation/, "street", 16],
+  [/road|transportation|street/, "street", 16],
   [/poi|park/, "park", 15],
   [/water/, "water", 12],
 ];

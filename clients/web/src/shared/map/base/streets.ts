@@ -197,7 +197,6 @@ export const nameLayers =
           "text-size": byZoom(1, [12, 10.5], [18, 14]),
           "text-letter-spacing": 0.08,
         },
-        paint: { "text-halo-color": palette.water },
       }),
       names(palette, palette.name, {
         ...of(schema.roadName),
@@ -218,7 +217,6 @@ export const nameLayers =
         id: "base-name-water",
         minzoom: 9,
         layout: { "text-field": ["get", "name"], "text-font": SLANTED, "text-size": byZoom(1, [9, 11], [15, 14]) },
-        paint: { "text-halo-color": palette.water },
       }),
       names(palette, palette.nameQuiet, {
         ...place(places.quarter),

@@ -1,68 +1,17 @@
-//! The base map of the console, drawn below everything that moves: a GeoJSON file of the settings, or the roads of the demo.
+//! Whether a base map is a GeoJSON document of its world.
 
-use std::io;
-use std::path::Path;
-
-use anyhow::Context as _;
-use axum::body::Bytes;
-use axum::http::HeaderValue;
-use flate2::Compression;
-use flate2::read::GzEncoder;
 use matcher::geo::World;
 use serde_json::value::RawValue;
 use wire::Fault;
-use xxhash_rust::xxh3::xxh3_64;
 
-use crate::config::{Config, DEMO_ROADS};
-use crate::demo;
 use crate::ingest::json::{self, Members};
 use crate::ingest::{file, position};
 
-/// A base map as it is sent.
-#[derive(Clone, Debug)]
-pub struct BaseMap {
-    pub(crate) plain: Bytes,
-    /// The map compressed with gzip: here, and not once for each request.
-    pub(crate) gzip: Bytes,
-    /// Weak entity tag that tells the map from others.
-    pub(crate) etag: HeaderValue,
-}
-
-impl BaseMap {
-    /// The one that the settings name; none where they name none. Blocks.
-    ///
-    /// # Errors
-    /// A file that cannot be read, is too large, or has faults, of which the first few are told.
-    pub fn read(config: &Config) -> anyhow::Result<Option<Self>> {
-        let path = &config.console.base_map;
-        let text = match path.as_str() {
-            "" => return Ok(None),
-            DEMO_ROADS => demo::roads::document()?,
-            _ => {
-                let context = || format!("the base map in {path} (console.base_map)");
-                let text = file::read(Path::new(path)).with_context(context)?;
-                let checked = check(World::from(config.server.world), &text);
-                checked.map_err(|faults| anyhow::anyhow!(file::listed(&faults))).with_context(context)?;
-                text
-            }
-        };
-        let mut gzip = Vec::new();
-        io::copy(&mut GzEncoder::new(text.as_bytes(), Compression::default()), &mut gzip)?;
-        tracing::info!(
-            bytes = text.len(),
-            compressed_bytes = gzip.len(),
-            "the console has the base map {path}"
-        );
-        let etag = HeaderValue::try_from(format!("W/\"{:016x}\"", xxh3_64(text.as_bytes())))?;
-        Ok(Some(Self { plain: text.into(), gzip: gzip.into(), etag }))
-    }
-}
-
 /// Nothing, or the faults of a part of a document, with pointers from there.
-type Checked = Result<(), Vec<Fault>>;
+pub(super) type Checked = Result<(), Vec<Fault>>;
 
 /// Checks that a text is a GeoJSON document of this world. Members beside those of the standard may be there.
-fn check(world: World, text: &str) -> Checked {
+pub(super) fn check(world: World, text: &str) -> Checked {
     let members = members(text)?;
     match kind(&members).as_str() {
         "FeatureCollection" => each(&members, "features", |text| feature(world, text)),
@@ -144,6 +93,7 @@ fn fault(pointer: &str, detail: &str) -> Vec<Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::demo;
 
     #[track_caller]
     fn told(world: World, text: &str, expected: &[&str]) {
