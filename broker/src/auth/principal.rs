@@ -115,6 +115,11 @@ impl Principal {
         tenant::inside(self.tenant.as_deref().unwrap_or_default(), name).into()
     }
 
+    /// Whether it asks about itself when it asks about a client of its tenant. Where nobody has to say who they are, anybody may be it.
+    pub(crate) fn is_client(&self, name: &str) -> bool {
+        self.tenant.is_none() || self.client.as_deref() == Some(name)
+    }
+
     /// The payer of a question: the client of the token, by its name inside, or, without one, the token. No client has such a name.
     pub(crate) fn payer(&self) -> Arc<str> {
         match &self.client {

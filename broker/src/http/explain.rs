@@ -47,9 +47,7 @@ pub(crate) async fn explain(
     let payer = principal.payer();
     let (question, _change) = app.admission.read(&publisher, &payer, bytes, read).await?;
     let client = path::client_name_in_document(&app, &principal, &question.client)?;
-    // Without tokens any caller may be the client.
-    let to_itself =
-        principal.tenant.is_none() || principal.client.as_deref() == Some(tenant::outside(&client));
+    let to_itself = principal.is_client(tenant::outside(&client));
     let explain = |client, reply| Command::Explain { client, question, to_itself, payer, reply };
     let answer = app.shards.ask(&client, explain).await??;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&answer).unwrap_or_default()))

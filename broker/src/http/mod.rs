@@ -7,6 +7,7 @@ pub(crate) mod body;
 mod clients;
 mod commands;
 mod connection;
+mod cursors;
 pub(crate) mod encode;
 mod error;
 mod events;
@@ -24,6 +25,7 @@ mod path;
 mod poll_when_woken;
 mod positions;
 mod publish_batch;
+mod query;
 mod replies;
 mod routes;
 mod slice;
@@ -66,6 +68,7 @@ use crate::sessions::Shared;
 use crate::shard::Shards;
 use crate::shutdown::Ending;
 use crate::telemetry::Telemetry;
+use cursors::Cursors;
 use origin::Origins;
 
 /// State that handlers share.
@@ -88,6 +91,8 @@ pub(crate) struct App {
     pub(crate) reading: Arc<Quota>,
     pub(crate) origins: Origins,
     pub(crate) authenticator: Arc<Authenticator>,
+    /// Seals the cursors of questions.
+    cursors: Cursors,
     /// The map that the console draws below everything that moves.
     base_map: Option<BaseMap>,
     /// WebSockets, which can be cut off.
@@ -133,6 +138,7 @@ impl App {
             reading: quotas.connections,
             origins: Origins::new(&config),
             authenticator,
+            cursors: Cursors::new(),
             base_map,
             sockets: Sockets::default(),
             tasks,

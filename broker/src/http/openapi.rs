@@ -28,10 +28,12 @@ use crate::model::error::ApiError;
     servers((url = "/", description = "The broker that the document is of")),
     paths(
         super::events::publish,
+        super::query::events,
         super::events::revoke,
         super::events::deliveries,
         super::explain::explain,
         super::positions::move_one,
+        super::query::position,
         super::positions::move_many,
         super::subscriptions::put,
         super::subscriptions::get,
@@ -232,6 +234,7 @@ mod tests {
         let document: serde_json::Value = serde_json::from_str(&DOCUMENT).unwrap();
         for (path, method) in [
             ("/v1/events", "post"),
+            ("/v1/events", "get"),
             ("/v1/events/{id}", "delete"),
             ("/v1/events/{id}/deliveries", "get"),
             ("/v1/positions", "post"),
@@ -240,6 +243,7 @@ mod tests {
             ("/v1/clients/{client}", "delete"),
             ("/v1/clients/{client}/connections", "delete"),
             ("/v1/clients/{client}/position", "put"),
+            ("/v1/clients/{client}/position", "get"),
             ("/v1/clients/{client}/subscriptions/{id}", "put"),
             ("/v1/clients/{client}/subscriptions/{id}", "delete"),
             ("/v1/clients/{client}/events", "get"),

@@ -53,12 +53,21 @@ pub(crate) fn client_name_in_document(
     Ok(principal.inside(name))
 }
 
+/// The client that a parameter names, for whom the request may act.
+pub(crate) fn client_name_in_query(
+    app: &App,
+    principal: &Principal,
+    name: &str,
+) -> Result<Arc<str>, ApiError> {
+    check_client_name(app, name)?;
+    principal.check_client(name)?;
+    Ok(principal.inside(name))
+}
+
 /// The client that a path names, for whom the request may act.
 fn permitted_client(app: &App, parts: &Parts, name: &str) -> Result<Arc<str>, ApiError> {
     check_client_name(app, name)?;
-    let principal = principal(parts)?;
-    principal.check_client(name)?;
-    Ok(principal.inside(name))
+    client_name_in_query(app, principal(parts)?, name)
 }
 
 fn principal(parts: &Parts) -> Result<&Arc<Principal>, ApiError> {

@@ -12,7 +12,8 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::{
-    App, Heard, base_map, clients, events, explain, openapi, pages, positions, sse, stats, subscriptions, ws,
+    App, Heard, base_map, clients, events, explain, openapi, pages, positions, query, sse, stats, subscriptions,
+    ws,
 };
 use crate::auth::{Scope, Token, TokenSource};
 
@@ -80,6 +81,7 @@ pub(crate) fn all() -> Vec<Route> {
     let (get, put, post, delete) = (Method::GET, Method::PUT, Method::POST, Method::DELETE);
     vec![
         Route::new("/v1/events", post.clone(), PUBLISH, events::publish).named("publish_events"),
+        Route::new("/v1/events", get.clone(), SUBSCRIBE, query::events).named("list_events"),
         Route::new("/v1/events/{id}", delete.clone(), PUBLISH, events::revoke).named("delete_event"),
         Route::new("/v1/events/{id}/deliveries", get.clone(), ADMIN, events::deliveries)
             .named("get_deliveries"),
@@ -91,6 +93,8 @@ pub(crate) fn all() -> Vec<Route> {
             .named("disconnect_client"),
         Route::new("/v1/clients/{client}/position", put.clone(), SUBSCRIBE, positions::move_one)
             .named("move_client"),
+        Route::new("/v1/clients/{client}/position", get.clone(), SUBSCRIBE, query::position)
+            .named("get_position"),
         Route::new(SUBSCRIPTIONS, get.clone(), SUBSCRIBE, subscriptions::list).named("list_subscriptions"),
         Route::new(SUBSCRIPTION, put, SUBSCRIBE, subscriptions::put).named("put_subscription"),
         Route::new(SUBSCRIPTION, get.clone(), SUBSCRIBE, subscriptions::get).named("get_subscription"),

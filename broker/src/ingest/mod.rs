@@ -14,6 +14,7 @@ mod life;
 pub(crate) mod near;
 pub(crate) mod place;
 pub(crate) mod position;
+pub(crate) mod query;
 pub(crate) mod scan;
 pub(crate) mod subscription;
 pub(crate) mod value;

@@ -17,6 +17,7 @@ mod idle;
 mod listing;
 mod matching;
 mod moving;
+mod querying;
 mod recovery;
 mod slots;
 mod subscribing;
@@ -67,6 +68,8 @@ use listing::Listing;
 pub(crate) use listing::Rank;
 use matching::Matching;
 pub(crate) use moving::Mover;
+use querying::Querying;
+pub(crate) use querying::{LivePage, LiveQuestion, Located};
 pub(crate) use recovery::Restored;
 use recovery::Unfinished;
 use slots::Slots;
@@ -145,6 +148,8 @@ pub(crate) struct Sessions {
     standing: Open,
     /// Listings under way.
     listings: VecDeque<Listing>,
+    /// Questions for live events under way.
+    queries: VecDeque<Querying>,
     /// Clients whose moves are surveyed, over all shards.
     heavy: Arc<Heavy>,
     /// Findings ahead of the command at hand.
@@ -413,6 +418,7 @@ impl Sessions {
             matching: Matching::new(World::from(config.server.world), seed),
             standing: Open::new(seed),
             listings: VecDeque::new(),
+            queries: VecDeque::new(),
             heavy,
             survey: None,
         }

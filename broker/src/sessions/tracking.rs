@@ -26,7 +26,8 @@ impl Sessions {
     /// When [`advance`](Self::advance) may have something to do next.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let live = self.tracker.next_deadline().map(|moment| self.started + moment);
-        let unfinished = (!self.unfinished.is_empty() || self.is_listing()).then_some(self.started);
+        let unfinished =
+            (!self.unfinished.is_empty() || self.is_listing() || self.is_querying()).then_some(self.started);
         let doubt = self.timeline.doubt().map(|(_, ends)| ends);
         let idle = self.idle.next_look(self.ids.len());
         let stamp = self.next_stamp();

@@ -15,7 +15,9 @@ use crate::model::completion::CompletionGuard;
 use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::outbox::Outbox;
-use crate::sessions::{Asked, Attached, Installed, Mover, Rank, Remembered, Resume, Told};
+use crate::sessions::{
+    Asked, Attached, Installed, LivePage, LiveQuestion, Located, Mover, Rank, Remembered, Resume, Told,
+};
 
 /// A command; what asks has a channel for the answer.
 pub(crate) enum Command {
@@ -111,6 +113,10 @@ pub(crate) enum Command {
         payer: Arc<str>,
         reply: oneshot::Sender<Vec<wire::ClientFigures>>,
     },
+    /// Find live events.
+    Query { question: Box<LiveQuestion>, reply: oneshot::Sender<Result<LivePage, ApiError>> },
+    /// Say where a client is, to itself or to somebody else.
+    Locate { client: Arc<str>, to_itself: bool, reply: oneshot::Sender<Located> },
     /// End the connections of a client, on behalf of an asker with this confinement.
     Disconnect {
         client: Arc<str>,
@@ -136,6 +142,7 @@ impl Command {
             | Self::Detach { client, .. }
             | Self::Forget { client, .. }
             | Self::Explain { client, .. }
+            | Self::Locate { client, .. }
             | Self::Disconnect { client, .. } => Some(client),
             Self::Match { .. }
             | Self::Revoke { .. }
@@ -143,6 +150,7 @@ impl Command {
             | Self::Deliveries { .. }
             | Self::Footprint { .. }
             | Self::ListClients { .. }
+            | Self::Query { .. }
             | Self::Stop => None,
         }
     }
@@ -174,6 +182,7 @@ impl Command {
             Self::List { reply, .. } => drop(reply.send(Err(refusal))),
             Self::Attach { reply, .. } => drop(reply.send(Err(refusal))),
             Self::Explain { reply, .. } => drop(reply.send(Err(refusal))),
+            Self::Query { reply, .. } => drop(reply.send(Err(refusal))),
             other @ (Self::Match { .. }
             | Self::Move { .. }
             | Self::Detach { .. }
@@ -181,6 +190,7 @@ impl Command {
             | Self::Deliveries { .. }
             | Self::Footprint { .. }
             | Self::ListClients { .. }
+            | Self::Locate { .. }
             | Self::Stop) => return Some(other),
         }
         None

@@ -28,7 +28,8 @@ use crate::model::completion::Completion;
 use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::sessions::{
-    Asked, Attached, Disk, Health, Heavy, Known, Mover, Rank, Restored, Sessions, Shared, Told,
+    Asked, Attached, Disk, Health, Heavy, Known, LivePage, LiveQuestion, Mover, Rank, Restored, Sessions,
+    Shared, Told,
 };
 use crate::store::Store;
 pub(crate) use command::Command;
@@ -519,6 +520,14 @@ impl Shards {
         clients.truncate(limit);
         let next = clients.last().filter(|_| !is_all).map(|last| Rank::of(last).text());
         Ok(wire::Clients { clients, next })
+    }
+
+    /// Finds live events, in a shard: each has all of them.
+    pub(crate) async fn query(&self, shard: usize, question: LiveQuestion) -> Result<LivePage, ApiError> {
+        let (reply, answer) = oneshot::channel();
+        let sender = self.senders.get(shard).ok_or(ApiError::Internal("there is no such shard"))?;
+        sender.room(1, self.wait).await?.put(Command::Query { question: Box::new(question), reply });
+        answer.await.map_err(|_| ApiError::Stopping)?
     }
 
     /// Lets everything that is queued take effect, then ends the threads.

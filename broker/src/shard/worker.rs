@@ -138,6 +138,7 @@ impl Shard {
         self.match_run(&mut events);
         self.events = events;
         self.sessions.list_some();
+        self.sessions.query_some();
         self.survey_some();
         let worked = clock::now();
         self.sessions.commit_and_release();
@@ -424,6 +425,10 @@ impl Shard {
             }
             Command::ListClients { after, limit, payer, reply } => {
                 sessions.list_clients(after, limit, payer, reply);
+            }
+            Command::Query { question, reply } => sessions.query(*question, reply),
+            Command::Locate { client, to_itself, reply } => {
+                drop(reply.send(sessions.locate(&client, to_itself)));
             }
             Command::Disconnect { client, confinement, reply } => {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());

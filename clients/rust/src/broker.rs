@@ -216,7 +216,7 @@ impl Broker {
         Batcher::new(&self.http, self.chance.clone(), path, options)
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         read(&self.call(Method::GET, path, None).await?)
     }
 

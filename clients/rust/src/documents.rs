@@ -2,8 +2,8 @@
 
 #[doc(inline)]
 pub use wire::{
-    Activity, Area, AreaForm, Cause, ClientFigures, Clients, Delivered, Deliveries, DeliveryState,
-    ExplainedArea, ExplainedCondition, ExplainedConstraint, ExplainedEvent, ExplainedFilter,
+    Activity, Area, AreaForm, Cause, ClientFigures, ClientPosition, Clients, Delivered, Deliveries,
+    DeliveryState, ExplainedArea, ExplainedCondition, ExplainedConstraint, ExplainedEvent, ExplainedFilter,
     ExplainedNearest, ExplainedPosition, ExplainedReach, Explanation, Fault, Filter, Following,
     NamedPosition, On, Position, Stats, Subscription, Transition, Truth, Warning,
 };

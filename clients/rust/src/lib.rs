@@ -20,6 +20,7 @@ mod http;
 mod link;
 mod messages;
 mod problem;
+mod query;
 pub mod session;
 mod state;
 mod stream;
@@ -43,6 +44,7 @@ pub use crate::{
     feature::{Feature, Id, event},
     follow::{Fix, Follow},
     messages::{Cause, Checkpoint, Event, Gap, GapReason, Message, Trace, Transition, Unreadable},
+    query::{ConditionText, Query},
     session::Session,
     stream::Messages,
     subscription::{Filter, Subscription},

@@ -9,6 +9,7 @@ mod explain;
 mod feature;
 mod frame;
 mod problem;
+mod query;
 #[cfg(feature = "openapi")]
 mod schema;
 
@@ -24,3 +25,4 @@ pub use explain::{
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
 pub use frame::{Cause, ClientFrame, GapReason, ServerFrame, Transition};
 pub use problem::{Fault, PROBLEM_PREFIX, Problem};
+pub use query::{ClientPosition, CollectionKind, LiveEvents};

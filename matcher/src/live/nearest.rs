@@ -273,7 +273,7 @@ impl Watch {
     }
 
     /// Whether an event is inside, by any filter, where it is known what the nearest are.
-    fn is_inside_by_any<P>(&self, scene: &Scene<P>, fix: Option<&Fix>, number: u32) -> bool {
+    pub(super) fn is_inside_by_any<P>(&self, scene: &Scene<P>, fix: Option<&Fix>, number: u32) -> bool {
         let Some(live) = scene.events.get(number) else { return false };
         let standing = self.known.get(number);
         let counting = self.filters.iter().zip(&self.nearest).zip(&self.rankings);

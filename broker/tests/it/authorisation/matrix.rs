@@ -12,6 +12,7 @@ use crate::harness::{with_problem_shape, within};
 /// What calls need, said here once more: the document is made from the same table as the router.
 const NEEDS: &[(&str, &str, &str)] = &[
     ("post", "/v1/events", "publish"),
+    ("get", "/v1/events", "subscribe"),
     ("delete", "/v1/events/{id}", "publish"),
     ("get", "/v1/events/{id}/deliveries", "admin"),
     ("post", "/v1/explain", "subscribe"),
@@ -20,6 +21,7 @@ const NEEDS: &[(&str, &str, &str)] = &[
     ("delete", "/v1/clients/{client}", "subscribe"),
     ("delete", "/v1/clients/{client}/connections", "admin"),
     ("put", "/v1/clients/{client}/position", "subscribe"),
+    ("get", "/v1/clients/{client}/position", "subscribe"),
     ("get", "/v1/clients/{client}/subscriptions", "subscribe"),
     ("put", "/v1/clients/{client}/subscriptions/{id}", "subscribe"),
     ("get", "/v1/clients/{client}/subscriptions/{id}", "subscribe"),
@@ -53,7 +55,7 @@ impl Call {
             ("post", "/v1/positions") => json!([{"client": client, "coordinates": [9.0, 45.0]}]),
             ("post", "/v1/explain") => json!({"client": client, "subscription": {"filters": [{}]},
                 "event": crate::harness::feature("e1", [9.0, 45.0], json!({}))}),
-            (_, "/v1/clients/{client}/position") => json!({"coordinates": [9.0, 45.0]}),
+            ("put", "/v1/clients/{client}/position") => json!({"coordinates": [9.0, 45.0]}),
             ("put", "/v1/clients/{client}/subscriptions/{id}") => json!({"filters": [{}]}),
             ("post" | "put", path) => panic!("{path}: say here what it is sent"),
             _ => return None,

@@ -10,6 +10,7 @@ mod exactness;
 mod explain;
 mod lives;
 mod nearest;
+mod query;
 mod refused;
 mod scene;
 mod transitions;

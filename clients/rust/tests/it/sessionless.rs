@@ -2,8 +2,8 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use futures_util::FutureExt;
-use nearcast_client::{Batch, Broker, Error, circle, event, everywhere, iter};
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use nearcast_client::{Batch, Broker, Error, Feature, Query, attr, circle, event, everywhere, iter};
 use serde_json::json;
 
 use crate::{broker, scripted::Server, within};
@@ -44,6 +44,36 @@ async fn everything_over_http_is_done_without_becoming_a_reader() {
     broker.unsubscribe("ann", "near").await.expect("unsubscribed");
     broker.forget("ann").await.expect("forgotten");
     assert_eq!(broker.unsubscribe("ann", "near").await.expect_err("gone").code(), Some("not-found"));
+}
+
+#[tokio::test]
+async fn what_is_live_is_read_page_by_page() {
+    let started = broker::Broker::start().await;
+    let broker = Broker::builder(started.url()).open().expect("a URL");
+    let events = (0..25).map(|n| event([9.0 + f64::from(n) / 1000.0, 45.0], json!({"n": n})).ttl_s(600.0));
+    broker.publish_many(iter(events.collect::<Vec<_>>()), Batch::default()).await.expect("published");
+    let numbers = async |query: Query| {
+        let features: Vec<Feature> = broker.events(query).try_collect().await.expect("events");
+        features.iter().map(|feature| feature.properties["n"].as_u64().expect("a number")).collect::<Vec<_>>()
+    };
+    let mut all = numbers(Query::all().page(7)).await;
+    all.sort_unstable();
+    assert_eq!(all, (0..25).collect::<Vec<_>>());
+    assert_eq!(numbers(Query::near([9.0101, 45.0], 200.0).page(1)).await, [10, 11, 9, 12, 8]);
+    assert_eq!(numbers(Query::bbox(8.9, 44.9, 9.0101, 45.1).when(attr("n").ge(10))).await, [10]);
+    assert_eq!(numbers(Query::all().client("ann").when("n = 3")).await, [0; 0]);
+    let refused = broker.events(Query::bbox(1.0, 95.0, 2.0, 96.0)).next().await.expect("an answer");
+    assert_eq!(refused.expect_err("no latitude").code(), Some("bad-request"));
+
+    assert_eq!(broker.position("ann").await.expect_err("nowhere").code(), Some("not-found"));
+    let (ann, _) = started.connect("ann").await.expect("connected");
+    ann.subscribe("near", nearcast_client::around(150.0)).await.expect("subscribed");
+    ann.move_confirmed([9.01, 45.0]).await.expect("moved");
+    assert_eq!(broker.position("ann").await.expect("there").coordinates, [9.01, 45.0]);
+    let mut held = numbers(Query::all().client("ann")).await;
+    held.sort_unstable();
+    assert_eq!(held, [9, 10, 11]);
+    ann.close().await;
 }
 
 #[tokio::test]

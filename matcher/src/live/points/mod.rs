@@ -5,12 +5,14 @@
 //! a circle costs what it holds and a few leaves along its border, whatever else is in the world.
 
 mod key;
+mod regions;
 mod search;
 mod store;
 #[cfg(test)]
 mod tests;
 
-use key::Key;
+pub(super) use key::{KEY_BYTES, Key};
+pub(super) use regions::{Part, Region};
 use store::{LEAF_LEN, Leaf, Link, MERGE_LEN, Node, Store, Target};
 
 /// Points under small numbers: of the unit sphere or of the plane, as in [`crate::geo::Position::point`], with no

@@ -6,6 +6,7 @@ mod bound;
 mod dwell;
 mod nearest;
 mod oracle;
+mod query;
 mod random;
 mod recovery;
 mod stage;

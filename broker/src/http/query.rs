@@ -1,0 +1,147 @@
+//! Questions for what is there now: live events, and where a client is.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+
+use super::path::{self, ClientPath, Permitted};
+use super::{App, error};
+use crate::ingest::query::LiveQuery;
+use crate::model::error::ApiError;
+use crate::model::tenant;
+use crate::sessions::{LivePage, LiveQuestion, Located};
+use crate::shard::Command;
+
+/// Bytes that the events of a page have at most, but for the first, which is always there.
+const PAGE_BYTES: usize = 4 << 20;
+
+const GEO_JSON: (HeaderName, HeaderValue) = (CONTENT_TYPE, HeaderValue::from_static("application/geo+json"));
+
+/// Lists live events: in a rectangle, near to a place, of some content, or those that a client's subscriptions take.
+///
+/// An engine looks for them, some at a time between what else it does. With `near` the nearest come first. In any case an event that
+/// stays live is on one page, whatever comes and goes between two pages.
+#[utoipa::path(
+    get, path = "/v1/events", tag = "events",
+    params(
+        ("bbox" = Option<String>, Query, description = "west,south,east,north in degrees; a west beyond east crosses the antimeridian. The least x, the least y, the largest x and the largest y in a planar world"),
+        ("near" = Option<String>, Query, description = "longitude,latitude,metres: a circle in place of a rectangle. x,y,metres in a planar world"),
+        ("where" = Option<String>, Query, description = "A condition, CQL2 text"),
+        ("client" = Option<String>, Query, description = "A client: only what matches one of its subscriptions where it is now"),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "How many; 100 unless said"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+    ),
+    responses(
+        (status = 200, description = "A page; `next` is absent on the last one", body = wire::LiveEvents, content_type = "application/geo+json"),
+        (status = 400, description = "The query is wrong", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Questions have cost the engines too much of late", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn events(
+    State(app): State<Arc<App>>,
+    Permitted(principal): Permitted,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let asked = LiveQuery::read(app.world, &app.config.limits, query.as_deref().unwrap_or_default())?;
+    let named = asked.client.as_deref();
+    let client = named.map(|name| path::client_name_in_query(&app, &principal, name)).transpose()?;
+    let payer = principal.payer();
+    // The client's shard knows its subscriptions, and all shards know the live events.
+    let own = app.shards.index_of(client.as_ref().unwrap_or(&payer));
+    let tenant = principal.tenant.clone().unwrap_or_default();
+    let text = format!("{tenant}\0\0{}", asked.text);
+    let (shard, after) = match &asked.after {
+        Some(cursor) => app.cursors.open(&text, cursor).map(|(shard, place)| (shard, Some(place)))?,
+        None => (own, None),
+    };
+    let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
+    let page = app
+        .shards
+        .query(
+            shard,
+            LiveQuestion {
+                tenant,
+                within: asked.within,
+                condition: asked.condition,
+                client: client.map(|client| {
+                    let to_itself = principal.is_client(tenant::outside(&client));
+                    (client, to_itself)
+                }),
+                confinement: principal.confinement.clone(),
+                after,
+                most: asked.limit,
+                payer,
+            },
+        )
+        .await?;
+    let (features, count, last) = written(&page);
+    let next = match last {
+        Some(place) => format!(r#","next":"{}""#, app.cursors.seal(&text, shard, place)?),
+        None => String::new(),
+    };
+    let body =
+        format!(r#"{{"type":"FeatureCollection","numberReturned":{count},"features":[{features}]{next}}}"#);
+    Ok((StatusCode::OK, [GEO_JSON], body).into_response())
+}
+
+/// The events of a page as JSON, as many as there is room for, how many these are, and the last place if there are more.
+fn written(page: &LivePage) -> (String, usize, Option<matcher::live::Place>) {
+    let mut features = String::new();
+    let mut last = None;
+    for (count, (place, published)) in page.events.iter().enumerate() {
+        let text = &published.body.text;
+        if count > 0 {
+            if features.len() + text.len() > PAGE_BYTES {
+                return (features, count, last);
+            }
+            features.push(',');
+        }
+        features.push_str(text);
+        last = Some(*place);
+    }
+    (features, page.events.len(), page.next)
+}
+
+/// Tells where a client is: itself exactly, others as `privacy.round_m` permits.
+#[utoipa::path(
+    get, path = "/v1/clients/{client}/position", tag = "clients",
+    params(("client" = String, Path, description = "The client")),
+    responses(
+        (status = 200, description = "Where it is", body = wire::ClientPosition),
+        (status = 403, description = "The token does not permit it, or privacy.round_m keeps it from others", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "It has told no position", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn position(
+    State(app): State<Arc<App>>,
+    Permitted(principal): Permitted,
+    ClientPath(client): ClientPath,
+) -> Result<Response, ApiError> {
+    let name = tenant::outside(&client);
+    let to_itself = principal.is_client(name);
+    if !to_itself && principal.confinement.is_some() {
+        return Err(forbidden("a token that is confined (claim nearcast) is not shown where others are"));
+    }
+    let locate = |client, reply| Command::Locate { client, to_itself, reply };
+    let (position, accuracy_m, told_ms) = match app.shards.ask(&client, locate).await? {
+        Located::At { position, accuracy_m, told_ms } => (position, accuracy_m, told_ms),
+        Located::Nowhere => return Err(ApiError::NotFound(format!("client {name} has told no position"))),
+        Located::Withheld => {
+            return Err(forbidden("nobody is shown where others are (privacy.round_m is 0)"));
+        }
+    };
+    let time = told_ms.and_then(|ms| jiff::Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());
+    let told = wire::ClientPosition {
+        coordinates: vec![position.x(), position.y()],
+        accuracy_m,
+        time: time.map(|time| time.to_string()),
+    };
+    Ok(error::json(StatusCode::OK, serde_json::to_string(&told).unwrap_or_default()))
+}
+
+fn forbidden(detail: &str) -> ApiError {
+    ApiError::Forbidden { detail: detail.to_owned(), scope: None }
+}
