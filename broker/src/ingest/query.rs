@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn read(world: World, query: &str) -> Result<LiveQuery, ApiError> {
-        LiveQuery::read(world, &Limits::default(), query)
+        LiveQuery::read(world, &crate::config::Config::default().limits, query)
     }
 
     #[test]

@@ -1,16 +1,17 @@
-//! The verbs of `nearcast` against a running broker, at a terminal or in a pipe: publish, subscribe, move, explain, and
-//! watch.
+//! The verbs of `nearcast` against a running broker, at a terminal or in a pipe: publish, subscribe, move, ask, explain,
+//! and watch.
 //!
 //! - `access`: which broker, and by which token
 //! - `input`: events and positions as they come, from files and pipes, with the lines where they stand
 //! - `pump`: from there to the broker, at once while they trickle, in batches while they pour
 //! - `interest`, `event`, `values`: what flags mean
-//! - `publish`, `subscribe`, `place`, `explain`, `top`: a verb each
+//! - `publish`, `subscribe`, `place`, `events`, `explain`, `top`: the verbs
 //! - `print`: what people read
 #![forbid(unsafe_code)]
 
 mod access;
 mod event;
+mod events;
 mod explain;
 mod input;
 mod interest;
@@ -29,6 +30,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use tokio_util::sync::CancellationToken;
 
+pub use events::{EventsArguments, PositionArguments};
 pub use explain::ExplainArguments;
 pub use place::MoveArguments;
 pub use publish::PubArguments;
@@ -44,6 +46,10 @@ pub enum Verb {
     Sub(Box<SubArguments>),
     /// Tell where clients are
     Move(Box<MoveArguments>),
+    /// Show what is live now
+    Events(Box<EventsArguments>),
+    /// Say where a client is
+    Position(Box<PositionArguments>),
     /// Say why an event comes to a client, or does not
     Explain(Box<ExplainArguments>),
     /// Watch a broker: rates, latencies, queues, and who is furthest behind
@@ -60,6 +66,8 @@ pub async fn run(verb: Verb, stop: CancellationToken) -> anyhow::Result<ExitCode
         Verb::Pub(arguments) => publish::run(*arguments, stop).await,
         Verb::Sub(arguments) => subscribe::run(*arguments, stop).await,
         Verb::Move(arguments) => place::run(*arguments, stop).await,
+        Verb::Events(arguments) => events::events(*arguments, stop).await,
+        Verb::Position(arguments) => or_stopped(&stop, events::position(*arguments)).await,
         Verb::Explain(arguments) => or_stopped(&stop, explain::run(*arguments)).await,
         Verb::Top(arguments) => top::run(*arguments, stop).await,
     };

@@ -179,22 +179,42 @@ pub(crate) struct Lines<'a> {
 impl Lines<'_> {
     /// Time, what it is, how far, who, where, and the attributes.
     pub(crate) fn event(&self, event: &Event, from: Option<Coordinates>) -> String {
-        let feature = &event.feature;
+        let mut words = Vec::new();
+        if let Some(transition) = &event.transition {
+            let style = if transition.as_str() == "exit" { BAD } else { GOOD };
+            words.push(self.palette.paint(style, &plain(transition.as_str())));
+        }
+        if event.cause.as_str() != "published" {
+            words.push(self.palette.paint(DIM, &plain(event.cause.as_str())));
+        }
+        let mut line = self.line(&event.feature, &words, from);
+        if event.subscriptions.iter().any(|id| Some(id.as_str()) != self.subscription) {
+            let names = event.subscriptions.iter().map(|id| plain(id)).collect::<Vec<_>>().join(", ");
+            line.push(' ');
+            line.push_str(&self.palette.paint(DIM, &format!("[{names}]")));
+        }
+        line + "\n"
+    }
+
+    /// Like [`event`](Self::event), for an event that was not delivered.
+    pub(crate) fn feature(&self, feature: &Feature, from: Option<Coordinates>) -> String {
+        self.line(feature, &[], from) + "\n"
+    }
+
+    fn line(&self, feature: &Feature, told: &[String], from: Option<Coordinates>) -> String {
         let mut line = self.palette.paint(DIM, &time_of_day(feature.time.as_deref().unwrap_or_default()));
+        if feature.priority.as_deref() == Some("alarm") {
+            line.push(' ');
+            line.push_str(&self.palette.paint(ALARM, "ALARM"));
+        }
+        for word in told {
+            line.push(' ');
+            line.push_str(word);
+        }
         let mut word = |style, text: &str| {
             line.push(' ');
             line.push_str(&self.palette.paint(style, text));
         };
-        if feature.priority.as_deref() == Some("alarm") {
-            word(ALARM, "ALARM");
-        }
-        if let Some(transition) = &event.transition {
-            let style = if transition.as_str() == "exit" { BAD } else { GOOD };
-            word(style, &plain(transition.as_str()));
-        }
-        if event.cause.as_str() != "published" {
-            word(DIM, &plain(event.cause.as_str()));
-        }
         let to = feature.coordinates;
         if let Some(from) = from {
             let metres =
@@ -210,11 +230,6 @@ impl Lines<'_> {
                 properties.iter().map(|(name, value)| format!("{}={}", plain(name), short(value))).collect();
             word(Style::new(), &cut(&properties.join(" "), 300));
         }
-        if event.subscriptions.iter().any(|id| Some(id.as_str()) != self.subscription) {
-            let names = event.subscriptions.iter().map(|id| plain(id)).collect::<Vec<_>>().join(", ");
-            word(DIM, &format!("[{names}]"));
-        }
-        line.push('\n');
         line
     }
 }
@@ -233,7 +248,7 @@ pub(crate) fn gap(gap: &Gap) -> Option<String> {
 }
 
 /// The time of a day of today's, else with its date.
-fn time_of_day(rfc_3339: &str) -> String {
+pub(crate) fn time_of_day(rfc_3339: &str) -> String {
     let Ok(time) = rfc_3339.parse::<Timestamp>() else { return plain(rfc_3339) };
     let of_day = time.strftime("%H:%M:%SZ").to_string();
     if time.strftime("%F").to_string() == Timestamp::now().strftime("%F").to_string() {

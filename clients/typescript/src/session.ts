@@ -6,7 +6,7 @@ import type { Clock, Random } from "./clock.js";
 import type { ConnectOptions } from "./connect.js";
 import { Acknowledger } from "./acks.js";
 import { Closed, ConnectionError, ProblemError, Timeout } from "./errors.js";
-import { withId, type Feature, type Properties } from "./events.js";
+import { withId, type DeliveredFeature, type Feature, type Properties } from "./events.js";
 import { follow, Throttle, type Fix, type FollowOptions } from "./follow.js";
 import {
   writeFrame,
@@ -23,6 +23,7 @@ import { Inbox } from "./inbox.js";
 import { checkpointOf, type Checkpoint, type Message } from "./messages.js";
 import { Positions } from "./positions.js";
 import { frameProblem } from "./problems.js";
+import { liveEvents, type ClientPosition, type Query } from "./queries.js";
 import { Requests } from "./requests.js";
 import { Subscriptions } from "./subscriptions.js";
 import type { Platform, SocketEnd } from "./socket.js";
@@ -323,6 +324,19 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   /** The client's subscriptions, whoever made them. */
   async subscriptions(): Promise<readonly SubscriptionDocument[]> {
     return (await this.#http.call("GET", `${clientPath(this.client)}/subscriptions`)) as readonly SubscriptionDocument[];
+  }
+
+  /**
+   * Live events, page by page as they are taken; with `near` the nearest first. What stays live comes once, whatever comes and goes.
+   * `client: session.client` are those that this client's subscriptions take now.
+   */
+  events<E = Properties>(query: Query = {}): AsyncGenerator<DeliveredFeature<E>, void, undefined> {
+    return liveEvents<E>(this.#http, query);
+  }
+
+  /** Where a client is, this one unless said: itself exactly, others as `privacy.round_m` of the broker permits. */
+  async position(client: string = this.client): Promise<ClientPosition> {
+    return (await this.#http.call("GET", `${clientPath(client)}/position`)) as ClientPosition;
   }
 
   /** Asks why an event comes to the client, or does not. */

@@ -1,6 +1,7 @@
 //! `nearcast pub`, `sub`, `move`, `explain` and `top`, as one types them and as scripts do.
 
 mod advice;
+mod events;
 mod explain;
 mod place;
 mod publish;

@@ -25,6 +25,7 @@ from .events import Feature, event
 from .follow import Fix, TrackPoint
 from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
 from .problems import Fault, Problem
+from .queries import ClientPosition
 from .session import Connect, Session
 from .states import Closed, Connecting, Lost, Ready, Refused, State
 from .subscriptions import Activity, Filter, On, Overflow, SubscriptionDocument
@@ -41,6 +42,7 @@ __all__ = [
     "Cause",
     "Checkpoint",
     "CheckpointFile",
+    "ClientPosition",
     "Clock",
     "Closed",
     "ClosedError",

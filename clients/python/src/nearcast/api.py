@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import uuid
-from collections.abc import AsyncIterable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +13,7 @@ import httpx
 
 from .areas import Position
 from .batches import BATCH, Batches, Outcome, chunks, chunks_as_they_come
+from .conditions import Condition
 from .documents import Deliveries, Explanation
 from .endpoint import Endpoint, segment
 from .errors import ProblemError, TimedOutError, UnreachableError
@@ -20,6 +21,7 @@ from .events import Feature
 from .options import Options
 from .positions import moved
 from .problems import Problem, read_answer
+from .queries import PAGE, ClientPosition, pages, question
 from .requests import encode
 from .subscriptions import SubscriptionDocument
 from .tokens import TokenProvider, Tokens
@@ -163,6 +165,49 @@ class Api:
     async def subscriptions(self, client: str) -> list[SubscriptionDocument]:
         """A client's subscriptions in their normal form, in the order of their ids."""
         answer: list[SubscriptionDocument] = await self._call("GET", f"/v1/clients/{segment(client)}/subscriptions")
+        return answer
+
+    async def events(
+        self,
+        *,
+        bbox: tuple[float, float, float, float] | None = None,
+        near: tuple[Position, float] | None = None,
+        where: Condition | str | None = None,
+        client: str | None = None,
+        page: int = PAGE,
+    ) -> AsyncIterator[Feature]:
+        """Live events, page by page as they are taken; with `near` the nearest first. What stays live comes once, whatever comes and goes.
+
+        Args:
+            bbox: West, south, east and north; one whose west is beyond its east crosses the antimeridian.
+            near: In place of it, a place and a distance in metres.
+            where: What `attr` built, or CQL2 text.
+            client: Only what matches one of this client's subscriptions where it is now.
+            page: How many events one request asks for, 1 to 1,000.
+        """
+        async for features in self.event_pages(bbox=bbox, near=near, where=where, client=client, page=page):
+            for feature in features:
+                yield feature
+
+    def event_pages(
+        self,
+        *,
+        bbox: tuple[float, float, float, float] | None = None,
+        near: tuple[Position, float] | None = None,
+        where: Condition | str | None = None,
+        client: str | None = None,
+        page: int = PAGE,
+    ) -> AsyncIterator[list[Feature]]:
+        """What `events` gives, a page at a time."""
+        return pages(lambda path: self._call("GET", path), question(bbox, near, where, client, page))
+
+    async def position(self, client: str) -> ClientPosition:
+        """Where a client is: itself exactly, others as `privacy.round_m` of the broker permits.
+
+        Raises:
+            ProblemError: With the code `not-found` where it has told no position, and `forbidden` where it is not shown.
+        """
+        answer: ClientPosition = await self._call("GET", f"/v1/clients/{segment(client)}/position")
         return answer
 
     async def forget(self, client: str) -> None:

@@ -12,6 +12,7 @@ from .api import Api, identified
 from .areas import Position
 from .batches import BATCH, Outcome
 from .clock import within
+from .conditions import Condition
 from .conversation import Conversation
 from .documents import Deliveries, Explanation
 from .endpoint import Endpoint
@@ -22,6 +23,7 @@ from .messages import Checkpoint, Message
 from .options import Options
 from .positions import moved, tracked
 from .problems import Problem
+from .queries import PAGE, ClientPosition
 from .requests import Request
 from .states import State
 from .subscriptions import Filter, On, Overflow, SubscriptionDocument, subscription
@@ -340,6 +342,22 @@ class Session:
     async def subscriptions(self) -> list[SubscriptionDocument]:
         """This client's subscriptions as the broker has them, in the order of their ids."""
         return await self.api.subscriptions(self.client)
+
+    def events(
+        self,
+        *,
+        bbox: tuple[float, float, float, float] | None = None,
+        near: tuple[Position, float] | None = None,
+        where: Condition | str | None = None,
+        client: str | None = None,
+        page: int = PAGE,
+    ) -> AsyncIterator[Feature]:
+        """Live events, wherever they are: see `Api.events`. `client=session.client` are those that this client's subscriptions take now."""
+        return self.api.events(bbox=bbox, near=near, where=where, client=client, page=page)
+
+    async def position(self) -> ClientPosition:
+        """Where this client is, as the broker has it: see `Api.position`."""
+        return await self.api.position(self.client)
 
     async def move_many(
         self,

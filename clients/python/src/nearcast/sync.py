@@ -28,12 +28,14 @@ from .background import background
 from .backoff import Backoff
 from .batches import BATCH, Outcome, chunks
 from .clock import Clock
+from .conditions import Condition
 from .connect import connect as connect_asynchronously
 from .documents import Deliveries, Explanation
 from .errors import ClosedError
 from .events import Feature
 from .follow import Fix, TrackPoint
 from .messages import Checkpoint, Message
+from .queries import PAGE, ClientPosition
 from .states import Closed, State
 from .subscriptions import Filter, On, Overflow, SubscriptionDocument
 
@@ -246,6 +248,22 @@ class Session:
         """This client's subscriptions as the broker has them, in the order of their ids."""
         return self.api.subscriptions(self.client)
 
+    def events(
+        self,
+        *,
+        bbox: tuple[float, float, float, float] | None = None,
+        near: tuple[Position, float] | None = None,
+        where: Condition | str | None = None,
+        client: str | None = None,
+        page: int = PAGE,
+    ) -> Iterator[Feature]:
+        """Live events, wherever they are: see `nearcast.Api.events`."""
+        return self.api.events(bbox=bbox, near=near, where=where, client=client, page=page)
+
+    def position(self) -> ClientPosition:
+        """Where this client is, as the broker has it: see `nearcast.Api.position`."""
+        return self.api.position(self.client)
+
     def move_many(self, positions: Iterable[tuple[str, Position]], *, batch: int = BATCH) -> Outcome:
         """Tells where many clients are: see `nearcast.Api.move_many`."""
         return self.api.move_many(positions, batch=batch)
@@ -340,6 +358,28 @@ class Api:
     def subscriptions(self, client: str) -> list[SubscriptionDocument]:
         """A client's subscriptions in their normal form, in the order of their ids."""
         return background.call(self._api.subscriptions, client)
+
+    def events(
+        self,
+        *,
+        bbox: tuple[float, float, float, float] | None = None,
+        near: tuple[Position, float] | None = None,
+        where: Condition | str | None = None,
+        client: str | None = None,
+        page: int = PAGE,
+    ) -> Iterator[Feature]:
+        """Live events, page by page as they are taken: see `nearcast.Api.events`."""
+        pages = self._api.event_pages(bbox=bbox, near=near, where=where, client=client, page=page)
+        while True:
+            try:
+                features = background.call(pages.__anext__)
+            except StopAsyncIteration:
+                return
+            yield from features
+
+    def position(self, client: str) -> ClientPosition:
+        """Where a client is: see `nearcast.Api.position`."""
+        return background.call(self._api.position, client)
 
     def forget(self, client: str) -> None:
         """Deletes a client: its position, its subscriptions, and what is kept for it. Its connections are closed."""

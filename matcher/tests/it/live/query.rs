@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nearcast_matcher::area::Area;
 use nearcast_matcher::condition::Condition;
-use nearcast_matcher::event::{Event, Scalar, Value};
+use nearcast_matcher::event::{Event, Scalar, Symbol, Value};
 use nearcast_matcher::geo::{PLANAR_LIMIT_M, Position, Radius, World};
 use nearcast_matcher::live::{
     Announcement, Fix, Interest, Nearest, Partition, Place, Rectangle, Tracker, View, Wanted, Within,
@@ -93,11 +93,14 @@ impl Scene {
 
     /// Some come and some go.
     fn churn(&mut self) {
-        for _ in 0..self.random.random_range(0..8) {
-            self.publish();
+        for _ in 0..self.random.random_range(0..4) {
             let at = self.random.random_range(1..=self.sequence);
-            self.tracker.revoke(&at.to_string(), Duration::ZERO, &mut Vec::new());
-            self.live.remove(&at);
+            let Some(sequence) = self.live.range(at..).next().map(|(sequence, _)| *sequence) else {
+                continue;
+            };
+            self.tracker.revoke(&sequence.to_string(), Duration::ZERO, &mut Vec::new());
+            self.live.remove(&sequence);
+            self.publish();
         }
     }
 
@@ -204,7 +207,7 @@ fn is_within(world: World, within: &Within, [west, south, east, north]: [f64; 4]
 }
 
 fn level(event: &Event) -> f64 {
-    match event.value("level") {
+    match event.value(&Symbol::new("level")) {
         Some(Value::Scalar(Scalar::Number(level))) => *level,
         other => panic!("{other:?}"),
     }
@@ -217,7 +220,7 @@ fn wanted(within: Within, most: usize) -> Wanted {
 #[test]
 fn whatever_is_asked_the_answer_is_what_there_is() {
     let mut met = [0; 2];
-    for seed in 0..60 {
+    for seed in 0..30 {
         let world = WORLDS[seed as usize % 2];
         let mut scene = Scene::new(world, seed, 300);
         for case in 0..12 {
@@ -236,7 +239,7 @@ fn whatever_is_asked_the_answer_is_what_there_is() {
             });
         }
     }
-    assert!(met.iter().all(|count| *count > 5_000), "{met:?}");
+    assert!(met.iter().all(|count| *count > 2_000), "{met:?}");
 }
 
 fn install(scene: &mut Scene, id: u32, filters: Vec<(Filter, Nearest)>) {
@@ -357,7 +360,7 @@ fn a_small_answer_costs_little_and_a_large_one_is_interrupted() {
     };
     // A box with four events; a long one; the first ten of all; the ten nearest of half the globe.
     for (within, most, found, looks) in [
-        (rectangle([9.0, 0.0, 10.0, 1.0]), 100, 1, 200),
+        (rectangle([8.9, -0.1, 10.0, 1.0]), 100, 4, 200),
         (rectangle([-180.0, 0.0, 180.0, 0.5]), 1_000, 200, 3_000),
         (Within::Everywhere, 10, 10, 200),
         (circle(1e7), 10, 10, 600),

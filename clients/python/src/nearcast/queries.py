@@ -1,0 +1,59 @@
+"""Questions for live events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypedDict
+from urllib.parse import quote, urlencode
+
+from .areas import Position
+from .conditions import Condition
+from .events import Feature
+
+PAGE = 1000
+"""So many events one request asks for, unless said."""
+
+
+class _Coordinates(TypedDict):
+    coordinates: list[float]
+
+
+class ClientPosition(_Coordinates, total=False):
+    """Where a client is, and when the broker was told (RFC 3339). Only the client itself is told how far off that may be."""
+
+    accuracy_m: float
+    time: str
+
+
+def question(
+    bbox: tuple[float, float, float, float] | None,
+    near: tuple[Position, float] | None,
+    where: Condition | str | None,
+    client: str | None,
+    page: int,
+) -> dict[str, str]:
+    """The question as parameters."""
+    parameters = {"limit": str(page)}
+    if bbox is not None:
+        parameters["bbox"] = ",".join(repr(float(number)) for number in bbox)
+    if near is not None:
+        place, radius_m = near
+        parameters["near"] = ",".join(repr(float(number)) for number in (place[0], place[1], radius_m))
+    if where is not None:
+        parameters["where"] = str(where)
+    if client is not None:
+        parameters["client"] = client
+    return parameters
+
+
+async def pages(
+    ask: Callable[[str], Awaitable[dict[str, Any]]], parameters: dict[str, str]
+) -> AsyncIterator[list[Feature]]:
+    """The pages of an answer, each when it is asked for."""
+    after: dict[str, str] = {}
+    while True:
+        page = await ask("/v1/events?" + urlencode({**parameters, **after}, quote_via=quote))
+        yield page["features"]
+        if "next" not in page:
+            return
+        after = {"after": page["next"]}

@@ -1,0 +1,43 @@
+// What is live now, and where a client is, asked of a real broker.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { around, attr, connect, event, type Query, type Session } from "nearcast";
+import { Broker } from "../support/broker.js";
+
+const COUNT = 25;
+
+let broker: Broker;
+let session: Session;
+
+beforeAll(async () => {
+  broker = await Broker.start();
+  session = await connect({ url: broker.url, client: "ann/ü" });
+  await session.publishMany(Array.from({ length: COUNT }, (_, n) => event([9 + n / 1000, 45], { n }, { ttl_s: 600 })));
+});
+afterAll(async () => {
+  await session.close();
+  await broker.stop();
+});
+
+async function numbers(query: Query): Promise<number[]> {
+  const found: number[] = [];
+  for await (const { properties } of session.events<{ n: number }>(query)) found.push(properties.n);
+  return found;
+}
+
+test("live events come page by page, each once", async () => {
+  expect((await numbers({ page: 7 })).sort((a, b) => a - b)).toEqual(Array.from({ length: COUNT }, (_, n) => n));
+  expect(await numbers({ near: { center: [9.0101, 45], radius_m: 200 }, page: 1 })).toEqual([10, 11, 9, 12, 8]);
+  expect(await numbers({ bbox: [8.9, 44.9, 9.0101, 45.1], where: attr("n").ge(10) })).toEqual([10]);
+  expect(await numbers({ client: session.client, where: "n = 3" })).toEqual([]);
+  await expect(numbers({ bbox: [45, 109, 46, 110] })).rejects.toThrow("swapped");
+});
+
+test("a position is told, and what is held there", async () => {
+  await expect(session.position()).rejects.toMatchObject({ code: "not-found" });
+  await session.subscribe("near", { filters: [{ area: around(150) }] });
+  await session.move([9.01, 45], { confirm: true });
+  expect(await session.position()).toMatchObject({ coordinates: [9.01, 45] });
+  expect((await numbers({ client: session.client })).sort((a, b) => a - b)).toEqual([9, 10, 11]);
+});
