@@ -126,7 +126,7 @@ pub(crate) async fn position(
         return Err(forbidden("a token that is confined (claim nearcast) is not shown where others are"));
     }
     let locate = |client, reply| Command::Locate { client, to_itself, reply };
-    let (position, accuracy_m, told_ms) = match app.shards.ask(&client, locate).await? {
+    let (position, accuracy_m, told_ms) = match app.shards.ask(&client, locate).await?? {
         Located::At { position, accuracy_m, told_ms } => (position, accuracy_m, told_ms),
         Located::Nowhere => return Err(ApiError::NotFound(format!("client {name} has told no position"))),
         Located::Withheld => {

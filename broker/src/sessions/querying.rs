@@ -84,10 +84,11 @@ impl Sessions {
 
     /// Goes on with a question, if one is under way, for about so long as others can wait. They take turns.
     pub(crate) fn query_some(&mut self) {
-        let Some(mut querying) = self.queries.pop_front() else { return };
-        if querying.reply.is_closed() {
-            return;
+        // Nobody waits for the others.
+        while self.queries.front().is_some_and(|querying| querying.reply.is_closed()) {
+            self.queries.pop_front();
         }
+        let Some(mut querying) = self.queries.pop_front() else { return };
         let began = clock::now();
         let payer = Payer::Name(Arc::clone(&querying.question.payer));
         match self.look_into(&mut querying) {

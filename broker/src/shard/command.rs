@@ -116,7 +116,7 @@ pub(crate) enum Command {
     /// Find live events.
     Query { question: Box<LiveQuestion>, reply: oneshot::Sender<Result<LivePage, ApiError>> },
     /// Say where a client is, to itself or to somebody else.
-    Locate { client: Arc<str>, to_itself: bool, reply: oneshot::Sender<Located> },
+    Locate { client: Arc<str>, to_itself: bool, reply: oneshot::Sender<Result<Located, ApiError>> },
     /// End the connections of a client, on behalf of an asker with this confinement.
     Disconnect {
         client: Arc<str>,
@@ -183,6 +183,7 @@ impl Command {
             Self::Attach { reply, .. } => drop(reply.send(Err(refusal))),
             Self::Explain { reply, .. } => drop(reply.send(Err(refusal))),
             Self::Query { reply, .. } => drop(reply.send(Err(refusal))),
+            Self::Locate { reply, .. } => drop(reply.send(Err(refusal))),
             other @ (Self::Match { .. }
             | Self::Move { .. }
             | Self::Detach { .. }
@@ -190,7 +191,6 @@ impl Command {
             | Self::Deliveries { .. }
             | Self::Footprint { .. }
             | Self::ListClients { .. }
-            | Self::Locate { .. }
             | Self::Stop) => return Some(other),
         }
         None

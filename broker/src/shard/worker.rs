@@ -428,7 +428,7 @@ impl Shard {
             }
             Command::Query { question, reply } => sessions.query(*question, reply),
             Command::Locate { client, to_itself, reply } => {
-                drop(reply.send(sessions.locate(&client, to_itself)));
+                drop(reply.send(Ok(sessions.locate(&client, to_itself))));
             }
             Command::Disconnect { client, confinement, reply } => {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());

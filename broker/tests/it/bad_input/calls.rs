@@ -399,7 +399,7 @@ async fn calls_that_there_are_not() {
         ("GET", "/v1/clients/car/nothing", None, 404),
         ("GET", "/v1/clients/car/subscriptions/unknown", None, 404),
         ("DELETE", "/v1/clients/car/subscriptions/unknown", None, 404),
-        ("GET", "/v1/events", None, 405),
+        ("PUT", "/v1/events", None, 405),
         ("PUT", "/v1/events", Some(GEOJSON), 405),
         ("PATCH", SUBSCRIPTION, Some(JSON), 405),
         ("POST", POSITION, Some(JSON), 405),

@@ -189,7 +189,7 @@ impl Scene {
     }
 }
 
-/// The same in other words: longitudes are counted on from the western border.
+/// Whether an event is there, in other words: longitudes are counted on from the western border.
 fn is_within(world: World, within: &Within, [west, south, east, north]: [f64; 4], event: &Event) -> bool {
     let (x, y) = (event.position.x(), event.position.y());
     match within {
