@@ -28,7 +28,8 @@ pub enum Within {
     Everywhere,
     /// In a rectangle.
     Rectangle(Rectangle),
-    /// In a circle, the nearest first. Distances that differ by less than two millimetres may be told as one.
+    /// In a circle, the nearest first. By straight lines that are rounded to a
+    /// millimetre, which next to the other side of the globe says less.
     Circle {
         /// Its centre.
         centre: Position,
