@@ -39,5 +39,5 @@ pub use auth::Authenticator;
 pub use base_map::BaseMap;
 pub use config::{Config, ConfigError};
 pub use engines::{EngineError, Engines};
-pub use server::{Resources, run, run_with};
+pub use server::{Resources, Stage, run, run_with};
 pub use tls::{Tls, TlsError};

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use broker::cli::{Cli, Command, Settings};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Resources, maintenance, open_files};
+use broker::{Config, Resources, Stage, maintenance, open_files};
 use clap::Parser as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -45,6 +45,25 @@ fn sources(settings: &Settings) -> Sources {
     Sources { file: settings.config.clone(), environment, flags: settings.flags() }
 }
 
+/// Says how far a start is. Programs wait for the line that says where it listens, which comes when requests are carried out.
+fn announce(url: &str, stage: Stage<'_>) {
+    let text = match stage {
+        Stage::Recovering { data } => {
+            format!(
+                "nearcast reads {data} back; until that is done, {url} answers 503, and at /readyz how far it is"
+            )
+        }
+        Stage::Ready if nearcast_web::built() => {
+            // Of all addresses, the one that a browser on this machine can open.
+            let reached = url.replace("://0.0.0.0:", "://localhost:").replace("://[::]:", "://localhost:");
+            format!("nearcast listens on {url}\nconsole: {reached}/")
+        }
+        Stage::Ready => format!("nearcast listens on {url}"),
+    };
+    // A closed output is no reason to stop.
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
 fn print_config(settings: &Settings) -> anyhow::Result<()> {
     print!("{}", config::explain(&sources(settings))?);
     Ok(())
@@ -64,8 +83,8 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
         // Who is told that it listens may stop it at once.
         let shutdown = CancellationToken::new();
         tokio::spawn(stop_on_signal(Signals::listen(), shutdown.clone()));
-        println!("nearcast listens on {scheme}://{}", listener.local_addr()?);
-        broker::run_with(listener, config, found, shutdown).await
+        let url = format!("{scheme}://{}", listener.local_addr()?);
+        broker::run_with(listener, config, found, shutdown, move |stage| announce(&url, stage)).await
     });
     // A stop does not wait until data is read that nobody will ask for any more.
     runtime.shutdown_background();

@@ -14,16 +14,40 @@ pub fn raise() -> io::Result<u64> {
     rlimit::increase_nofile_limit(u64::MAX)
 }
 
-/// Raises the limit as [`raise`] does, and logs the outcome. Warns if `connections` connections find no room in it: some then
-/// wait to be accepted until others end.
+/// Raises the limit as [`raise`] does, and logs the outcome, with how many of `connections` connections find room in it where that is
+/// not all.
 pub fn raise_for(connections: usize) {
     match raise() {
-        Ok(files) if files < (connections as u64).saturating_add(OWN_FILES) => tracing::warn!(
+        Ok(files) if room(files) < connections => tracing::info!(
             files,
-            connections,
-            "so many files may be open, too few for limits.connections: raise the hard limit (ulimit -H -n) or lower the setting"
+            connections = room(files),
+            "open files leave room for so many connections, fewer than limits.connections"
         ),
         Ok(files) => tracing::info!(files, "so many files may be open"),
         Err(error) => tracing::warn!(%error, "no more files may be open than at the start"),
+    }
+}
+
+/// The number of connections from which on it is time to say that files run out before there are `connections`; `None` where there
+/// is room for all of these.
+pub(crate) fn near(connections: usize) -> Option<usize> {
+    let room = room(limit()?);
+    (room < connections).then_some(room / 10 * 9)
+}
+
+/// How many connections so many files leave room for.
+fn room(files: u64) -> usize {
+    usize::try_from(files.saturating_sub(OWN_FILES)).unwrap_or(usize::MAX)
+}
+
+/// How many files may be open now, where the system says so.
+fn limit() -> Option<u64> {
+    #[cfg(unix)]
+    {
+        rlimit::getrlimit(rlimit::Resource::NOFILE).ok().map(|(soft, _)| soft)
+    }
+    #[cfg(not(unix))]
+    {
+        None
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use futures_util::StreamExt as _;
@@ -22,8 +22,6 @@ const BUCKETS: u64 = 10;
 const BATCH: u64 = 500;
 /// Requests under way at once.
 const REQUESTS_MAX: usize = 32;
-/// How long a start may take.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Fills a data directory with that many kept matches, kills the broker, and starts it again. Returns a Markdown table.
 ///
@@ -32,8 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub async fn measure(program: &Path, folder: &Path, kept: u64) -> anyhow::Result<String> {
     let data = tempfile::TempDir::new_in(folder)?;
     let arguments = ["--data".to_owned(), data.path().display().to_string()];
-    let mut broker = Broker::start(program, &arguments)?;
-    broker.ready(PATIENCE).await?;
+    let broker = Broker::start(program, &arguments)?;
     subscribe(broker.address).await?;
     let started = Instant::now();
     let events = publish(broker.address, kept / BUCKET_CLIENTS).await?;
@@ -48,8 +45,7 @@ pub async fn measure(program: &Path, folder: &Path, kept: u64) -> anyhow::Result
     writeln!(table, "|{}", " --- |".repeat(7))?;
     for start in ["after a kill", "after a kill, again"] {
         let started = Instant::now();
-        let mut broker = Broker::start(program, &arguments)?;
-        broker.ready(PATIENCE).await?;
+        let broker = Broker::start(program, &arguments)?;
         let ready_s = started.elapsed().as_secs_f64();
         let resident_after = broker.resident_bytes()?;
         check(broker.address, events).await?;

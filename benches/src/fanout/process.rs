@@ -1,6 +1,7 @@
 //! The broker as a child process, seen from outside.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,8 +12,8 @@ use anyhow::{Context as _, bail};
 /// What `/proc/PID/stat` counts in: Linux shows every process hundredths of a second, whatever the kernel's own clock does.
 const TICKS_PER_S: f64 = 100.0;
 
-/// How long the broker may take to start and to stop.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the broker may take until it is ready, which on a data directory is when all is there again.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A running broker; killed when dropped.
 #[derive(Debug)]
@@ -32,7 +33,8 @@ pub struct Cpu {
 }
 
 impl Broker {
-    /// Starts `nearcast serve` on a free port and waits until it takes connections.
+    /// Starts `nearcast serve` on a free port and waits until it is ready: before that it may take connections,
+    /// and refuse what they ask.
     ///
     /// # Errors
     /// When it does not start.
@@ -69,32 +71,14 @@ impl Broker {
             .with_context(|| format!("starting {}", command.get_program().display()))?;
         let mut broker = Self { child, address };
         let started = Instant::now();
-        while TcpStream::connect(address).is_err() {
+        while !is_ready(address) {
             if let Some(status) = broker.child.try_wait()? {
                 bail!("the broker ended with {status}");
             }
-            anyhow::ensure!(started.elapsed() < PATIENCE, "the broker takes no connections");
-            std::thread::sleep(Duration::from_millis(10));
+            anyhow::ensure!(started.elapsed() < PATIENCE, "the broker is not ready after {PATIENCE:?}");
+            std::thread::sleep(Duration::from_millis(2));
         }
         Ok(broker)
-    }
-
-    /// Waits until it says that it is ready, which after a start on a data directory is when all is there again.
-    ///
-    /// # Errors
-    /// When it is not within the given time.
-    pub async fn ready(&mut self, patience: Duration) -> anyhow::Result<()> {
-        let (started, url) = (Instant::now(), format!("http://{}/readyz", self.address));
-        loop {
-            if reqwest::get(&url).await.is_ok_and(|answer| answer.status().is_success()) {
-                return Ok(());
-            }
-            if let Some(status) = self.child.try_wait()? {
-                bail!("the broker ended with {status}");
-            }
-            anyhow::ensure!(started.elapsed() < patience, "the broker is not ready after {patience:?}");
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
     }
 
     /// Its process id.
@@ -149,6 +133,19 @@ impl Drop for Broker {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether a broker carries out requests.
+fn is_ready(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(stream, "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200 "))
 }
 
 /// Processor time of this process so far.

@@ -45,7 +45,7 @@ pub(crate) static BAD_REQUEST: ProblemKind = ProblemKind {
     code: "bad-request",
     title: "bad request",
     status: 400,
-    cause: "A name in the path, `Last-Event-ID`, `?resume=`, or a request for a WebSocket is invalid.",
+    cause: "A name in the path, a parameter, `Last-Event-ID`, `?resume=`, or a request for a WebSocket is invalid.",
     cure: "Correct what `detail` names. Names have no control characters and are percent-encoded in paths; `Last-Event-ID` and `resume` are `<epoch>:<offset>`, as the broker has given it.",
     members: "",
 };

@@ -18,6 +18,7 @@ use crate::admission;
 use crate::config::Config;
 use crate::http::{self, Came, Connection, Heard, LingeringClose, Stream};
 use crate::metrics::Metrics;
+use crate::open_files;
 use crate::shutdown::Ending;
 use crate::tls::Acceptor;
 
@@ -67,6 +68,7 @@ impl Front {
     pub(super) async fn accept(self: &Arc<Self>, listener: &TcpListener) -> Infallible {
         let room = Arc::new(Semaphore::new(self.config.limits.connections));
         let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
+        let mut near = open_files::near(self.config.limits.connections);
         loop {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
@@ -85,6 +87,13 @@ impl Front {
             match Arc::clone(&room).try_acquire_owned() {
                 Ok(permit) => {
                     tracing::trace!(%peer, "connected");
+                    let connections = self.config.limits.connections - room.available_permits();
+                    if near.take_if(|near| connections >= *near).is_some() {
+                        tracing::warn!(
+                            connections,
+                            "open files run out before limits.connections: raise the hard limit (ulimit -H -n) or lower the setting"
+                        );
+                    }
                     let stream = Stream::new(stream, &self.config.connection, permit, &self.metrics);
                     self.ending.tasks.spawn(Arc::clone(self).secure_and_serve(stream, tls, hearing));
                 }

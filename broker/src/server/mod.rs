@@ -6,6 +6,7 @@ pub(crate) mod fuzzing;
 mod heads;
 mod recovery;
 mod resources;
+mod stage;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ use accept::Front;
 use recovery::Recovery;
 use recovery::TakenUp;
 pub use resources::Resources;
+pub use stage::Stage;
+use stage::Tell;
 
 /// How often histograms are folded.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -47,10 +50,11 @@ pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationTo
         anyhow::Ok((config, found))
     });
     let (config, found) = found.await??;
-    run_with(listener, config, found, shutdown).await
+    run_with(listener, config, found, shutdown, |_| {}).await
 }
 
-/// Runs the broker as [`run`] does, with what [`Resources`] holds of the same settings.
+/// Runs the broker as [`run`] does, with what [`Resources`] holds of the same settings. `tell` is told how far the start is, on any
+/// thread; it should not block.
 ///
 /// # Errors
 /// Settings with faults, data that cannot be read back, a system without threads, and an engine's thread that panics.
@@ -59,6 +63,7 @@ pub async fn run_with(
     config: Config,
     mut found: Resources,
     shutdown: CancellationToken,
+    tell: impl Fn(Stage<'_>) + Send + Sync + 'static,
 ) -> anyhow::Result<()> {
     let faults = config.faults();
     if !faults.is_empty() {
@@ -72,7 +77,8 @@ pub async fn run_with(
     let (telemetry, export) = telemetry.unzip();
     shared.telemetry = telemetry;
     let grace = config.shutdown_grace();
-    let (ending, recovery) = (Ending::default(), Recovery::new());
+    let tell: Tell = Arc::new(tell);
+    let (ending, recovery) = (Ending::default(), Recovery::new(Arc::clone(&tell)));
     let tls = found.tls.take();
     let acceptor = tls.as_ref().map(Tls::acceptor);
     let front = Front::new(
@@ -92,14 +98,12 @@ pub async fn run_with(
     ));
     let following =
         tls.map(|tls| tokio::spawn(tls.follow(Arc::clone(&shared.metrics), ending.ended.clone())));
-    tracing::info!(address = %listener.local_addr()?, "listening");
-
     let has_data = !config.store.data.is_empty();
     let taking_up = tokio::task::spawn_blocking({
         let (ending, shutdown) = (ending.clone(), shutdown.clone());
         move || recovery.take_up(&config, found, shared, &ending, &shutdown)
     });
-    let served = serve(&listener, &front, taking_up, has_data, &shutdown).await;
+    let served = serve(&listener, &front, taking_up, has_data, &shutdown, &tell).await;
     drop(listener);
     let deadline = Instant::now() + grace;
     let ended = match served {
@@ -133,6 +137,7 @@ async fn serve(
     taking_up: JoinHandle<anyhow::Result<Option<TakenUp>>>,
     has_data: bool,
     shutdown: &CancellationToken,
+    tell: &Tell,
 ) -> anyhow::Result<Option<TakenUp>> {
     let mut accepting = std::pin::pin!(front.accept(listener));
     let taken_up = tokio::select! {
@@ -146,6 +151,8 @@ async fn serve(
         let report = app.shards.report();
         tracing::info!(engine = report.engine(), why = %report, shards = app.shards.count(), "took an engine");
         front.open(http::router(app));
+        tracing::info!(address = %listener.local_addr()?, "ready");
+        tell(Stage::Ready);
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = app.shards.one_ended() => {
@@ -236,7 +243,7 @@ mod tests {
         let found = Resources { engines: Engines::faulty(2), ..Resources::of(&config).unwrap() };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let broker = tokio::spawn(run_with(listener, config, found, CancellationToken::new()));
+        let broker = tokio::spawn(run_with(listener, config, found, CancellationToken::new(), |_| {}));
         // So many that each shard has some.
         let mut readers = Vec::new();
         for client in 0..16 {

@@ -1,6 +1,7 @@
 //! Taking up what outlives the broker, while connections are already answered.
 
 use std::cell::Cell;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use matcher::geo::World;
 use tokio_util::sync::CancellationToken;
 
 use super::Resources;
+use super::stage::{Stage, Tell};
 use crate::config::{self, Config};
 use crate::http::App;
 use crate::ingest::feature::FeatureReader;
@@ -19,7 +21,7 @@ use crate::shutdown::Ending;
 use crate::store::{Phase, Progress, Recovered, Store};
 
 /// How often it is told how far opening what is on disk has come.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+const TELL_EVERY: Duration = Duration::from_secs(5);
 
 /// Name of the last phase, in the words of [`Phase::name`].
 const RESTORING: &str = "clients restored";
@@ -28,6 +30,7 @@ const RESTORING: &str = "clients restored";
 pub(super) struct Recovery {
     /// A std mutex: held for a copy.
     now: Mutex<ApiError>,
+    tell: Tell,
 }
 
 /// The broker as it goes on from there.
@@ -37,9 +40,9 @@ pub(super) struct TakenUp {
 }
 
 impl Recovery {
-    pub(super) fn new() -> Arc<Self> {
+    pub(super) fn new(tell: Tell) -> Arc<Self> {
         let now = ApiError::Recovering { phase: Phase::Verifying.name(), done: 0, of: 0 };
-        Arc::new(Self { now: Mutex::new(now) })
+        Arc::new(Self { now: Mutex::new(now), tell })
     }
 
     /// The refusal that answers requests until the recovery is over.
@@ -69,9 +72,7 @@ impl Recovery {
             .with_zones(authenticator.zones())
             .within(&shared.quotas.live_events, &shared.budget, engines.count());
         let (store, recovered) = if config.store.data.is_empty() {
-            tracing::info!(
-                "nothing outlives the broker, durable sessions only their connections: store.data is empty"
-            );
+            tracing::info!("everything is kept in memory (store.data is empty)");
             (None, Recovered::default())
         } else {
             let (store, recovered) = self.open(&config.store, config.server.world)?;
@@ -92,8 +93,13 @@ impl Recovery {
     fn open(&self, settings: &config::Store, world: config::WorldName) -> anyhow::Result<(Store, Recovered)> {
         let started = Instant::now();
         let told = Cell::new(started);
+        let is_silent = Cell::new(!Store::is_in(Path::new(&settings.data)));
         let (store, recovered) = Store::open(settings, world, |Progress { phase, done, of }| {
             self.note(phase.name(), done, of);
+            // Only now, for a directory that cannot be had is never read.
+            if !is_silent.replace(true) {
+                (self.tell)(Stage::Recovering { data: &settings.data });
+            }
             if told.get().elapsed() >= TELL_EVERY {
                 told.set(Instant::now());
                 tracing::info!(path = settings.data, phase = phase.name(), done, of, "opening the data");

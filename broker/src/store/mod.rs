@@ -148,6 +148,11 @@ fn tail_file(dir: &Path) -> PathBuf {
 }
 
 impl Store {
+    /// Whether there is something in a directory to be read back.
+    pub(crate) fn is_in(dir: &Path) -> bool {
+        store_file(dir).exists()
+    }
+
     /// Opens the data directory, made if it is not there, and reads back what is in it.
     ///
     /// Cost: the file is read from end to end and its checksums are compared, some seconds for each gigabyte.

@@ -225,8 +225,6 @@ impl Shell {
         if is_broker {
             self.say("BROKER=$!\n");
             self.wait_for(block, |line| line.starts_with("nearcast listens on "));
-            // Who types is not that fast.
-            self.run("until curl --silent --fail localhost:7070/readyz; do sleep 0.01; done");
         } else {
             // A stream's first comment, or `nearcast sub`.
             self.wait_for(block, |line| {

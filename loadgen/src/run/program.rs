@@ -24,6 +24,11 @@ const ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 /// What a program logs into its folder.
 const LOG: &str = "log";
 
+/// What nearcast writes to its standard output, and the line by which it says that requests are carried out. Until then it may take
+/// connections, and refuse what they ask.
+const SAID: &str = "said";
+const READY: &str = "nearcast listens on ";
+
 /// A broker as a process of its own; killed when dropped.
 #[derive(Debug)]
 pub struct Program {
@@ -75,7 +80,10 @@ impl Program {
                 command.env(format!("BROKER__{}__{}", section.to_uppercase(), key.to_uppercase()), text);
             }
         }
-        Self::start(command, endpoint, None, folder)
+        let said = folder.path().join(SAID);
+        command.stdout(File::create(&said)?);
+        let is_ready = move || std::fs::read_to_string(&said).is_ok_and(|said| said.contains(READY));
+        Self::start(command, endpoint, None, folder, is_ready)
     }
 
     /// Starts `mosquitto` on a free port, without limits of its own that the load could meet.
@@ -120,11 +128,12 @@ impl Program {
         version: String,
         folder: TempDir,
     ) -> anyhow::Result<Self> {
-        command.stderr(File::create(folder.path().join(LOG))?);
-        Self::start(command, Endpoint::plain(address), Some(version), folder)
+        command.stderr(File::create(folder.path().join(LOG))?).stdout(Stdio::null());
+        let is_ready = move || TcpStream::connect(address).is_ok();
+        Self::start(command, Endpoint::plain(address), Some(version), folder, is_ready)
     }
 
-    /// Starts any program that listens at an address, and waits until it does.
+    /// Starts any program that listens at an address, and waits until it is ready.
     ///
     /// # Errors
     /// When it does not, with what it has logged into its folder.
@@ -133,20 +142,20 @@ impl Program {
         endpoint: Endpoint,
         version: Option<String>,
         folder: TempDir,
+        is_ready: impl Fn() -> bool,
     ) -> anyhow::Result<Self> {
         let program = PathBuf::from(command.get_program());
         let child = command
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
             // Ctrl-C at a terminal is for the load, which ends the broker when it has heard what comes.
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let (address, log) = (endpoint.address, folder.path().join(LOG));
+        let log = folder.path().join(LOG);
         let mut broker = Self { child, guard: None, endpoint, version, folder };
         broker.guard = Some(guard(broker.pid(), broker.folder.path())?);
         let started = Instant::now();
-        while TcpStream::connect(address).is_err() {
+        while !is_ready() {
             interrupt::check()?;
             if let Some(status) = broker.child.try_wait()? {
                 let said = std::fs::read_to_string(log).unwrap_or_default();
@@ -156,7 +165,7 @@ impl Program {
                     if said.is_empty() { "" } else { ":\n" }
                 );
             }
-            ensure!(started.elapsed() < PATIENCE, "{} takes no connections", program.display());
+            ensure!(started.elapsed() < PATIENCE, "{} is not ready", program.display());
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(broker)

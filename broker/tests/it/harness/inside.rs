@@ -26,7 +26,7 @@ impl Inside {
         let authenticator = Authenticator::open(&config).expect("keys").into();
         let found = Resources { engines, tls: None, authenticator, base_map: None };
         let shutdown = CancellationToken::new();
-        let broker = tokio::spawn(broker::run_with(listener, config, found, shutdown.clone()));
+        let broker = tokio::spawn(broker::run_with(listener, config, found, shutdown.clone(), |_| {}));
         Self { door, shutdown, broker }
     }
 

@@ -101,7 +101,8 @@ async fn as_json_each_record_is_an_object_with_fields() {
     program.signal("TERM");
     program.exit_status().await;
     let log = program.log();
-    let records = log.lines().filter(|line| !line.starts_with("nearcast listens on "));
+    let records =
+        log.lines().filter(|line| !["nearcast ", "console: "].iter().any(|begin| line.starts_with(begin)));
     let records: Vec<Value> = records.map(|line| serde_json::from_str(line).expect(line)).collect();
     for record in &records {
         for member in ["timestamp", "level", "target"] {

@@ -46,6 +46,12 @@ async fn it_says_how_far_it_is_and_then_serves_all_of_it() {
     })
     .await;
     assert!(!told.is_empty(), "it was never seen recovering");
+    program.says("nearcast listens on ").await;
+    let lines = program.log();
+    let said = ["nearcast reads ", "nearcast listens on "].map(|begin| {
+        lines.lines().position(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{begin}: {lines}"))
+    });
+    assert!(said[0] < said[1], "{lines}");
     for problem in told {
         assert_eq!(problem["type"], "urn:nearcast:problem:recovering");
         assert!(problem["phase"].is_string(), "{problem}");
@@ -90,7 +96,40 @@ async fn everything_but_its_health_waits_and_a_stop_does_not() {
     let head = socket.head().await;
     assert!(head.starts_with("HTTP/1.1 503"), "{head}");
 
+    assert!(!program.log().contains("nearcast listens on "), "it is not ready: {}", program.log());
     program.signal("TERM");
     socket.rest("a connection").await;
     assert_eq!(program.exit_status().await.code(), Some(0), "{}", program.log());
+}
+
+/// What cannot be had ends the program before it says that it listens.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_cannot_be_had_is_told_and_nothing_else() {
+    for data in ["/proc/x", "/dev/null/x"] {
+        let (status, log) =
+            Serve::new().args(&["--data", data]).try_start().await.err().expect("there is no such folder");
+        assert_eq!(status.code(), Some(1), "{log}");
+        assert!(
+            log.contains(data) && !log.contains("nearcast listens") && !log.contains("nearcast reads"),
+            "{log}"
+        );
+    }
+}
+
+/// A start without trouble says where it is and nothing that frightens.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ordinary_start_says_where_it_is_and_warns_of_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    for serve in [Serve::new(), serve(&folder)] {
+        let program = serve.start().await;
+        program.says(&format!("nearcast listens on http://{}", program.address())).await;
+        let log = program.log();
+        for frightening in ["WARN", "ERROR", "nothing outlives", "nearcast reads"] {
+            assert!(!log.contains(frightening), "{frightening}: {log}");
+        }
+        if nearcast_web::built() {
+            program.says(&format!("console: http://{}/", program.address())).await;
+        }
+        program.finish().await;
+    }
 }

@@ -1,0 +1,19 @@
+//! What is told of a start while it goes on.
+
+use std::sync::Arc;
+
+/// A stage of a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage<'a> {
+    /// There is data from before in a directory that can be had, and it is being read back. Connections are accepted, and requests
+    /// answered 503.
+    Recovering {
+        /// The directory, `store.data`.
+        data: &'a str,
+    },
+    /// Requests are carried out.
+    Ready,
+}
+
+/// Takes the stages of a start.
+pub(super) type Tell = Arc<dyn Fn(Stage<'_>) + Send + Sync>;
