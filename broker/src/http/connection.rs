@@ -144,7 +144,7 @@ async fn tell_limit(mut stream: impl AsyncWrite + Unpin, limit: usize) -> io::Re
     let refusal = ApiError::Limit { what: "connections", limit: limit as u64, setting: "limits.connections" };
     let mut problem = refusal.problem();
     problem.status = 503;
-    let body = serde_json::to_string(&problem).unwrap_or_default();
+    let body = serde_json::to_string(&problem).unwrap_or_default() + "\n";
     let response = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 5\r\n\
          connection: close\r\ncontent-length: {}\r\n\r\n{body}",

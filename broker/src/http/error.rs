@@ -1,9 +1,9 @@
 //! The one place where refusals become responses.
 
+use axum::http::StatusCode;
 use axum::http::header::{
     CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE,
 };
-use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use wire::Problem;
 
@@ -25,7 +25,7 @@ pub(crate) fn respond(refusal: &ApiError, problem: &Problem) -> Response {
     }
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = serde_json::to_string(problem).unwrap_or_default();
-    let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
+    let mut response = with_line_end(status, PROBLEM_JSON, body);
     if let Some(seconds) = refusal.retry_after_s() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -42,6 +42,11 @@ pub(crate) fn respond(refusal: &ApiError, problem: &Problem) -> Response {
 
 /// JSON that is a text already.
 pub(crate) fn json(status: StatusCode, text: impl Into<String>) -> Response {
-    const JSON: (HeaderName, HeaderValue) = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    (status, [JSON], text.into()).into_response()
+    with_line_end(status, HeaderValue::from_static("application/json"), text.into())
+}
+
+/// Every JSON answer comes through here. It ends with a line end, so that the prompt of a shell does not stick to it.
+fn with_line_end(status: StatusCode, kind: HeaderValue, mut text: String) -> Response {
+    text.push('\n');
+    (status, [(CONTENT_TYPE, kind)], text).into_response()
 }

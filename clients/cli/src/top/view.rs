@@ -251,7 +251,7 @@ fn uptime(seconds: u64) -> String {
 }
 
 /// The name of a figure for people.
-pub(super) fn title(name: &str) -> String {
+pub(crate) fn title(name: &str) -> String {
     name.replace('_', " ")
 }
 
@@ -265,7 +265,7 @@ pub(super) fn rate(per_second: Option<f64>) -> String {
 }
 
 /// A level as text, in the unit of its name.
-pub(super) fn level(name: &str, value: u64) -> String {
+pub(crate) fn level(name: &str, value: u64) -> String {
     if name.ends_with("_bytes") { bytes(value) } else { count(value) }
 }
 
@@ -300,11 +300,11 @@ pub(super) fn seconds(seconds: f64) -> String {
 }
 
 /// The columns of clients.
-pub(super) const CLIENT_COLUMNS: [&str; 8] =
+pub(crate) const CLIENT_COLUMNS: [&str; 8] =
     ["client", "behind", "waiting", "bytes", "kept", "connected", "subscribed", "silent"];
 
 /// A client's row.
-pub(super) fn client_row(client: &ClientFigures) -> [String; 8] {
+pub(crate) fn client_row(client: &ClientFigures) -> [String; 8] {
     let tenant = client.tenant.as_ref().map(|tenant| format!("{tenant} / ")).unwrap_or_default();
     #[expect(clippy::cast_precision_loss, reason = "no silence is that long")]
     let silence = client.silence_ms.map(|silence_ms| seconds(silence_ms as f64 / 1000.0));
