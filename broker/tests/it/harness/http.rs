@@ -167,7 +167,17 @@ impl Answer {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         match serde_json::from_slice(&self.body) {
-            Ok(value) => value,
+            Ok(value) => {
+                // So that a shell's prompt does not stick to it. Files of the pages are as they are.
+                let is_answer =
+                    ["application/json", "application/problem+json"].contains(&&*self.content_type);
+                assert!(
+                    !is_answer || self.body.ends_with(b"}\n") || self.body.ends_with(b"]\n"),
+                    "{}: no line end",
+                    self.call
+                );
+                value
+            }
             Err(fault) => panic!("{}: {} {fault}: {}", self.call, self.status, self.text()),
         }
     }
