@@ -1,12 +1,14 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use figment::value::Value;
 
 use crate::config::{EngineName, Fsync, WorldName};
-use crate::demo::DemoArguments;
+use crate::demo::{self, DemoArguments};
 use crate::maintenance::BackupArguments;
 
 /// A location-aware, content-based publish/subscribe broker.
@@ -43,10 +45,47 @@ pub enum Command {
         #[arg(value_name = "DIR")]
         data: PathBuf,
     },
+    /// Print a token for a client of a broker with `--auth jwt`, and make the file of keys where there is none.
+    Token(TokenArguments),
+    /// Print what a shell has to know to complete what is typed: `source <(nearcast completions bash)`.
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
     /// What is done against a running broker.
     #[cfg(feature = "client")]
     #[command(flatten)]
     Client(nearcast_cli::Verb),
+}
+
+/// Arguments of `nearcast token`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  nearcast token ann > ann.token
+  nearcast token root --scope admin --ttl 5m
+  curl -H \"Authorization: Bearer $(nearcast token ann)\" localhost:7070/v1/clients/ann/subscriptions")]
+pub struct TokenArguments {
+    /// The client that the token is of
+    #[arg(value_name = "CLIENT")]
+    pub client: String,
+    /// What it may do, with spaces between: subscribe, publish, alarm, admin
+    #[arg(long, value_name = "SCOPES", default_value = "subscribe publish")]
+    pub scope: String,
+    /// The client's tenant
+    #[arg(long, value_name = "NAME")]
+    pub tenant: Option<String>,
+    /// How long it counts
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_ttl)]
+    pub ttl: Duration,
+    /// File of keys, the one that the broker has as `--jwks`
+    #[arg(long, value_name = "FILE", default_value = "keys.json")]
+    pub keys: PathBuf,
+}
+
+fn parse_ttl(text: &str) -> Result<Duration, String> {
+    let ttl = demo::parse_time(text)?;
+    if ttl.as_secs() == 0 { Err("it has to be above 0, in seconds".to_owned()) } else { Ok(ttl) }
 }
 
 /// Flags that are settings, too.

@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use broker::cli::{Cli, Command, Settings};
+use broker::cli::{Cli, Command, Settings, TokenArguments};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Resources, Stage, maintenance, open_files};
-use clap::Parser as _;
+use broker::{Config, Grant, Issued, Resources, Stage, maintenance, open_files};
+use clap::{CommandFactory as _, Parser as _};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -28,6 +28,11 @@ fn main() -> ExitCode {
         Command::Backup(arguments) => maintenance::backup(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Wipe { data } => maintenance::wipe(&data).map(|()| ExitCode::SUCCESS),
         Command::Check { data } => Ok(maintenance::check(&data)),
+        Command::Token(arguments) => token(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "nearcast", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
         #[cfg(feature = "client")]
         Command::Client(verb) => client(verb),
     };
@@ -96,6 +101,21 @@ fn cannot_listen(address: SocketAddr, error: std::io::Error) -> anyhow::Error {
     let is_taken = error.kind() == std::io::ErrorKind::AddrInUse;
     let hint = if is_taken { "; --listen 127.0.0.1:0 takes a free port" } else { "" };
     anyhow::anyhow!("cannot listen on {address}: {error}{hint}")
+}
+
+/// Prints a token and nothing else, so that it can go into a variable or a file.
+fn token(arguments: &TokenArguments) -> anyhow::Result<()> {
+    let TokenArguments { client, scope, tenant, ttl, keys } = arguments;
+    let grant = Grant { client, scopes: scope, tenant: tenant.as_deref(), ttl: *ttl };
+    let Issued { token, has_made_keys } = broker::issue(keys, grant)?;
+    if has_made_keys {
+        eprintln!(
+            "nearcast: made {0} with a new secret, for you alone to read; start the broker with --auth jwt --jwks {0}",
+            keys.display()
+        );
+    }
+    println!("{token}");
+    Ok(())
 }
 
 /// The demo has a display of its own; of the log only what went wrong belongs beside it.

@@ -14,7 +14,7 @@ const PUBLISHED_MAX: usize = 100;
 /// The bytes of an uncompressed point of P-256 (SEC 1, 2.3.3).
 const P256_POINT_BYTES: usize = 65;
 /// The fewest bytes of an HS256 secret (RFC 7518, 3.2).
-const SECRET_BYTES_MIN: usize = 32;
+pub(super) const SECRET_BYTES_MIN: usize = 32;
 /// The fewest bits of an RS256 modulus (RFC 7518, 3.3).
 const MODULUS_BITS_MIN: usize = 2_048;
 

@@ -8,6 +8,7 @@
 mod authenticator;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod issue;
 mod issuer;
 mod key_file;
 mod keys;
@@ -16,6 +17,7 @@ mod renewable;
 mod source;
 
 pub use authenticator::Authenticator;
+pub use issue::{Grant, Issued, issue};
 pub(crate) use principal::{Principal, Scope, Scopes, check_time};
 pub(crate) use renewable::Renewable;
 pub(crate) use source::{SUBPROTOCOL, Token, TokenSource};

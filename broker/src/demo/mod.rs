@@ -58,9 +58,13 @@ pub struct DemoArguments {
     /// How many times faster than it happened.
     #[arg(long, value_name = "N", default_value_t = 30.0, value_parser = parse_speed)]
     pub speed: f64,
+    /// Loopback address and port to listen on; 127.0.0.1:7070 when absent, or another port where that is taken.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
 }
 
-fn parse_time(text: &str) -> Result<Duration, String> {
+/// A time on the command line, such as `20s`.
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let time: jiff::SignedDuration =
         text.parse().map_err(|_| "a time is a number and a unit, such as 20s or 2m")?;
     Duration::try_from(time).map_err(|_| "a time is not negative".to_owned())
@@ -79,7 +83,7 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 /// When the broker cannot be started or gives an answer that no client would accept.
 pub async fn run(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
     let recording = Recording::embedded()?;
-    let listener = listen().await?;
+    let listener = listen(arguments.listen.as_deref()).await?;
     let broker = listener.local_addr()?;
     let mut config = Config::default();
     config.server.listen = broker.to_string();
@@ -127,8 +131,17 @@ pub async fn run(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
     Ok(if figures.exact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The usual port, or another one if that is taken.
-async fn listen() -> anyhow::Result<TcpListener> {
+/// The address that is asked for; else the usual port, or another one if that is taken.
+async fn listen(asked: Option<&str>) -> anyhow::Result<TcpListener> {
+    if let Some(asked) = asked {
+        let listener = TcpListener::bind(asked).await.with_context(|| format!("cannot listen on {asked}"))?;
+        let is_loopback = listener.local_addr()?.ip().is_loopback();
+        anyhow::ensure!(
+            is_loopback,
+            "the demo asks nobody for a token, and listens on loopback alone: {asked} is not"
+        );
+        return Ok(listener);
+    }
     match TcpListener::bind(LISTEN).await {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
             println!("{LISTEN} is taken, another port has to do");

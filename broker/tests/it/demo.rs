@@ -88,3 +88,20 @@ fn an_interrupt_ends_the_replay_with_a_summary() {
     assert!(output.contains("deliveries of events that others published"), "{output}");
     assert!(!output.contains("replayed 60.0 s"), "it did not stop when told to: {output}");
 }
+
+#[test]
+fn it_listens_where_it_is_told_to_and_on_loopback_alone() {
+    let folder = TempDir::new().expect("a folder");
+    let port =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let address = format!("localhost:{port}");
+    let output =
+        run_to_end(&["demo", "--for", "1s", "--speed", "300", "--listen", &address], &[], folder.path());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains(&format!(":{port}; ")), "{text}");
+    for (address, told) in [("0.0.0.0:0", "loopback alone"), ("nonsense", "cannot listen on nonsense")] {
+        let output = run_to_end(&["demo", "--listen", address], &[], folder.path());
+        let told_there = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && told_there.contains(told), "{told_there}");
+    }
+}

@@ -5,7 +5,8 @@
 //! - `input`: events and positions as they come, from files and pipes, with the lines where they stand
 //! - `pump`: from there to the broker, at once while they trickle, in batches while they pour
 //! - `interest`, `event`, `values`: what flags mean
-//! - `publish`, `subscribe`, `place`, `events`, `explain`, `top`: the verbs
+//! - `publish`, `subscribe`, `place`, `events`, `explain`, `top`: a verb each
+//! - `list`: `clients` and `stats`
 //! - `print`: what people read
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod events;
 mod explain;
 mod input;
 mod interest;
+mod list;
 mod place;
 mod print;
 mod publish;
@@ -32,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use events::{EventsArguments, PositionArguments};
 pub use explain::ExplainArguments;
+pub use list::{ClientsArguments, StatsArguments};
 pub use place::MoveArguments;
 pub use publish::PubArguments;
 pub use subscribe::SubArguments;
@@ -54,6 +57,10 @@ pub enum Verb {
     Explain(Box<ExplainArguments>),
     /// Watch a broker: rates, latencies, queues, and who is furthest behind
     Top(Box<TopArguments>),
+    /// List the clients that a broker knows, and how far behind they are
+    Clients(Box<ClientsArguments>),
+    /// Show what a broker holds, and what it has done since it started
+    Stats(Box<StatsArguments>),
 }
 
 /// Does it, until it is done or told to stop. The exit code is 1 where something was refused, 2 for flags that do not go together, and 130
@@ -70,6 +77,8 @@ pub async fn run(verb: Verb, stop: CancellationToken) -> anyhow::Result<ExitCode
         Verb::Position(arguments) => or_stopped(&stop, events::position(*arguments)).await,
         Verb::Explain(arguments) => or_stopped(&stop, explain::run(*arguments)).await,
         Verb::Top(arguments) => top::run(*arguments, stop).await,
+        Verb::Clients(arguments) => or_stopped(&stop, list::clients(*arguments)).await,
+        Verb::Stats(arguments) => or_stopped(&stop, list::stats(*arguments)).await,
     };
     done.or_else(|error| {
         if let Some(usage) = error.downcast_ref::<Usage>() {

@@ -1,11 +1,13 @@
-//! `nearcast pub`, `sub`, `move`, `explain` and `top`, as one types them and as scripts do.
+//! `nearcast pub`, `sub`, `move`, `explain`, `top` and the others, as one types them and as scripts do.
 
 mod advice;
 mod events;
 mod explain;
+mod list;
 mod place;
 mod publish;
 mod subscribe;
+mod token;
 mod top;
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};

@@ -20,7 +20,9 @@ use crate::print::{Out, json_text};
 use crate::values;
 use sample::Sample;
 use screen::Screen;
+pub(crate) use text::section;
 use view::View;
+pub(crate) use view::{CLIENT_COLUMNS, client_row, level, title};
 
 /// Time after which a broker that does not answer is shown as one that is away.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -34,7 +34,7 @@ pub(super) fn table(view: &View) -> String {
 }
 
 /// Rows below a head, columns aligned: the first to the left, numbers to the right.
-fn section(text: &mut String, head: &[&str], rows: Vec<Vec<String>>) {
+pub(crate) fn section(text: &mut String, head: &[&str], rows: Vec<Vec<String>>) {
     if rows.is_empty() {
         return;
     }

@@ -1,0 +1,138 @@
+//! Tokens for trying, and for programs of one's own: signed with the secret of a file of keys, which is made where there is none.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, get_current_timestamp};
+use rand::TryRngCore as _;
+use rand::rngs::OsRng;
+use serde::{Deserialize, Serialize};
+
+use super::keys::{SECRET_BYTES_MIN, read_file};
+use super::principal::Scope;
+
+/// Bytes of a secret that is made: half as many again as HS256 wants at least.
+const SECRET_BYTES: usize = 48;
+/// Bytes of a tenant's name, at most.
+const TENANT_BYTES_MAX: usize = 128;
+
+/// The claims of a token that is to be issued.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant<'a> {
+    /// The client that the token is of.
+    pub client: &'a str,
+    /// Names of scopes, with spaces between.
+    pub scopes: &'a str,
+    /// The client's tenant; `None` for the one without a name.
+    pub tenant: Option<&'a str>,
+    /// How long the token counts.
+    pub ttl: Duration,
+}
+
+/// A token that was issued.
+#[derive(Debug)]
+pub struct Issued {
+    /// The token.
+    pub token: String,
+    /// Whether the file of keys was made for it.
+    pub has_made_keys: bool,
+}
+
+#[derive(Serialize)]
+struct Claims<'a> {
+    sub: &'a str,
+    scope: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
+    iat: u64,
+    exp: u64,
+}
+
+/// A secret of a JWK Set (RFC 7517). The file may hold other keys as well.
+#[derive(Deserialize, Serialize)]
+struct Secret {
+    kty: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kid: Option<String>,
+    #[serde(default)]
+    k: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Set<T> {
+    keys: Vec<T>,
+}
+
+/// Issues a token that is signed (HS256) with the first secret in a JWK Set. Where there is no such file, one is made that only its
+/// owner can read.
+///
+/// # Errors
+/// A scope or a name that no broker would take, a file that cannot be read or made, and one without a secret.
+pub fn issue(keys: &Path, grant: Grant<'_>) -> anyhow::Result<Issued> {
+    check(grant)?;
+    let (secret, has_made_keys) = match read_file(keys) {
+        Ok(text) => (read(&text).with_context(|| format!("the keys in {}", keys.display()))?, false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            (make(keys).with_context(|| format!("cannot make {}", keys.display()))?, true)
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", keys.display())),
+    };
+    let key = EncodingKey::from_urlsafe_base64_secret(&secret.k)?;
+    let iat = get_current_timestamp();
+    let exp = iat.saturating_add(grant.ttl.as_secs());
+    let claims = Claims { sub: grant.client, scope: grant.scopes, tenant: grant.tenant, iat, exp };
+    let header = Header { kid: secret.kid, ..Header::new(Algorithm::HS256) };
+    Ok(Issued { token: jsonwebtoken::encode(&header, &claims, &key)?, has_made_keys })
+}
+
+fn check(grant: Grant<'_>) -> anyhow::Result<()> {
+    let is_name = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
+    ensure!(is_name(grant.client), "a client's name is not empty and has no control characters");
+    let tenant = grant.tenant.unwrap_or("-");
+    ensure!(
+        is_name(tenant) && tenant.len() <= TENANT_BYTES_MAX,
+        "a tenant's name has 1 to {TENANT_BYTES_MAX} bytes and no control characters"
+    );
+    ensure!(!grant.ttl.is_zero(), "a token has to count for a second at least");
+    for name in grant.scopes.split_whitespace() {
+        if !Scope::ALL.iter().any(|scope| scope.name() == name) {
+            let all = Scope::ALL.map(Scope::name).join(", ");
+            bail!("there is no scope {name:?}: there are {all}, with spaces between");
+        }
+    }
+    Ok(())
+}
+
+/// Finds the secret. What is wrong with the text is not quoted.
+fn read(text: &[u8]) -> anyhow::Result<Secret> {
+    let set: Set<serde_json::Value> = serde_json::from_slice(text)
+        .map_err(|_| anyhow::anyhow!("it is not a JWK Set, a JSON object with an array \"keys\""))?;
+    let secrets = set.keys.into_iter().filter_map(|key| serde_json::from_value::<Secret>(key).ok());
+    let secret = secrets.filter(|key| key.kty == "oct").find(|key| {
+        URL_SAFE_NO_PAD.decode(key.k.trim_end_matches('=')).is_ok_and(|k| k.len() >= SECRET_BYTES_MIN)
+    });
+    secret.context(
+        "it has no secret (kty oct, 32 bytes or more) to sign with; tokens of other keys come from the service that has them",
+    )
+}
+
+/// Makes a file with a secret, which never is there without one or for others to read.
+fn make(path: &Path) -> anyhow::Result<Secret> {
+    let (mut secret, mut name) = ([0; SECRET_BYTES], [0; 6]);
+    OsRng.try_fill_bytes(&mut secret).and_then(|()| OsRng.try_fill_bytes(&mut name))?;
+    let [k, kid] = [&secret[..], &name].map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
+    let set = Set { keys: vec![Secret { kty: "oct".to_owned(), kid: Some(kid), k }] };
+    let text = serde_json::to_string(&set)? + "\n";
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(text.as_bytes())?;
+    let [secret] = <[Secret; 1]>::try_from(set.keys).ok().context("it has one key")?;
+    Ok(secret)
+}
