@@ -11,8 +11,8 @@ use nearcast_client::{Batch, Coordinates, iter};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, PATIENCE, refusal};
-use crate::input::Source;
 use crate::input::positions::{self, Placed};
+use crate::input::{Format, Source};
 use crate::print::Out;
 use crate::pump::Pump;
 use crate::{or_stopped, usage, values};
@@ -23,10 +23,11 @@ use crate::{or_stopped, usage, values};
 Examples:
   nearcast move --client ann --at 9.19,45.464 --accuracy 12
   gps | nearcast move --client ann -
+  nearcast move --client ann track.gpx
   nearcast move fleet.ndjson        ({\"client\": \"car-7\", \"coordinates\": [9.19, 45.464]} a line)
 
 A line is lon,lat; or JSON with coordinates or a track, and with accuracy_m, time and client where it knows them; or a Feature with a \
-point. The exit code is 1 if any was refused.")]
+point. Or the file is CSV, GPX or NMEA 0183, by its name or by how it begins. The exit code is 1 if any was refused.")]
 pub struct MoveArguments {
     /// Positions, a line each; - is standard input
     #[arg(value_name = "FILE", conflicts_with = "at")]
@@ -40,6 +41,9 @@ pub struct MoveArguments {
     /// How far off that may be
     #[arg(long, value_name = "METRES", value_parser = values::metres, allow_negative_numbers = true, requires = "at")]
     accuracy: Option<f64>,
+    /// The format of the file, where its name and beginning do not say it
+    #[arg(long, value_name = "FORMAT", conflicts_with = "at")]
+    format: Option<Format>,
     /// End at the first that is refused
     #[arg(long)]
     strict: bool,
@@ -54,7 +58,7 @@ pub struct MoveArguments {
 }
 
 pub(crate) async fn run(arguments: MoveArguments, stop: CancellationToken) -> anyhow::Result<ExitCode> {
-    let MoveArguments { file, client, at, accuracy, strict, patience, json, access } = arguments;
+    let MoveArguments { file, format, client, at, accuracy, strict, patience, json, access } = arguments;
     let client = access.client(client)?;
     let broker = access.broker()?;
     if let Some(at) = at {
@@ -84,7 +88,8 @@ pub(crate) async fn run(arguments: MoveArguments, stop: CancellationToken) -> an
             .ok_or("it does not say whose position it is, and there is no --client")?;
         Ok(NamedPosition { client, position })
     };
-    let entries = source.feed(move |reader, feed| positions::read(reader, feed, named));
+    let format = format.or(source.format);
+    let entries = source.feed(move |reader, feed| positions::read_as(format, reader, feed, named));
     let options = Batch::default().patience(patience.unwrap_or(PATIENCE));
     let send = async |positions: Vec<NamedPosition>| broker.move_many(iter(positions), options).await;
     pump.run_to_end(entries, &stop, json, send).await

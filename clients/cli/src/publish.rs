@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, PATIENCE};
 use crate::event::EventFlags;
-use crate::input::{Source, features};
+use crate::input::{Format, Source, features};
 use crate::print::{Out, json_text, plain};
 use crate::pump::Pump;
 use crate::{or_stopped, usage, values};
@@ -23,14 +23,19 @@ use crate::{or_stopped, usage, values};
 Examples:
   nearcast pub --at 9.19,45.464 --set type=fire --set severity=3 --ttl 10m
   nearcast pub events.geojson
+  nearcast pub events.csv           (a first line such as lon,lat,time,type names the columns)
   tail -F -n 0 events.ndjson | nearcast pub -
 
-A file has a Feature, a FeatureCollection, or Features line by line. A line that is refused is told, and the next one comes. \
+A file has a Feature, a FeatureCollection, or Features line by line; or CSV, GPX or NMEA 0183, by its name or by how it begins. What is \
+refused is told with its line, and the next one comes. \
 The exit code is 1 if any was refused.")]
 pub struct PubArguments {
-    /// GeoJSON to publish; - is standard input
+    /// Events to publish; - is standard input
     #[arg(value_name = "FILE", conflicts_with = "at")]
     file: Option<PathBuf>,
+    /// The format of the file, where its name and beginning do not say it
+    #[arg(long, value_name = "FORMAT", conflicts_with = "at")]
+    format: Option<Format>,
     /// End at the first that is refused
     #[arg(long)]
     strict: bool,
@@ -47,7 +52,7 @@ pub struct PubArguments {
 }
 
 pub(crate) async fn run(arguments: PubArguments, stop: CancellationToken) -> anyhow::Result<ExitCode> {
-    let PubArguments { file, strict, patience, json, event, access } = arguments;
+    let PubArguments { file, format, strict, patience, json, event, access } = arguments;
     match (event.feature(), file) {
         (Some(feature), _) => one(&feature, json, patience, &access, &stop).await,
         (None, Some(file)) => {
@@ -62,7 +67,9 @@ pub(crate) async fn run(arguments: PubArguments, stop: CancellationToken) -> any
             };
             let options = Batch::default().patience(patience.unwrap_or(PATIENCE));
             let send = async |lines: Vec<String>| broker.publish_lines(iter(lines), options).await;
-            pump.run_to_end(source.feed(features::read), &stop, json, send).await
+            let format = format.or(source.format);
+            let entries = source.feed(move |reader, feed| features::read_as(format, reader, feed));
+            pump.run_to_end(entries, &stop, json, send).await
         }
         (None, None) => {
             Err(usage("there is nothing to publish: name a file (- for standard input), or a place by --at"))

@@ -270,7 +270,8 @@ impl Listener<'_> {
     /// Follows positions until they end; then the client stays where it is.
     async fn follow(&self, source: Source) -> Infallible {
         let name = source.name.clone();
-        let entries = source.feed(|reader, feed| positions::read(reader, feed, Placed::fix));
+        let format = source.format;
+        let entries = source.feed(move |reader, feed| positions::read_as(format, reader, feed, Placed::fix));
         let fixes = stream::unfold(entries, |mut entries| async {
             let fix = next_fix(&mut entries, &name).await?;
             Some((fix, entries))

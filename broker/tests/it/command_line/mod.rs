@@ -3,6 +3,7 @@
 mod advice;
 mod events;
 mod explain;
+mod formats;
 mod list;
 mod place;
 mod publish;

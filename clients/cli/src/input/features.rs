@@ -6,13 +6,23 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{Feed, Line, Origin, Over, document, fault_in_json, read_line, skip_line, text_of};
+use super::records::{self, Record, buffered, format_of};
+use super::{Feed, Format, Line, Origin, Over, document, fault_in_json, read_line, skip_line, text_of};
+
+/// Reads events in a format, or in the one that the input begins as, each as the text of a Feature on one line with an `id`.
+pub(crate) fn read_as(format: Option<Format>, reader: Box<dyn Read + Send>, feed: &Feed<String>) {
+    let mut reader = buffered(reader);
+    let format = format_of(format, &mut reader, false);
+    if let Some(reader) = records::read(format, reader, feed, &|record: Record| Ok(record.into_feature())) {
+        read(Box::new(reader), feed);
+    }
+}
 
 /// Reads Features, each as a text on one line with an `id`.
 ///
 /// Where the first line is a whole JSON text, so is each line, and one that is not is a fault of its own. Else all of it is one document, or
 /// some behind one another, and what is malformed ends it.
-pub(crate) fn read(reader: Box<dyn Read + Send>, feed: &Feed<String>) {
+fn read(reader: Box<dyn Read + Send>, feed: &Feed<String>) {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     // A byte order mark, which is no part of a document. What is wrong with the input is reported when it is read.
     if reader.fill_buf().is_ok_and(|begin| begin.starts_with(b"\xef\xbb\xbf")) {

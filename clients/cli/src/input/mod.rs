@@ -1,11 +1,18 @@
-//! Files and pipes, read as they come and never held whole.
+//! Files and pipes, read as they come and never held whole: JSON by `features` and `positions`, and CSV, GPX and NMEA as `records`.
 //!
 //! A thread reads and parses; what it has waits in a queue, bounded in entries and bytes, until it is taken. When that is full the thread
 //! waits, and with it the program that writes into the pipe.
 
+mod csv;
 mod document;
 pub(crate) mod features;
+mod format;
+mod gpx;
+mod nmea;
 pub(crate) mod positions;
+mod records;
+#[cfg(test)]
+mod records_tests;
 
 use std::fmt;
 use std::fs::File;
@@ -16,6 +23,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+pub(crate) use format::Format;
 
 /// Bytes of a line, or of a Feature. The broker takes less by default.
 const ENTRY_BYTES: usize = 1 << 20;
@@ -30,6 +39,8 @@ pub(crate) struct Source {
     pub(crate) name: String,
     /// Whether somebody types it.
     pub(crate) is_typed: bool,
+    /// Its format, where its name says that.
+    pub(crate) format: Option<Format>,
 }
 
 impl Source {
@@ -37,11 +48,16 @@ impl Source {
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         if path.as_os_str() == "-" {
             let is_typed = io::stdin().is_terminal();
-            return Ok(Self { reader: Box::new(io::stdin()), name: "standard input".to_owned(), is_typed });
+            return Ok(Self {
+                reader: Box::new(io::stdin()),
+                name: "standard input".to_owned(),
+                is_typed,
+                format: None,
+            });
         }
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-        Ok(Self { reader: Box::new(file), name, is_typed: false })
+        Ok(Self { reader: Box::new(file), name, is_typed: false, format: Format::of_name(path) })
     }
 
     /// All of it as text: a document.
@@ -185,7 +201,7 @@ mod testing {
         read: fn(Box<dyn Read + Send>, &Feed<T>),
     ) -> Vec<(u64, Option<u64>, Result<T, Unreadable>)> {
         let reader = Box::new(io::Cursor::new(text.into()));
-        let source = Source { reader, name: String::new(), is_typed: false };
+        let source = Source { reader, name: String::new(), is_typed: false, format: None };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         runtime.block_on(async {
             let mut entries = source.feed(read);

@@ -7,7 +7,8 @@ use nearcast_client::{Coordinates, Fix};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Feed, Line, Origin, fault_in_json, read_line, skip_line, text_of};
+use super::records::{self, Record, buffered, format_of};
+use super::{Feed, Format, Line, Origin, fault_in_json, read_line, skip_line, text_of};
 use crate::values;
 
 /// Where a client is, or some client.
@@ -30,6 +31,23 @@ impl Placed {
         fix.accuracy_m = self.position.accuracy_m;
         fix.time = self.position.time;
         Ok(fix)
+    }
+}
+
+/// Reads positions in a format, or in the one that the input begins as.
+///
+/// `accept` says what becomes of each, or why it is none that counts.
+pub(crate) fn read_as<T>(
+    format: Option<Format>,
+    reader: Box<dyn Read + Send>,
+    feed: &Feed<T>,
+    accept: impl Fn(Placed) -> Result<T, String>,
+) {
+    let mut reader = buffered(reader);
+    let format = format_of(format, &mut reader, true);
+    if let Some(reader) = records::read(format, reader, feed, &|record: Record| accept(record.into_placed()))
+    {
+        read(Box::new(reader), feed, accept);
     }
 }
 
