@@ -94,7 +94,7 @@ fn rows(text: &[u8], delimiter: u8) -> ::csv::Reader<&[u8]> {
 fn read_header(text: &[u8]) -> Result<(Vec<Column>, u8), String> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let count = |delimiter: &u8| text.iter().filter(|byte| *byte == delimiter).count();
-    // The first of those that are there most.
+    // The one that is there most; of several, the last in this list.
     let delimiter = *b"\t;,".iter().max_by_key(|delimiter| count(delimiter)).unwrap_or(&b',');
     let mut names = ByteRecord::new();
     rows(text, delimiter).read_byte_record(&mut names).map_err(|fault| fault.to_string())?;
