@@ -99,7 +99,7 @@ test("a draft by numbers matches what a brute force finds, of what is there and 
   const newest = [...first].reverse().filter(({ geometry }) => inBox(box, geometry.coordinates, "geodetic"));
   expect(newest.length).toBeGreaterThan(100);
   const asked = newest.slice(0, 100);
-  await page.getByText(`of the newest ${asked.length} in or near the area`).waitFor();
+  await page.getByText(`of ${asked.length} recent events in or near the area`).waitFor();
   const now = asked.filter((event) => inside(event) && holds(event)).length;
   expect(now).toBeGreaterThan(3);
   await numberOf(page.locator("[data-now]"), (count) => count === now, "matches of the newest");
@@ -174,7 +174,7 @@ test("polygons and corridors are drawn by mouse and match by brute force; their 
     .click({ timeout: 2000 })
     .catch(() => undefined);
   await page.getByLabel("metres to each side").fill("800");
-  await page.getByText(/of the newest \d+ in or near the area/).waitFor();
+  await page.getByText(/of \d+ recent events? in or near the area/).waitFor();
   await numberOf(page.locator("[data-now]"), (count) => count > 0, "in the corridor");
 });
 

@@ -86,8 +86,8 @@ function FiguresPart() {
         ))}
       </dl>
       <p class="broker quiet" title={stats.engine_why}>
-        nearcast {stats.version}, engine {stats.engine}, {settings.world === "planar" ? "positions in metres" : "positions in degrees (WGS 84)"}, up
-        for {span(stats.uptime_s)}
+        nearcast {stats.version}, engine {stats.engine},{" "}
+        {settings.world === "planar" ? "positions in metres" : "positions in degrees (WGS 84)"}, up for {span(stats.uptime_s)}
       </p>
     </section>
   );

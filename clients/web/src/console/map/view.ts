@@ -64,6 +64,9 @@ export interface Meaning {
 export interface Tool {
   click(place: Place): void;
   move?(place: Place): void;
+  /** The pointer goes down, and comes up somewhere. */
+  press?(place: Place): void;
+  release?(place: Place): void;
 }
 
 export class MapView implements Shown {
@@ -109,6 +112,8 @@ export class MapView implements Shown {
       base.map.setPaintProperty("draft-handles", "circle-stroke-color", this.#css("--map-match"));
     });
     base.map.on("mousemove", ({ lngLat }) => this.#tool?.move?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
+    base.map.on("mousedown", ({ lngLat }) => this.#tool?.press?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
+    base.map.on("mouseup", ({ lngLat }) => this.#tool?.release?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
     base.map.on("moveend", () => this.#tellPlace());
     base.map.on("zoom", () => this.#turn());
     for (const by of ["wheel", "keydown"] as const) base.map.getCanvas().addEventListener(by, () => (this.#touched = true));
@@ -168,8 +173,11 @@ export class MapView implements Shown {
   use(tool: Tool | undefined): void {
     this.#tool = tool;
     this.#base.map.getCanvas().style.cursor = tool === undefined ? "" : "crosshair";
-    if (tool === undefined) this.#base.map.doubleClickZoom.enable();
-    else this.#base.map.doubleClickZoom.disable();
+    for (const moves of [this.#base.map.doubleClickZoom, this.#base.map.dragPan]) {
+      // What is drawn does not move the map.
+      if (tool === undefined) moves.enable();
+      else moves.disable();
+    }
   }
 
   put(seen: Seen): void {

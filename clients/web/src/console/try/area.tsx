@@ -1,21 +1,25 @@
 // The draft's area: which form, and its numbers.
 
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 
 import type { Place } from "../../shared/map/plane.js";
 import { useConsole } from "../context.js";
+import type { Console } from "../model.js";
+import type { DrawnForm } from "./draw.js";
 import { NumberField } from "./number.js";
 import { missing, type Form, type Shape } from "./shape.js";
 
 const FORMS: readonly (readonly [Form, string])[] = [
   ["everywhere", "Everywhere"],
+  ["around", "Around a client"],
   ["circle", "Circle"],
   ["polygon", "Polygon"],
   ["corridor", "Corridor"],
 ];
 
 const HINTS = {
-  circle: "Click the middle on the map, then the edge.",
+  circle: "Drag from the middle to the edge on the map, or click both.",
   polygon: "Click the corners on the map; double-click, or Done, ends it.",
   corridor: "Click the places of its line on the map; double-click, or Done, ends it.",
 };
@@ -28,6 +32,7 @@ export function AreaField() {
   const choose = (form: Form): void => {
     drawing.value?.finish();
     if (form === "everywhere") draft.shape.value = { form };
+    else if (form === "around") draft.shape.value = aroundOf(console, "", RADIUS_M);
     else if (drawing.value === undefined) draft.shape.value = begun(form, console.middle());
     else drawing.value.begin(form);
   };
@@ -41,7 +46,8 @@ export function AreaField() {
           </button>
         ))}
       </div>
-      {drawn !== undefined && drawn !== "everywhere" && (
+      {shape.form === "around" && drawn === undefined && <AroundFields shape={shape} />}
+      {drawn !== undefined && drawn !== "everywhere" && drawn !== "around" && (
         <p class="hint" role="status">
           {HINTS[drawn]}{" "}
           <button type="button" class="small" onClick={() => drawing.value?.finish()}>
@@ -64,7 +70,7 @@ export function AreaField() {
         change={(changed) => (draft.shape.value = changed)}
         names={settings.world === "planar" ? ["x, m", "y, m"] : ["longitude", "latitude"]}
       />
-      {shape.form !== "everywhere" && drawn === undefined && (
+      {shape.form !== "everywhere" && shape.form !== "around" && drawn === undefined && (
         <p class="quiet">{missing(shape) ?? "Drag its dots on the map, or change the numbers."}</p>
       )}
     </section>
@@ -72,9 +78,54 @@ export function AreaField() {
 }
 
 const RADIUS_M = 1000;
+/** An area that is tried follows its client so often. */
+const FOLLOW_MS = 3000;
+
+function aroundOf({ clients }: Console, client: string, radius_m: number): Extract<Shape, { form: "around" }> {
+  return { form: "around", client, radius_m, center: clients.placeOf(client) };
+}
+
+function AroundFields({ shape }: { readonly shape: Extract<Shape, { form: "around" }> }) {
+  const console = useConsole();
+  const { draft, clients } = console;
+  const change = (client: string, radius_m: number): void => void (draft.shape.value = aroundOf(console, client.trim(), radius_m));
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const now = aroundOf(console, shape.client, shape.radius_m);
+      if (JSON.stringify(now.center) !== JSON.stringify(shape.center)) draft.shape.value = now;
+    }, FOLLOW_MS);
+    return () => clearInterval(timer);
+  }, [shape]);
+  return (
+    <>
+      <div class="numbersRow">
+        <div class="field">
+          <label for="around-client">client to try it for</label>
+          <input
+            id="around-client"
+            list="around-clients"
+            autocomplete="off"
+            value={shape.client}
+            onInput={({ currentTarget }) => change(currentTarget.value, shape.radius_m)}
+          />
+          <datalist id="around-clients">
+            {clients.list.value
+              .filter(({ position }) => position !== undefined)
+              .slice(0, 200)
+              .map(({ client }) => (
+                <option key={client} value={client} />
+              ))}
+          </datalist>
+        </div>
+        <NumberField label="radius, m" value={shape.radius_m} min={0} change={(radius_m) => change(shape.client, radius_m)} />
+      </div>
+      <p class="quiet">{missing(shape) ?? "The area moves with whichever client subscribes; here it is tried where this one is."}</p>
+    </>
+  );
+}
 
 /** Something to begin with by keyboard. */
-function begun(form: Exclude<Form, "everywhere">, [x, y]: Place): Shape {
+function begun(form: DrawnForm, [x, y]: Place): Shape {
   return form === "circle"
     ? { form, center: [x, y], radius_m: RADIUS_M }
     : form === "polygon"
@@ -96,7 +147,7 @@ function Numbers({
 }) {
   // Keys of the rows, so that a removed one takes its own fields along.
   const keys = useSignal<{ next: number; of: number[] }>({ next: 0, of: [] });
-  if (shape.form === "everywhere") return null;
+  if (shape.form === "everywhere" || shape.form === "around") return null;
   if (shape.form === "circle") {
     return (
       <div class="numbersRow">

@@ -128,3 +128,13 @@ function subject(done: readonly Token[]): string | undefined {
   const name = [...done].reverse().find(({ kind }) => kind === "name")?.text;
   return name?.startsWith('"') === true ? name.slice(1, -1).replaceAll('""', '"') : name;
 }
+
+/** Attributes that a condition names and that are not among those that are known, in their order; a name before a bracket is a function. */
+export function unknownNames(condition: string, known: ReadonlySet<string>): string[] {
+  const pieces = tokens(condition);
+  const names = pieces.filter(({ kind, open }, at) => kind === "name" && !open && pieces[at + 1]?.text !== "(").map(({ text }) => text);
+  const plain = names.map((name) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name));
+  // What somebody is still writing is not unknown yet.
+  const unfinished = pieces.at(-1)?.kind === "name" ? plain.at(-1) : undefined;
+  return [...new Set(plain)].filter((name) => !known.has(name) && name !== unfinished);
+}

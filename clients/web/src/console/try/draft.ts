@@ -8,7 +8,8 @@ import type { PageSettings } from "../../shared/pages.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
 import type { Live } from "../live/live.js";
 import type { Seen } from "../live/objects.js";
-import { areaOf, boxOf, inBox, missing, type Shape } from "./shape.js";
+import type { DraftDocument } from "./snippets.js";
+import { areaOf, boxOf, inBox, missing, triedArea, type Shape } from "./shape.js";
 
 /** A pause in typing or dragging of so long makes a version of the draft. */
 const PAUSE_MS = 350;
@@ -27,6 +28,12 @@ export type Trial =
 export class Draft {
   readonly shape = signal<Shape>({ form: "everywhere" });
   readonly where = signal("");
+  /** The k nearest live objects count alone; `undefined` for all. */
+  readonly nearest = signal<number | undefined>(undefined);
+  /** Transitions that are told in place of each event. */
+  readonly on = signal<readonly ("enter" | "exit")[] | undefined>(undefined);
+  /** How long an object is inside before it counts as entered. */
+  readonly dwell_s = signal<number | undefined>(undefined);
   readonly trial = signal<Trial>({ state: "idle" });
   /** Only while its tab is seen the draft is tried. */
   readonly active = signal(false);
@@ -59,9 +66,22 @@ export class Draft {
   }
 
   /** The subscription as it is sent, and copied. */
-  document(): { readonly filters: readonly [Filter] } {
-    const area = areaOf(this.shape.value);
+  document(): DraftDocument {
+    const k = this.nearest.value;
+    const plain = areaOf(this.shape.value)?.toJSON();
+    const area = k === undefined ? plain : { ...plain, nearest: k };
     const where = this.where.value.trim();
+    const [on, dwell_s] = [this.on.value, this.dwell_s.value];
+    return {
+      filters: [{ ...(area === undefined ? {} : { area }), ...(where === "" ? {} : { where }) }],
+      ...(on === undefined ? {} : { on, ...(dwell_s === undefined || !on.includes("enter") ? {} : { dwell_s }) }),
+    };
+  }
+
+  /** What is tried of it: which events are in its area and fulfil its condition. Transitions and ranks need live objects and time. */
+  #tried(): { readonly filters: readonly [Filter] } {
+    const area = triedArea(this.shape.peek());
+    const where = this.where.peek().trim();
     return { filters: [{ ...(area === undefined ? {} : { area }), ...(where === "" ? {} : { where }) }] };
   }
 
@@ -81,7 +101,7 @@ export class Draft {
       this.trial.value = { state: "idle", why: lacking ?? "Draw an area or write a condition, and see at once what it matches." };
       return;
     }
-    const subscription = this.document();
+    const subscription = this.#tried();
     this.trial.value = { state: "asking" };
     const box = boxOf(shape, this.#world);
     const asked = this.#live.objects

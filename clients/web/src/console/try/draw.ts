@@ -9,12 +9,15 @@ import { destination, distance_m, type Place } from "../../shared/map/plane.js";
 import { shapesOf } from "../map/areas.js";
 import type { MapView } from "../map/view.js";
 import type { Draft } from "./draft.js";
-import { areaOf, missing, rounded, type Form, type Shape } from "./shape.js";
+import { missing, rounded, triedArea, type Form, type Shape } from "./shape.js";
 
 /** A corridor that is drawn is as wide as this until its field says otherwise. */
 const CORRIDOR_M = 200;
 /** Two clicks of a double click are one corner. */
 const SAME_PX = 6;
+
+/** What is drawn; an area around a client goes where the client is. */
+export type DrawnForm = Exclude<Form, "everywhere" | "around">;
 
 export class Drawing {
   readonly active = signal<Form | undefined>(undefined);
@@ -22,6 +25,8 @@ export class Drawing {
   readonly #draft: Draft;
   /** The radius was not set by a click yet. */
   #open = false;
+  /** Where the pointer went down, while it is. */
+  #pressed: Place | undefined;
 
   constructor(view: MapView, draft: Draft) {
     this.#view = view;
@@ -43,13 +48,19 @@ export class Drawing {
   }
 
   /** Begins a new shape: the next clicks on the map are its places. */
-  begin(form: Exclude<Form, "everywhere">): void {
+  begin(form: DrawnForm): void {
     this.active.value = form;
     this.#open = false;
     const { radius_m = CORRIDOR_M } =
       this.#draft.shape.peek().form === "corridor" ? (this.#draft.shape.peek() as { radius_m?: number }) : {};
     this.#draft.shape.value = form === "corridor" ? { form, corners: [], radius_m } : { form: "polygon", corners: [] };
-    this.#view.use({ click: (place) => this.#click(form, place), move: (place) => this.#follow(place) });
+    this.#pressed = undefined;
+    this.#view.use({
+      click: (place) => this.#click(form, place),
+      move: (place) => this.#move(form, place),
+      press: (place) => (this.#pressed = place),
+      release: (place) => this.#release(form, place),
+    });
   }
 
   finish(): void {
@@ -58,7 +69,25 @@ export class Drawing {
     this.#view.use(undefined);
   }
 
-  #click(form: Exclude<Form, "everywhere">, at: Place): void {
+  /** A circle may be dragged from its middle to its edge. */
+  #move(form: DrawnForm, at: Place): void {
+    const from = this.#pressed;
+    if (form === "circle" && from !== undefined && !this.#open && this.#apart(from, at) >= SAME_PX) {
+      this.#open = true;
+      this.#draft.shape.value = { form, center: this.#rounded(from), radius_m: 0 };
+    }
+    this.#follow(at);
+  }
+
+  #release(form: DrawnForm, at: Place): void {
+    const from = this.#pressed;
+    this.#pressed = undefined;
+    if (form !== "circle" || from === undefined || !this.#open || this.#apart(from, at) < SAME_PX) return;
+    this.#follow(at);
+    this.finish();
+  }
+
+  #click(form: DrawnForm, at: Place): void {
     const place = this.#rounded(at);
     const shape = this.#draft.shape.peek();
     if (form === "circle") {
@@ -96,7 +125,7 @@ export class Drawing {
       const at = plane.toWorld([lngLat.lng, lngLat.lat]);
       const place = this.#rounded(at);
       const shape = this.#draft.shape.peek();
-      if (shape.form === "everywhere") return;
+      if (shape.form === "everywhere" || shape.form === "around") return;
       if (shape.form !== "circle") {
         this.#draft.shape.value = { ...shape, corners: shape.corners.map((corner, other) => (other === index ? place : corner)) };
       } else if (index === 0) this.#draft.shape.value = { ...shape, center: place };
@@ -109,7 +138,7 @@ export class Drawing {
   #show(shape: Shape): void {
     const { plane } = this.#view.base;
     const whole = missing(shape) === undefined;
-    const features = whole ? shapesOf(plane, areaOf(shape)?.toJSON(), undefined) : [];
+    const features = whole ? shapesOf(plane, triedArea(shape)?.toJSON(), undefined) : [];
     const places: Place[] = [];
     if (shape.form === "circle") {
       const east: Place =
@@ -117,7 +146,7 @@ export class Drawing {
           ? [shape.center[0] + shape.radius_m, shape.center[1]]
           : destination(shape.center, shape.radius_m, Math.PI / 2);
       places.push(shape.center, east);
-    } else if (shape.form !== "everywhere") {
+    } else if (shape.form !== "everywhere" && shape.form !== "around") {
       places.push(...shape.corners);
       if (!whole && places.length > 1) features.push(line(places.map((place) => plane.toMap(place))));
     }

@@ -1,11 +1,13 @@
 // The area of a draft: drawn on the map or written as numbers.
 
-import { circle, corridor, polygon, type Area } from "nearcast";
+import { around, circle, corridor, polygon, type Area } from "nearcast";
 
 import { DEGREE_M, type Place, type Plane } from "../../shared/map/plane.js";
 
 export type Shape =
   | { readonly form: "everywhere" }
+  /** Around a client, which it follows; `center` is where the client is now. */
+  | { readonly form: "around"; readonly client: string; readonly center: Place | undefined; readonly radius_m: number }
   | { readonly form: "circle"; readonly center: Place; readonly radius_m: number }
   /** Corners without the first one again at the end. */
   | { readonly form: "polygon"; readonly corners: readonly Place[] }
@@ -20,6 +22,8 @@ export function missing(shape: Shape): string | undefined {
     case "everywhere":
     case "circle":
       return undefined;
+    case "around":
+      return shape.center === undefined ? "Choose a client whose position is shown." : undefined;
     case "polygon":
       return shape.corners.length < 3 ? "A polygon has three corners at least." : undefined;
     case "corridor":
@@ -32,6 +36,8 @@ export function areaOf(shape: Shape): Area | undefined {
   switch (shape.form) {
     case "everywhere":
       return undefined;
+    case "around":
+      return around(shape.radius_m);
     case "circle":
       return circle(shape.center, shape.radius_m);
     case "polygon":
@@ -39,6 +45,11 @@ export function areaOf(shape: Shape): Area | undefined {
     case "corridor":
       return corridor(shape.corners, shape.radius_m);
   }
+}
+
+/** As the console tries it: an area around a client is a circle where the client is now. */
+export function triedArea(shape: Shape): Area | undefined {
+  return shape.form === "around" && shape.center !== undefined ? circle(shape.center, shape.radius_m) : areaOf(shape);
 }
 
 /** West, south, east, north in the units of the world; east may be beyond 180. */
@@ -51,16 +62,18 @@ export function boxOf(shape: Shape, world: Plane["world"]): Box {
   switch (shape.form) {
     case "everywhere":
       return EVERYWHERE;
+    case "around":
+      return boxAround(shape.center === undefined ? [] : [shape.center], shape.radius_m, world);
     case "circle":
-      return around([shape.center], shape.radius_m, world);
+      return boxAround([shape.center], shape.radius_m, world);
     case "polygon":
-      return around(shape.corners, 0, world);
+      return boxAround(shape.corners, 0, world);
     case "corridor":
-      return around(shape.corners, shape.radius_m, world);
+      return boxAround(shape.corners, shape.radius_m, world);
   }
 }
 
-function around(corners: readonly Place[], margin_m: number, world: Plane["world"]): Box {
+function boxAround(corners: readonly Place[], margin_m: number, world: Plane["world"]): Box {
   const xs = corners.map(([x]) => x);
   const ys = corners.map(([, y]) => y);
   const [west, south, east, north] = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];

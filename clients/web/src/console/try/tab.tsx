@@ -4,10 +4,15 @@ import { useSignal } from "@preact/signals";
 
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
-import { count } from "../words.js";
+import { brokerUrl } from "../../shared/pages.js";
+import { CodeBlock } from "../copy.js";
+import { EventName, EventSummary } from "../why/name.js";
+import { clock, count, counted } from "../words.js";
 import { AreaField } from "./area.js";
 import { ConditionField } from "./condition.js";
 import { faultWords } from "./faults.js";
+import { LANGUAGES, snippet, type Language } from "./snippets.js";
+import { unknownNames } from "./completion.js";
 import { PublishPart } from "./publish.js";
 
 export function TryTab() {
@@ -17,11 +22,135 @@ export function TryTab() {
         <h2 id="draft">What would a subscription match?</h2>
         <AreaField />
         <ConditionField />
+        <UnknownAttributes />
+        <TellPart />
         <TrialPart />
+        <MatchesPart />
         <SavePart />
       </section>
       <PublishPart />
     </>
+  );
+}
+
+/** Names in the condition that no event has had. */
+function UnknownAttributes() {
+  const { draft, live } = useConsole();
+  const known = new Set(live.attributes.list().map(({ name }) => name));
+  const unknown = known.size === 0 ? [] : unknownNames(draft.where.value, known);
+  if (unknown.length === 0) return null;
+  return (
+    <p class="warn" role="status">
+      No event so far has{" "}
+      {unknown.map((name, index) => (
+        <span key={name}>
+          {index > 0 && ", "}
+          <code>{name}</code>
+        </span>
+      ))}
+      . Is it spelt like that?
+    </p>
+  );
+}
+
+const TELLS = [
+  ["", "each event"],
+  ["enter", "objects that enter"],
+  ["exit", "objects that leave"],
+  ["enter exit", "objects that enter or leave"],
+] as const;
+
+/** What of the matches is told. */
+function TellPart() {
+  const { draft } = useConsole();
+  const on = draft.on.value?.join(" ") ?? "";
+  const numberOf = (text: string): number | undefined => (Number(text) > 0 ? Number(text) : undefined);
+  return (
+    <>
+      <div class="tells">
+        <div class="field">
+          <label for="tell">Tell about</label>
+          <select
+            id="tell"
+            value={on}
+            onChange={({ currentTarget: { value } }) =>
+              (draft.on.value = value === "" ? undefined : (value.split(" ") as ("enter" | "exit")[]))
+            }
+          >
+            {TELLS.map(([value, label]) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </div>
+        {on.includes("enter") && (
+          <div class="field">
+            <label for="dwell">after, seconds</label>
+            <input
+              id="dwell"
+              inputMode="decimal"
+              placeholder="0"
+              value={draft.dwell_s.value ?? ""}
+              onChange={({ currentTarget }) => (draft.dwell_s.value = numberOf(currentTarget.value))}
+            />
+          </div>
+        )}
+        <div class="field">
+          <label for="nearest">only the nearest</label>
+          <input
+            id="nearest"
+            inputMode="numeric"
+            placeholder="all"
+            value={draft.nearest.value ?? ""}
+            onChange={({ currentTarget }) => {
+              const k = numberOf(currentTarget.value);
+              draft.nearest.value = k === undefined ? undefined : Math.ceil(k);
+            }}
+          />
+        </div>
+      </div>
+      {(on !== "" || draft.nearest.value !== undefined) && (
+        <p class="quiet">
+          The count below is of events in the area that fulfil the condition. Transitions and the nearest concern live objects (events with
+          a key or ttl_s) and are decided once it is saved.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Matches that are listed. */
+const LISTED = 20;
+
+function MatchesPart() {
+  const console = useConsole();
+  const { draft, live } = console;
+  const trial = draft.trial.value;
+  // The list is made again whenever the counts are; nothing was matched without any.
+  if (trial.state !== "running" || trial.matched + live.draftMatches.value === 0) return null;
+  const found = live.objects
+    .newest()
+    .filter(({ matched }) => matched)
+    .slice(0, LISTED);
+  if (found.length === 0) return null;
+  return (
+    <section class="feed" aria-labelledby="matches">
+      <h3 id="matches">Matches on the map</h3>
+      <ol class="rows received">
+        {found.map(({ id, feature }) => (
+          <li key={id}>
+            <button type="button" class="row" onClick={() => console.open({ kind: "event", feature })}>
+              <span class="numbers quiet">{clock(feature.time)}</span>
+              <span class="name">
+                <EventName feature={feature} />
+              </span>
+              <EventSummary feature={feature} />
+            </button>
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }
 
@@ -44,18 +173,18 @@ function TrialPart() {
             <strong class="numbers" data-now={trial.matched}>
               {trial.matched}
             </strong>{" "}
-            of the newest {trial.of} in or near the area {trial.matched === 1 ? "matches" : "match"}
-            {trial.asked < trial.of && <span class="quiet"> ({trial.asked} asked)</span>}
+            of {counted(trial.asked, "recent event")} in or near the area {trial.matched === 1 ? "matches" : "match"}
+            {trial.asked < trial.of && <span class="quiet"> (checking {trial.of - trial.asked} more)</span>}
           </p>
           {trial.why === undefined ? (
             <p>
               <strong class="numbers" data-since={live.draftMatches.value}>
                 {count(live.draftMatches.value)}
               </strong>{" "}
-              {live.draftMatches.value === 1 ? "event has" : "events have"} matched since
+              {live.draftMatches.value === 1 ? "event has" : "events have"} matched since then
             </p>
           ) : (
-            <p class="warn">What comes from now on is not counted: {trial.why}</p>
+            <p class="warn">New events are not counted: {trial.why}</p>
           )}
         </>
       )}
@@ -70,7 +199,9 @@ function SavePart() {
   const agreed = useSignal<string | undefined>(undefined);
   const id = useSignal("");
   const said = useSignal<{ readonly good: boolean; readonly text: string } | undefined>(undefined);
-  const text = JSON.stringify(draft.document(), null, 1).replace(/\n\s*/g, " ");
+  const language = useSignal<Language>("curl");
+  const names = { client: client.value.trim() || "ann", id: id.value.trim() || "near" };
+  const text = snippet(language.value, draft.document(), names, brokerUrl.href);
   const exists = async (path: string): Promise<boolean> => {
     try {
       await access.call(path);
@@ -99,14 +230,6 @@ function SavePart() {
       said.value = { good: false, text: `Not saved: ${reasonOf(error)}` };
     }
   };
-  const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(text);
-      said.value = { good: true, text: "Copied." };
-    } catch {
-      said.value = { good: false, text: "The browser does not permit to copy: mark the text instead." };
-    }
-  };
   return (
     <details>
       <summary>Save it, or copy it</summary>
@@ -117,9 +240,14 @@ function SavePart() {
           void save();
         }}
       >
-        <pre class="mono" tabIndex={0} aria-label="The subscription as JSON">
-          {text}
-        </pre>
+        <div class="languages" role="group" aria-label="Language">
+          {LANGUAGES.map((name) => (
+            <button key={name} type="button" class="small" aria-pressed={language.value === name} onClick={() => (language.value = name)}>
+              {name}
+            </button>
+          ))}
+        </div>
+        <CodeBlock name="The subscription as code" text={text} />
         <div class="pair">
           <div class="field">
             <label for="save-client">Client</label>
@@ -144,9 +272,6 @@ function SavePart() {
         </div>
         <div class="buttons">
           <button type="submit">Save as a subscription</button>
-          <button type="button" onClick={() => void copy()}>
-            Copy the JSON
-          </button>
         </div>
         <p role="status" class={said.value?.good === true ? "good" : "bad"}>
           {said.value?.text}
