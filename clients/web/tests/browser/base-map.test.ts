@@ -68,7 +68,7 @@ test.each([
   await expectColour(page, [20, 27], palette.land); // Libya
   await expectColour(page, [-30, 40], palette.water); // the Atlantic
   await expectColour(page, [62, 61], palette.land); // Siberia, which crosses the antimeridian
-  await expectColour(page, [20, 76], palette.water); // and what is north of Norway
+  await expectColour(page, [-8, 67], palette.water); // and what is west of Norway
   const other = colorScheme === "light" ? "dark" : "light";
   await page.emulateMedia({ colorScheme: other });
   await expectColour(page, [20, 27], other === "dark" ? DARK.land : LIGHT.land);
@@ -218,9 +218,6 @@ test("an extract of OpenStreetMap is drawn, with where it is from", async () => 
   const extract = fileURLToPath(new URL("../../../../loadgen/data/liechtenstein/highways.osm.pbf", import.meta.url));
   const page = await open({ settings: { "console.base_map": extract } });
   await page.getByRole("link", { name: "© OpenStreetMap contributors" }).waitFor();
-  const tiles = (): Promise<number> =>
-    page.evaluate(() => performance.getEntriesByType("resource").filter(({ name }) => /base-map\/\d+\/\d+\/\d+$/.test(name)).length);
-  await expect.poll(tiles).toBeGreaterThan(0);
   // Streets with casings and names, where the outline of the world has a border at most.
   await expect.poll(async () => (await coloursAbout(page, [9.52, 47.14], 160)).size).toBeGreaterThan(20);
 });
