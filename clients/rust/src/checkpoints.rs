@@ -37,7 +37,7 @@ impl CheckpointFile {
         checkpoint.map(Some).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
     }
 
-    /// Writes a checkpoint; it is on the disk when this returns.
+    /// Writes a checkpoint. It is on the disk before it takes the place of the last one.
     ///
     /// # Errors
     /// What writing a file fails with.

@@ -34,7 +34,7 @@ class CheckpointFile:
         return Checkpoint(epoch, int(offset))
 
     def save(self, checkpoint: Checkpoint | None) -> None:
-        """Writes a checkpoint; it is on the disk when this returns. `None`, of a session that had no connection yet, changes nothing.
+        """Writes a checkpoint. `None`, of a session that had no connection yet, changes nothing.
 
         Raises:
             OSError: It cannot be written.

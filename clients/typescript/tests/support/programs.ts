@@ -15,8 +15,13 @@ export function transpiled(source: string): string {
 
 /** What a program writes to its output; fails where it does, or takes longer than half a minute. */
 export async function output(folder: string, file: string, source: string, environment: Record<string, string> = {}): Promise<string> {
-  const program = join(mkdtempSync(join(folder, "program-")), file);
+  const own = mkdtempSync(join(folder, "program-"));
+  const program = join(own, file);
   writeFileSync(program, source);
-  const { stdout } = await promisify(execFile)(process.execPath, [program], { env: { ...process.env, ...environment }, timeout: 30_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, [program], {
+    cwd: own,
+    env: { ...process.env, ...environment },
+    timeout: 30_000,
+  });
   return stdout;
 }
