@@ -92,10 +92,8 @@ impl Record {
     /// The record as the position of a client: the one that its property `client` names, if there is one.
     pub(super) fn into_placed(self) -> Placed {
         let coordinates = self.coordinates();
-        let client = self.properties.get("client").map(|name| match name {
-            Value::String(name) => name.clone(),
-            other => other.to_string(),
-        });
+        let client = self.properties.get("client");
+        let client = client.map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
         let accuracy_m = self.properties.get("accuracy_m").and_then(Value::as_f64);
         Placed { client, position: Position { coordinates, track: Vec::new(), accuracy_m, time: self.time } }
     }
