@@ -55,7 +55,10 @@ impl City {
             for spot in [low, high] {
                 hash.update(&spot.map(u32::to_le_bytes).concat());
             }
-            all = around([&low, &high, &all[0], &all[1]].into_iter().filter(|spot| **spot != [u32::MAX; 2]));
+            all = [
+                [0, 1].map(|axis| all[0][axis].min(low[axis])),
+                [0, 1].map(|axis| all[1][axis].max(high[axis])),
+            ];
             let corners = [low, high].map(|spot| spot.map(i64::from));
             boxes.push(GeomWithData::new(
                 Rectangle::from_corners(corners[0], corners[1]),
