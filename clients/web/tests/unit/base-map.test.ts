@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import type { Position } from "geojson";
 import { merge, mesh } from "topojson-client";
 import type { GeometryCollection, Polygon } from "topojson-specification";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { featuresOf } from "../../src/shared/map/base/document.js";
 import { findIn } from "../../src/shared/map/base/find.js";
@@ -171,4 +171,39 @@ test("both schemas of tiles are drawn with layers of different names", () => {
     expect(ids).toContain("base-road-motorway");
   }
   expect(schemaOf(["streets"])).toBeUndefined();
+});
+
+test("names of an extract are fetched when they are wanted first, and once", async () => {
+  vi.stubGlobal("location", { href: "http://broker/" });
+  vi.doMock("../../src/shared/map/base/attribution.js", () => ({ plainAttribution: (text: string) => text }));
+  const asked: string[] = [];
+  const answers: Record<string, unknown> = {
+    "http://broker/base-map.json": {
+      tiles: ["base-map/{z}/{x}/{y}"],
+      names: "base-map/names.json",
+      bounds: [9, 47, 10, 48],
+      vector_layers: [{ id: "roads" }],
+    },
+    "http://broker/base-map/names.json": {
+      names: [
+        ["Landstrasse", "street", 9.5, 47.1],
+        ["Vaduz", "town", 9.52, 47.14],
+      ],
+    },
+  };
+  vi.stubGlobal("fetch", (url: URL) => {
+    asked.push(url.href);
+    return Promise.resolve(new Response(JSON.stringify(answers[url.href])));
+  });
+  const sources: Record<string, unknown> = {};
+  const map = { addSource: (id: string, source: unknown) => (sources[id] = source), addLayer: () => undefined };
+  const { showBase } = await import("../../src/shared/map/base/base.js");
+  const base = await showBase(map as never, planeOf("geodetic"), () => LIGHT);
+  expect(base?.bounds).toEqual([9, 47, 10, 48]);
+  expect(sources["base"]).toMatchObject({ type: "vector", tiles: ["http://broker/base-map/{z}/{x}/{y}"] });
+  expect(asked).toHaveLength(1);
+  expect(await base?.find("land", 5)).toEqual([{ name: "Landstrasse", kind: "street", lon: 9.5, lat: 47.1, zoom: 16 }]);
+  expect(await base?.find("vaduz", 5)).toEqual([{ name: "Vaduz", kind: "town", lon: 9.52, lat: 47.14, zoom: 13 }]);
+  expect(asked).toHaveLength(2);
+  vi.unstubAllGlobals();
 });
