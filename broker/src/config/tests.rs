@@ -137,7 +137,10 @@ fn positions_are_shown_by_default_only_where_everybody_may_read_everything() {
     assert_eq!(shown_m("[auth]\nmode = \"jwt\"\njwks = \"keys.json\"\n"), 0);
     assert_eq!(shown_m("[server]\nlisten = \"0.0.0.0:7070\"\ninsecure = true\n"), 0);
     assert_eq!(shown_m("[privacy]\nround_m = 0\n"), 0);
-    assert_eq!(shown_m("[privacy]\nround_m = 100\n[server]\nlisten = \"0.0.0.0:7070\"\ninsecure = true\n"), 100);
+    assert_eq!(
+        shown_m("[privacy]\nround_m = 100\n[server]\nlisten = \"0.0.0.0:7070\"\ninsecure = true\n"),
+        100
+    );
 }
 
 #[test]

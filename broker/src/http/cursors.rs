@@ -49,7 +49,7 @@ impl Cursors {
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let opened = self.0.open_in_place(nonce, Aad::from(question.as_bytes()), sealed).ok()?;
         let (shard, place) = opened.split_first_chunk::<SHARD_BYTES>()?;
-        let place: &[u8; PLACE_BYTES] = (&*place).try_into().ok()?;
+        let place: &[u8; PLACE_BYTES] = place.try_into().ok()?;
         Some((usize::try_from(u32::from_be_bytes(*shard)).ok()?, Place::from_bytes(place)))
     }
 }
@@ -58,7 +58,7 @@ const BROKEN: ApiError = ApiError::Internal("a cursor could not be sealed");
 
 fn bytes_of(hexadecimal: &str) -> Option<Vec<u8>> {
     let digits = hexadecimal.as_bytes();
-    if digits.len() % 2 != 0 || !digits.iter().all(u8::is_ascii_hexdigit) {
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     (0..hexadecimal.len())

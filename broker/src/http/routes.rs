@@ -12,8 +12,8 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::{
-    App, Heard, base_map, clients, events, explain, openapi, pages, positions, query, sse, stats, subscriptions,
-    ws,
+    App, Heard, base_map, clients, events, explain, openapi, pages, positions, query, sse, stats,
+    subscriptions, ws,
 };
 use crate::auth::{Scope, Token, TokenSource};
 

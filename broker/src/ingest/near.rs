@@ -81,6 +81,22 @@ pub(crate) const QUESTION: Vocabulary = Vocabulary {
     synonyms: &[("coordinates", "position"), ("at", "position"), ("feature", "event")],
 };
 
+/// Parameters of the question what is live.
+pub(crate) const LIVE_QUERY: Vocabulary = Vocabulary {
+    known: &["bbox", "near", "where", "client", "limit", "after"],
+    synonyms: &[
+        ("bbx", "bbox"),
+        ("box", "bbox"),
+        ("boundingbox", "bbox"),
+        ("bounds", "bbox"),
+        ("nearby", "near"),
+        ("filter", "where"),
+        ("count", "limit"),
+        ("cursor", "after"),
+        ("next", "after"),
+    ],
+};
+
 /// Bytes of a name beyond which it is near nothing.
 const NAME_BYTES_MAX: usize = 24;
 

@@ -6,6 +6,7 @@ use matcher::condition::Condition;
 use matcher::geo::{Radius, World};
 use matcher::live::{Rectangle, Within};
 
+use super::near;
 use crate::config::Limits;
 use crate::model::error::{ApiError, quoted};
 
@@ -82,13 +83,7 @@ fn wrong(detail: impl Into<String>) -> ApiError {
 
 /// Refuses a parameter that there is not, and names the one that may be meant.
 fn unknown(name: &str) -> ApiError {
-    // Longer ones are not like any, and take long to compare.
-    let likeness = |known: &&&str| {
-        let alike = if name.len() > 32 { 0.0 } else { strsim::jaro_winkler(&name.to_lowercase(), known) };
-        (alike * 1_000.0).round()
-    };
-    let nearest = NAMES.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let hint = match nearest.filter(|known| likeness(known) >= 700.0) {
+    let hint = match near::LIVE_QUERY.near(name) {
         Some(known) => format!("did you mean {known}?"),
         None => format!("there are {}", NAMES.join(", ")),
     };

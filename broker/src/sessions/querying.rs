@@ -222,7 +222,7 @@ mod tests {
             let id = ClientId(bench.sessions.ids["other"]);
             assert_eq!(bench.sessions.tracker.fix(id).unwrap().position.x(), f64::from(slices));
         }
-        assert!(slices >= 20_000 / (SLICE_WORK as u32 + 64), "{slices}");
+        assert!(slices >= 20_000 / (i32::try_from(SLICE_WORK).unwrap() + 64), "{slices}");
         assert!(answer.try_recv().unwrap().unwrap().events.is_empty());
         let cost = |name: &str| {
             let id = bench.sessions.ids[name];

@@ -219,9 +219,9 @@ fn wanted(within: Within, most: usize) -> Wanted {
 #[test]
 fn whatever_is_asked_the_answer_is_what_there_is() {
     let mut met = [0; 2];
-    for seed in 0..30 {
-        let world = WORLDS[seed as usize % 2];
-        let mut scene = Scene::new(world, seed, 300);
+    for seed in 0..30_u32 {
+        let world = WORLDS[usize::from(seed % 2 == 1)];
+        let mut scene = Scene::new(world, seed.into(), 300);
         for case in 0..12 {
             let within = scene.within();
             let numbers = match &within {
@@ -262,9 +262,9 @@ fn following(world: World, metres: f64, condition: &str) -> Filter {
 #[test]
 fn what_a_clients_subscriptions_hold_is_seen_from_where_it_is() {
     let mut met = 0;
-    for seed in 0..30 {
-        let world = WORLDS[seed as usize % 2];
-        let mut scene = Scene::new(world, seed, 300);
+    for seed in 0..30_u32 {
+        let world = WORLDS[usize::from(seed % 2 == 1)];
+        let mut scene = Scene::new(world, seed.into(), 300);
         let filters = [following(world, 3e6, "level >= 2"), following(world, 1e6, "level = 0")];
         install(&mut scene, 1, filters.iter().map(|filter| (filter.clone(), None)).collect());
         let within = scene.within();
