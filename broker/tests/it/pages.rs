@@ -277,14 +277,14 @@ async fn an_extract_is_served_in_tiles() {
         map["bounds"].as_array().expect("bounds").iter().filter_map(Value::as_f64).collect();
     assert!(bounds[0] > 9.4 && bounds[1] > 47.0 && bounds[2] < 9.7 && bounds[3] < 47.3, "{bounds:?}");
     // Vaduz.
-    let tile = http.get("/base-map/14/8624/5740").await.expect(200);
+    let tile = http.get("/base-map/14/8625/5753").await.expect(200);
     assert_eq!(tile.content_type, "application/vnd.mapbox-vector-tile");
     for word in [&b"roads"[..], b"kind_detail", b"residential", b"Landstrasse"] {
         assert!(tile.body.windows(word.len()).any(|part| part == word), "{}", String::from_utf8_lossy(word));
     }
     let etag = header(&tile, "etag").to_owned();
-    ask(&http, "GET", "/base-map/14/8624/5740", &[("if-none-match", &etag)]).await.expect(304);
-    let gzip = ask(&http, "GET", "/base-map/14/8624/5740", &[("accept-encoding", "gzip")]).await.expect(200);
+    ask(&http, "GET", "/base-map/14/8625/5753", &[("if-none-match", &etag)]).await.expect(304);
+    let gzip = ask(&http, "GET", "/base-map/14/8625/5753", &[("accept-encoding", "gzip")]).await.expect(200);
     let mut unpacked = Vec::new();
     GzDecoder::new(gzip.body.as_slice()).read_to_end(&mut unpacked).expect("gzip");
     assert_eq!(unpacked, tile.body);
