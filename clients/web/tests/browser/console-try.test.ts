@@ -104,7 +104,7 @@ test("a draft by numbers matches what a brute force finds, of what is there and 
   expect(now).toBeGreaterThan(3);
   await numberOf(page.locator("[data-now]"), (count) => count === now, "matches of the newest");
   // An earlier version of the draft may have got as far as this number.
-  await page.locator(".trial", { hasText: "asked)" }).waitFor({ state: "detached" });
+  await page.locator(".trial", { hasText: "checking" }).waitFor({ state: "detached" });
   await numberOf(page.locator("[data-now]"), (count) => count === now, "matches of all that are asked for");
   // Live events come to a new subscription: they are marked, and are no news.
   await numberOf(page.locator("[data-since]"), (count) => count === 0, "nothing new");
@@ -218,10 +218,10 @@ test("a test event that was published arrives, and says who got it", async () =>
   await form.getByRole("button", { name: "Add a property" }).click();
   await form.getByLabel("Name of property 2").fill("speed");
   await form.getByLabel("Value of property 2").fill("12");
-  await form.getByLabel("Key (its object)").fill("line-4");
-  await form.getByLabel("Life, s").fill("600");
+  await form.getByLabel("Key (optional)").fill("line-4");
+  await form.getByLabel("Lives for, seconds").fill("600");
   await form.getByRole("button", { name: "Publish", exact: true }).click();
-  await form.getByText("written to a connection").waitFor();
+  await form.getByText("sent", { exact: true }).waitFor();
   await form.getByText("(this console)").waitFor();
   await numberOf(shown("events"), (count) => count === 1, "the event");
   await expectAccessible(page, "a published event");

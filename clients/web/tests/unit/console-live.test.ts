@@ -2,6 +2,7 @@ import type { DeliveredFeature } from "nearcast";
 import { expect, test } from "vitest";
 
 import { Attributes } from "../../src/console/live/attributes.js";
+import { pointsOf, ticksOf } from "../../src/console/live/chart.js";
 import { Feed } from "../../src/console/live/feed.js";
 import { bucketsOf, spread } from "../../src/console/live/histogram.js";
 import { attributeOf, Objects } from "../../src/console/live/objects.js";
@@ -137,8 +138,27 @@ test("rates are differences over the time between, and a broker that began anew 
   expect(rates.history.events).toEqual([500]);
   rates.look({ ...STATS, events: 13 }, 4000);
   expect(rates.history.events).toEqual([500, 10]);
-  for (let second = 5; second < 500; second++) rates.look({ ...STATS, events: second * 100 }, second * 1000);
+  const earlier = { at_ms: 0, events: 7, matches: 0, deliveries: 0, moves: 0 };
+  rates.earlier([earlier, { ...earlier, at_ms: Date.now() + 60_000, events: 9 }]);
+  expect(rates.history.events).toEqual([7, 500, 10]);
+  for (let second = 5; second < 5000; second++) rates.look({ ...STATS, events: second * 100 }, second * 1000);
   expect(rates.history.events).toHaveLength(HISTORY);
+  expect(rates.times_ms).toHaveLength(HISTORY);
+});
+
+test("an axis has round steps up to what it shows, and a thinned line keeps its peaks", () => {
+  expect(ticksOf(750)).toEqual([0, 500, 1000]);
+  expect(ticksOf(3)).toEqual([0, 1, 2, 3]);
+  expect(ticksOf(0.0042)).toEqual([0, 0.002, 0.004, 0.006]);
+  const times = Array.from({ length: 1600 }, (_, at) => at);
+  const points = pointsOf(
+    times,
+    times.map((at) => (at === 777 ? 99 : 1)),
+    (x) => x,
+    (y) => y,
+  );
+  expect(points.split(" ")).toHaveLength(160);
+  expect(points).toContain(",99.0");
 });
 
 const METRICS = `# HELP t

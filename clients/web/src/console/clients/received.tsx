@@ -16,7 +16,7 @@ export function ReceivedPart({ client }: { readonly client: string }) {
   }, [client]);
   const rows = reach.received.value;
   return (
-    <section aria-labelledby="received" class="feed">
+    <section aria-labelledby="received">
       <h3 id="received">Received since you opened this</h3>
       {rows.length === 0 && <p class="quiet">Nothing yet.</p>}
       {reach.skipped.value > 0 && (

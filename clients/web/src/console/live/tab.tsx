@@ -6,10 +6,10 @@ import { useEffect } from "preact/hooks";
 import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { clock, count, counted, duration, span } from "../words.js";
-import { LATENCIES } from "./figures.js";
+import { Chart } from "./chart.js";
+import { LATENCIES, RANGES } from "./figures.js";
 import { NoEvents } from "./empty.js";
 import { RATES } from "./rates.js";
-import { Sparkline } from "./sparkline.js";
 
 export function LiveTab() {
   return (
@@ -31,43 +31,38 @@ function FiguresPart() {
       </section>
     );
   }
-  const { stats, history, latencies } = shown;
+  const { stats, history, latencies, times_ms } = shown;
+  const range_s = figures.range_s.value;
   return (
     <section class="figures" aria-label="Figures">
       {why !== undefined && <p class="warn">{why}</p>}
-      <ul class="rates">
-        {RATES.map((rate) => (
-          <li key={rate}>
-            <span class="quiet">{rate}/s</span>
-            <output class="numbers big" data-rate={rate}>
-              {count(history[rate].at(-1) ?? 0)}
-            </output>
-            <Sparkline values={history[rate]} label={`${rate} a second, of the last two minutes`} />
-          </li>
+      <div class="ranges" role="group" aria-label="Time range">
+        {RANGES.map(([range, label]) => (
+          <button key={range} type="button" class="small" aria-pressed={range_s === range} onClick={() => (figures.range_s.value = range)}>
+            {label}
+          </button>
         ))}
-      </ul>
-      <table class="latencies">
-        <caption class="visually-hidden">Latencies of the last ten seconds</caption>
-        <thead>
-          <tr>
-            <th scope="col">latency</th>
-            <th scope="col">p50</th>
-            <th scope="col">p99</th>
-          </tr>
-        </thead>
-        <tbody class="numbers">
-          {LATENCIES.map(([name]) => {
-            const spread = latencies[name];
-            return (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td data-latency={name}>{spread === undefined ? "–" : duration(spread.p50)}</td>
-                <td>{spread === undefined ? "–" : duration(spread.p99)}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      </div>
+      <Chart
+        title="Per second"
+        times_ms={times_ms}
+        range_s={range_s}
+        text={count}
+        series={RATES.map((rate, index) => ({ name: rate, colour: `--map-c${6 + index}`, values: history[rate] }))}
+      />
+      <Chart
+        title="Latency"
+        times_ms={latencies.times_ms}
+        range_s={range_s}
+        text={duration}
+        series={LATENCIES.flatMap(([name], index) =>
+          (["p50", "p99"] as const).map((part, at) => ({
+            name: at === 0 ? name : `${name}, p99`,
+            colour: `--map-c${6 + 2 * index + at}`,
+            values: latencies.of[name].map((spread) => spread?.[part]),
+          })),
+        )}
+      />
       <dl class="facts numbers">
         {(
           [

@@ -135,7 +135,7 @@ function MatchesPart() {
     .slice(0, LISTED);
   if (found.length === 0) return null;
   return (
-    <section class="feed" aria-labelledby="matches">
+    <section aria-labelledby="matches">
       <h3 id="matches">Matches on the map</h3>
       <ol class="rows received">
         {found.map(({ id, feature }) => (

@@ -1,0 +1,142 @@
+// A chart over time: axes with round numbers and units, a legend with the newest values, and a line to read others off.
+
+import { useSignal } from "@preact/signals";
+
+export interface Series {
+  readonly name: string;
+  /** A CSS variable of the theme. */
+  readonly colour: string;
+  /** One for each of the chart's times; `undefined` where there was none. */
+  readonly values: readonly (number | undefined)[];
+}
+
+const [WIDTH, HEIGHT] = [336, 132];
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 6, 8, 20];
+/** Points of a line; of more, the greatest of each few are drawn, so that no peak is lost. */
+const POINTS = 160;
+
+/** Steps of 1, 2 or 5 times a power of ten from 0 to at least `most`. */
+export function ticksOf(most: number): number[] {
+  const raw = Math.max(most, 1e-9) / 3;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= raw * 0.999) ?? raw;
+  return Array.from({ length: Math.max(1, Math.ceil(most / step - 1e-9)) + 1 }, (_, at) => Number((at * step).toPrecision(12)));
+}
+
+/** Draws `series` over `times_ms`, ascending; the axis ends at the newest and is `range_s` long. */
+export function Chart({
+  title,
+  times_ms,
+  series,
+  range_s,
+  text,
+}: {
+  readonly title: string;
+  readonly times_ms: readonly number[];
+  readonly series: readonly Series[];
+  readonly range_s: number;
+  /** A value with its unit. */
+  readonly text: (value: number) => string;
+}) {
+  const pointed = useSignal<number | undefined>(undefined);
+  const to_ms = times_ms.at(-1) ?? 0;
+  const from_ms = to_ms - range_s * 1000;
+  const first = times_ms.findIndex((time) => time >= from_ms);
+  const shown = first < 0 ? [] : times_ms.slice(first);
+  const most = Math.max(0, ...series.flatMap(({ values }) => values.slice(first).filter((value) => value !== undefined)));
+  const ticks = ticksOf(most === 0 ? 1 : most);
+  const top = ticks.at(-1) ?? 1;
+  const x = (time: number): number => LEFT + ((time - from_ms) / (range_s * 1000)) * (WIDTH - LEFT - RIGHT);
+  const y = (value: number): number => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
+  const index = pointed.value === undefined ? shown.length - 1 : nearestOf(shown, from_ms + pointed.value * range_s * 1000);
+  const time = shown[index];
+  const clock = (ms: number): string =>
+    new Date(ms).toLocaleTimeString("en-GB", range_s > 600 ? { hour: "2-digit", minute: "2-digit" } : {});
+  return (
+    <figure class="chart">
+      <figcaption>
+        <strong>{title}</strong>{" "}
+        <span class="quiet numbers">{pointed.value !== undefined && time !== undefined ? clock(time) : "now"}</span>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`${title}, of the last ${range_s / 60} minutes`}
+        onPointerMove={(event) => {
+          const box = event.currentTarget.getBoundingClientRect();
+          const at = ((event.clientX - box.left) / box.width) * WIDTH;
+          pointed.value = Math.min(1, Math.max(0, (at - LEFT) / (WIDTH - LEFT - RIGHT)));
+        }}
+        onPointerLeave={() => (pointed.value = undefined)}
+      >
+        {ticks.map((tick) => (
+          <g key={tick} class="axis">
+            <line x1={LEFT} x2={WIDTH - RIGHT} y1={y(tick)} y2={y(tick)} />
+            <text x={LEFT - 6} y={y(tick) + 3.5} text-anchor="end">
+              {text(tick)}
+            </text>
+          </g>
+        ))}
+        {[0, 0.5, 1].map((part) => (
+          <text
+            key={part}
+            class="axis"
+            x={x(from_ms + part * range_s * 1000)}
+            y={HEIGHT - 5}
+            text-anchor={part === 0 ? "start" : part === 1 ? "end" : "middle"}
+          >
+            {to_ms === 0 ? "" : clock(from_ms + part * range_s * 1000)}
+          </text>
+        ))}
+        {series.map(({ name, colour, values }) => (
+          <polyline
+            key={name}
+            points={pointsOf(shown, values.slice(first), x, y)}
+            fill="none"
+            style={{ stroke: `var(${colour})` }}
+            stroke-width="1.6"
+            stroke-linejoin="round"
+          />
+        ))}
+        {pointed.value !== undefined && time !== undefined && (
+          <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={HEIGHT - BOTTOM} />
+        )}
+      </svg>
+      <ul class="numbers">
+        {series.map(({ name, colour, values }) => {
+          const value = values.slice(first)[index];
+          return (
+            <li key={name}>
+              <span class="swatch" aria-hidden="true" style={{ background: `var(${colour})` }} /> <span class="quiet">{name}</span>{" "}
+              <output data-rate={name} data-latency={name}>
+                {value === undefined ? "–" : text(value)}
+              </output>
+            </li>
+          );
+        })}
+      </ul>
+    </figure>
+  );
+}
+
+function nearestOf(times: readonly number[], wanted: number): number {
+  const after = times.findIndex((time) => time >= wanted);
+  if (after < 0) return times.length - 1;
+  return after > 0 && wanted - (times[after - 1] ?? 0) < (times[after] ?? 0) - wanted ? after - 1 : after;
+}
+
+/** A line's points, thinned where there are more than can be seen. */
+export function pointsOf(
+  times: readonly number[],
+  values: readonly (number | undefined)[],
+  x: (time: number) => number,
+  y: (value: number) => number,
+): string {
+  const every = Math.max(1, Math.ceil(times.length / POINTS));
+  const points: string[] = [];
+  for (let at = 0; at < times.length; at += every) {
+    const part = values.slice(at, at + every).filter((value) => value !== undefined);
+    if (part.length > 0) points.push(`${x(times[at] ?? 0).toFixed(1)},${y(Math.max(...part)).toFixed(1)}`);
+  }
+  return points.join(" ");
+}
