@@ -34,12 +34,6 @@ export function metres(value: number): string {
   return `${value > 0 && value < 9.95 ? tenth.format(value) : whole.format(value)} m`;
 }
 
-/** A place as nobody can mistake it: `22.53165° N, 113.92497° E`, or `x 1030 m, y 2040 m`. */
-export function degrees([x, y]: readonly [number, number], world: "geodetic" | "planar"): string {
-  if (world === "planar") return `x ${Number(x.toFixed(2))} m, y ${Number(y.toFixed(2))} m`;
-  return `${Math.abs(y).toFixed(5)}° ${y < 0 ? "S" : "N"}, ${Math.abs(x).toFixed(5)}° ${x < 0 ? "W" : "E"}`;
-}
-
 /** A value of an attribute as it stands in JSON, cut where it is long. */
 export function valueText(value: unknown, most = 200): string {
   const text = typeof value === "string" ? value : ((JSON.stringify(value) as string | undefined) ?? "");

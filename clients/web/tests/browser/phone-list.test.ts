@@ -105,7 +105,7 @@ test("while the focus is on the list what is new waits behind a line, and object
   // The alarm stays on top until somebody opens it.
   expect((await phone.titles())[0]).toBe("Flood");
   await page.getByRole("button", { name: /Flood/ }).click();
-  await page.getByRole("heading", { name: /What came/ }).focus();
+  await page.getByRole("heading", { name: /Events near you/ }).focus();
   await expect.poll(async () => (await phone.titles())[0]).toBe("later");
   expect(phone.errors()).toEqual([]);
   await phone.context.close();

@@ -4,12 +4,13 @@ import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { SubscriptionDocument } from "nearcast";
 
+import { degrees } from "../../shared/degrees.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { FollowButton } from "../follow.js";
 import { areaWords, shapesOf } from "../map/areas.js";
 import { WhyForm } from "../why/form.js";
-import { degrees, metres, span } from "../words.js";
+import { metres, span } from "../words.js";
 import { ReceivedPart } from "./received.js";
 import { stateOf } from "./list.js";
 import { activityWords } from "./subscription.js";

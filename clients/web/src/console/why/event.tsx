@@ -4,11 +4,12 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { DeliveredFeature, EventDeliveries } from "nearcast";
 
+import { degrees } from "../../shared/degrees.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { FollowButton } from "../follow.js";
 import { placeOf } from "../model.js";
-import { clock, counted, degrees, span, valueText } from "../words.js";
+import { clock, counted, span, valueText } from "../words.js";
 import { WhyForm } from "./form.js";
 
 export function EventDetail({ feature }: { readonly feature: DeliveredFeature }) {

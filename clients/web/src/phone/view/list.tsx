@@ -48,7 +48,7 @@ export function List({ phone }: Props): JSX.Element {
     <section class="came" aria-labelledby="came">
       <div class="head">
         <h2 id="came" ref={head} tabIndex={-1}>
-          What came{all.length > 0 && <span class="quiet numbers"> ({all.length})</span>}
+          Events near you{all.length > 0 && <span class="quiet numbers"> ({all.length})</span>}
         </h2>
         {waiting.length > 0 && (
           <button type="button" class="waiting primary numbers" onClick={show}>

@@ -5,18 +5,17 @@ import type { JSX } from "preact";
 
 import { now_ms } from "../now.js";
 import { ago, clockTime, metres, typedPlace } from "../words.js";
+import { degrees } from "../../shared/degrees.js";
 import type { Props } from "./app.js";
 
 export function PlaceControls({ phone }: Props): JSX.Element {
   const world = phone.world.value;
   const here = phone.here.value;
   const planar = world?.settings.world === "planar";
-  const coordinates = here === undefined ? undefined : here.place.map((part) => part.toFixed(planar ? 1 : 5)).reverse();
-  if (planar) coordinates?.reverse();
   return (
     <section class="place" aria-label="Your place">
       <div class="row">
-        <strong class="numbers">{coordinates === undefined ? "Where are you?" : coordinates.join(", ")}</strong>
+        <strong class="numbers">{here === undefined ? "Where are you?" : degrees(here.place, planar ? "planar" : "geodetic")}</strong>
         {!planar && world !== undefined && (
           <button
             type="button"
