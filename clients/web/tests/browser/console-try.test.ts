@@ -229,7 +229,7 @@ test("a test event that was published arrives, and says who got it", async () =>
   // It is clicked on the map, which has gone to where it is.
   await page.getByRole("tab", { name: "Live" }).click();
   await page.locator(".feed .row", { hasText: "line-4" }).waitFor();
-  await page.getByRole("button", { name: "Show everything" }).click();
+  await page.getByRole("button", { name: "Fit to the data" }).click();
   await expect
     .poll(
       async () => {
