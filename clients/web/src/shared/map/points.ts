@@ -40,6 +40,8 @@ const GLIDE_S = 1;
 /** Below some metres a way has no direction; in parts of the world's width. */
 const HEADED = 1e-7;
 const NO_HEADING = -10;
+/** Of more points than this none leaves a trail: they would hide the map, and cost what the points need. */
+const TRAILED = 2000;
 /** Variables of the theme for classes of values: `--map-c0` and so on. */
 export const CLASSES = 14;
 const LOOKS = 8;
@@ -182,7 +184,7 @@ export class Points {
       else if (far > 0) {
         if (!calm.matches) glide = Math.min(this.#glide_s, now - (this.#data[place * FLOATS + 4] ?? now));
         if (far > HEADED) heading = Math.atan2(to_x - from_x, from_y - to_y);
-        this.trails?.add([from_x, from_y], [to_x, to_y], now, glide);
+        if (this.#ids.length <= TRAILED) this.trails?.add([from_x, from_y], [to_x, to_y], now, glide);
       }
     }
     this.#data.set([from_x, from_y, to_x, to_y, now, glide, look, heading, colour, life_s], place * FLOATS);
