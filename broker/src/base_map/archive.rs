@@ -47,7 +47,7 @@ impl Archive {
 
     /// What a page has to know of it.
     pub(super) fn document(&self) -> String {
-        json!({"pmtiles": "base-map.pmtiles"}).to_string()
+        format!("{}\n", json!({"pmtiles": "base-map.pmtiles"}))
     }
 
     /// Opens the file as it is now.

@@ -86,7 +86,7 @@ impl City {
             Layer::ALL.iter().map(|layer| json!({"id": layer.name(), "fields": {}})).collect();
         // Where there is a coast, what is sea is known to the pages alone.
         let has_coast = self.shapes.iter().any(|shape| shape.kind.kind == "coastline");
-        json!({
+        let document = json!({
             "tilejson": "3.0.0",
             "tiles": ["base-map/{z}/{x}/{y}"],
             "names": "base-map/names.json",
@@ -96,8 +96,8 @@ impl City {
             "inland": !has_coast,
             "attribution": "<a href=\"https://www.openstreetmap.org/copyright\">© OpenStreetMap contributors</a>",
             "vector_layers": layers,
-        })
-        .to_string()
+        });
+        format!("{document}\n")
     }
 
     /// A tile, packed and compressed with gzip where that is wanted; none where there is no such tile.
@@ -168,7 +168,7 @@ fn names(shapes: &[Shape]) -> String {
             rows.push(json!([name, word(&shape.kind), lon, lat]));
         }
     }
-    json!({"names": rows}).to_string()
+    format!("{}\n", json!({"names": rows}))
 }
 
 /// What something is, in a word for people.

@@ -46,7 +46,7 @@ pub(crate) fn json(status: StatusCode, text: impl Into<String>) -> Response {
 }
 
 /// Every JSON answer comes through here. It ends with a line end, so that the prompt of a shell does not stick to it.
-fn with_line_end(status: StatusCode, kind: HeaderValue, mut text: String) -> Response {
+pub(crate) fn with_line_end(status: StatusCode, kind: HeaderValue, mut text: String) -> Response {
     text.push('\n');
     (status, [(CONTENT_TYPE, kind)], text).into_response()
 }

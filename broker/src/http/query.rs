@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
 
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
@@ -18,7 +17,7 @@ use crate::shard::Command;
 /// Bytes that the events of a page have at most, but for the first, which is always there.
 const PAGE_BYTES: usize = 4 << 20;
 
-const GEO_JSON: (HeaderName, HeaderValue) = (CONTENT_TYPE, HeaderValue::from_static("application/geo+json"));
+const GEO_JSON: HeaderValue = HeaderValue::from_static("application/geo+json");
 
 /// Lists live events: in a rectangle, near to a place, of some content, or those that a client's subscriptions take.
 ///
@@ -84,7 +83,7 @@ pub(crate) async fn events(
     };
     let body =
         format!(r#"{{"type":"FeatureCollection","numberReturned":{count},"features":[{features}]{next}}}"#);
-    Ok((StatusCode::OK, [GEO_JSON], body).into_response())
+    Ok(error::with_line_end(StatusCode::OK, GEO_JSON, body))
 }
 
 /// The events of a page as JSON, as many as there is room for, how many these are, and the last place if there are more.
@@ -125,7 +124,8 @@ pub(crate) async fn position(
     if !to_itself && principal.confinement.is_some() {
         return Err(forbidden("a token that is confined (claim nearcast) is not shown where others are"));
     }
-    let locate = |client, reply| Command::Locate { client, to_itself, reply };
+    let confinement = principal.confinement.clone();
+    let locate = |client, reply| Command::Locate { client, to_itself, confinement, reply };
     let (position, accuracy_m, told_ms) = match app.shards.ask(&client, locate).await?? {
         Located::At { position, accuracy_m, told_ms } => (position, accuracy_m, told_ms),
         Located::Nowhere => return Err(ApiError::NotFound(format!("client {name} has told no position"))),

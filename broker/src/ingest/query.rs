@@ -188,7 +188,8 @@ mod tests {
         for (query, told) in [
             ("box=1,2,3,4", "there is no parameter box: did you mean bbox?"),
             ("Near=1,2,3", "did you mean near?"),
-            ("cursor=1", "there are bbox, near, where, client, limit, after"),
+            ("cursor=1", "there is no parameter cursor: did you mean after?"),
+            ("order=1", "there are bbox, near, where, client, limit, after"),
             ("filter=1", "there is no parameter filter"),
             ("limit=0", "limit must be a number from 1 to 1000"),
             ("limit=1001", "from 1 to 1000"),

@@ -115,8 +115,13 @@ pub(crate) enum Command {
     },
     /// Find live events.
     Query { question: Box<LiveQuestion>, reply: oneshot::Sender<Result<LivePage, ApiError>> },
-    /// Say where a client is, to itself or to somebody else.
-    Locate { client: Arc<str>, to_itself: bool, reply: oneshot::Sender<Result<Located, ApiError>> },
+    /// Say where a client is, to itself or to somebody else, to an asker with this confinement.
+    Locate {
+        client: Arc<str>,
+        to_itself: bool,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<Located, ApiError>>,
+    },
     /// End the connections of a client, on behalf of an asker with this confinement.
     Disconnect {
         client: Arc<str>,

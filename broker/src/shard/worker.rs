@@ -427,8 +427,9 @@ impl Shard {
                 sessions.list_clients(after, limit, payer, reply);
             }
             Command::Query { question, reply } => sessions.query(*question, reply),
-            Command::Locate { client, to_itself, reply } => {
-                drop(reply.send(Ok(sessions.locate(&client, to_itself))));
+            Command::Locate { client, to_itself, confinement, reply } => {
+                let permitted = sessions.check_confinement(&client, confinement.as_ref());
+                drop(reply.send(permitted.map(|()| sessions.locate(&client, to_itself))));
             }
             Command::Disconnect { client, confinement, reply } => {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());

@@ -25,8 +25,8 @@ async fn another_method_is_told_which_there_are() {
     let program = Serve::new().start().await;
     let http = program.http();
     for (method, path, told) in [
-        ("GET", "/v1/events", "GET is not possible here: POST"),
-        ("GET", "/v1/clients/ann/position", "GET is not possible here: PUT"),
+        ("PUT", "/v1/events", "PUT is not possible here: POST, GET"),
+        ("POST", "/v1/clients/ann/position", "POST is not possible here: PUT, GET"),
         ("DELETE", "/v1/clients", "DELETE is not possible here: GET"),
         ("PATCH", "/v1/clients/ann/subscriptions/s", "PATCH is not possible here: PUT, GET, DELETE"),
         (

@@ -184,7 +184,13 @@ impl Program {
 
     /// Where it says that it listens.
     fn address_told(&self) -> Option<SocketAddr> {
-        self.lines.lock().expect("no reader panicked").iter().find_map(|line| address_in(line))
+        self.lines
+            .lock()
+            .expect("no reader panicked")
+            .iter()
+            // Of what it announces. A log may have other addresses.
+            .filter(|line| line.starts_with("nearcast "))
+            .find_map(|line| address_in(line))
     }
 
     /// Its resident memory, from the kernel.

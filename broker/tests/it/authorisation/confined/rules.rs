@@ -253,6 +253,8 @@ async fn what_a_wider_token_made_is_neither_seen_nor_removed() {
         ("DELETE", "/v1/clients/ann/connections", None),
         ("PUT", held, Some(document.clone())),
         ("GET", "/v1/clients/ann/events", None),
+        ("GET", "/v1/clients/ann/position", None),
+        ("GET", "/v1/events?client=ann", None),
         ("POST", "/v1/explain", Some(question)),
     ];
     // All calls in a client's name are among these, or have a reason not to be.
