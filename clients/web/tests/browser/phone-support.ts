@@ -214,3 +214,9 @@ export function nearest_m(way: readonly Place[], place: Place): number {
   }
   return nearest;
 }
+
+/** The two numbers of a place as the page says it, south and west below 0. */
+export function numbersIn(text: string | null): number[] {
+  const parts = (text ?? "").matchAll(/(-?[\d.]+)\D*?([NSEW]|m|$)/g);
+  return [...parts].map(([, number, side]) => Number(number) * (side === "S" || side === "W" ? -1 : 1));
+}

@@ -5,6 +5,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { Broker } from "../../../typescript/tests/support/broker.js";
+import { degrees } from "../../src/shared/degrees.js";
 import { launch, pagesOf } from "../support/pages.js";
 import {
   feature,
@@ -156,7 +157,7 @@ test("a walk along a real track brings exactly what the oracle says, over a loss
   const tunnel = way.slice(ONLINE - 1, ONLINE + OFFLINE);
   for (const { place, events } of steps.slice(ONLINE, ONLINE + OFFLINE)) {
     await locate(place);
-    await seen(page, `${place[1].toFixed(5)}, ${place[0].toFixed(5)}`);
+    await seen(page, degrees(place, "geodetic"));
     await happen(events.filter((event) => Math.abs(nearest_m(tunnel, event.place) - RADIUS_M) > EDGE_M));
   }
   await seen(page, /Your way is recorded/);
@@ -205,7 +206,7 @@ test("where one went while the network swallowed everything counts, too", async 
     [0.1, 0],
   ] as const) {
     await phone.context.setGeolocation({ longitude: longitude + east, latitude: latitude + north, accuracy: 10 });
-    await seen(page, `${(latitude + north).toFixed(5)}, ${(longitude + east).toFixed(5)}`);
+    await seen(page, degrees([longitude + east, latitude + north], "geodetic"));
   }
   network.cut();
   network.mend();

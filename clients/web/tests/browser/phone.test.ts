@@ -20,6 +20,7 @@ import {
   type PhonePage,
   type Place,
   type Served,
+  numbersIn,
 } from "./phone-support.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -94,7 +95,7 @@ describe("with one broker", () => {
     await seen(page, /The broker has your place/);
     const me = page.getByRole("button", { name: /^You\./ });
     const shown = async (): Promise<Place> => {
-      const [lat = 0, lon = 0] = (await page.locator(".place strong").textContent())?.split(", ").map(Number) ?? [];
+      const [lat = 0, lon = 0] = numbersIn(await page.locator(".place strong").textContent());
       return [lon, lat];
     };
     const before = await shown();
@@ -397,7 +398,7 @@ test("a planar world has no geolocation: one puts oneself there", async () => {
   await page.getByRole("button", { name: "Put me here" }).click();
   await seen(page, /The broker has your place/);
   expect(await page.getByRole("button", { name: "Use my location" }).count()).toBe(0);
-  const [x = 0, y = 0] = (await page.locator(".place strong").textContent())?.split(", ").map(Number) ?? [];
+  const [x = 0, y = 0] = numbersIn(await page.locator(".place strong").textContent());
   await publish(served.broker, [feature("near", [x + 600, y + 790]), feature("far", [x + 800, y + 610]), feature("last", [x, y])]);
   await phone.came("last");
   expect(await phone.titles()).toEqual(["last", "near"]);
@@ -414,7 +415,7 @@ test("a broker that takes few moves gets the last one", async () => {
   await page.getByRole("button", { name: "Put me here" }).click();
   await seen(page, /The broker has your place/);
   for (let i = 0; i < 6; i++) await page.getByRole("button", { name: /^You\./ }).press("ArrowUp");
-  const [lat = 0, lon = 0] = (await page.locator(".place strong").textContent())?.split(", ").map(Number) ?? [];
+  const [lat = 0, lon = 0] = numbersIn(await page.locator(".place strong").textContent());
   await seen(page, /The broker has your place/);
   const question = { client: await phone.client(), subscription: "around-me", event: feature("?", [lon, lat]) };
   const distance = async (): Promise<number | undefined> => {
