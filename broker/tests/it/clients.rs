@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::harness::{Form, Http, Program, Serve, encode, eventually, feature};
 
 /// Room for little, and longer patience with writes that are stuck than a test takes to look at them.
-const CONFIG: &str = "[privacy]\nround_m = 0\n[outbox]\nframes = 300\n[connection]\nwrite_timeout_ms = 10000\n";
+const CONFIG: &str =
+    "[privacy]\nround_m = 0\n[outbox]\nframes = 300\n[connection]\nwrite_timeout_ms = 10000\n";
 
 fn everything() -> Value {
     json!({"filters": [{}]})

@@ -43,7 +43,7 @@ def test_the_same_names() -> None:
     names = {name for name in vars(nearcast.Session) if not name.startswith("_")}
     assert names - {"arrival", "finish", "take_now", "until_ready"} <= set(dir(sync.Session))
     calls = {name for name in vars(nearcast.Api) if not name.startswith("_")}
-    assert calls - {"event_batches", "event_lines", "of", "position_batches"} <= set(dir(sync.Api))
+    assert calls - {"event_batches", "event_lines", "event_pages", "of", "position_batches"} <= set(dir(sync.Api))
 
 
 def test_everything(session: sync.Session, client: str) -> None:
