@@ -72,7 +72,7 @@ pub(crate) struct KeysReport {
 
 impl Authenticator {
     /// Makes it as the settings say. Reads the files of keys and of zones, and blocks for that. Keys of an issuer are fetched by
-    /// [`watch`](Self::watch).
+    /// `watch`.
     ///
     /// # Errors
     /// When there is no key that can be used in a file, nothing to know an issuer by, and when there is something wrong with the zones.
