@@ -35,7 +35,7 @@ pub(crate) fn near(connections: usize) -> Option<usize> {
     (room < connections).then_some(room / 10 * 9)
 }
 
-/// How many connections so many files leave room for.
+/// How many connections there is room for with a number of open files.
 fn room(files: u64) -> usize {
     usize::try_from(files.saturating_sub(OWN_FILES)).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! An extract of OpenStreetMap in memory, and what pages are told of it.
+//! An extract of OpenStreetMap in memory, and its description for the pages.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub(crate) struct City {
     /// Names, for the search of the pages.
     pub(crate) names: Document,
     bounds: [f64; 4],
-    /// Lets only so many tiles be made at one time; the rest wait.
+    /// Bounds how many tiles are made at one time; the rest wait.
     making: Semaphore,
 }
 

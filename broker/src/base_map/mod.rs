@@ -69,7 +69,7 @@ impl BaseMap {
     /// The one that the settings name; none where they name none. Blocks.
     ///
     /// # Errors
-    /// A file that cannot be read, is too large, or has faults, of which the first few are told; tiles or an extract where the world is not the earth.
+    /// A file that cannot be read, is too large, or has faults, of which the first few are listed; tiles or an extract where the world is not the earth.
     pub fn read(config: &Config) -> anyhow::Result<Option<Self>> {
         let path = &config.console.base_map;
         if path.is_empty() {

@@ -297,7 +297,7 @@ impl FeatureReader {
     }
 }
 
-/// Warnings for members that are passed on, but probably misspelt. Others are nobody's business.
+/// Warnings for members that are passed on, but probably misspelt. Members that are near to none are left alone.
 fn near_misses(members: &Members<'_>) -> Vec<Fault> {
     let looked_at = members.rest().take(FOREIGN_MAX);
     let near = looked_at.filter_map(|(name, _)| Some((name, near::EVENT.near(name)?)));

@@ -1,4 +1,4 @@
-//! Places that are told otherwise than as `[longitude, latitude]`, and what their senders are to write.
+//! Places in other forms than `[longitude, latitude]`, and the form that their senders should write.
 
 use matcher::geo::{Position, PositionError, World};
 

@@ -16,7 +16,7 @@ use super::problems::{self, ProblemKind};
 /// Text of a refusal while the disk is full.
 pub(crate) const FULL: &str = "the disk is full: only removals are taken until there is room";
 
-/// The media type of a form, and what those are told who send one without knowing.
+/// The media type of a form, and the advice for senders of one by accident.
 const FORM: &str = "application/x-www-form-urlencoded";
 const CURLS: &str =
     " (curl sends this unless told otherwise: --json, or -H 'content-type: application/json')";

@@ -1,4 +1,4 @@
-//! What is told of a start while it goes on.
+//! The stages of a start, as they are announced.
 
 use std::sync::Arc;
 

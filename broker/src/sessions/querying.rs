@@ -34,7 +34,7 @@ pub(crate) struct LiveQuestion {
 /// Live events, each with its place in the order, and the last place if there are more.
 pub(crate) type LivePage = Page<Arc<Published>>;
 
-/// The place of a client, as somebody is told.
+/// The answer to a question where a client is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Located {
     /// It has told none.

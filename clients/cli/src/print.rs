@@ -135,7 +135,7 @@ pub(crate) fn json_line(message: &Message) -> String {
         Message::Gap(Gap { epoch, from, to, count, reason, .. }) => {
             Frame::Gap { epoch, from: *from, to: *to, count: *count, reason: reason.as_str() }
         }
-        // What cannot be read is told beside the output.
+        // Records that cannot be read are reported beside the output.
         Message::Unreadable(_) | _ => return String::new(),
     };
     json_text(&frame).map(|line| line + "\n").unwrap_or_default()

@@ -72,7 +72,7 @@ pub struct Place {
     key: Key,
 }
 
-/// Bytes of a [`Place`] as it is told.
+/// Bytes of a [`Place`] that is written out.
 pub const PLACE_BYTES: usize = 8 + KEY_BYTES;
 
 /// A question that is being looked into. See [`Tracker::query`].

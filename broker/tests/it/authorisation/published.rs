@@ -183,7 +183,7 @@ async fn the_last_keys_count_while_the_issuer_is_away() {
         program.http().get("/readyz").await.expect(200).text().starts_with("ready, with the keys of before")
     );
     program.says("the keys that").await;
-    // It is tried again, and each thing is told once.
+    // It is tried again, and each failure is logged once.
     eventually("two failures", async || {
         let figures = metrics(&program, &publisher, "p").await;
         let line = figures.lines().find_map(|line| line.strip_prefix("nearcast_auth_keys_failures_total "));

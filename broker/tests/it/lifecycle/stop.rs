@@ -34,7 +34,7 @@ async fn drains_after(signal: &str) {
         assert_eq!(ws.event().await["event"]["id"], format!("e{idx}"), "{signal}");
         assert_eq!(sse.next().await.frame()["event"]["id"], format!("e{idx}"), "{signal}");
     }
-    // Each is told when to come back: few within a second.
+    // Each gets its time to come back: few within a second.
     let within_a_second =
         |retry_ms: Option<u64>| retry_ms.is_some_and(|retry_ms| (1..=1002).contains(&retry_ms));
     let retry = ws.next().await;

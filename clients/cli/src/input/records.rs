@@ -59,11 +59,11 @@ pub(super) fn read<T, R: BufRead>(
 
 /// The format of an input: the one that is said, or by how it begins.
 pub(super) fn format_of(said: Option<Format>, reader: &mut impl BufRead, are_positions: bool) -> Format {
-    // What is wrong with the input is told when it is read.
+    // Faults of the input are reported when it is read.
     said.unwrap_or_else(|| Format::of_content(reader.fill_buf().unwrap_or_default(), are_positions))
 }
 
-/// A buffer around an input, of which a beginning is looked at.
+/// A buffer around an input, whose beginning is looked at.
 pub(super) fn buffered(reader: Box<dyn Read + Send>) -> std::io::BufReader<Box<dyn Read + Send>> {
     std::io::BufReader::with_capacity(1 << 16, reader)
 }

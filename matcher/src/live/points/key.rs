@@ -9,7 +9,7 @@ const CELLS_PER_UNIT: f64 = (1_u64 << 33) as f64;
 const ID_DIGITS: u32 = u32::BITS.div_ceil(3);
 /// Digits of a key.
 pub(super) const DIGITS: u32 = u64::BITS + ID_DIGITS;
-/// Bytes of a key as it is told.
+/// Bytes of a key that is written out.
 pub(in crate::live) const KEY_BYTES: usize = 28;
 
 /// A point as 64 digits of its place, each one of eight octants, and behind them those of its number: points at
