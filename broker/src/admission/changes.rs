@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::engine_time::Paid;
 use super::flows::Publisher;
 use crate::ingest::Weighed;
+use crate::model::aside::aside;
 use crate::model::error::ApiError;
 
 /// Bytes up to which a document is read at once.
@@ -77,9 +78,7 @@ impl Changes {
                 let _reading = reading;
                 read()
             };
-            tokio::task::spawn_blocking(read)
-                .await
-                .map_err(|_| ApiError::Internal("a document could not be read"))?
+            aside(read, "a document could not be read").await?
         } else {
             read()
         }?;

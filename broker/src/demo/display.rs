@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
@@ -20,17 +20,37 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// A schedule that is missed by less than this is kept.
 const BEHIND_MIN: Duration = Duration::from_millis(250);
 
-/// How far the replay is behind its schedule: written by the replay, read by the display.
+/// How the replay gets on: written by the replay, read by the display.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Behind(Arc<AtomicU64>);
+pub(super) struct Progress(Arc<State>);
 
-impl Behind {
-    pub(super) fn set(&self, behind: Duration) {
-        self.0.store(u64::try_from(behind.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+#[derive(Debug, Default)]
+struct State {
+    behind_ms: AtomicU64,
+    refused: AtomicU64,
+    /// The title of the first refusal.
+    refusal: OnceLock<String>,
+}
+
+impl Progress {
+    /// Sets how far the replay is behind its schedule.
+    pub(super) fn set_behind(&self, behind: Duration) {
+        self.0.behind_ms.store(u64::try_from(behind.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    pub(super) fn get(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    /// Counts a request that the broker has refused for now, by the title of the problem.
+    pub(super) fn refused(&self, title: &str) {
+        self.0.refused.fetch_add(1, Ordering::Relaxed);
+        self.0.refusal.get_or_init(|| title.to_owned());
+    }
+
+    fn behind(&self) -> Duration {
+        Duration::from_millis(self.0.behind_ms.load(Ordering::Relaxed))
+    }
+
+    /// How many requests were refused, and why the first was; `None` where none was.
+    fn refusals(&self) -> Option<(u64, &str)> {
+        Some((self.0.refused.load(Ordering::Relaxed), self.0.refusal.get()?))
     }
 }
 
@@ -56,7 +76,7 @@ pub(super) fn links(broker: SocketAddr) {
 }
 
 /// Shows how things stand until `done`.
-pub(super) async fn show(facts: mpsc::Sender<Fact>, behind: Behind, done: CancellationToken) {
+pub(super) async fn show(facts: mpsc::Sender<Fact>, progress: Progress, done: CancellationToken) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let on_terminal = !bar.is_hidden();
     bar.set_style(
@@ -76,7 +96,7 @@ pub(super) async fn show(facts: mpsc::Sender<Fact>, behind: Behind, done: Cancel
             now: &figures,
             before: last.as_ref().map(|(_, figures)| figures),
             elapsed,
-            behind: behind.get(),
+            progress: &progress,
         };
         if on_terminal {
             bar.tick();
@@ -103,7 +123,7 @@ struct Line<'a> {
     now: &'a Figures,
     before: Option<&'a Figures>,
     elapsed: Duration,
-    behind: Duration,
+    progress: &'a Progress,
 }
 
 impl Line<'_> {
@@ -124,8 +144,12 @@ impl fmt::Display for Line<'_> {
             self.rate(|figures| figures.deliveries),
         )?;
         write!(f, "{LINE_BREAK}{}, {:.0} % near somebody", Latency(&self.now.latency_us), share(self.now))?;
-        if self.behind >= BEHIND_MIN {
-            write!(f, ", {:.1} s behind", self.behind.as_secs_f64())?;
+        let behind = self.progress.behind();
+        if behind >= BEHIND_MIN {
+            write!(f, ", {:.1} s behind", behind.as_secs_f64())?;
+        }
+        if let Some((count, _)) = self.progress.refusals() {
+            write!(f, ", {count} refused and sent again")?;
         }
         Ok(())
     }
@@ -146,16 +170,16 @@ impl fmt::Display for Latency<'_> {
 }
 
 /// The end.
-pub(super) struct Summary<'a> {
-    pub(super) figures: &'a Figures,
+pub(super) struct Summary {
+    pub(super) figures: Figures,
     pub(super) elapsed: Duration,
     pub(super) speed: f64,
-    pub(super) behind: Duration,
+    pub(super) progress: Progress,
 }
 
-impl fmt::Display for Summary<'_> {
+impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let figures = self.figures;
+        let figures = &self.figures;
         writeln!(
             f,
             "replayed {:.1} s at {} times the speed of life: {} vehicles, {} moves, {} events, {:.0} % of them near somebody",
@@ -166,8 +190,12 @@ impl fmt::Display for Summary<'_> {
             figures.events,
             share(figures),
         )?;
-        if self.behind >= BEHIND_MIN {
-            writeln!(f, "the replay ended {:.1} s behind its schedule", self.behind.as_secs_f64())?;
+        let behind = self.progress.behind();
+        if behind >= BEHIND_MIN {
+            writeln!(f, "the replay ended {:.1} s behind its schedule", behind.as_secs_f64())?;
+        }
+        if let Some((count, title)) = self.progress.refusals() {
+            writeln!(f, "the broker was busy ({title}): {count} requests were refused and were sent again")?;
         }
         writeln!(
             f,

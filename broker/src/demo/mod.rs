@@ -6,7 +6,8 @@
 //!
 //! Order is what makes that possible. The reports that are due go in waves: their taxis move, and once the broker has
 //! answered all of that, the reports are published, and only once that is answered comes the next wave. So each event
-//! meets the positions that the oracle saw before it, and no others.
+//! meets the positions that the oracle saw before it, and no others. A report that a busy broker refuses goes with the wave
+//! that comes a second later.
 
 mod display;
 mod fleet;
@@ -30,11 +31,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, DEMO_ROADS};
-use display::Behind;
+use display::{Progress, Summary};
 use fleet::{Role, WORLD};
 use oracle::{FACTS_MAX, Fact, Figures, Oracle};
 use replay::{Recording, Report};
-use socket::{Answer, Client};
+use socket::{Answer, Client, Outcome, PAUSE};
 
 /// Where the broker listens, unless somebody else does.
 const LISTEN: &str = "127.0.0.1:7070";
@@ -82,10 +83,20 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 /// # Errors
 /// When the broker cannot be started or gives an answer that no client would accept.
 pub async fn run(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
-    let recording = Recording::embedded()?;
     let listener = listen(arguments.listen.as_deref()).await?;
+    let summary = perform(listener, Config::default(), &arguments).await?;
+    println!("{summary}");
+    Ok(if summary.figures.exact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs a broker with these settings, replays against it, and checks what came.
+async fn perform(
+    listener: TcpListener,
+    mut config: Config,
+    arguments: &DemoArguments,
+) -> anyhow::Result<Summary> {
+    let recording = Recording::embedded()?;
     let broker = listener.local_addr()?;
-    let mut config = Config::default();
     config.server.listen = broker.to_string();
     config.console.base_map = DEMO_ROADS.to_owned();
     config.console.object = "taxi_id".to_owned();
@@ -98,37 +109,25 @@ pub async fn run(arguments: DemoArguments) -> anyhow::Result<ExitCode> {
     let oracle = Oracle::new(&cast.roles, cast.operator_idx)?;
     let oracle = tokio::task::spawn_blocking(move || oracle.watch(inbox));
     println!("nearcast listens on {broker}; {} clients connect", cast.roles.len());
-    let mut sockets = JoinSet::new();
-    let clients = tokio::select! {
-        clients = cast.connect(broker, &facts, &mut sockets) => clients?,
+    let (mut sockets, progress) = (JoinSet::new(), Progress::default());
+    let replayed = tokio::select! {
+        replayed = async {
+            let speakers = cast.connect(broker, &facts, &progress, &mut sockets).await?;
+            display::links(broker);
+            let stage = Stage { recording: &recording, speakers, facts, progress: progress.clone(), next_number: 1 };
+            stage.replay(arguments, &mut sockets).await
+        } => replayed,
         ended = &mut server => anyhow::bail!("the broker stopped: {ended:?}"),
     };
-    display::links(broker);
-
-    let behind = Behind::default();
-    let done = CancellationToken::new();
-    let display = tokio::spawn(display::show(facts.clone(), behind.clone(), done.clone()));
-    let started = Instant::now();
-    let mut stage = Stage { recording: &recording, clients, facts: facts.clone(), behind: behind.clone() };
-    tokio::select! {
-        played = stage.play(arguments.speed, started, arguments.duration) => played?,
-        ended = &mut server => anyhow::bail!("the broker stopped: {ended:?}"),
-        Some(broken) = sockets.join_next() => anyhow::bail!("a client was cut off: {broken:?}"),
-    }
-    let elapsed = started.elapsed();
-    done.cancel();
-    display.await?;
-    settle(&facts).await;
-    // The broker says goodbye once all is written, so nothing that it might still send is missed.
+    // The broker says goodbye once all is written, so nothing that it might still send is missed. It does so after a fault,
+    // too: somebody else may have asked it something.
     shutdown.cancel();
-    drop((stage, facts));
-    server.await?.context("the broker")?;
+    let stopped = server.await?;
+    let elapsed = replayed?;
+    stopped.context("the broker")?;
     let figures =
         tokio::time::timeout(PATIENCE, farewell(sockets, oracle)).await.context("the goodbyes")??;
-    let summary =
-        display::Summary { figures: &figures, elapsed, speed: arguments.speed, behind: behind.get() };
-    println!("{summary}");
-    Ok(if figures.exact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(Summary { figures, elapsed, speed: arguments.speed, progress })
 }
 
 /// The address that is asked for; else the usual port, or another one if that is taken.
@@ -208,11 +207,13 @@ impl Cast {
         &self,
         broker: SocketAddr,
         facts: &mpsc::Sender<Fact>,
+        progress: &Progress,
         tasks: &mut JoinSet<anyhow::Result<()>>,
     ) -> anyhow::Result<Speakers> {
         let mut clients = Vec::with_capacity(self.roles.len());
         for (client_idx, role) in (0_u32..).zip(&self.roles) {
-            clients.push(Client::connect(broker, Arc::clone(role), client_idx, facts.clone(), tasks).await?);
+            let role = Arc::clone(role);
+            clients.push(Client::connect(broker, role, client_idx, facts.clone(), progress, tasks).await?);
         }
         let publisher = clients.swap_remove(self.operator_idx as usize + 1);
         clients.truncate(self.operator_idx as usize);
@@ -229,22 +230,47 @@ struct Speakers {
 /// The tools of the replay.
 struct Stage<'a> {
     recording: &'a Recording,
-    clients: Speakers,
+    speakers: Speakers,
     facts: mpsc::Sender<Fact>,
-    behind: Behind,
+    progress: Progress,
+    /// Number of the next event. One that is refused is sent again under another number: numbers come in their order.
+    next_number: u64,
 }
 
 impl Stage<'_> {
-    /// Replays, round after round, until the time is up or somebody stops it. It ends between two reports, so
+    /// Replays, and waits for what is to come of it; says how long it replayed.
+    async fn replay(
+        mut self,
+        arguments: &DemoArguments,
+        sockets: &mut JoinSet<anyhow::Result<()>>,
+    ) -> anyhow::Result<Duration> {
+        let done = CancellationToken::new();
+        let display = tokio::spawn(display::show(self.facts.clone(), self.progress.clone(), done.clone()));
+        let started = Instant::now();
+        let played = tokio::select! {
+            played = self.play(arguments.speed, started, arguments.duration) => played,
+            Some(broken) = sockets.join_next() => Err(anyhow::anyhow!("a client was cut off: {broken:?}")),
+        };
+        let elapsed = started.elapsed();
+        done.cancel();
+        display.await?;
+        played?;
+        settle(&self.facts).await;
+        Ok(elapsed)
+    }
+
+    /// Replays, round after round, until the time is up or somebody stops it. It ends between two waves, so
     /// that the oracle knows of all that was sent.
     async fn play(&mut self, speed: f64, started: Instant, duration: Option<Duration>) -> anyhow::Result<()> {
         let recording = self.recording;
         let end = duration.unwrap_or(Duration::MAX);
         let mut stopped = std::pin::pin!(stop());
-        let mut reports = (1_u64..).zip(recording.rounds(speed)).peekable();
+        let mut reports = recording.rounds(speed).peekable();
         let mut wave = Vec::with_capacity(WAVE_MAX);
-        while let Some(&(_, (due, _))) = reports.peek() {
-            let wait = due.min(end).saturating_sub(started.elapsed());
+        while let Some(&(due, _)) = reports.peek() {
+            // What was refused is in the wave still.
+            let next = if wave.is_empty() { due } else { started.elapsed() + PAUSE };
+            let wait = next.min(end).saturating_sub(started.elapsed());
             tokio::select! {
                 biased;
                 stopped = &mut stopped => return stopped,
@@ -254,47 +280,66 @@ impl Stage<'_> {
             if elapsed >= end {
                 break;
             }
-            self.behind.set(elapsed.saturating_sub(due));
-            wave.clear();
+            self.progress.set_behind(elapsed.saturating_sub(due));
             while wave.len() < WAVE_MAX
-                && let Some((number, (_, report))) = reports.next_if(|(_, (due, _))| *due <= elapsed)
+                && let Some((_, report)) = reports.next_if(|(due, _)| *due <= elapsed)
             {
-                wave.push((number, report));
+                wave.push(report);
             }
-            self.surge(&wave).await?;
+            wave = self.surge(&wave).await?;
         }
         Ok(())
     }
 
-    /// Moves the taxis, then publishes what they reported.
-    async fn surge(&mut self, wave: &[(u64, &Report)]) -> anyhow::Result<()> {
+    /// Moves the taxis, then publishes what they reported. Returns the reports of which the broker has refused either.
+    async fn surge<'r>(&mut self, wave: &[&'r Report]) -> anyhow::Result<Vec<&'r Report>> {
         let mut moves = Vec::with_capacity(wave.len());
-        for (_, Report { taxi_idx, lon, lat, .. }) in wave {
+        for Report { taxi_idx, lon, lat, .. } in wave {
             let coordinates = vec![*lon, *lat];
             let frame = |reference| {
                 let (track, accuracy_m, time) = (Vec::new(), None, None);
                 wire::ClientFrame::Move { reference, coordinates, track, accuracy_m, time }
             };
-            moves.push(self.clients.taxis[*taxi_idx].ask(frame).await?);
+            moves.push(self.speakers.taxis[*taxi_idx].ask(frame).await?);
         }
-        for (moved, (_, Report { taxi_idx, lon, lat, .. })) in moves.into_iter().zip(wave) {
-            moved.wait().await?;
+        let (mut moved, mut refused) = (Vec::with_capacity(wave.len()), Vec::new());
+        for (answer, report) in moves.into_iter().zip(wave) {
+            if !self.is_done(answer).await? {
+                refused.push(*report);
+                continue;
+            }
+            let Report { taxi_idx, lon, lat, .. } = *report;
             let (client_idx, position) = (u32::try_from(*taxi_idx)?, WORLD.position(&[*lon, *lat])?);
             self.tell(Fact::Moved { client_idx, position }).await?;
+            moved.push(*report);
         }
-        let mut published = Vec::with_capacity(wave.len());
-        for (number, report) in wave {
-            published.push(self.publish(*number, report).await?);
+        let mut published = Vec::with_capacity(moved.len());
+        for report in &moved {
+            published.push(self.publish(report).await?);
         }
-        for (answer, fact) in published {
-            answer.wait().await?;
-            self.tell(fact).await?;
+        for ((answer, fact), report) in published.into_iter().zip(moved) {
+            if self.is_done(answer).await? {
+                self.tell(fact).await?;
+            } else {
+                refused.push(report);
+            }
         }
-        Ok(())
+        Ok(refused)
+    }
+
+    /// Waits for an answer. A request that was refused for now is counted.
+    async fn is_done(&self, answer: Answer) -> anyhow::Result<bool> {
+        let outcome = answer.wait().await?;
+        if let Outcome::Busy(title) = &outcome {
+            self.progress.refused(title);
+        }
+        Ok(matches!(outcome, Outcome::Done))
     }
 
     /// Publishes what a taxi reported; the fact is one once the broker has answered.
-    async fn publish(&mut self, number: u64, report: &Report) -> anyhow::Result<(Answer, Fact)> {
+    async fn publish(&mut self, report: &Report) -> anyhow::Result<(Answer, Fact)> {
+        let number = self.next_number;
+        self.next_number += 1;
         let Report { taxi_idx, lon, lat, speed_kmh, status, .. } = *report;
         let position = WORLD.position(&[lon, lat])?;
         let taxi_id = self.recording.taxis[taxi_idx];
@@ -311,7 +356,7 @@ impl Stage<'_> {
             tracestate: None,
             event: Box::new(feature),
         };
-        let answer = self.clients.publisher.ask(publish).await?;
+        let answer = self.speakers.publisher.ask(publish).await?;
         let event = Event::at(position)
             .with("taxi_id", f64::from(taxi_id))
             .with("speed_kmh", f64::from(speed_kmh))
@@ -327,6 +372,23 @@ impl Stage<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The broker refuses most of the events, and some moves, at first.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_a_busy_broker_refuses_is_sent_again_and_every_delivery_is_right() {
+        crate::open_files::raise().unwrap();
+        let mut config = Config::default();
+        config.limits.events_per_second = 20;
+        config.limits.moves_per_second = 1;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let arguments = DemoArguments { duration: Some(Duration::from_secs(4)), speed: 300.0, listen: None };
+        let summary = perform(listener, config, &arguments).await.unwrap();
+        assert!(summary.figures.exact(), "{summary}");
+        // More than come at once in the first second.
+        assert!(summary.figures.events > 20, "{summary}");
+        let said = summary.to_string();
+        assert!(said.contains("was busy (too many ") && said.contains("were sent again"), "{said}");
+    }
 
     #[test]
     fn times_and_speeds_are_read_or_refused() {

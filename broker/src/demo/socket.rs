@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -11,11 +11,12 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use wire::{ClientFrame, ServerFrame};
+use tokio_tungstenite::tungstenite::{self, Message};
+use wire::{ClientFrame, Problem, ServerFrame};
 
 use super::PATIENCE;
+use super::display::Progress;
 use super::fleet::Role;
 use super::oracle::Fact;
 
@@ -25,6 +26,9 @@ const READ_BUFFER_BYTES: usize = 4 * 1024;
 /// Requests of one client that wait for their answers, and that wait to be sent; who has more waits. Far fewer than
 /// the answers that the broker keeps for a connection.
 const REQUESTS_MAX: usize = 64;
+
+/// How long to wait after a refusal: what `Retry-After` says of all but a debt, which is paid bit by bit.
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// The way to a client's socket. Dropped, the socket stays open until the broker closes it.
 pub(super) struct Client {
@@ -36,11 +40,19 @@ pub(super) struct Client {
 struct Request {
     reference: u64,
     text: String,
-    answer: oneshot::Sender<Result<(), String>>,
+    answer: oneshot::Sender<Result<(), Problem>>,
 }
 
 /// The answer to a request that is under way.
-pub(super) struct Answer(oneshot::Receiver<Result<(), String>>);
+pub(super) struct Answer(oneshot::Receiver<Result<(), Problem>>);
+
+/// What became of a request.
+pub(super) enum Outcome {
+    /// It is carried out.
+    Done,
+    /// The broker has more to do than it can, by this title of a problem, and would carry it out later.
+    Busy(String),
+}
 
 type Socket = WebSocketStream<TcpStream>;
 
@@ -51,21 +63,25 @@ impl Client {
         role: Arc<Role>,
         client_idx: u32,
         facts: mpsc::Sender<Fact>,
+        progress: &Progress,
         tasks: &mut JoinSet<anyhow::Result<()>>,
     ) -> anyhow::Result<Self> {
-        let mut socket =
-            open(broker, &role.client).await.with_context(|| format!("client {}", role.client))?;
-        match read(&mut socket).await? {
-            Some(ServerFrame::Ready { .. }) => {}
-            other => bail!("{} was told {other:?} instead of `ready`", role.client),
-        }
+        let socket = loop {
+            let opened = open(broker, &role.client).await;
+            match opened.with_context(|| format!("client {}", role.client))? {
+                Ok(socket) => break socket,
+                Err(title) => wait_after(&title, progress).await,
+            }
+        };
         let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
         let wishes = role.wishes.clone();
         tasks.spawn(attend(socket, role, client_idx, inbox, facts));
         let mut client = Self { requests, next_ref: 1 };
         for wish in wishes {
-            let subscription = wish.document();
-            client.ask(|reference| ClientFrame::Subscribe { reference, subscription }).await?.wait().await?;
+            let subscribe = |reference| ClientFrame::Subscribe { reference, subscription: wish.document() };
+            while let Outcome::Busy(title) = client.ask(subscribe).await?.wait().await? {
+                wait_after(&title, progress).await;
+            }
         }
         Ok(client)
     }
@@ -86,11 +102,30 @@ impl Client {
 }
 
 impl Answer {
-    /// Waits until the broker has carried the request out.
-    pub(super) async fn wait(self) -> anyhow::Result<()> {
+    /// Waits until the broker has carried the request out, or refused it for now.
+    ///
+    /// # Errors
+    /// No answer, or a refusal for good.
+    pub(super) async fn wait(self) -> anyhow::Result<Outcome> {
         let answered = tokio::time::timeout(PATIENCE, self.0).await.context("no answer from the broker")?;
-        answered.context("the connection closed before the answer")?.map_err(anyhow::Error::msg)
+        match answered.context("the connection closed before the answer")? {
+            Ok(()) => Ok(Outcome::Done),
+            Err(problem) if is_for_now(problem.status) => Ok(Outcome::Busy(problem.title)),
+            Err(problem) => bail!("the broker refused a request: {problem:?}"),
+        }
     }
+}
+
+/// Whether a later request would be carried out: 429 says that there is too much to do, and 503 that a part is away.
+fn is_for_now(status: u16) -> bool {
+    matches!(status, 429 | 503)
+}
+
+/// Counts a refusal, says that the demo goes on, and waits.
+async fn wait_after(title: &str, progress: &Progress) {
+    progress.refused(title);
+    println!("the broker is busy ({title}): the demo asks again in {} s", PAUSE.as_secs());
+    tokio::time::sleep(PAUSE).await;
 }
 
 /// The id of the demo's event of this number.
@@ -102,13 +137,24 @@ fn number_of(id: &str) -> Option<u64> {
     id.strip_prefix("report-")?.parse().ok()
 }
 
-async fn open(broker: SocketAddr, client: &str) -> anyhow::Result<Socket> {
+/// Connects and waits for `ready`. The inner error is the title of a refusal for now.
+async fn open(broker: SocketAddr, client: &str) -> anyhow::Result<Result<Socket, String>> {
     let stream = TcpStream::connect(broker).await?;
     stream.set_nodelay(true)?;
     let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER_BYTES);
     let url = format!("ws://{broker}/v1/clients/{client}/ws");
-    let (socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await?;
-    Ok(socket)
+    let opened = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await;
+    let (mut socket, _) = match opened {
+        Err(tungstenite::Error::Http(answer)) if is_for_now(answer.status().as_u16()) => {
+            return Ok(Err(answer.status().to_string()));
+        }
+        opened => opened?,
+    };
+    match read(&mut socket).await? {
+        Some(ServerFrame::Ready { .. }) => Ok(Ok(socket)),
+        Some(ServerFrame::Problem { problem, .. }) if is_for_now(problem.status) => Ok(Err(problem.title)),
+        other => bail!("{other:?} came instead of `ready`"),
+    }
 }
 
 /// The next frame; `None` once the broker has closed the connection.
@@ -131,7 +177,7 @@ async fn attend(
     mut inbox: mpsc::Receiver<Request>,
     facts: mpsc::Sender<Fact>,
 ) -> anyhow::Result<()> {
-    let mut open_requests: VecDeque<(u64, oneshot::Sender<Result<(), String>>)> = VecDeque::new();
+    let mut open_requests: VecDeque<(u64, oneshot::Sender<Result<(), Problem>>)> = VecDeque::new();
     loop {
         let frame = tokio::select! {
             Some(request) = inbox.recv(), if open_requests.len() < REQUESTS_MAX => {
@@ -159,7 +205,7 @@ async fn attend(
                 continue;
             }
             Some(ServerFrame::Problem { reference, problem }) => {
-                answer(reference, Err(format!("{problem:?}")))?;
+                answer(reference, Err(problem))?;
                 continue;
             }
             Some(ServerFrame::Event { offset, subscriptions, event, .. }) => {

@@ -2,6 +2,7 @@
 //!
 //! The bottom of the broker: it imports nothing of it, and every room may import it.
 
+pub(crate) mod aside;
 pub(crate) mod clock;
 pub(crate) mod completion;
 pub(crate) mod delivery;

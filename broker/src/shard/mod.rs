@@ -24,6 +24,7 @@ use crate::engines::{Engines, Made, Report};
 use crate::ingest::Confinement;
 use crate::ingest::position::Move;
 use crate::limits::ClientLimit;
+use crate::model::aside::aside;
 use crate::model::completion::Completion;
 use crate::model::error::ApiError;
 use crate::model::event::Published;
@@ -82,6 +83,9 @@ pub(crate) struct Place {
     shard: usize,
     number: u32,
 }
+
+/// What a fault says that keeps a question from its answer.
+const UNANSWERED: &str = "a question could not be answered";
 
 /// Hasher that deals clients out to shards.
 pub(crate) type Dealing = foldhash::fast::SeedableRandomState;
@@ -427,7 +431,9 @@ impl Shards {
             })
             .await?;
         let named = Arc::clone(id);
-        let asked = aside(move || Asked::among(remembered, &named, known.as_ref())).await.map(Arc::new)?;
+        let asked = aside(move || Asked::among(remembered, &named, known.as_ref()), UNANSWERED)
+            .await
+            .map(Arc::new)?;
         let told = self
             .ask_all(|reply| {
                 let (id, asked, payer) = (Arc::clone(id), Arc::clone(&asked), Arc::clone(payer));
@@ -435,7 +441,7 @@ impl Shards {
             })
             .await?;
         let named = Arc::clone(id);
-        aside(move || Told::joined(&named, told)).await
+        aside(move || Told::joined(&named, told), UNANSWERED).await
     }
 
     /// Asks all shards, and then waits for their answers: those that write something to disk do it together.
@@ -540,12 +546,6 @@ impl Shards {
             sender.closed().await;
         }
     }
-}
-
-/// Does something that takes long on a thread beside those that serve everybody.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| ApiError::Internal("a question could not be answered"))
 }
 
 /// The shard of a client.
