@@ -17,7 +17,7 @@ pub use sender::{Load, Opening, Phase, Sent, Settings};
 pub use shared::Watch;
 
 /// Whose connection it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Who {
     /// A client, by its index.
     Client(u32),

@@ -41,9 +41,16 @@ pub(super) enum Word {
     /// A durable client has everything up to there.
     Has { token: Token, offset: u64 },
     /// A connection ended that should not have.
-    Ended { token: Token, why: Box<str>, offset: u64, answers: u64 },
+    Ended { token: Token, ended: Ended, offset: u64, answers: u64 },
     /// A connection that was let go of is; what it had come to.
     LetGo { token: Token, offset: u64, answers: u64 },
+}
+
+/// How a connection ended.
+pub(super) struct Ended {
+    pub(super) why: Box<str>,
+    /// When the broker wants the client back, if it said so before.
+    pub(super) retry_in: Option<Duration>,
 }
 
 /// What others want of the reader.
@@ -65,6 +72,8 @@ pub(super) struct Ear {
     pub(super) is_connected: bool,
     /// Answers that are still to come to what it said of itself.
     pub(super) answers: u64,
+    /// When the broker wants the client back: it has said that it stops.
+    pub(super) retry_in: Option<Duration>,
     /// When it was to come back, of a connection that takes the place of one that broke.
     pub(super) since: Option<Nanos>,
     /// What came and is not whole.
@@ -97,7 +106,8 @@ impl Reader {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
                     let why = format!("the sockets cannot be waited for: {error}").into();
-                    let _ = self.words.send(Word::Ended { token: BELL, why, offset: 0, answers: 0 });
+                    let ended = Ended { why, retry_in: None };
+                    let _ = self.words.send(Word::Ended { token: BELL, ended, offset: 0, answers: 0 });
                     return;
                 }
             }
@@ -115,8 +125,9 @@ impl Reader {
                 });
                 if let Err(why) = went_on {
                     let (offset, answers) = (ear.offset, ear.answers);
+                    let ended = Ended { why: why.into(), retry_in: ear.retry_in };
                     ears.remove(&event.token());
-                    let word = Word::Ended { token: event.token(), why: why.into(), offset, answers };
+                    let word = Word::Ended { token: event.token(), ended, offset, answers };
                     if self.words.send(word).is_err() {
                         return;
                     }
@@ -192,6 +203,7 @@ impl Reader {
                 ear: Place {
                     is_durable: ear.is_durable,
                     answers: &mut ear.answers,
+                    retry_in: &mut ear.retry_in,
                     since: &mut ear.since,
                     offset: &mut ear.offset,
                     acknowledged: &mut ear.acknowledged,
@@ -236,6 +248,7 @@ fn broke(error: &std::io::Error) -> String {
 struct Place<'a> {
     is_durable: bool,
     answers: &'a mut u64,
+    retry_in: &'a mut Option<Duration>,
     since: &'a mut Option<Nanos>,
     offset: &'a mut u64,
     acknowledged: &'a mut u64,
@@ -292,6 +305,7 @@ impl Hearing<'_> {
                 self.say(Word::Batch { token: self.token, outcome: outcome.map_err(Into::into) });
             }
             Told::Ping(payload) => self.say(Word::Ping { token: self.token, payload: payload.into() }),
+            Told::Retry(retry_in) => *self.ear.retry_in = Some(retry_in),
             Told::Closed(why) => self.ended = Some(format!("the broker ended it: {why}")),
         }
     }

@@ -1,6 +1,7 @@
 //! The thread that sends: who it sends for, and the phases that it carries out.
 
 mod phase;
+mod returns;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,6 +26,7 @@ use crate::endpoint::Endpoint;
 use crate::interrupt;
 use crate::plan::Client;
 use crate::wire::{Speak, Wire};
+use returns::{Absence, Returns};
 
 /// Conversations that begin at once; more would only wait in the broker's accept queue.
 const OPENING_MAX: u64 = 256;
@@ -78,6 +80,8 @@ pub struct Load {
     introductions: u64,
     /// Connections with something to write.
     dirty: Vec<Who>,
+    /// Clients that a broker that stopped wants back.
+    returns: Returns,
     next_number: u64,
     checked: Vec<bool>,
     sent: Sent,
@@ -99,6 +103,8 @@ struct Voice {
     is_durable: bool,
     /// A connection that is to break, since when: it does when the reader has let go of it, and said how far it was read.
     breaking: Option<(Socket, Nanos)>,
+    /// Present from the end that a broker announced until the conversation has begun again.
+    absence: Option<Absence>,
     /// Requests of several events under way, as the numbers of their events.
     under_way: Vec<u64>,
 }
@@ -183,6 +189,7 @@ impl Voice {
             epoch: None,
             is_durable: client.is_some_and(|client| client.wishes.iter().any(|wish| wish.is_durable)),
             breaking: None,
+            absence: None,
             under_way: Vec::new(),
         }
     }
@@ -233,6 +240,7 @@ impl Load {
             next_token: 0,
             introductions: 0,
             dirty: Vec::new(),
+            returns: Returns::default(),
             next_number: first_number(),
             checked,
             sent: Sent::new()?,
@@ -338,6 +346,7 @@ impl Load {
         let mut voice = Voice::new(speak, client);
         if let Some(before) = self.slot(who).take() {
             (voice.position, voice.moves, voice.epoch) = (before.position, before.moves, before.epoch);
+            voice.absence = before.absence;
         }
         let resume = voice.epoch.as_ref().filter(|_| voice.is_durable).zip(back);
         let resume = resume.map(|(epoch, (_, offset))| format!("{epoch}:{offset}"));
@@ -355,6 +364,7 @@ impl Load {
             offset: back.map_or(0, |(_, offset)| offset),
             acknowledged: back.map_or(0, |(_, offset)| offset),
             answers: 0,
+            retry_in: None,
         };
         voice.token = token;
         voice.socket = Some(socket);
@@ -383,6 +393,7 @@ impl Load {
 
     /// Writes what waits.
     fn flush(&mut self) -> anyhow::Result<()> {
+        self.return_due();
         let dirty = std::mem::take(&mut self.dirty);
         let mut left = Vec::new();
         for who in dirty {
@@ -422,6 +433,7 @@ impl Load {
                 let Some(who) = self.who.get(&token).copied() else { return Ok(()) };
                 let voice = self.voice(who);
                 voice.is_ready = true;
+                voice.absence = None;
                 voice.epoch = Some(epoch);
                 let (position, is_there) = (voice.position, voice.token == token);
                 if is_there && let Some(socket) = &mut voice.socket {
@@ -472,8 +484,8 @@ impl Load {
                     self.come_back(who, since, offset);
                 }
             }
-            Word::Ended { token, why, offset, answers } => {
-                ensure!(token != BELL, "{why}");
+            Word::Ended { token, ended, offset, answers } => {
+                ensure!(token != BELL, "{}", ended.why);
                 self.introductions -= answers;
                 let Some(who) = self.who.remove(&token) else { return Ok(()) };
                 let voice = self.voice(who);
@@ -481,7 +493,7 @@ impl Load {
                 // One that was to break did so by itself.
                 match voice.breaking.take() {
                     Some((_, since)) => self.come_back(who, since, offset),
-                    None => self.note(&why),
+                    None => self.stay_away(who, &ended, offset),
                 }
             }
         }

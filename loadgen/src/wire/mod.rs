@@ -10,6 +10,7 @@ pub mod nearcast;
 mod topics;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use matcher::geo::{Position, World};
 
@@ -137,6 +138,8 @@ pub enum Told<'a> {
     },
     /// Is somebody there?
     Ping(&'a [u8]),
+    /// The broker is about to stop, and wants the client back after this time.
+    Retry(Duration),
     /// The broker ends the conversation.
     Closed(&'a str),
 }

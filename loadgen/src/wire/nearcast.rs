@@ -1,5 +1,7 @@
 //! nearcast's own protocol: WebSockets for all, or HTTP requests of many events for publishers.
 
+use std::time::Duration;
+
 use matcher::geo::Position;
 use memchr::memmem;
 use tungstenite::handshake::client::generate_key;
@@ -243,6 +245,10 @@ fn read(text: &str) -> Result<Told<'_>, Garbled> {
         let offset = number_of(rest, r#""offset":"#).ok_or_else(unread)?;
         return Ok(Told::Ready { epoch: member(rest, r#""epoch":""#), offset });
     }
+    if let Some(rest) = text.strip_prefix(r#"{"op":"retry""#) {
+        let retry_ms = number_of(rest, r#""retry_ms":"#).ok_or_else(unread)?;
+        return Ok(Told::Retry(Duration::from_millis(retry_ms)));
+    }
     Err(unread())
 }
 
@@ -294,7 +300,9 @@ mod tests {
         assert_eq!(read(gap), Ok(Told::Gap { from: 18, to: 40, count: 23, reason: "overflow" }));
         let ready = r#"{"op":"ready","client":"c1","epoch":"e5","offset":3}"#;
         assert_eq!(read(ready), Ok(Told::Ready { epoch: "e5", offset: 3 }));
-        assert!(read("{}").is_err());
+        let retry = r#"{"op":"retry","retry_ms":730}"#;
+        assert_eq!(read(retry), Ok(Told::Retry(Duration::from_millis(730))));
+        assert!(read("{}").is_err() && read(r#"{"op":"retry"}"#).is_err());
     }
 
     #[test]

@@ -301,7 +301,9 @@ pub(super) mod tests {
                     Told::Event { number, .. } => Heard::Event(number),
                     Told::Refused(_, why) => Heard::Refused(why.to_owned()),
                     Told::Closed(why) => Heard::Closed(why.to_owned()),
-                    Told::Batch(_) | Told::Gap { .. } => unreachable!("{told:?} was not asked for"),
+                    Told::Batch(_) | Told::Gap { .. } | Told::Retry(_) => {
+                        unreachable!("{told:?} was not asked for")
+                    }
                 });
             })?;
             pending.drain(..read);

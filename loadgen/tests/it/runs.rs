@@ -1,5 +1,6 @@
 //! Runs against the program: what came is right, and where it is not, that is seen.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -188,6 +189,62 @@ fn a_broker_that_is_killed_is_told() {
     let remarks = record.scenario.remarks.join("; ");
     assert!(remarks.contains("ended by itself: signal: 9"), "{remarks}");
     assert!(record.measured_s < 3.0, "it waited for nothing: {} s", record.measured_s);
+}
+
+/// A broker as an operator runs it. Killed when dropped.
+struct Operated(std::process::Child);
+
+impl Operated {
+    /// Starts it at an address, and waits until it is ready.
+    fn start(address: &str) -> Self {
+        let child =
+            Command::new(program()).args(["serve", "--listen", address]).stdout(Stdio::piped()).spawn();
+        let mut broker = Self(child.expect("the program starts"));
+        let said = BufReader::new(broker.0.stdout.take().expect("stdout is a pipe")).lines();
+        let ready = said.map_while(Result::ok).find(|line| line.contains("nearcast listens on"));
+        assert!(ready.is_some(), "it is not ready");
+        broker
+    }
+
+    /// Stops it as an operator does, and waits for its end.
+    fn stop(mut self) {
+        let asked = Command::new("kill").arg(self.0.id().to_string()).status();
+        assert!(
+            asked.is_ok_and(|status| status.success()) && self.0.wait().is_ok_and(|status| status.success())
+        );
+    }
+}
+
+impl Drop for Operated {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn everybody_comes_back_to_a_broker_that_is_started_again() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+    let address = free.to_string();
+    let broker = Operated::start(&address);
+    let scenario = small("field", &["events.rate=100", "run.duration_s=8.0"]);
+    let plan = scenario.plan().expect("a plan");
+    let endpoint = Endpoint::parse(&address, None).expect("an address");
+    let mut stage = stage_at(Place::Running(endpoint), &scenario, &*plan).expect("everybody is in");
+    let operator = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(2));
+        broker.stop();
+        Operated::start(&address)
+    });
+    let watched = stage.phase(&scenario, &*plan, |_| ()).expect("a phase");
+    let _broker = operator.join().expect("it is started again");
+    let returned = watched.phase.heard.reconnect_us.len();
+    assert_eq!(returned, 60, "clients that are back of 60");
+    let record = record(&scenario, &*plan, &stage, watched).expect("a record");
+    let check = record.check.as_ref().expect("nearcast is compared with the oracle");
+    assert!(check.required > 20 && check.spurious == 0, "{check:?}");
+    let errors = format!("{:?}", record.totals);
+    assert!(!errors.contains("the broker ended it") && !errors.contains("cannot be read"), "{errors}");
 }
 
 #[cfg(target_os = "linux")]

@@ -80,6 +80,7 @@ impl Load {
                 self.flush()?;
                 // What could not be written is tried again soon.
                 let wait = if self.dirty.is_empty() { due - now } else { (due - now).min(500_000) };
+                let wait = self.returns.next().map_or(wait, |at| wait.min(at.saturating_sub(now)));
                 match self.words.recv_timeout(Duration::from_nanos(wait)) {
                     Ok(word) => self.hear(word)?,
                     Err(RecvTimeoutError::Timeout) => {}
@@ -120,7 +121,7 @@ impl Load {
 
     /// Whether nobody has a connection any more, nor will have one.
     fn is_alone(&self) -> bool {
-        self.who.is_empty()
+        self.who.is_empty() && self.returns.next().is_none()
     }
 
     fn hear_all(&mut self) -> anyhow::Result<()> {
@@ -177,7 +178,7 @@ impl Load {
         // Who was cut off in an earlier phase is there in this one.
         for who in publishers.chain(clients) {
             let voice = self.voice(who);
-            if voice.socket.is_none() && voice.breaking.is_none() {
+            if voice.socket.is_none() && voice.breaking.is_none() && voice.absence.is_none() {
                 self.connect(who, None)?;
             }
         }
@@ -242,7 +243,8 @@ impl Load {
                 voice.position = Some(to);
                 if !voice.is_ready || voice.socket.is_none() {
                     // It says so when it is back, if it is to come back.
-                    let is_cut_off = voice.socket.is_none() && voice.breaking.is_none();
+                    let is_cut_off =
+                        voice.socket.is_none() && voice.breaking.is_none() && voice.absence.is_none();
                     self.sent.cut_off += u64::from(is_cut_off);
                     self.sent.moves_due += u64::from(is_cut_off && is_measured);
                     return Ok(());
