@@ -213,7 +213,7 @@ pub fn position(data: &[u8]) {
             }
             let again = readers.world.position(&[place.x(), place.y()]).expect("it was accepted");
             assert!(readers.world.distance_m(place, &again) < 1e-6);
-            if let Ok((_, named)) = readers.positions.parse_named(text) {
+            if let Ok((_, named, _)) = readers.positions.parse_named(text) {
                 assert_eq!(named, told);
             }
         },

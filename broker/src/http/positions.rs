@@ -116,8 +116,14 @@ pub(crate) async fn move_many(
     if let Err(refusal) = tally.settle(receipt, moved).await {
         return Ok(tally.interrupted(&refusal, MoveMany::DONE));
     }
-    let Tally { done, rejected, .. } = tally;
-    let answer = Moved { moved: done, rejected: rejected.entries, rejected_unlisted: rejected.unlisted };
+    let Tally { done, rejected, warnings, .. } = tally;
+    let answer = Moved {
+        moved: done,
+        rejected: rejected.entries,
+        rejected_unlisted: rejected.unlisted,
+        warnings: warnings.entries,
+        warnings_unlisted: warnings.unlisted,
+    };
     Ok(error::json(StatusCode::ACCEPTED, serde_json::to_string(&answer).unwrap_or_default()))
 }
 
@@ -154,12 +160,12 @@ impl Work for MoveMany<'_> {
     const DONE: &'static str = "moved";
 
     async fn element(&mut self, text: &str) -> Result<Vec<Fault>, ApiError> {
-        let (client, told) = self.app.positions.parse_named(text)?;
+        let (client, told, warnings) = self.app.positions.parse_named(text)?;
         auth::check_time(self.principal.expires, Instant::now())?;
         let client = path::client_name_in_document(self.app, self.principal, &client)?;
         self.app.admission.check_debts(&client)?;
         move_client(self.app, self.mover, self.principal.behalf(), &client, None, told, self.receipt).await?;
-        Ok(Vec::new())
+        Ok(warnings)
     }
 
     fn too_large(&self) -> ApiError {

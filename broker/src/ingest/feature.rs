@@ -62,11 +62,6 @@ struct Read<'a> {
     warnings: Vec<Fault>,
 }
 
-/// Foreign members of an event that are looked at, and the warnings that it gets for them, at most: neither what that takes nor the
-/// answer is the sender's choice.
-const FOREIGN_MAX: usize = 32;
-const WARNINGS_MAX: usize = 4;
-
 /// Value of `priority` in an alarm, as JSON.
 const ALARM: &str = "\"alarm\"";
 
@@ -214,7 +209,7 @@ impl FeatureReader {
             None => Vec::new(),
         };
         self.check_rest("", members, &mut faults);
-        let warnings = near_misses(members);
+        let warnings = near::EVENT.warnings(members, &PASSED_ON);
         let (Some(position), true) = (position, faults.is_empty()) else {
             return Err(ApiError::Invalid(faults));
         };
@@ -295,17 +290,6 @@ impl FeatureReader {
         });
         radius.map_err(|fault| faults.push(fault)).ok()
     }
-}
-
-/// Warnings for members that are passed on, but probably misspelt. Members that are near to none are left alone.
-fn near_misses(members: &Members<'_>) -> Vec<Fault> {
-    let looked_at = members.rest().take(FOREIGN_MAX);
-    let near = looked_at.filter_map(|(name, _)| Some((name, near::EVENT.near(name)?)));
-    let warning = |(name, known): (&str, &str)| Fault {
-        pointer: json::pointer("", name),
-        detail: format!("`{name}` {}: did you mean {known}?", PASSED_ON.text),
-    };
-    near.take(WARNINGS_MAX).map(warning).collect()
 }
 
 /// What a geometry must be, with the place of an object that tells it by names.

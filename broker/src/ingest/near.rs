@@ -1,5 +1,10 @@
 //! Names that are nearly the name of a known member, and the known member that they probably mean.
 
+use wire::Fault;
+
+use super::json::{self, Members};
+use crate::model::problems::WarningKind;
+
 /// The members of one kind of object, and other words that people have for them.
 pub(crate) struct Vocabulary {
     known: &'static [&'static str],
@@ -25,6 +30,18 @@ pub(crate) const EVENT: Vocabulary = Vocabulary {
         ("attributes", "properties"),
         ("props", "properties"),
         ("geom", "geometry"),
+    ],
+};
+
+/// Members of a position.
+pub(crate) const POSITION: Vocabulary = Vocabulary {
+    known: &["client", "coordinates", "track", "accuracy_m", "time"],
+    synonyms: &[
+        ("accuracy", "accuracy_m"),
+        ("accuracymeters", "accuracy_m"),
+        ("precision", "accuracy_m"),
+        ("timestamp", "time"),
+        ("path", "track"),
     ],
 };
 
@@ -100,7 +117,23 @@ pub(crate) const LIVE_QUERY: Vocabulary = Vocabulary {
 /// Bytes of a name beyond which it is near nothing.
 const NAME_BYTES_MAX: usize = 24;
 
+/// Foreign members of a document that are looked at, and the warnings that it gets for them, at most: neither what that takes nor the
+/// answer is the sender's choice.
+const FOREIGN_MAX: usize = 32;
+const WARNINGS_MAX: usize = 4;
+
 impl Vocabulary {
+    /// Warnings for members that are left and probably misspelt. Members that are near to none are left alone.
+    pub(crate) fn warnings(&self, members: &Members<'_>, kind: &WarningKind) -> Vec<Fault> {
+        let looked_at = members.rest().take(FOREIGN_MAX);
+        let near = looked_at.filter_map(|(name, _)| Some((name, self.near(name)?)));
+        let warning = |(name, known): (&str, &str)| Fault {
+            pointer: json::pointer("", name),
+            detail: format!("`{name}` {}: did you mean {known}?", kind.text),
+        };
+        near.take(WARNINGS_MAX).map(warning).collect()
+    }
+
     /// The member that a name probably means: one that differs in case and separators only, one that the name is another
     /// word for, or one from which few letters keep it. A short name is near only what it is another word for, because
     /// many other names are a letter away from it.
@@ -173,6 +206,9 @@ mod tests {
             (AREA, "centre", "center"),
             (AREA, "ploygon", "polygon"),
             (QUESTION, "Client", "client"),
+            (POSITION, "accuracy", "accuracy_m"),
+            (POSITION, "coordinate", "coordinates"),
+            (POSITION, "timestamp", "time"),
         ] {
             assert_eq!(vocabulary.near(name), Some(known), "{name}");
         }

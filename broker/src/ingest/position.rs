@@ -10,9 +10,10 @@ use serde_json::value::RawValue;
 use wire::Fault;
 
 use super::json::{self, Members};
-use super::place;
+use super::{near, place};
 use crate::config::Limits;
 use crate::model::error::ApiError;
+use crate::model::problems::IGNORED;
 
 /// Reads `[longitude, latitude]`, with an altitude or without; `[x, y]` in a planar world.
 pub(crate) fn coordinates(world: World, text: &str, pointer: &str) -> Result<Position, Fault> {
@@ -90,14 +91,15 @@ impl PositionReader {
         self.parse_members(&mut Members::parse(text)?, text.len())
     }
 
-    /// Reads `{"client", "coordinates", ..}`.
-    pub(crate) fn parse_named(&self, text: &str) -> Result<(String, Move), ApiError> {
+    /// Reads `{"client", "coordinates", ..}`. Beside it stand warnings, mostly none.
+    pub(crate) fn parse_named(&self, text: &str) -> Result<(String, Move, Vec<Fault>), ApiError> {
         let mut members = Members::parse(text)?;
         let Some(client) = members.take("client") else {
             return Err(ApiError::invalid("/client", "must say which client is there"));
         };
         let client = json::read(client, "/client", "a text")?;
-        Ok((client, self.parse_members(&mut members, text.len())?))
+        let told = self.parse_members(&mut members, text.len())?;
+        Ok((client, told, near::POSITION.warnings(&members, &IGNORED)))
     }
 
     /// Reads the members that are left of a text of `bytes` bytes when `client`, `op` and the like are taken.
@@ -264,7 +266,7 @@ mod tests {
             let text = format!(r#"{{"client":"a","coordinates":[1,2]{members}}}"#);
             let there = Move { fix: Fix { position, accuracy_m }, track: None };
             assert_eq!(reader.parse(&text), Ok(there.clone()), "{members}");
-            assert_eq!(reader.parse_named(&text), Ok(("a".to_owned(), there)), "{members}");
+            assert_eq!(reader.parse_named(&text), Ok(("a".to_owned(), there, Vec::new())), "{members}");
         }
     }
 

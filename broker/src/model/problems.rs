@@ -223,6 +223,11 @@ pub(crate) static PASSED_ON: WarningKind = WarningKind {
     cause: "An event has a member that is nearly one that the broker knows, such as `ttl` for `ttl_s`. It goes to the subscribers like every foreign member.",
     cure: "Write the member that the warning names. If the member is meant for subscribers, put it into `properties`, or give it another name.",
 };
+pub(crate) static IGNORED: WarningKind = WarningKind {
+    text: "is ignored",
+    cause: "A position of a batch has a member that is nearly one that the broker knows, such as `accuracy` for `accuracy_m`. Other members of a position are ignored.",
+    cure: "Write the member that the warning names.",
+};
 pub(crate) static NOWHERE: WarningKind = WarningKind {
     text: "the area follows the client, which has told no position",
     cause: "A subscription has an area of the form `{\"radius_m\"}`, and the client has no position. Nothing is inside such an area.",
@@ -266,7 +271,7 @@ mod tests {
         &STOPPING,
     ];
 
-    const WARNINGS: [&WarningKind; 2] = [&PASSED_ON, &NOWHERE];
+    const WARNINGS: [&WarningKind; 3] = [&PASSED_ON, &IGNORED, &NOWHERE];
 
     /// A refusal of each variant.
     fn refusals() -> Vec<ApiError> {

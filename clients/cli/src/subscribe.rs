@@ -397,6 +397,10 @@ async fn watch(session: Session) {
                 format!("the connection is lost: {}; it is tried again", in_words(&error))
             }
             Connection::Refused { error } => format!("refused: {}", in_words(&error)),
+            Connection::Warned { warnings } => {
+                let told = warnings.iter().map(|warning| format!("{}: {}", warning.pointer, warning.detail));
+                format!("the broker warns of {}", told.collect::<Vec<_>>().join("; "))
+            }
             Connection::Connecting | Connection::Lost { .. } | Connection::Closed { .. } | _ => continue,
         };
         tell(&plain(&format!("nearcast: {text}")));

@@ -10,6 +10,7 @@ use std::{
 
 use futures_util::{Stream, StreamExt, stream, stream::BoxStream};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
+use wire::Warning;
 
 use crate::Error;
 
@@ -39,6 +40,12 @@ pub enum Connection {
     Refused {
         /// Why.
         error: Error,
+    },
+    /// The broker carried a request of the session out, and says what is probably not meant so in it, such as a misspelt member of an
+    /// event at `/event/ttl`. The connection stays.
+    Warned {
+        /// What it says.
+        warnings: Vec<Warning>,
     },
     /// The connection is over for good.
     Closed {

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use wire::{ClientFrame, Problem};
+use wire::{ClientFrame, Problem, Warning};
 
 use crate::{Gap, Trace, feature::event, messages::Incoming, problem};
 
@@ -19,6 +19,7 @@ pub(crate) enum ServerFrame {
     Answer {
         reference: Option<Value>,
         problem: Option<Problem>,
+        warnings: Vec<Warning>,
     },
     Message(Incoming),
     /// The broker stops; the client is to come back after this time.
@@ -49,6 +50,8 @@ struct Members<'a> {
     tracestate: Option<String>,
     event: Option<Box<RawValue>>,
     problem: Option<Value>,
+    #[serde(default)]
+    warnings: Vec<Warning>,
     from: Option<u64>,
     to: Option<u64>,
     count: Option<u64>,
@@ -69,10 +72,13 @@ pub(crate) fn read(text: &str, epoch: &Arc<str>) -> Option<ServerFrame> {
     let epoch = epoch.clone();
     Some(match members.op.as_deref() {
         Some("ready") => ServerFrame::Ready { epoch: (*members.epoch?).into(), offset: members.offset? },
-        Some("ok") => ServerFrame::Answer { reference: members.reference, problem: None },
+        Some("ok") => {
+            ServerFrame::Answer { reference: members.reference, problem: None, warnings: members.warnings }
+        }
         Some("problem") => ServerFrame::Answer {
             reference: members.reference,
             problem: Some(problem::of_frame(members.problem?)),
+            warnings: Vec::new(),
         },
         Some("event") => ServerFrame::Message(Incoming::Event {
             event: Box::new(crate::Event {

@@ -178,7 +178,7 @@ impl Link {
                         state.ready(epoch.clone(), offset, resumed);
                         return Ok(Opened::Ready(Box::new(socket), epoch));
                     }
-                    Some(ServerFrame::Answer { reference: None, problem: Some(told) }) => {
+                    Some(ServerFrame::Answer { reference: None, problem: Some(told), .. }) => {
                         problem = Some(told)
                     }
                     Some(_) => {}
@@ -213,7 +213,7 @@ impl Link {
                         ));
                     };
                     let answer = matches!(frame, ServerFrame::Answer { .. });
-                    if let ServerFrame::Answer { reference: None, problem: Some(told) } = &frame {
+                    if let ServerFrame::Answer { reference: None, problem: Some(told), .. } = &frame {
                         problem = Some(told.clone());
                     }
                     if let ServerFrame::Retry(told) = &frame {

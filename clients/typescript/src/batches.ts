@@ -1,10 +1,10 @@
-// Many elements over HTTP: as lines, so many at a time and one request under way, no faster than the broker takes them.
+// Many elements over HTTP: as lines, in batches with one request under way, no faster than the broker takes them.
 
 import { Backoff } from "./backoff.js";
 import { Pause, type Clock, type Random } from "./clock.js";
 import type { Coordinates } from "./areas.js";
 import { BatchError, ConnectionError, ProblemError, Timeout } from "./errors.js";
-import type { PositionOptions, TrackPoint } from "./frames.js";
+import type { PositionOptions, RequestWarning, TrackPoint } from "./frames.js";
 import type { Http } from "./http.js";
 import { frameProblem } from "./problems.js";
 
@@ -15,13 +15,10 @@ export interface Rejection {
   readonly problem: ProblemError;
 }
 
-/** Something that is probably not meant so, in an element that was accepted: a misspelt member of an event, for one. */
-export interface Warning {
+/** Something that is probably not meant so, in an element that was accepted: a misspelt member, for one. */
+export interface Warning extends RequestWarning {
   /** Which element, counted from 0 over the whole input. */
   readonly index: number;
-  /** Where in it, as a JSON pointer. */
-  readonly pointer: string;
-  readonly detail: string;
 }
 
 /** What became of many events. */
@@ -31,14 +28,14 @@ export interface PublishReport {
   readonly rejected: readonly Rejection[];
   /** How many more were rejected than are listed. */
   readonly rejected_unlisted: number;
-  /** The first 1,000 warnings of events that were accepted; absent where there is none. */
+  /** The first 1,000 warnings of elements that were accepted; absent where there is none. */
   readonly warnings?: readonly Warning[];
   /** How many more there were than are listed; absent where there are none. */
   readonly warnings_unlisted?: number;
 }
 
 /** What became of many positions. */
-export interface MoveReport extends Omit<PublishReport, "accepted" | "warnings" | "warnings_unlisted"> {
+export interface MoveReport extends Omit<PublishReport, "accepted"> {
   readonly moved: number;
 }
 

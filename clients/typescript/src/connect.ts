@@ -4,6 +4,7 @@ import type { BackoffOptions } from "./backoff.js";
 import { systemClock, type Clock, type Random } from "./clock.js";
 import type { Checkpoint } from "./messages.js";
 import type { ProblemError } from "./errors.js";
+import type { RequestWarning } from "./frames.js";
 import type { Connection } from "./link.js";
 import { Session } from "./session.js";
 import type { Platform } from "./socket.js";
@@ -30,6 +31,11 @@ export interface ConnectOptions {
    * Without it `console.warn` is told of each kind once, and the latter ends the session.
    */
   readonly onProblem?: (problem: ProblemError) => void;
+  /**
+   * Told what is probably not meant so in a request of the session that was carried out: a misspelt member of an event, for one. Without it
+   * `console.warn` is told of each place in an event once.
+   */
+  readonly onWarning?: (warning: RequestWarning) => void;
   /** Publishes that may wait for their answer, over a connection or for one (1,000), and as many other requests. */
   readonly queue?: number;
   /**
@@ -45,7 +51,7 @@ export interface ConnectOptions {
   readonly connectTimeout_s?: number;
   /** How many seconds one connection may take to be ready (10). */
   readonly handshakeTimeout_s?: number;
-  /** A connection over which nothing is heard for so many seconds, pings included, is given up (45). */
+  /** Seconds after which a connection is given up over which nothing is heard, pings included (45). */
   readonly silence_s?: number;
   /** How many seconds a call over HTTP may take (30). */
   readonly httpTimeout_s?: number;

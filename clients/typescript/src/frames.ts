@@ -94,10 +94,17 @@ export interface GapFrame {
   readonly reason: GapReason;
 }
 
+/** Something that is probably not meant so, in a request that was carried out: a misspelt member of an event, for one. */
+export interface RequestWarning {
+  /** Where in the request, as a JSON pointer; in an event it begins with `/event`. */
+  readonly pointer: string;
+  readonly detail: string;
+}
+
 /** What the broker sends, as far as this version knows it. */
 export type ServerFrame =
   | ReadyFrame
-  | { readonly kind: "ok"; readonly ref?: Ref; readonly warnings?: readonly { readonly pointer: string; readonly detail: string }[] }
+  | { readonly kind: "ok"; readonly ref?: Ref; readonly warnings?: readonly RequestWarning[] }
   | { readonly kind: "problem"; readonly ref?: Ref; readonly problem: Problem }
   | EventFrame
   | GapFrame

@@ -5,7 +5,7 @@ import type { Clock } from "./clock.js";
 import type { Checkpoint } from "./messages.js";
 import { ConnectionError, ProblemError, Timeout } from "./errors.js";
 import type { Feature } from "./events.js";
-import type { Cause, Subscription } from "./frames.js";
+import type { Cause, RequestWarning, Subscription } from "./frames.js";
 import { readProblem } from "./problems.js";
 import type { Tokens } from "./tokens.js";
 
@@ -26,7 +26,7 @@ export interface SubscriptionDocument extends Omit<Subscription, "filters"> {
     readonly last_delivery: string | null;
   };
   /** What is probably not meant so, in the answer that made it. */
-  readonly warnings?: readonly { readonly pointer: string; readonly detail: string }[];
+  readonly warnings?: readonly RequestWarning[];
 }
 
 /** What {@link Session.explain} asks. */

@@ -18,7 +18,7 @@ export type { DeliveredFeature, EventOptions, Feature, Properties } from "./even
 export type { Fix, FollowOptions } from "./follow.js";
 export { geolocation, GeolocationError, unlocatable, watchGeolocation } from "./geolocation.js";
 export type { GeolocationOptions, NoFix } from "./geolocation.js";
-export type { Cause, Filter, GapReason, PositionOptions, Subscription, Trace, TrackPoint } from "./frames.js";
+export type { Cause, Filter, GapReason, PositionOptions, RequestWarning, Subscription, Trace, TrackPoint } from "./frames.js";
 export type { EventDeliveries, Explanation, Question, SubscriptionDocument } from "./http.js";
 export type { Connection } from "./link.js";
 export type { ClientPosition, Query } from "./queries.js";

@@ -11,6 +11,7 @@ import { follow, Throttle, type Fix, type FollowOptions } from "./follow.js";
 import {
   writeFrame,
   type PositionOptions,
+  type RequestWarning,
   type ReadyFrame,
   type ServerFrame,
   type Subscription,
@@ -38,7 +39,9 @@ export interface SessionOptions extends ConnectOptions {
 
 /** Publishes, and other requests, that may wait for their answers. The broker reads no further when 1,024 wait to be taken. */
 const QUEUE = 1000;
-/** While answers are awaited reading goes on up to so many times the bound of the inbox: they may stand behind deliveries. */
+/** Places of warnings that the console is told of, at most. */
+const NOTED = 32;
+/** Multiple of the bound of the inbox up to which reading goes on while answers are awaited: they may stand behind deliveries. */
 const INBOX_SLACK = 10;
 /** setTimeout takes no more. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
@@ -75,7 +78,8 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   readonly #acks: Acknowledger;
   readonly #listeners = new Set<(change: Connection) => void>();
   readonly #ended: Promise<void>;
-  readonly #warned = new Set<string>();
+  /** Codes of problems and places of warnings that the console was told of. */
+  readonly #noted = new Set<string>();
   #connection: Connection = { state: "connecting" };
   #epoch: string | undefined;
   /** Deliveries are thrown away until there is room and the connection is made anew: it cannot be held, or is not to be. */
@@ -433,6 +437,7 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
         if (this.#full(1) && this.#requests.waiting === 0) this.#link.hold();
         break;
       case "ok":
+        for (const warning of frame.warnings ?? []) this.#warned(warning);
         this.#requests.answered(frame.ref, undefined);
         break;
       case "problem": {
@@ -483,11 +488,25 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
       });
   }
 
+  /** Tells what the broker warns of. Without a listener only what it says of events: an area may well be made before the client is anywhere. */
+  #warned(warning: RequestWarning): void {
+    const { onWarning } = this.#options;
+    const { pointer, detail } = warning;
+    if (onWarning !== undefined)
+      apart(() => {
+        onWarning(warning);
+      });
+    else if (pointer.startsWith("/event") && !this.#noted.has(pointer) && this.#noted.size < NOTED) {
+      this.#noted.add(pointer);
+      console.warn(`nearcast: the broker warns of ${pointer}: ${detail}; the option onWarning is told of each`);
+    }
+  }
+
   /** Once for each kind of problem, and without its details, which may tell a position. */
   #warn({ code, errors }: ProblemError): void {
     // The close that follows a token's end says so, too.
-    if (code === "token-expired" || this.#warned.has(code)) return;
-    this.#warned.add(code);
+    if (code === "token-expired" || this.#noted.has(code)) return;
+    this.#noted.add(code);
     const places = errors.map(({ pointer }) => pointer).join(", ");
     const at = places === "" ? "" : ` at ${places}`;
     console.warn(`nearcast: the broker refused what nobody waits for: ${code}${at}; the option onProblem is told of each`);

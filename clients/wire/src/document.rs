@@ -253,6 +253,12 @@ pub struct Moved {
     /// How many more were rejected than are listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rejected_unlisted: u64,
+    /// What is probably not meant so in positions that are in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+    /// How many more warnings there were than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warnings_unlisted: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]

@@ -82,6 +82,33 @@ async fn warnings_of_a_batch_name_the_element_and_have_a_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_position_of_a_batch_with_a_misspelt_member_is_in_force_with_a_warning() {
+    let program = Serve::new().config("[limits]\nrejected_listed = 2\n").start().await;
+    let http = program.http();
+    let at = |member: &str| {
+        let mut position = json!({"client": "car", "coordinates": [9.0, 45.0]});
+        position[member] = 12.into();
+        position
+    };
+    let of_element = |index: u64, name: &str, known: &str| {
+        let detail = format!("`{name}` is ignored: did you mean {known}?");
+        json!({"index": index, "pointer": format!("/{name}"), "detail": detail})
+    };
+    let array = json!([at("speed"), at("accuracy"), {"client": "car"}, at("Timestamp")]).to_string();
+    let answer = http.post("/v1/positions", "application/json", array).await.expect(202).json();
+    assert_eq!((&answer["moved"], &answer["rejected"][0]["index"]), (&json!(3), &json!(2)), "{answer}");
+    let told = json!([of_element(1, "accuracy", "accuracy_m"), of_element(3, "Timestamp", "time")]);
+    assert_eq!(answer["warnings"], told);
+
+    let lines = [at("accuracy"), at("accuracy"), at("accuracy"), at("accuracy_m")];
+    let lines = lines.map(|position| format!("{position}\n")).concat();
+    let answer = http.post("/v1/positions", "application/x-ndjson", lines).await.expect(202).json();
+    assert_eq!((&answer["moved"], &answer["warnings_unlisted"]), (&json!(4), &json!(1)), "{answer}");
+    assert_eq!(answer["warnings"].as_array().map(Vec::len), Some(2), "{answer}");
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_area_around_a_client_that_is_nowhere_is_warned_of() {
     let program = Serve::new().start().await;
     let http = program.http();

@@ -27,7 +27,7 @@ from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
 from .problems import Fault, Problem
 from .queries import ClientPosition
 from .session import Connect, Session
-from .states import Closed, Connecting, Lost, Ready, Refused, State
+from .states import Closed, Connecting, Lost, Ready, Refused, RequestWarned, State
 from .subscriptions import Activity, Filter, On, Overflow, SubscriptionDocument
 from .tokens import TokenProvider
 from .version import __version__
@@ -71,6 +71,7 @@ __all__ = [
     "Ready",
     "Refused",
     "Rejected",
+    "RequestWarned",
     "Session",
     "State",
     "SubscriptionDocument",

@@ -1,4 +1,4 @@
-"""Many elements over HTTP, so many at a time."""
+"""Many elements over HTTP, in batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINGER_S = 0.05
 PATIENCE_S = 60.0
 """So long without any progress a batch is tried again."""
 REJECTED_LISTED = 1_000
-"""So many rejections of one call are listed; further ones are counted."""
+"""Number of rejections of one call that are listed; further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something that is probably not meant so, in an element that was accepted: a misspelt member of an event, for one."""
+    """Something that is probably not meant so, in an element that was accepted: a misspelt member, for one."""
 
     index: int
     """Which element, from 0, over the whole input."""
@@ -52,15 +52,15 @@ class Outcome:
     """What became of many elements."""
 
     accepted: int = 0
-    """So many events were accepted, or positions are in force."""
+    """Number of events that were accepted, or of positions that are in force."""
     rejected: list[Rejected] = field(default_factory=list)
     """Which were not, the first thousand of them."""
     rejected_unlisted: int = 0
-    """So many more were not."""
+    """How many more were not."""
     warnings: list[Warned] = field(default_factory=list)
-    """What is probably not meant so in events that were accepted, the first thousand."""
+    """What is probably not meant so in elements that were accepted, the first thousand."""
     warnings_unlisted: int = 0
-    """So many more warnings there were."""
+    """How many more warnings there were."""
 
 
 class BatchError(NearcastError):
@@ -156,14 +156,14 @@ def _passes(problem: Problem | None) -> bool:
 
 
 def chunks(source: Iterable[T], size: int) -> Iterator[list[T]]:
-    """So many elements at a time."""
+    """Elements in lists of `size`."""
     elements = iter(source)
     while chunk := list(itertools.islice(elements, size)):
         yield chunk
 
 
 async def chunks_as_they_come(source: AsyncIterable[T], size: int, clock: Clock) -> AsyncIterator[list[T]]:
-    """So many elements at a time, or fewer where the source pauses. At most one element is asked for ahead."""
+    """Elements in lists of `size`, or fewer where the source pauses. At most one element is asked for ahead."""
     elements = aiter(source)
     chunk: list[T] = []
     coming = asyncio.ensure_future(_next(elements))

@@ -22,18 +22,18 @@ from .options import Options
 from .positions import Positions
 from .problems import Problem
 from .requests import Request, Requests
-from .states import Closed, Connecting, Lost, Ready, Refused, State
+from .states import Closed, Connecting, Lost, Ready, Refused, RequestWarned, State
 from .subscriptions import SubscriptionDocument
 from .tokens import Tokens
 
 log = logging.getLogger("nearcast")
 
 URGENT_TIMES = 16
-"""So many times the buffer's bound may wait while a call waits for its answer."""
+"""Multiple of the buffer's bound that may wait while a call waits for its answer."""
 WARNED = 32
-"""So many different warnings of the broker are logged."""
+"""Number of different warnings of the broker that are logged."""
 STATES_KEPT = 64
-"""So many changes of the connection wait for who watches them; of more the oldest are lost."""
+"""Number of changes of the connection that wait for a watcher; of more the oldest are lost."""
 
 
 class Conversation:
@@ -336,8 +336,9 @@ class Conversation:
             self._refused(problem, "auth")
 
     def _warn(self, frame: OkFrame) -> None:
-        """Logs a warning of the broker's, each once; that it asks for more than one kind is not to fill the log."""
+        """Tells warnings of the broker's, and logs each place once: a program that repeats a mistake is not to fill the log."""
         for pointer, detail in frame.warnings:
+            self._tell(RequestWarned(pointer, detail))
             if pointer not in self._warned and len(self._warned) < WARNED:
                 self._warned.add(pointer)
                 # An area may well be made before the client says where it is.
@@ -352,7 +353,7 @@ class Conversation:
         self._tell(Refused(ProblemError(problem), subscription))
 
     def _tell(self, state: State) -> None:
-        if not isinstance(state, Refused):
+        if not isinstance(state, Refused | RequestWarned):
             self.state = state
         for watch in tuple(self._watches):
             watch.push(state)

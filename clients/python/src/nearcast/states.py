@@ -43,10 +43,20 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestWarned:
+    """The broker carried a request of the session out, and says what is probably not meant so in it."""
+
+    pointer: str
+    """Where in the request, as a JSON pointer: `/event/ttl`, for one."""
+    detail: str
+    """What is odd there, and what is probably meant."""
+
+
+@dataclass(frozen=True, slots=True)
 class Closed:
     """The session is over: closed by the application, or by an error that does not go away by itself."""
 
     error: NearcastError | None
 
 
-State = Connecting | Ready | Lost | Refused | Closed
+State = Connecting | Ready | Lost | Refused | RequestWarned | Closed

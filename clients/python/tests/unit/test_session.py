@@ -24,6 +24,7 @@ from nearcast import (
     QueueFullError,
     Ready,
     Refused,
+    RequestWarned,
     Session,
     State,
     TimedOutError,
@@ -469,13 +470,16 @@ async def test_ping() -> None:
             await within(pinging)
 
 
-async def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_warning_is_told_each_time_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("WARNING", logger="nearcast")
     async with ScriptedServer() as server, server.session("ann") as session:
+        states = session.states()
+        assert isinstance(await within(anext(states)), Ready)
         for _ in range(2):
             publishing = asyncio.ensure_future(session.publish(event([9, 45], {})))
             frame = await server.receive()
             warnings = [{"pointer": "/event/ttl", "detail": "did you mean ttl_s?"}]
             await server.send({"op": "ok", "ref": frame["ref"], "warnings": warnings})
             await within(publishing)
+            assert await within(anext(states)) == RequestWarned("/event/ttl", "did you mean ttl_s?")
     assert [record.message for record in caplog.records] == ["the broker warns of /event/ttl: did you mean ttl_s?"]

@@ -124,7 +124,10 @@ impl State {
     pub(crate) fn frame(&mut self, frame: ServerFrame) {
         match frame {
             ServerFrame::Message(message) if !self.closing => self.inbox.put(message),
-            ServerFrame::Answer { reference, problem } => {
+            ServerFrame::Answer { reference, problem, warnings } => {
+                if !warnings.is_empty() {
+                    self.change(Connection::Warned { warnings });
+                }
                 let outcome = problem.map_or(Ok(()), |problem| Err(Error::refused(problem)));
                 let Some(request) = self.requests.answered(reference.as_ref()) else {
                     return outcome.err().into_iter().for_each(|error| self.refused(error));
@@ -199,7 +202,7 @@ impl State {
     }
 
     pub(crate) fn change(&mut self, change: Connection) {
-        if !matches!(change, Connection::Refused { .. }) {
+        if !matches!(change, Connection::Refused { .. } | Connection::Warned { .. }) {
             self.connection = change.clone();
         }
         // Perhaps nobody listens.

@@ -57,9 +57,16 @@ async fn frames_of_the_broker_are_read_as_the_contract_says() {
                 assert_eq!(by_value(&read), by_value(&expected["problem"]), "{name}");
             }
             "retry" => retry(text, expected).await,
-            // These say nothing to an application; the connection stays, and what comes behind them is read.
+            // These say nothing to an application but what the broker warns of; the connection stays, and what comes behind them is read.
             "ok" | "pong" | "unknown" => {
                 peer.send_text(text).await;
+                if expected["warnings"].is_array() {
+                    let Some(Connection::Warned { warnings }) = within("warnings", changes.next()).await
+                    else {
+                        panic!("{name}: not told");
+                    };
+                    assert_eq!(serde_json::to_value(warnings).expect("JSON"), expected["warnings"], "{name}");
+                }
                 peer.send(&json!({"op": "gap", "from": 7, "to": 8, "count": 2, "reason": "age"})).await;
                 let message = within("a message", messages.next()).await.expect("a message");
                 assert!(matches!(message, Ok(Message::Gap(Gap { from: 7, .. }))), "{name}: {message:?}");

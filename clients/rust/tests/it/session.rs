@@ -227,6 +227,17 @@ async fn problems_come_as_the_broker_wrote_them() {
 }
 
 #[tokio::test]
+async fn what_the_broker_warns_of_is_told() {
+    let broker = Broker::start().await;
+    let (session, _messages) = broker.connect("ann").await.expect("connected");
+    let mut changes = session.connections();
+    session.subscribe("near", around(500.0)).await.expect("subscribed");
+    let Some(Connection::Warned { warnings }) = within("a warning", changes.next()).await else { panic!() };
+    assert_eq!((warnings.len(), &*warnings[0].pointer), (1, "/filters/0/area"));
+    assert!(matches!(session.connection(), Connection::Ready { .. }), "the connection stays");
+}
+
+#[tokio::test]
 async fn why_is_answered() {
     let broker = Broker::start().await;
     let (session, _messages) = broker.connect("ann").await.expect("connected");

@@ -2,7 +2,16 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
-import { connect, event, type Connection, type ConnectOptions, type Fix, type ProblemError, type Session } from "nearcast";
+import {
+  connect,
+  event,
+  type Connection,
+  type ConnectOptions,
+  type Fix,
+  type ProblemError,
+  type RequestWarning,
+  type Session,
+} from "nearcast";
 import { FakeClock } from "../support/clock.js";
 import { ScriptedServer, type Peer } from "../support/scripted.js";
 import { Inbox, until, within } from "../support/wait.js";
@@ -116,6 +125,38 @@ describe("connecting", () => {
     (await upgrade.accept()).ready();
     await connecting;
     expect(changes.map(({ state }) => state)).toEqual(["connecting", "lost", "connecting", "lost", "connecting", "ready"]);
+  });
+});
+
+describe("what the broker warns of", () => {
+  const ttl = { pointer: "/event/ttl", detail: "did you mean ttl_s?" };
+  const nowhere = { pointer: "/filters/0/area", detail: "it is nowhere" };
+
+  async function warn(session: Session, peer: Peer, warnings: readonly object[]): Promise<void> {
+    const publishing = session.publish(event([9, 45], {}));
+    const { ref } = await peer.receive();
+    peer.send({ op: "ok", ref, warnings });
+    await publishing;
+  }
+
+  test("goes to the option", async () => {
+    const told: RequestWarning[] = [];
+    const { session, peer } = await opened({ onWarning: (warning) => told.push(warning) });
+    await warn(session, peer, [ttl, nowhere]);
+    await warn(session, peer, [ttl]);
+    expect(told).toEqual([ttl, nowhere, ttl]);
+  });
+
+  test("goes to the console without it, of events and once", async () => {
+    const console_ = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    try {
+      const { session, peer } = await opened();
+      await warn(session, peer, [ttl, nowhere]);
+      await warn(session, peer, [ttl]);
+      expect(console_.mock.calls).toEqual([[expect.stringContaining("/event/ttl: did you mean ttl_s?")]]);
+    } finally {
+      console_.mockRestore();
+    }
   });
 });
 
