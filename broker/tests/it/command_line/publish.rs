@@ -137,10 +137,15 @@ async fn much_streams_in_little_memory() {
         publishing.say(&format!("{feature}\n").repeat(block));
     }
     let status = std::fs::read_to_string(format!("/proc/{}/status", publishing.id())).expect("it lives");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells it");
-    let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    let kib = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells it");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    };
+    // The pages of the program itself grow with what is built into it, and are no memory that streaming takes: they were 27 of
+    // 55 MiB, and the rest, 26 to 29 MiB, was 11 MiB after one event (25 November, unoptimised; 32 to 40 MiB optimised).
+    let peak_kib = kib("VmHWM:") - kib("RssFile:");
     assert_eq!(publishing.end().await.with(0).out, "20,000 published");
-    assert!(peak_kib < 70 << 10, "{peak_kib} KiB for 80 MB");
+    assert!(peak_kib < 48 << 10, "{peak_kib} KiB for 80 MB");
     let after = program.http().get("/v1/stats").await.json()["events"].as_u64();
     assert_eq!(after, before.map(|before| before + lines as u64));
     program.finish().await;
