@@ -1,13 +1,16 @@
 //! Reads an extract of OpenStreetMap (`.osm.pbf`): streets, water, parks, buildings and places.
 //!
 //! The file is read three times, for in it nodes come before the ways that use them, and ways before the areas that they enclose: areas say which
-//! ways are wanted, and ways which nodes. So no more is in memory than is drawn.
+//! ways are wanted, and ways which nodes. So no more is in memory than is drawn. Blocks are unpacked on all cores, and not again where
+//! they have nothing that is looked for: most have elements of one sort.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
-use osmpbf::{Element, ElementReader, RelMemberType};
+use osmpbf::{BlobDecode, BlobReader, Element, PrimitiveBlock, RelMemberType, Relation};
+use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
 use super::kinds::{self, Kind, Layer, Tags};
 
@@ -45,6 +48,13 @@ struct Area {
     inner: Vec<i64>,
 }
 
+/// The sorts of elements that a block of the file has.
+#[derive(Clone, Copy, Default)]
+struct Sorts {
+    has_nodes: bool,
+    has_ways: bool,
+}
+
 /// Everything of an extract that is drawn. Blocks.
 ///
 /// # Errors
@@ -55,8 +65,14 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Shape>> {
         bytes <= FILE_BYTES_MAX,
         "has more than {FILE_BYTES_MAX} bytes: cut it, or make a PMTiles file of it"
     );
-    let areas = areas(path)?;
-    let ways = ways(path, &areas)?;
+    // Its threads end with it: nobody needs them later.
+    let pool = rayon::ThreadPoolBuilder::new().build().context("there are no threads")?;
+    pool.install(|| shapes(path))
+}
+
+fn shapes(path: &Path) -> anyhow::Result<Vec<Shape>> {
+    let (areas, sorts) = areas(path)?;
+    let ways = ways(path, &sorts, &areas)?;
     let count = areas.len() + ways.len();
     anyhow::ensure!(
         count <= SHAPES_MAX,
@@ -69,7 +85,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Shape>> {
         nodes.len() <= NODES_MAX,
         "has more than {NODES_MAX} nodes: cut it, or make a PMTiles file of it"
     );
-    let (spots, mut shapes) = places(path, &nodes)?;
+    let (spots, mut shapes) = places(path, &sorts, &nodes)?;
     let find = |node: i64| nodes.binary_search(&node).ok().and_then(|idx| spots[idx]);
     for area in &areas {
         shapes.extend(enclosed(area, &ways, &find));
@@ -84,80 +100,152 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Shape>> {
     Ok(shapes)
 }
 
-fn each(path: &Path, take: impl FnMut(Element<'_>)) -> anyhow::Result<()> {
-    let reader = ElementReader::from_path(path).context("cannot be read")?;
-    reader.for_each(take).context("is no .osm.pbf file, or a part of one")
+/// Reads the blocks of a file that are wanted, by their numbers, several at a time. What `read` makes of a block goes to `take`: one at
+/// a time, and in no order.
+fn each_block<T>(
+    path: &Path,
+    is_wanted: impl Fn(usize) -> bool + Sync,
+    read: impl Fn(&PrimitiveBlock) -> T + Sync,
+    take: impl FnMut(usize, T) + Send,
+) -> anyhow::Result<()> {
+    let take = Mutex::new(take);
+    let blobs = BlobReader::from_path(path).context("cannot be read")?.enumerate().par_bridge();
+    let read = blobs.try_for_each(|(number, blob)| {
+        let blob = blob?;
+        if is_wanted(number)
+            && let BlobDecode::OsmData(block) = blob.decode()?
+        {
+            let read = read(&block);
+            (take.lock().unwrap_or_else(PoisonError::into_inner))(number, read);
+        }
+        Ok::<_, osmpbf::Error>(())
+    });
+    read.context("is no .osm.pbf file, or a part of one")
 }
 
-fn areas(path: &Path) -> anyhow::Result<Vec<Area>> {
-    let mut areas = Vec::new();
-    each(path, |element| {
-        let Element::Relation(relation) = element else { return };
-        let tags = |key: &str| relation.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
-        if tags("type") != Some("multipolygon") || areas.len() > SHAPES_MAX {
-            return;
-        }
-        let Some(kind) = kinds::of_way(&tags, true).filter(|kind| kind.is_area) else { return };
-        let mut area = Area { kind, name: name(&tags), outer: Vec::new(), inner: Vec::new() };
-        for member in relation.members().filter(|member| member.member_type == RelMemberType::Way) {
-            match member.role() {
-                Ok("inner") => area.inner.push(member.member_id),
-                Ok("outer" | "") => area.outer.push(member.member_id),
-                _ => {}
+/// Puts what came of blocks into the order of the file.
+fn in_order<T>(mut found: Vec<(usize, Vec<T>)>) -> Vec<T> {
+    found.sort_unstable_by_key(|(number, _)| *number);
+    found.into_iter().flat_map(|(_, found)| found).collect()
+}
+
+/// The areas of several ways, and what each block has.
+fn areas(path: &Path) -> anyhow::Result<(Vec<Area>, Vec<Sorts>)> {
+    let (mut found, mut sorts, mut count) = (Vec::new(), Vec::new(), 0);
+    let read = |block: &PrimitiveBlock| {
+        let (mut areas, mut sorts) = (Vec::new(), Sorts::default());
+        block.for_each_element(|element| match element {
+            Element::Relation(relation) => areas.extend(area(&relation)),
+            Element::Way(_) => sorts.has_ways = true,
+            Element::Node(_) | Element::DenseNode(_) => sorts.has_nodes = true,
+        });
+        (areas, sorts)
+    };
+    each_block(
+        path,
+        |_| true,
+        read,
+        |number, (areas, told)| {
+            if sorts.len() <= number {
+                sorts.resize(number + 1, Sorts::default());
             }
-        }
-        areas.push(area);
-    })?;
-    Ok(areas)
+            sorts[number] = told;
+            // Beyond that the file is refused.
+            if count <= SHAPES_MAX {
+                count += areas.len();
+                found.push((number, areas));
+            }
+        },
+    )?;
+    Ok((in_order(found), sorts))
 }
 
-fn ways(path: &Path, areas: &[Area]) -> anyhow::Result<HashMap<i64, Way>> {
-    let mut ways: HashMap<i64, Way> = HashMap::new();
-    let members = areas.iter().flat_map(|area| area.outer.iter().chain(&area.inner));
-    ways.extend(members.map(|id| (*id, Way { kind: None, name: None, refs: Box::default() })));
-    each(path, |element| {
-        let Element::Way(way) = element else { return };
-        let tags = |key: &str| way.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
-        let refs = || way.refs().collect::<Box<[i64]>>();
-        let is_closed = way.raw_refs().len() > 3 && way.refs().next() == way.refs().last();
-        let kind = kinds::of_way(&tags, is_closed);
-        if let Some(member) = ways.get_mut(&way.id()) {
-            *member = Way { kind, name: name(&tags), refs: refs() };
-        } else if kind.is_some() && ways.len() <= SHAPES_MAX {
-            ways.insert(way.id(), Way { kind, name: name(&tags), refs: refs() });
+fn area(relation: &Relation<'_>) -> Option<Area> {
+    let tags = |key: &str| relation.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
+    if tags("type") != Some("multipolygon") {
+        return None;
+    }
+    let kind = kinds::of_way(&tags, true).filter(|kind| kind.is_area)?;
+    let mut area = Area { kind, name: name(&tags), outer: Vec::new(), inner: Vec::new() };
+    for member in relation.members().filter(|member| member.member_type == RelMemberType::Way) {
+        match member.role() {
+            Ok("inner") => area.inner.push(member.member_id),
+            Ok("outer" | "") => area.outer.push(member.member_id),
+            _ => {}
         }
-    })?;
+    }
+    Some(area)
+}
+
+fn ways(path: &Path, sorts: &[Sorts], areas: &[Area]) -> anyhow::Result<HashMap<i64, Way>> {
+    let members: HashSet<i64> =
+        areas.iter().flat_map(|area| area.outer.iter().chain(&area.inner)).copied().collect();
+    let read = |block: &PrimitiveBlock| {
+        let mut found = Vec::new();
+        block.for_each_element(|element| {
+            let Element::Way(way) = element else { return };
+            let tags = |key: &str| way.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
+            let is_closed = way.raw_refs().len() > 3 && way.refs().next() == way.refs().last();
+            let kind = kinds::of_way(&tags, is_closed);
+            if kind.is_some() || members.contains(&way.id()) {
+                found.push((way.id(), Way { kind, name: name(&tags), refs: way.refs().collect() }));
+            }
+        });
+        found
+    };
+    let mut ways = HashMap::new();
+    each_block(
+        path,
+        |number| sorts[number].has_ways,
+        read,
+        |_, found| {
+            // Beyond that the file is refused.
+            let room = (SHAPES_MAX + 1).saturating_sub(ways.len());
+            ways.extend(found.into_iter().take(room));
+        },
+    )?;
     Ok(ways)
 }
 
 /// Where the nodes are, and the places among all nodes.
-fn places(path: &Path, nodes: &[i64]) -> anyhow::Result<(Vec<Option<Spot>>, Vec<Shape>)> {
-    let mut spots = vec![None; nodes.len()];
-    let mut shapes = Vec::new();
-    let mut take = |id: i64, spot: Option<Spot>, tags: Tags<'_>| {
-        let Some(spot) = spot else { return };
-        if let Ok(idx) = nodes.binary_search(&id) {
-            spots[idx] = Some(spot);
-        }
-        let (kind, name) = (kinds::of_node(tags), name(tags));
-        if let (Some(kind), Some(_)) = (kind, &name)
-            && shapes.len() < SHAPES_MAX
-        {
-            shapes.push(Shape { kind, name, parts: Box::new([Box::new([spot])]) });
-        }
+fn places(path: &Path, sorts: &[Sorts], nodes: &[i64]) -> anyhow::Result<(Vec<Option<Spot>>, Vec<Shape>)> {
+    let read = |block: &PrimitiveBlock| {
+        let (mut found, mut places) = (Vec::new(), Vec::new());
+        let mut take = |id: i64, spot: Option<Spot>, tags: Tags<'_>| {
+            let Some(spot) = spot else { return };
+            found.extend(nodes.binary_search(&id).ok().map(|idx| (idx, spot)));
+            let (kind, name) = (kinds::of_node(tags), name(tags));
+            if let (Some(kind), Some(_)) = (kind, &name) {
+                places.push(Shape { kind, name, parts: Box::new([Box::new([spot])]) });
+            }
+        };
+        block.for_each_element(|element| match element {
+            Element::DenseNode(node) => {
+                let tags = |key: &str| node.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
+                take(node.id(), spot(node.lon(), node.lat()), &tags);
+            }
+            Element::Node(node) => {
+                let tags = |key: &str| node.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
+                take(node.id(), spot(node.lon(), node.lat()), &tags);
+            }
+            Element::Way(_) | Element::Relation(_) => {}
+        });
+        (found, places)
     };
-    each(path, |element| match element {
-        Element::DenseNode(node) => {
-            let tags = |key: &str| node.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
-            take(node.id(), spot(node.lon(), node.lat()), &tags);
-        }
-        Element::Node(node) => {
-            let tags = |key: &str| node.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
-            take(node.id(), spot(node.lon(), node.lat()), &tags);
-        }
-        Element::Way(_) | Element::Relation(_) => {}
-    })?;
-    Ok((spots, shapes))
+    let (mut spots, mut shapes, mut count) = (vec![None; nodes.len()], Vec::new(), 0);
+    each_block(
+        path,
+        |number| sorts[number].has_nodes,
+        read,
+        |number, (found, places)| {
+            found.into_iter().for_each(|(idx, spot)| spots[idx] = Some(spot));
+            if count < SHAPES_MAX {
+                count += places.len();
+                shapes.push((number, places));
+            }
+        },
+    )?;
+    Ok((spots, in_order(shapes)))
 }
 
 /// Names are cut where they are long beyond reason.
