@@ -64,11 +64,12 @@ pub enum Command {
 Examples:
   nearcast token ann > ann.token
   nearcast token root --scope admin --ttl 5m
+  nearcast token --keys private.pem --public > keys.json
   curl -H \"Authorization: Bearer $(nearcast token ann)\" localhost:7070/v1/clients/ann/subscriptions")]
 pub struct TokenArguments {
     /// The client that the token is of
-    #[arg(value_name = "CLIENT")]
-    pub client: String,
+    #[arg(value_name = "CLIENT", required_unless_present = "public")]
+    pub client: Option<String>,
     /// What it may do, with spaces between: subscribe, publish, alarm, admin
     #[arg(long, value_name = "SCOPES", default_value = "subscribe publish")]
     pub scope: String,
@@ -78,9 +79,12 @@ pub struct TokenArguments {
     /// How long it counts
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_ttl)]
     pub ttl: Duration,
-    /// File of keys, the one that the broker has as `--jwks`
+    /// File of keys, the one that the broker has as `--jwks`; or a private key in PEM, of P-256 or Ed25519
     #[arg(long, value_name = "FILE", default_value = "keys.json")]
     pub keys: PathBuf,
+    /// Print the public half of a private key, as a file of keys for the broker, and no token
+    #[arg(long, conflicts_with = "client")]
+    pub public: bool,
 }
 
 fn parse_ttl(text: &str) -> Result<Duration, String> {

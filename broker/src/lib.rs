@@ -35,7 +35,7 @@ mod store;
 mod telemetry;
 mod tls;
 
-pub use auth::{Authenticator, Grant, Issued, issue};
+pub use auth::{Authenticator, Grant, Issued, issue, public_half};
 pub use base_map::BaseMap;
 pub use config::{Config, ConfigError};
 pub use engines::{EngineError, Engines};

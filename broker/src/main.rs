@@ -105,7 +105,11 @@ fn cannot_listen(address: SocketAddr, error: std::io::Error) -> anyhow::Error {
 
 /// Prints a token and nothing else, so that it can go into a variable or a file.
 fn token(arguments: &TokenArguments) -> anyhow::Result<()> {
-    let TokenArguments { client, scope, tenant, ttl, keys } = arguments;
+    let TokenArguments { client, scope, tenant, ttl, keys, .. } = arguments;
+    let Some(client) = client else {
+        println!("{}", broker::public_half(keys)?);
+        return Ok(());
+    };
     let grant = Grant { client, scopes: scope, tenant: tenant.as_deref(), ttl: *ttl };
     let Issued { token, has_made_keys } = broker::issue(keys, grant)?;
     if has_made_keys {

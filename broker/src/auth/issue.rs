@@ -1,4 +1,5 @@
-//! Tokens for trying, and for programs of one's own: signed with the secret of a file of keys, which is made where there is none.
+//! Tokens for trying, and for programs of one's own: signed with the secret of a file of keys, which is made where there is none, or
+//! with a private key of which the broker has the public half.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -6,11 +7,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, get_current_timestamp};
 use rand::TryRngCore as _;
 use rand::rngs::OsRng;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::pem::PemObject as _;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{SECRET_BYTES_MIN, read_file};
@@ -68,26 +73,48 @@ struct Set<T> {
     keys: Vec<T>,
 }
 
-/// Issues a token that is signed (HS256) with the first secret in a JWK Set. Where there is no such file, one is made that only its
-/// owner can read.
+/// A key to sign with.
+struct Signer {
+    algorithm: Algorithm,
+    id: Option<String>,
+    key: EncodingKey,
+}
+
+/// Issues a token that is signed with a private key in PEM (ES256 or EdDSA), or with the first secret in a JWK Set (HS256). Where there
+/// is no such file, a set is made that only its owner can read.
 ///
 /// # Errors
-/// A scope or a name that no broker would take, a file that cannot be read or made, and one without a secret.
+/// A scope or a name that no broker would take, a file that cannot be read or made, and one without a key to sign with.
 pub fn issue(keys: &Path, grant: Grant<'_>) -> anyhow::Result<Issued> {
     check(grant)?;
-    let (secret, has_made_keys) = match read_file(keys) {
+    let (signer, has_made_keys) = match read_file(keys) {
         Ok(text) => (read(&text).with_context(|| format!("the keys in {}", keys.display()))?, false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            (make(keys).with_context(|| format!("cannot make {}", keys.display()))?, true)
+            (make(keys).with_context(|| format!("cannot make {}", keys.display()))?.signer()?, true)
         }
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", keys.display())),
     };
-    let key = EncodingKey::from_urlsafe_base64_secret(&secret.k)?;
     let iat = get_current_timestamp();
     let exp = iat.saturating_add(grant.ttl.as_secs());
     let claims = Claims { sub: grant.client, scope: grant.scopes, tenant: grant.tenant, iat, exp };
-    let header = Header { kid: secret.kid, ..Header::new(Algorithm::HS256) };
-    Ok(Issued { token: jsonwebtoken::encode(&header, &claims, &key)?, has_made_keys })
+    let header = Header { kid: signer.id, ..Header::new(signer.algorithm) };
+    Ok(Issued { token: jsonwebtoken::encode(&header, &claims, &signer.key)?, has_made_keys })
+}
+
+/// The public half of a private key in PEM, as a JWK Set for the broker.
+///
+/// # Errors
+/// A file that cannot be read, or is no private key.
+pub fn public_half(keys: &Path) -> anyhow::Result<String> {
+    let text = read_file(keys).with_context(|| format!("cannot read {}", keys.display()))?;
+    let signer = read(&text).with_context(|| format!("the keys in {}", keys.display()))?;
+    ensure!(
+        signer.algorithm != Algorithm::HS256,
+        "a secret has no public half: give the broker {0} itself",
+        keys.display()
+    );
+    let jwk = Jwk::from_encoding_key(&signer.key, signer.algorithm)?;
+    Ok(serde_json::to_string(&Set { keys: vec![jwk] })?)
 }
 
 fn check(grant: Grant<'_>) -> anyhow::Result<()> {
@@ -108,8 +135,35 @@ fn check(grant: Grant<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Finds the secret. What is wrong with the text is not quoted.
-fn read(text: &[u8]) -> anyhow::Result<Secret> {
+impl Secret {
+    fn signer(self) -> anyhow::Result<Signer> {
+        let key = EncodingKey::from_urlsafe_base64_secret(&self.k)?;
+        Ok(Signer { algorithm: Algorithm::HS256, id: self.kid, key })
+    }
+}
+
+/// Finds the key. What is wrong with the text is not quoted.
+fn read(text: &[u8]) -> anyhow::Result<Signer> {
+    let is_pem = text.trim_ascii_start().starts_with(b"-----BEGIN");
+    if is_pem { private_key(text) } else { secret(text)?.signer() }
+}
+
+/// A private key in PEM. It has no name: the broker finds its public half by the algorithm, of which there has to be one key then.
+fn private_key(pem: &[u8]) -> anyhow::Result<Signer> {
+    let no_key = "it is no private key in PEM (PKCS #8, \"BEGIN PRIVATE KEY\"): openssl pkcs8 -topk8 -nocrypt makes one of others";
+    let key = PrivatePkcs8KeyDer::from_pem_slice(pem).map_err(|_| anyhow::anyhow!(no_key))?;
+    let der = key.secret_pkcs8_der();
+    let (algorithm, key) = if EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der).is_ok() {
+        (Algorithm::ES256, EncodingKey::from_ec_der(der))
+    } else if Ed25519KeyPair::from_pkcs8(der).is_ok() {
+        (Algorithm::EdDSA, EncodingKey::from_ed_der(der))
+    } else {
+        bail!("its private key is neither one of P-256 (ES256) nor of Ed25519 (EdDSA)");
+    };
+    Ok(Signer { algorithm, id: None, key })
+}
+
+fn secret(text: &[u8]) -> anyhow::Result<Secret> {
     let set: Set<serde_json::Value> = serde_json::from_slice(text)
         .map_err(|_| anyhow::anyhow!("it is not a JWK Set, a JSON object with an array \"keys\""))?;
     let secrets = set.keys.into_iter().filter_map(|key| serde_json::from_value::<Secret>(key).ok());

@@ -17,7 +17,7 @@ mod renewable;
 mod source;
 
 pub use authenticator::Authenticator;
-pub use issue::{Grant, Issued, issue};
+pub use issue::{Grant, Issued, issue, public_half};
 pub(crate) use principal::{Principal, Scope, Scopes, check_time};
 pub(crate) use renewable::Renewable;
 pub(crate) use source::{SUBPROTOCOL, Token, TokenSource};
