@@ -591,6 +591,8 @@ impl Sessions {
 }
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
 mod durable_tests;

@@ -1,24 +1,24 @@
 //! How a live event stands to a subscription, and what it takes to change that.
 
-use std::cell::{Cell, OnceCell};
-use std::collections::{BTreeMap, HashMap};
+mod inside;
+mod scene;
+
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::deadlines::{Deadlines, Due};
-use super::events::{Events, Live, Outdated};
+use super::deadlines::Due;
+use super::events::Live;
 use super::nearest::Ranking;
-use super::search::{Alike, Range, Scratch};
+use super::search::{Range, Scratch};
 use super::survey::Findings;
 use super::tracker::{Watch, Way};
 use super::{Cause, Change, Effect, Fix, Interest, Moment, Settings, Transitions};
-use crate::area::Area;
-use crate::condition::reading::Reading;
 use crate::evaluation;
 use crate::event::Event;
-use crate::geo::{Position, World};
-use crate::subscription::{Filter, SubscriptionId};
+use crate::subscription::SubscriptionId;
 use crate::violated;
+pub(super) use scene::{LOOK_NS, Occasion, Overtaken, Recalled, Scene};
 
 /// How a live event stands to a subscription that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,81 +34,6 @@ pub enum Standing {
     },
 }
 
-/// Nanoseconds that a look at a live event takes. The event is seldom at hand: 100 to 400 ns among 50,000.
-pub(super) const LOOK_NS: u64 = 128;
-
-/// All but subscriptions and clients.
-pub(super) struct Scene<P> {
-    pub(super) world: World,
-    pub(super) settings: Settings,
-    pub(super) events: Events<P>,
-    pub(super) deadlines: Deadlines,
-    /// Objects whose standing in a recorded subscription has changed, each with the subscription, in any order, some
-    /// more than once.
-    pub(super) noted: Vec<(SubscriptionId, Arc<str>)>,
-    /// Live events that were replaced or ended, where these are collected.
-    pub(super) released: Option<Vec<P>>,
-    /// During a recovery: events of live objects that are older than the live ones, by object.
-    pub(super) overtaken: HashMap<Arc<str>, Vec<Overtaken<P>>, foldhash::fast::RandomState>,
-    pub(super) recalled: Recalled<P>,
-    /// Work done so far, in looks, see [`Tracker::work_count`](super::Tracker::work_count).
-    pub(super) work_count: Cell<u64>,
-}
-
-/// An event that was live before a newer one of its object took its place.
-pub(super) struct Overtaken<P> {
-    pub(super) sequence: u64,
-    pub(super) event: Arc<Event>,
-    pub(super) payload: P,
-}
-
-/// After a recovery, until the subscription is brought up to date: the last event by which an object was inside, where the
-/// live event is one that the subscription does not hold for. `None` where no such event was found.
-pub(super) type Recalled<P> = BTreeMap<(SubscriptionId, u32), Option<Outdated<P>>>;
-
-impl<P: Clone> Scene<P> {
-    /// A live event is replaced, or has ended.
-    pub(super) fn release(&mut self, payload: &P) {
-        if let Some(released) = &mut self.released {
-            released.push(payload.clone());
-        }
-    }
-
-    /// Takes out the event by which an object was inside of a subscription, which is released like one that has ended: until the
-    /// exit is on disk another recovery needs it.
-    pub(super) fn forget_recalled(&mut self, place: (SubscriptionId, u32)) -> Option<Option<Outdated<P>>> {
-        let recalled = if self.recalled.is_empty() { None } else { self.recalled.remove(&place) };
-        if let Some(Some(last)) = &recalled {
-            self.release(&last.payload);
-        }
-        recalled
-    }
-}
-
-impl<P> Scene<P> {
-    /// Counts looks at live events.
-    pub(super) fn work(&self, looks_count: u64) {
-        self.work_count.set(self.work_count.get() + looks_count);
-    }
-
-    /// Whether the condition of a filter is true of an event's content.
-    pub(super) fn condition_holds(&self, filter: &Filter, event: &Event) -> bool {
-        let mut reading = Reading::default();
-        let holds = evaluation::condition_holds_by(filter, event, &mut reading);
-        self.work(1 + reading.ns() / LOOK_NS);
-        holds
-    }
-}
-
-/// Occasion of changes: when they happen, why, and the effects that they have.
-pub(super) struct Occasion<'a, P> {
-    pub(super) now: Moment,
-    pub(super) cause: Cause,
-    /// The event that has just been replaced, for what leaves with it.
-    pub(super) outdated: Option<(u32, Outdated<P>)>,
-    pub(super) effects: &'a mut Vec<Effect<P>>,
-}
-
 impl Watch {
     pub(super) fn transitions(&self) -> Option<&Transitions> {
         match &self.interest {
@@ -119,125 +44,6 @@ impl Watch {
 
     pub(super) fn is_for_transitions(&self) -> bool {
         self.transitions().is_some()
-    }
-
-    /// Whether a filter's area waits for a better fix.
-    pub(super) fn is_held(&self, settings: &Settings, area: &Area, fix: Option<&Fix>) -> bool {
-        match (area, fix) {
-            (Area::Following(radius), Some(fix)) => {
-                settings.holds_inaccurate && self.is_for_transitions() && fix.accuracy_m > radius.metres()
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether some filter's area waits for a better fix.
-    pub(super) fn holds_some(&self, settings: &Settings, fix: Option<&Fix>) -> bool {
-        self.filters.iter().any(|filter| self.is_held(settings, &filter.area, fix))
-    }
-
-    /// Whether a filter holds for an event that stands so to the subscription.
-    pub(super) fn holds<P>(
-        &self,
-        scene: &Scene<P>,
-        filter: &Filter,
-        fix: Option<&Fix>,
-        event: &Event,
-        standing: Option<Standing>,
-    ) -> bool {
-        let position = fix.map(|fix| &fix.position);
-        self.is_there(scene, filter, fix, event, standing) && scene.condition_holds(filter, event)
-            || self.may_linger(scene, filter, fix, standing)
-                && scene.condition_holds(filter, event)
-                && self.lingers(scene.world, &filter.area, position, &event.position)
-    }
-
-    /// Whether the area of a filter holds an event, hysteresis aside.
-    fn is_there<P>(
-        &self,
-        scene: &Scene<P>,
-        filter: &Filter,
-        fix: Option<&Fix>,
-        event: &Event,
-        standing: Option<Standing>,
-    ) -> bool {
-        scene.work(1);
-        if self.is_held(&scene.settings, &filter.area, fix) {
-            // Who waits to enter is no member yet, and comes in by a better fix only.
-            standing == Some(Standing::Inside)
-        } else {
-            filter.area.holds(scene.world, fix.map(|fix| &fix.position), &event.position)
-        }
-    }
-
-    /// Whether an event that is outside of a filter's area may not have left it yet.
-    fn may_linger<P>(
-        &self,
-        scene: &Scene<P>,
-        filter: &Filter,
-        fix: Option<&Fix>,
-        standing: Option<Standing>,
-    ) -> bool {
-        standing == Some(Standing::Inside)
-            && self.transitions().is_some_and(|how| how.hysteresis_m > 0.0)
-            && !self.is_held(&scene.settings, &filter.area, fix)
-    }
-
-    /// Whether a place outside of an area is not far enough outside to leave.
-    fn lingers(&self, world: World, area: &Area, client: Option<&Position>, place: &Position) -> bool {
-        self.transitions()
-            .is_some_and(|how| !area.is_outside_by_more_than(world, client, place, how.hysteresis_m))
-    }
-
-    /// Whether an event is inside by a filter that does not count the nearest.
-    pub(super) fn is_inside<P>(
-        &self,
-        scene: &Scene<P>,
-        fix: Option<&Fix>,
-        event: &Event,
-        standing: Option<Standing>,
-    ) -> bool {
-        self.inside_by(scene, fix, event, standing).is_some()
-    }
-
-    /// A filter by which it is. Areas are looked at before conditions, each of these once, and how far outside of an area
-    /// a place is last of all.
-    fn inside_by<P>(
-        &self,
-        scene: &Scene<P>,
-        fix: Option<&Fix>,
-        event: &Event,
-        standing: Option<Standing>,
-    ) -> Option<u32> {
-        if !evaluation::reaches(scene.world, event, fix.map(|fix| &fix.position)) {
-            return None;
-        }
-        self.alike().find_map(|alike| self.inside_by_one_of(alike, scene, fix, event, standing))
-    }
-
-    fn inside_by_one_of<P>(
-        &self,
-        alike: &Alike,
-        scene: &Scene<P>,
-        fix: Option<&Fix>,
-        event: &Event,
-        standing: Option<Standing>,
-    ) -> Option<u32> {
-        let filters = || alike.iter().map(|(_, index)| (*index, &self.filters[*index as usize]));
-        let (_, any) = filters().next()?;
-        let there = filters().find(|(_, filter)| self.is_there(scene, filter, fix, event, standing));
-        if let Some((index, _)) = there {
-            return scene.condition_holds(any, event).then_some(index);
-        }
-        let position = fix.map(|fix| &fix.position);
-        let mut lingering =
-            filters().filter(|(_, filter)| self.may_linger(scene, filter, fix, standing)).peekable();
-        if lingering.peek().is_none() || !scene.condition_holds(any, event) {
-            return None;
-        }
-        let lingers =
-            |(_, filter): &(u32, &Filter)| self.lingers(scene.world, &filter.area, position, &event.position);
-        lingering.find(lingers).map(|(index, _)| index)
     }
 
     /// Begins to know an event; `silently` where nobody is to be told of what was there before.
