@@ -85,7 +85,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The errors of so many receivers, at time 0.
+    /// The errors of a number of receivers, at time 0.
     ///
     /// # Errors
     /// [`NoiseError`]: a setting is out of range, or not a number.

@@ -1,4 +1,4 @@
-//! Many elements over HTTP: as lines, so many at a time and one request under way, no faster than the broker takes them.
+//! Many elements over HTTP: as lines, in batches with one request under way, no faster than the broker takes them.
 
 use std::time::Duration;
 

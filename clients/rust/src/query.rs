@@ -41,7 +41,7 @@ impl Query {
         Self { place: Some(format!("bbox={west},{south},{east},{north}")), ..Self::default() }
     }
 
-    /// Events within so many metres of a place, the nearest first.
+    /// Events within a distance of a place, in metres, the nearest first.
     pub fn near(centre: impl Into<Coordinates>, radius_m: f64) -> Self {
         let Coordinates { lon, lat, .. } = centre.into();
         Self { place: Some(format!("near={lon},{lat},{radius_m}")), ..Self::default() }

@@ -45,12 +45,12 @@ export class Area {
   }
 }
 
-/** Within so many metres of the client, wherever it moves. Holds nothing until the client has told its position. */
+/** Within a distance of the client, in metres, wherever it moves. Holds nothing until the client has told its position. */
 export function around(radius_m: number): Area {
   return new Area({ radius_m });
 }
 
-/** Within so many metres of a place, the edge included. */
+/** Within a distance of a place, in metres, the edge included. */
 export function circle(center: Coordinates, radius_m: number): Area {
   return new Area({ center, radius_m });
 }
@@ -71,7 +71,7 @@ function closed(ring: Ring): Ring {
   return [...ring, first];
 }
 
-/** Within so many metres of a line of two positions or more, or of a GeoJSON LineString. */
+/** Within a distance, in metres, of a line of two positions or more, or of a GeoJSON LineString. */
 export function corridor(line: readonly Coordinates[] | LineGeometry, radius_m: number): Area {
   return new Area({ corridor: "type" in line ? line : { type: "LineString", coordinates: line }, radius_m });
 }

@@ -100,7 +100,7 @@ export class Closed extends NearcastError {
   }
 }
 
-/** So many requests of its kind wait for their answers already. Wait for some of them, or ask for less. */
+/** As many requests of its kind as may wait for their answers do. Wait for some of them, or ask for less. */
 export class QueueFull extends NearcastError {
   override name = "QueueFull";
   /** How many may wait. */

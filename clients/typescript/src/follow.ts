@@ -16,11 +16,11 @@ export interface Fix {
 
 /** When a fix is worth sending. */
 export interface FollowOptions {
-  /** It is so many metres away from the last one that was sent (25). */
+  /** Metres from the last one that was sent (25). */
   readonly minDistance_m?: number;
-  /** Or so many seconds have passed since (60). */
+  /** Or seconds that have passed since (60). */
   readonly maxInterval_s?: number;
-  /** But never sooner than after so many (1). */
+  /** Seconds before which none is sent (1). */
   readonly minInterval_s?: number;
   /** What coordinates are ("geodetic"). */
   readonly world?: "geodetic" | "planar";

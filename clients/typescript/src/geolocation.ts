@@ -12,7 +12,7 @@ export type NoFix = "insecure" | "unsupported" | "denied" | "unavailable";
 export interface GeolocationOptions {
   /** Ask for the best fixes that the device has (true), which takes more of the battery. */
   readonly highAccuracy?: boolean;
-  /** After so many seconds without a fix it is `unavailable` (30). */
+  /** Seconds without a fix after which it is `unavailable` (30). */
   readonly timeout_s?: number;
   /** Told each time that there is no fix for now. */
   readonly onTrouble?: (reason: NoFix) => void;

@@ -28,7 +28,7 @@ export interface PositionsOptions {
   readonly refused: (error: Error) => void;
 }
 
-/** Over a connection that has so many bytes to send no position is sent for now; then it is the newest one. */
+/** Bytes to send from which on a connection gets no position for now; then it is the newest one. */
 const CONGESTED_BYTES = 1 << 18;
 const CONGESTED_MS = 100;
 

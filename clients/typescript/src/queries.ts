@@ -9,7 +9,7 @@ import type { Http } from "./http.js";
 export interface Query {
   /** West, south, east and north; one whose west is beyond its east crosses the antimeridian. */
   readonly bbox?: readonly [west: number, south: number, east: number, north: number];
-  /** In place of it: within so many metres of a place, the nearest first. */
+  /** In place of it: within a distance of a place, in metres, the nearest first. */
   readonly near?: { readonly center: Coordinates; readonly radius_m: number };
   /** What `attr` built, or CQL2 text. */
   readonly where?: Condition | string;

@@ -49,7 +49,7 @@ impl Record {
         })
     }
 
-    /// Processor time for each of so many, in microseconds.
+    /// Processor time for each of a number of things, in microseconds.
     pub(super) fn us_each(&self, used: Option<Used>, count: u64) -> Option<f64> {
         let used = used.filter(|_| count > 0)?;
         Some(used.cores * self.measured_s * 1e6 / float(count))

@@ -6,9 +6,9 @@ use super::text;
 
 /// Where of a hundred things the load was later with one than this, and that is a tenth of the latency, the latency is partly its own.
 const LATE_US: u64 = 1_000;
-/// So much of a core is a core.
+/// Share of a core that counts as a whole one.
 const WHOLE_CORE: f64 = 0.95;
-/// In so many of the seconds it may happen.
+/// Share of the seconds in which it may happen.
 const SECONDS_SHARE: f64 = 0.1;
 
 /// What to think of a run.

@@ -85,7 +85,7 @@ pub(super) fn install(
     Ok(())
 }
 
-/// Reads so many answers, all of which have to be good.
+/// Reads a number of answers, all of which have to be good.
 fn answers(stream: &mut dyn Stream, mut count: u64, came: &mut Vec<u8>) -> anyhow::Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     while count > 0 {

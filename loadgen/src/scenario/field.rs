@@ -30,10 +30,10 @@ pub struct Field {
     pub middle: [f64; 2],
     /// Its side in metres.
     pub side_m: f64,
-    /// Everybody is within so many metres of the middle, and so are the events; 0: all over the town.
+    /// Distance from the middle, in metres, within which all clients and events are; 0: all over the town.
     pub crowd_m: f64,
-    /// Everybody is at one of so many places, an even grid of them, clients in turn and events by chance, all so near to it that
-    /// a client at a place gets what happens there, and nothing else; 0: all over the town.
+    /// Number of places at which all clients and events are: an even grid of them, clients in turn and events by chance, all so near
+    /// to it that a client at a place gets what happens there, and nothing else; 0: all over the town.
     pub places: u32,
     /// Radius of the area around each client; 0: whatever makes `fan_out`.
     pub radius_m: f64,
@@ -138,7 +138,7 @@ impl Town {
         Ok(town)
     }
 
-    /// The radius with which an event goes to so many clients on average, edges aside.
+    /// The radius with which an event goes to a number of clients on average, edges aside.
     fn radius_for_fan_out(&self) -> anyhow::Result<f64> {
         let Field { fan_out, side_m, .. } = self.field;
         ensure!(fan_out > 0.0, "field.fan_out or field.radius_m has to be more than 0");

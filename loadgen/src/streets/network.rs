@@ -306,7 +306,7 @@ pub(super) fn heading_deg(world: World, from: [f64; 2], to: [f64; 2]) -> f64 {
     angle.to_degrees().rem_euclid(360.0)
 }
 
-/// A place so many metres to the east and north of another: exact in the plane, on the sphere for what is near.
+/// A place at a distance in metres to the east and north of another: exact in the plane, on the sphere for what is near.
 #[must_use]
 pub fn displaced(world: World, from: [f64; 2], [east_m, north_m]: [f64; 2]) -> [f64; 2] {
     match world {

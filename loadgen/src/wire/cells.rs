@@ -32,7 +32,7 @@ pub struct Cell {
 }
 
 impl Cells {
-    /// Cells of so many metres a side, more than 0.
+    /// Cells with a side of this many metres, more than 0.
     #[must_use]
     pub fn new(world: World, cell_m: f64) -> Self {
         Self { world, cell_m }
@@ -123,7 +123,7 @@ impl Cells {
     }
 }
 
-/// Which of so many cells of a row a longitude lies in, counted on past the antimeridian.
+/// The cell of a row in which a longitude lies, counted on past the antimeridian.
 fn column(lon_deg: f64, columns: i64) -> i64 {
     whole((lon_deg + 180.0) / 360.0 * columns as f64)
 }

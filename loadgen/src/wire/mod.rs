@@ -112,7 +112,7 @@ pub enum Told<'a> {
     Done(Option<u64>),
     /// It is not, for a reason.
     Refused(Option<u64>, &'a str),
-    /// A request of several events was answered: so many were taken, or none for a reason.
+    /// A request of several events was answered: the number that was taken, or the reason why none was.
     Batch(Result<u64, &'a str>),
     /// A delivery.
     Event {

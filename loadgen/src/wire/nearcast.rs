@@ -20,7 +20,7 @@ const HEAD_BYTES_MAX: usize = 8 * 1024;
 pub enum Over {
     /// Each in a frame, answered by a frame.
     WebSocket,
-    /// As newline-delimited JSON, all that are due while the last request is under way, so many at most.
+    /// As newline-delimited JSON: all that are due while the last request is under way, up to a bound.
     Http {
         /// Events of a request.
         batch: usize,

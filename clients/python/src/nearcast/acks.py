@@ -8,7 +8,7 @@ from collections.abc import Callable
 from .clock import Clock
 
 DELIVERIES = 100
-"""After so many processed deliveries an acknowledgement is sent at once, .."""
+"""Number of processed deliveries after which an acknowledgement is sent at once, .."""
 DELAY_S = 0.9
 """.. and else so long after the first of them, so that it is there within a second."""
 

@@ -94,7 +94,7 @@ class Api:
         traceparent: str | None = None,
         tracestate: str | None = None,
     ) -> Outcome:
-        """Publishes many events, so many in a request and one request at a time; the source is read no faster than the broker takes them.
+        """Publishes many events, in batches and one request at a time; the source is read no faster than the broker takes them.
 
         What the broker asks to try again (429, 503), and what breaks, is tried again for a minute. An event that is not live may so be
         published twice; every event has an `id` to tell.

@@ -24,7 +24,7 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Returns when so many seconds have passed."""
+        """Returns when this many seconds have passed."""
         ...
 
 
@@ -40,12 +40,12 @@ class SystemClock:
         return time.time()
 
     async def sleep(self, seconds: float) -> None:
-        """Returns when so many seconds have passed."""
+        """Returns when this many seconds have passed."""
         await asyncio.sleep(seconds)
 
 
 async def within(clock: Clock, seconds: float | None, awaitable: Awaitable[T], what: str) -> T:
-    """Waits for something, but not longer than so many seconds; `None` is for ever.
+    """Waits for something, but no longer than a number of seconds; `None` is for ever.
 
     Raises:
         TimedOutError: The time is over. What was waited for is cancelled.

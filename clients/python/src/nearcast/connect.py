@@ -38,9 +38,9 @@ def connect(
         token: A JSON Web Token, or what makes one: it is asked before each connection, and a minute before the last one ends.
         resume: Where another process came to: its `Session.checkpoint`.
         acknowledge: `"auto"`: a message counts as processed when the application asks for the next one. `"manual"`: when it calls `ack`.
-        buffer: So many messages wait for the application at most. Then the socket is not read, and the broker's policy (`overflow`) decides.
+        buffer: The most messages that wait for the application. Then the socket is not read, and the broker's policy (`overflow`) decides.
             While a call waits for its answer, which comes behind messages, it may be sixteen times as many.
-        queue: So many events wait for the broker's answer at most. Further calls of `publish` wait; without a connection they fail.
+        queue: The most events that wait for the broker's answer. Further calls of `publish` wait; without a connection they fail.
         connect_timeout_s: So long the broker is tried to be reached, again and again. `None`: for ever.
         close_timeout_s: So long `close` waits until what was published is answered.
         backoff: When a connection that broke is tried again.

@@ -22,7 +22,7 @@ class Inbox:
         """Makes an empty one.
 
         Args:
-            bound: So many messages wait at most, before `room` makes the reader wait.
+            bound: The most messages that wait before `room` makes the reader wait.
             resume: How far the application came before.
             processed: Is told the offset up to which the application has processed what it took, and how many messages more that are.
         """

@@ -11,7 +11,7 @@ from .conditions import Condition
 from .events import Feature
 
 PAGE = 1000
-"""So many events one request asks for, unless said."""
+"""Number of events that one request asks for, unless said."""
 
 
 class _Coordinates(TypedDict):

@@ -176,7 +176,7 @@ class Session:
 
         Raises:
             ProblemError: It was refused.
-            QueueFullError: There is no connection, and so many events wait already.
+            QueueFullError: There is no connection, and as many events as may wait do.
             TypeError, ValueError: It is nothing that JSON can say.
         """
         frame: dict[str, Any] = {"op": "publish"}

@@ -53,7 +53,7 @@ async def test_everything_that_goes_over_http(broker: Broker, client: str) -> No
     async with nearcast.connect(broker.url, client) as session:
         await session.subscribe("near", Filter(around(500), attr("severity") >= 2))
         await session.move(HERE, confirm=True)
-        mine = event(HERE, {"severity": 3}, id=f"of {client}", ttl_s=60)
+        mine = event(HERE, {"severity": 3}, id=f"of {client}", ttl_s=3600)
         await session.publish(mine, traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
         message = await within(session.receive())
         assert isinstance(message, Event)
@@ -80,7 +80,7 @@ async def test_everything_that_goes_over_http(broker: Broker, client: str) -> No
         message = await within(session.receive())
         assert isinstance(message, Event)
         assert message.properties == {"severity": 4}
-        assert await session.ping() < 10
+        await within(session.ping())
 
 
 async def test_a_client_that_is_forgotten_begins_anew(broker: Broker, client: str) -> None:
