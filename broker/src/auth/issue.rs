@@ -137,8 +137,9 @@ fn check(grant: Grant<'_>) -> anyhow::Result<()> {
 
 impl Secret {
     fn signer(self) -> anyhow::Result<Signer> {
-        let key = EncodingKey::from_urlsafe_base64_secret(&self.k)?;
-        Ok(Signer { algorithm: Algorithm::HS256, id: self.kid, key })
+        // The library would have it padded, which a JWK is not (RFC 7515, 2).
+        let bytes = URL_SAFE_NO_PAD.decode(self.k.trim_end_matches('='))?;
+        Ok(Signer { algorithm: Algorithm::HS256, id: self.kid, key: EncodingKey::from_secret(&bytes) })
     }
 }
 
