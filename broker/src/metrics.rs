@@ -71,6 +71,14 @@ pub(crate) struct Metrics {
     pub(crate) spans_exported: Tally,
     pub(crate) spans_unqueued: Tally,
     pub(crate) spans_refused: Tally,
+    pub(crate) push_subscriptions: Mark,
+    pub(crate) push_waiting: Mark,
+    pub(crate) push_sent: Tally,
+    pub(crate) push_failures: Tally,
+    pub(crate) push_unqueued: Tally,
+    pub(crate) push_dropped: Tally,
+    pub(crate) push_over: Tally,
+    pub(crate) push_gone: Tally,
     live_objects: Gauge,
     pub(crate) queue_depths: Vec<Gauge>,
     pub(crate) ingest: Histogram,
@@ -181,6 +189,7 @@ impl Metrics {
         let refused = "Events, moves, changes and questions that were not admitted, by cause: more load than can be done in time, a rate, or what their client or tenant had cost.";
         let cut_off = "Connections that the broker ended, by cause.";
         let spans_lost = "Spans that the collector did not get, by cause.";
+        let unpushed = "Push messages that were given up, by cause.";
         let queue = "Commands that wait for an engine.";
         let depth =
             |shard: usize| names.gauge("nearcast_queue_depth", queue, &[("shard", shard.to_string())]);
@@ -337,6 +346,26 @@ impl Metrics {
             ),
             spans_unqueued: names.tally("nearcast_spans_lost_total", spans_lost, &[("cause", "queue")]),
             spans_refused: names.tally("nearcast_spans_lost_total", spans_lost, &[("cause", "collector")]),
+            push_subscriptions: names.mark("nearcast_push_subscriptions", "Clients that are sent push messages."),
+            push_waiting: names.mark("nearcast_push_waiting", "Clients whose push message waits or is under way."),
+            push_sent: names.tally(
+                "nearcast_push_sent_total",
+                "Push messages that push services have taken.",
+                &[],
+            ),
+            push_failures: names.tally(
+                "nearcast_push_failures_total",
+                "Tries to send a push message that failed.",
+                &[],
+            ),
+            push_unqueued: names.tally("nearcast_push_dropped_total", unpushed, &[("cause", "queue")]),
+            push_dropped: names.tally("nearcast_push_dropped_total", unpushed, &[("cause", "refused")]),
+            push_over: names.tally("nearcast_push_dropped_total", unpushed, &[("cause", "over")]),
+            push_gone: names.tally(
+                "nearcast_push_subscriptions_ended_total",
+                "Push subscriptions that their push service has ended.",
+                &[],
+            ),
             live_objects: names.gauge("nearcast_live_objects", "Live objects.", NO_LABELS),
             queue_depths: (0..shards_count).map(depth).collect(),
             ingest: times("nearcast_ingest_seconds", "Reading and checking an event."),

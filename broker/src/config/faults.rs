@@ -21,6 +21,11 @@ const ROUND_M_MAX: u64 = 1_000_000;
 /// An engine numbers live objects with 32 bits, and for a moment has more than may be live.
 const LIVE_EVENTS_MAX: u64 = 1_000_000_000;
 
+/// Four weeks: no push service keeps a message longer.
+const PUSH_S_MAX: u64 = 2_419_200;
+/// Each holds an event.
+const PUSH_QUEUE_MAX: u64 = 10_000_000;
+
 /// The least that the HTTP library can do with.
 const HEAD_BYTES_MIN: usize = 8_192;
 
@@ -84,6 +89,12 @@ impl Config {
                 self.limits.name_bytes
             ));
         }
+        if !is_contact(&self.push.contact) {
+            faults.push(format!(
+                "push.contact {:?} is neither an address such as mailto:ops@example.org nor an https URL",
+                self.push.contact
+            ));
+        }
         self.fault_unless_positive(&mut faults);
         faults.extend(self.quotas.faults());
         if self.connection.silence_timeout_ms <= self.connection.ping_interval_ms {
@@ -128,6 +139,7 @@ impl Config {
             ("limits.track_points", limits.track_points as u64),
             ("limits.track_m", limits.track_m),
             ("limits.subscription_bytes", limits.subscription_bytes as u64),
+            ("limits.push_subscription_bytes", limits.push_subscription_bytes as u64),
             ("limits.subscription_bytes_per_client", limits.subscription_bytes_per_client as u64),
             ("limits.subscriptions_per_client", limits.subscriptions_per_client as u64),
             ("limits.filters_per_subscription", limits.filters_per_subscription as u64),
@@ -156,6 +168,10 @@ impl Config {
             ("outbox.bytes", self.outbox.bytes as u64),
             ("outbox.answers", self.outbox.answers as u64),
             ("outbox.answer_bytes", self.outbox.answer_bytes as u64),
+            ("push.ttl_s", self.push.ttl_s),
+            ("push.queue", self.push.queue as u64),
+            ("push.sends", self.push.sends as u64),
+            ("push.sends_per_origin", self.push.sends_per_origin as u64),
             ("connection.head_timeout_ms", self.connection.head_timeout_ms),
             ("connection.idle_timeout_ms", self.connection.idle_timeout_ms),
             ("connection.body_timeout_ms", self.connection.body_timeout_ms),
@@ -175,6 +191,9 @@ impl Config {
             ("limits.live_events", limits.live_events, LIVE_EVENTS_MAX),
             ("sessions.kept_s", self.sessions.kept_s, TTL_S_MAX),
             ("sessions.idle_s", self.sessions.idle_s, TTL_S_MAX),
+            ("push.every_s", self.push.every_s, PUSH_S_MAX),
+            ("push.ttl_s", self.push.ttl_s, PUSH_S_MAX),
+            ("push.queue", self.push.queue as u64, PUSH_QUEUE_MAX),
             ("privacy.round_m", self.shown_m().into(), ROUND_M_MAX),
             ("auth.leeway_s", self.auth.leeway_s, LEEWAY_S_MAX),
         ];
@@ -218,6 +237,16 @@ impl config::Auth {
 /// Does not show the address: somebody may have put a secret into it.
 const NOT_HTTPS: &str =
     "is not an address such as https://id.example/fleet: https, a host, no user, no fragment";
+
+/// Whether push services can reach somebody there (RFC 8292, 2.1), or nobody is named.
+fn is_contact(contact: &str) -> bool {
+    let is_mail = |address: &str| {
+        address.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
+            && !address.contains(char::is_whitespace)
+    };
+    contact.is_empty()
+        || contact.strip_prefix("mailto:").map_or_else(|| https::parse(contact).is_some(), is_mail)
+}
 
 fn is_host_name(host: &str) -> bool {
     host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'))

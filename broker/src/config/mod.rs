@@ -40,6 +40,7 @@ pub struct Config {
     pub queue: Queue,
     pub admission: Admission,
     pub outbox: Outbox,
+    pub push: Push,
     pub connection: Connection,
     pub privacy: Privacy,
     pub console: Console,
@@ -165,6 +166,7 @@ pub struct Limits {
     pub track_m: u64,
     pub subscription_bytes: usize,
     pub subscription_bytes_per_client: usize,
+    pub push_subscription_bytes: usize,
     pub subscriptions_per_client: usize,
     pub filters_per_subscription: usize,
     pub condition_bytes: usize,
@@ -199,6 +201,7 @@ pub struct Quotas {
     pub tenant_live_events: i64,
     pub tenant_live_bytes: i64,
     pub tenant_connections: i64,
+    pub tenant_push_messages: i64,
     pub tenant_events_per_second: u32,
     pub tenant_moves_per_second: u32,
     pub tenant_engine_ms_per_second: i64,
@@ -227,6 +230,23 @@ pub enum InaccurateFixes {
     Hold,
     /// They count as if they were exact.
     Use,
+}
+
+/// Section `push`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Push {
+    pub enabled: bool,
+    pub key: String,
+    pub contact: String,
+    pub every_s: u64,
+    pub ttl_s: u64,
+    pub queue: usize,
+    pub sends: usize,
+    pub sends_per_origin: usize,
+    pub ca: String,
+    pub private_addresses: bool,
 }
 
 /// Section `queue`.

@@ -32,6 +32,7 @@ pub(crate) struct Allotments {
     pub(crate) live_events: Allotment,
     pub(crate) live_bytes: Allotment,
     pub(crate) connections: Allotment,
+    pub(crate) push_messages: Allotment,
     pub(crate) engine_ms_per_second: Allotment,
 }
 
@@ -56,6 +57,7 @@ impl Quotas {
             ("quotas.tenant_live_events", self.tenant_live_events),
             ("quotas.tenant_live_bytes", self.tenant_live_bytes),
             ("quotas.tenant_connections", self.tenant_connections),
+            ("quotas.tenant_push_messages", self.tenant_push_messages),
             ("quotas.tenant_engine_ms_per_second", self.tenant_engine_ms_per_second),
         ];
         let negative = quotas.into_iter().filter(|(_, quota)| *quota < BY_DEFAULT);
@@ -83,6 +85,7 @@ impl Config {
             live_events: of(quotas.tenant_live_events, limits.live_events.div_ceil(2)),
             live_bytes: of(quotas.tenant_live_bytes, limits.live_bytes.div_ceil(2)),
             connections: of(quotas.tenant_connections, (limits.connections as u64).div_ceil(2)),
+            push_messages: of(quotas.tenant_push_messages, (self.push.queue as u64).div_ceil(2)),
             engine_ms_per_second: of(
                 quotas.tenant_engine_ms_per_second,
                 ENGINE_MS_PER_SECOND * self.shards_count() as u64,

@@ -92,6 +92,12 @@ impl Bound {
         Self { what: "a subscription", bytes, setting: "limits.subscription_bytes" }
     }
 
+    /// The bound of a push subscription.
+    pub(crate) fn of_push(app: &App) -> Self {
+        let bytes = app.config.limits.push_subscription_bytes as u64;
+        Self { what: "a push subscription", bytes, setting: "limits.push_subscription_bytes" }
+    }
+
     /// The bound of a question: a subscription, an event, and what stands around them.
     pub(crate) fn of_question(app: &App) -> Self {
         let limits = &app.config.limits;

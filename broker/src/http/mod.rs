@@ -25,6 +25,7 @@ mod path;
 mod poll_when_woken;
 mod positions;
 mod publish_batch;
+mod push;
 mod query;
 mod replies;
 mod routes;
@@ -64,6 +65,7 @@ use crate::limits::Quota;
 use crate::metrics::Metrics;
 use crate::model::error::{ApiError, quoted};
 use crate::outbox::{Bounds, KeptTotal, Outbox};
+use crate::push::Push;
 use crate::sessions::Shared;
 use crate::shard::Shards;
 use crate::shutdown::Ending;
@@ -95,6 +97,8 @@ pub(crate) struct App {
     cursors: Cursors,
     /// The map that the console draws below everything that moves.
     base_map: Option<BaseMap>,
+    /// The sender of push messages.
+    push: Option<Arc<Push>>,
     /// WebSockets, which can be cut off.
     pub(crate) sockets: Sockets,
     /// Connections.
@@ -120,7 +124,7 @@ impl App {
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
-        let Shared { metrics, kept, quotas, budget, telemetry, engine_time, .. } = shared;
+        let Shared { metrics, kept, quotas, budget, telemetry, engine_time, push, .. } = shared;
         let world = World::from(config.server.world);
         let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)
             .with_store(shards.has_store());
@@ -140,6 +144,7 @@ impl App {
             authenticator,
             cursors: Cursors::new(),
             base_map,
+            push,
             sockets: Sockets::default(),
             tasks,
             requests: TaskTracker::new(),

@@ -10,7 +10,7 @@ use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
 use crate::ingest::query::LiveQuery;
 use crate::model::error::ApiError;
-use crate::model::tenant;
+use crate::model::{clock, tenant};
 use crate::sessions::{LivePage, LiveQuestion, Located};
 use crate::shard::Command;
 
@@ -133,11 +133,10 @@ pub(crate) async fn position(
             return Err(forbidden("nobody is shown where others are (privacy.round_m is 0)"));
         }
     };
-    let time = told_ms.and_then(|ms| jiff::Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());
     let told = wire::ClientPosition {
         coordinates: vec![position.x(), position.y()],
         accuracy_m,
-        time: time.map(|time| time.to_string()),
+        time: told_ms.map(clock::rfc3339),
     };
     Ok(error::json(StatusCode::OK, serde_json::to_string(&told).unwrap_or_default()))
 }

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::{
-    App, Heard, base_map, clients, events, explain, openapi, pages, positions, query, sse, stats,
+    App, Heard, base_map, clients, events, explain, openapi, pages, positions, push, query, sse, stats,
     subscriptions, ws,
 };
 use crate::auth::{Scope, Token, TokenSource};
@@ -71,6 +71,9 @@ impl Route {
 const SUBSCRIPTIONS: &str = "/v1/clients/{client}/subscriptions";
 const SUBSCRIPTION: &str = "/v1/clients/{client}/subscriptions/{id}";
 
+/// Path of a client's push subscription.
+const PUSH: &str = "/v1/clients/{client}/push";
+
 /// All routes.
 pub(crate) fn all() -> Vec<Route> {
     use Need::Nothing;
@@ -96,9 +99,14 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/v1/clients/{client}/position", get.clone(), SUBSCRIBE, query::position)
             .named("get_position"),
         Route::new(SUBSCRIPTIONS, get.clone(), SUBSCRIBE, subscriptions::list).named("list_subscriptions"),
-        Route::new(SUBSCRIPTION, put, SUBSCRIBE, subscriptions::put).named("put_subscription"),
+        Route::new(SUBSCRIPTION, put.clone(), SUBSCRIBE, subscriptions::put).named("put_subscription"),
         Route::new(SUBSCRIPTION, get.clone(), SUBSCRIBE, subscriptions::get).named("get_subscription"),
-        Route::new(SUBSCRIPTION, delete, SUBSCRIBE, subscriptions::delete).named("delete_subscription"),
+        Route::new(SUBSCRIPTION, delete.clone(), SUBSCRIBE, subscriptions::delete)
+            .named("delete_subscription"),
+        Route::new("/v1/push", get.clone(), Nothing, push::key).named("get_push_key"),
+        Route::new(PUSH, put, SUBSCRIBE, push::put).named("put_push"),
+        Route::new(PUSH, get.clone(), SUBSCRIBE, push::get).named("get_push"),
+        Route::new(PUSH, delete, SUBSCRIBE, push::delete).named("delete_push"),
         Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream).named("stream_events"),
         Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade).named("open_websocket"),
         Route::new("/v1/stats", get.clone(), Need::Operator, stats::stats).named("get_stats"),

@@ -43,12 +43,14 @@ pub(crate) struct Quotas {
     pub(crate) constraints: Arc<Quota>,
     pub(crate) live_events: Arc<Quota>,
     pub(crate) connections: Arc<Quota>,
+    pub(crate) push_messages: Arc<Quota>,
 }
 
 impl Quotas {
     pub(crate) fn new(config: &Config) -> Self {
-        let Allotments { clients, subscriptions, constraints, live_events, connections, .. } =
-            config.allotments();
+        let Allotments {
+            clients, subscriptions, constraints, live_events, connections, push_messages, ..
+        } = config.allotments();
         Self {
             clients: Quota::new("clients of one tenant", "quotas.tenant_clients", clients),
             subscriptions: Quota::new(
@@ -66,6 +68,11 @@ impl Quotas {
                 "connections that read for clients of one tenant",
                 "quotas.tenant_connections",
                 connections,
+            ),
+            push_messages: Quota::new(
+                "push messages for one tenant that wait",
+                "quotas.tenant_push_messages",
+                push_messages,
             ),
         }
     }

@@ -100,6 +100,12 @@ impl Timeline {
     }
 }
 
+/// A time of day as text (RFC 3339, UTC).
+pub(crate) fn rfc3339(unix_ms: u64) -> String {
+    let time = i64::try_from(unix_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    time.unwrap_or_default().to_string()
+}
+
 thread_local! {
     /// The last second that this thread has written, and its text up to there.
     static SECOND: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };

@@ -74,6 +74,8 @@ pub(crate) enum ApiError {
     BadRequest(String),
     /// No such thing.
     NotFound(String),
+    /// Push messages are off.
+    NoPush,
     /// There is such a thing, but it cannot be asked this: only what `possible` says.
     MethodNotAllowed { asked: String, possible: String },
     /// Another version of the WebSocket protocol is asked for.
@@ -306,6 +308,7 @@ impl ApiError {
             Self::MediaType { .. } => &problems::UNSUPPORTED_MEDIA_TYPE,
             Self::BadRequest(_) => &problems::BAD_REQUEST,
             Self::NotFound(_) => &problems::NOT_FOUND,
+            Self::NoPush => &problems::NO_PUSH,
             Self::MethodNotAllowed { .. } => &problems::METHOD_NOT_ALLOWED,
             Self::WebSocketVersion => &problems::WEBSOCKET_VERSION,
             Self::ForeignOrigin(_) => &problems::FOREIGN_ORIGIN,
@@ -358,6 +361,7 @@ impl ApiError {
             Self::MethodNotAllowed { asked, possible } => {
                 format!("{} is not possible here: {possible}", quoted(asked))
             }
+            Self::NoPush => "this broker sends no push messages (push.enabled)".to_owned(),
             Self::WebSocketVersion => "Sec-WebSocket-Version must be 13".to_owned(),
             Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
             Self::BelowRate => "the body came too slowly (connection.body_bytes_per_second)".to_owned(),

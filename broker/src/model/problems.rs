@@ -97,6 +97,14 @@ pub(crate) static NOT_FOUND: ProblemKind = ProblemKind {
     cure: "Compare the path with the [calls](README.md#calls), and the name with what `GET` lists. An event without `ttl_s` and `key` is not [live](live.md), so that it can be neither ended nor asked about.",
     members: "",
 };
+pub(crate) static NO_PUSH: ProblemKind = ProblemKind {
+    code: "no-push",
+    title: "no push messages",
+    status: 404,
+    cause: "The broker sends no [push messages](push.md): `push.enabled` is false, or the machine has no certificates of authorities to know push services by.",
+    cure: "Read over a WebSocket or an event stream. The operator switches push messages on with `push.enabled`; the log of the start says what is missing.",
+    members: "",
+};
 pub(crate) static METHOD_NOT_ALLOWED: ProblemKind = ProblemKind {
     code: "method-not-allowed",
     title: "method not allowed",
@@ -244,7 +252,7 @@ mod tests {
     use crate::model::error::ApiError;
 
     /// All kinds of problems, in the order of their status.
-    const PROBLEMS: [&ProblemKind; 24] = [
+    const PROBLEMS: [&ProblemKind; 25] = [
         &MALFORMED_JSON,
         &INVALID_DOCUMENT,
         &BAD_REQUEST,
@@ -254,6 +262,7 @@ mod tests {
         &FORBIDDEN,
         &FOREIGN_ORIGIN,
         &NOT_FOUND,
+        &NO_PUSH,
         &METHOD_NOT_ALLOWED,
         &TOO_SLOW,
         &LIMIT_REACHED,
@@ -306,6 +315,7 @@ mod tests {
             ApiError::Forbidden { detail: text(), scope: None },
             ApiError::Internal("a"),
             ApiError::NoKeys,
+            ApiError::NoPush,
         ]
     }
 
@@ -340,6 +350,7 @@ mod tests {
             ApiError::Forbidden { .. } => 25,
             ApiError::Internal(_) => 26,
             ApiError::NoKeys => 27,
+            ApiError::NoPush => 28,
         }
     }
 

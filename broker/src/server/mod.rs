@@ -106,8 +106,10 @@ pub async fn run_with(
     let served = serve(&listener, &front, taking_up, has_data, &shutdown, &tell).await;
     drop(listener);
     let deadline = Instant::now() + grace;
+    let mut courier = None;
     let ended = match served {
-        Ok(Some(TakenUp { app, threads })) => {
+        Ok(Some(TakenUp { app, threads, courier: running })) => {
+            courier = running;
             drain(&app).await;
             join(&app, threads).await
         }
@@ -121,6 +123,9 @@ pub async fn run_with(
     let _ = upkeep.await;
     if let Some(following) = following {
         let _ = following.await;
+    }
+    if let Some(courier) = courier {
+        let _ = courier.await;
     }
     if let Some(export) = export {
         export.finish(deadline).await;

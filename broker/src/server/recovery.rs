@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use matcher::geo::World;
+use tokio::task::JoinHandle as Task;
 use tokio_util::sync::CancellationToken;
 
 use super::Resources;
@@ -15,8 +16,9 @@ use crate::config::{self, Config};
 use crate::http::App;
 use crate::ingest::feature::FeatureReader;
 use crate::model::error::ApiError;
+use crate::push::{Forget, Push};
 use crate::sessions::{Restored, Sessions, Shared};
-use crate::shard::Shards;
+use crate::shard::{Command, Shards};
 use crate::shutdown::Ending;
 use crate::store::{Phase, Progress, Recovered, Store};
 
@@ -37,6 +39,8 @@ pub(super) struct Recovery {
 pub(super) struct TakenUp {
     pub(super) app: Arc<App>,
     pub(super) threads: Vec<JoinHandle<Sessions>>,
+    /// The courier of push messages, which goes on until the broker has ended.
+    pub(super) courier: Option<Task<()>>,
 }
 
 impl Recovery {
@@ -63,11 +67,11 @@ impl Recovery {
         &self,
         config: &Arc<Config>,
         found: Resources,
-        shared: Shared,
+        mut shared: Shared,
         ending: &Ending,
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<TakenUp>> {
-        let Resources { engines, authenticator, base_map, .. } = found;
+        let Resources { engines, authenticator, base_map, push, .. } = found;
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
             .with_zones(authenticator.zones())
             .within(&shared.quotas.live_events, &shared.budget, engines.count());
@@ -83,11 +87,19 @@ impl Recovery {
         if shutdown.is_cancelled() {
             return Ok(None);
         }
+        let push = push.map(|means| {
+            let (quota, metrics) = (Arc::clone(&shared.quotas.push_messages), Arc::clone(&shared.metrics));
+            Push::new(means, config, quota, metrics)
+        });
+        let (push, waiting) = push.transpose()?.unzip();
+        shared.push.clone_from(&push);
         self.note(RESTORING, 0, recovered.clients.len() as u64);
         let restored = Restored::read(recovered, config, &features, shared.metrics.started)?;
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
+        let courier = push.zip(waiting).map(|(push, waiting)| push.courier(waiting, forget_in(&shards)));
+        let courier = courier.map(|courier| tokio::spawn(courier.run(ending.ended.clone())));
         let app = App::new(Arc::clone(config), features, shards, shared, authenticator, base_map, ending);
-        Ok(Some(TakenUp { app, threads }))
+        Ok(Some(TakenUp { app, threads, courier }))
     }
 
     fn open(&self, settings: &config::Store, world: config::WorldName) -> anyhow::Result<(Store, Recovered)> {
@@ -116,4 +128,18 @@ impl Recovery {
         );
         Ok((store, recovered))
     }
+}
+
+/// How the courier removes a push subscription that is over from its client.
+fn forget_in(shards: &Shards) -> Forget {
+    let shards = shards.clone();
+    Arc::new(move |client, subscription| {
+        let shards = shards.clone();
+        Box::pin(async move {
+            let only = Some(subscription);
+            let remove = |client, reply| Command::RemovePush { client, only, confinement: None, reply };
+            // Where that is refused, the next message finds it over as well.
+            let _ = shards.ask(&client, remove).await;
+        })
+    })
 }

@@ -95,6 +95,9 @@ impl Sessions {
         outbox.read_from(&log, start, last);
         outbox.wake();
         client.readers.push(outbox);
+        if let Some(push) = &client.push {
+            push.read();
+        }
         if has_acknowledged {
             self.session_changed(id, false);
         }

@@ -19,6 +19,7 @@ impl Client {
         !self.subscriptions.is_empty()
             || !self.readers.is_empty()
             || self.durable.is_some()
+            || self.push.is_some()
             || self.released < self.offset
     }
 }

@@ -135,7 +135,13 @@ impl Sessions {
             }
             durable.date_oldest(log, id, &mut self.dates, self.timeline.ages_ms(), self.kept_bounds.age_ms);
         }
-        if let Some((subscriptions, body)) = stored.filter(|_| appended.is_kept)
+        let stored = stored.filter(|_| appended.is_kept);
+        if let (Some(push), Some((_, body))) = (&client.push, &stored)
+            && client.readers.is_empty()
+        {
+            push.note(body);
+        }
+        if let Some((subscriptions, body)) = stored
             && let Some(body) = self.ledger.body(&body, self.timeline.ages_ms())
             && let Some(batch) = self.ledger.record()
         {
@@ -184,6 +190,9 @@ impl Sessions {
         // There is more behind it that is released now.
         if offset < client.offset && !is_alarm {
             return;
+        }
+        if let Some(push) = &client.push {
+            push.announce();
         }
         let mut cut = Vec::new();
         if let Some(log) = &client.log {

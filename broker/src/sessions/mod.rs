@@ -17,6 +17,7 @@ mod idle;
 mod listing;
 mod matching;
 mod moving;
+mod pushing;
 mod querying;
 mod recovery;
 mod slots;
@@ -50,6 +51,7 @@ use crate::model::sent_offsets::SentOffsets;
 use crate::model::tenant;
 use crate::outbox::{Bounds, DeliveryLog, KeptBounds, KeptTotal, Outbox};
 use crate::privacy::Rounding;
+use crate::push::{Push, Subscribed};
 use crate::store::StoredSession;
 use crate::telemetry::Telemetry;
 use activity::{Activity, Evaluations};
@@ -154,6 +156,8 @@ pub(crate) struct Sessions {
     heavy: Arc<Heavy>,
     /// Findings ahead of the command at hand.
     survey: Option<Survey>,
+    /// The sender of push messages.
+    push: Option<Arc<Push>>,
 }
 
 /// State that the sessions of all shards share.
@@ -173,6 +177,8 @@ pub(crate) struct Shared {
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) engine_time: Arc<EngineTime>,
     pub(crate) heavy: Arc<Heavy>,
+    /// The sender of push messages.
+    pub(crate) push: Option<Arc<Push>>,
 }
 
 impl Shared {
@@ -191,6 +197,7 @@ impl Shared {
             dropped_lives: Arc::default(),
             are_several: shards_count > 1,
             telemetry: None,
+            push: None,
         }
     }
 }
@@ -232,7 +239,7 @@ pub(crate) struct Installed {
     pub(crate) warnings: Vec<Fault>,
 }
 
-/// A client that has a position, a subscription or a reader. One without any of them is forgotten.
+/// A client that has a position, a subscription, a reader or a push subscription. One without any of them is forgotten.
 struct Client {
     name: Arc<str>,
     epoch: Arc<str>,
@@ -273,6 +280,8 @@ struct Client {
     /// Account of the bytes that are held for the client, once something is.
     account: Option<Arc<Account>>,
     costs: Costs,
+    /// Where it is sent push messages.
+    push: Option<Box<Subscribed>>,
     _permit: ClientPermit,
 }
 
@@ -354,6 +363,7 @@ impl Sessions {
             are_several,
             engine_time,
             heavy,
+            push,
             ..
         } = shared.clone();
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
@@ -421,6 +431,7 @@ impl Sessions {
             queries: VecDeque::new(),
             heavy,
             survey: None,
+            push,
         }
     }
 
@@ -462,6 +473,7 @@ impl Sessions {
             recipient: None,
             account: None,
             costs: Costs::default(),
+            push: None,
             _permit: permit,
         };
         let numbers = ApiError::Limit {
@@ -488,6 +500,7 @@ impl Sessions {
                 && client.subscriptions.is_empty()
                 && client.readers.is_empty()
                 && client.durable.is_none()
+                && client.push.is_none()
                 && client.released == client.offset
         });
         if idle {

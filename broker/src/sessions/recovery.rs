@@ -23,6 +23,7 @@ use crate::model::event::{Body, Published};
 use crate::model::record::BodyId;
 use crate::model::tenant;
 use crate::outbox::Keep;
+use crate::push::PushSubscription;
 use crate::store::{
     Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession, StoredStanding,
 };
@@ -55,6 +56,7 @@ pub(crate) struct RestoredClient {
     confinement: Option<Arc<Confinement>>,
     /// Where it was, and when it said so.
     position: Option<(Fix, u64)>,
+    push: Option<PushSubscription>,
     subscriptions: Vec<(Prepared, Standings)>,
     kept: Vec<(RecoveredMatch, Arc<Body>)>,
 }
@@ -148,7 +150,7 @@ impl RestoredClient {
         zones: &Zones,
         bodies: &mut HashMap<BodyId, Arc<Body>>,
     ) -> Result<Self, RestoreError> {
-        let RecoveredClient { name, session, confinement, position, subscriptions, kept } = client;
+        let RecoveredClient { name, session, confinement, position, push, subscriptions, kept } = client;
         let world = World::from(config.server.world);
         let position = position.map(|stored| fix_of(world, &stored, &name)).transpose()?;
         let confinement = confinement.map(|text| match Confinement::read_again(&text, zones) {
@@ -156,6 +158,14 @@ impl RestoredClient {
             Err(why) => Err(RestoreError { what: format!("what client {name} is confined to"), why }),
         });
         let confinement = confinement.transpose()?;
+        let push = push.map(|stored| {
+            let of = || RestoreError {
+                what: format!("the push subscription of client {name}"),
+                why: "it is none".to_owned(),
+            };
+            PushSubscription::read_again(&stored).ok_or_else(of)
+        });
+        let push = push.transpose()?;
         let behalf = Behalf { tenant: tenant_of(config, &name), confinement: confinement.as_ref() };
         let subscriptions = subscriptions.into_iter().map(|one| {
             let prepared = reader.parse(&one.id, &one.text).and_then(|prepared| prepared.on_behalf(behalf));
@@ -171,7 +181,7 @@ impl RestoredClient {
             (one, body)
         });
         let kept = kept.collect();
-        Ok(Self { name: Arc::clone(&name), session, confinement, position, subscriptions, kept })
+        Ok(Self { name: Arc::clone(&name), session, confinement, position, push, subscriptions, kept })
     }
 }
 
@@ -307,7 +317,7 @@ impl Sessions {
     }
 
     fn restore_client(&mut self, restored: RestoredClient) {
-        let RestoredClient { name, session, confinement, position, subscriptions, kept } = restored;
+        let RestoredClient { name, session, confinement, position, push, subscriptions, kept } = restored;
         let permit = self.client_limit.acquire_again(&name);
         // There are as many numbers as there ever were.
         let Ok(id) = self.enter(&name, Some(permit)) else {
@@ -326,6 +336,9 @@ impl Sessions {
                 let age = Duration::from_millis(self.unix_ms.saturating_sub(received_ms));
                 client.heard = self.idle.restored(clock::now(), age);
             }
+        }
+        if let Some(push) = push {
+            self.restore_push(id, push);
         }
         let durable_count = subscriptions.iter().filter(|(prepared, _)| prepared.durable).count();
         for (prepared, standings) in subscriptions {

@@ -15,6 +15,7 @@ use crate::model::completion::CompletionGuard;
 use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::outbox::Outbox;
+use crate::push::PushSubscription;
 use crate::sessions::{
     Asked, Attached, Installed, LivePage, LiveQuestion, Located, Mover, Rank, Remembered, Resume, Told,
 };
@@ -128,6 +129,26 @@ pub(crate) enum Command {
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<(), ApiError>>,
     },
+    /// Make or replace the push subscription of a client.
+    PutPush {
+        client: Arc<str>,
+        subscription: Arc<PushSubscription>,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<bool, ApiError>>,
+    },
+    /// Describe the push subscription of a client, to an asker with this confinement.
+    GetPush {
+        client: Arc<str>,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<Option<wire::PushState>, ApiError>>,
+    },
+    /// Remove the push subscription of a client, or only a particular one, on behalf of an asker with this confinement.
+    RemovePush {
+        client: Arc<str>,
+        only: Option<Arc<PushSubscription>>,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<bool, ApiError>>,
+    },
     /// Nothing comes after this.
     Stop,
 }
@@ -148,7 +169,10 @@ impl Command {
             | Self::Forget { client, .. }
             | Self::Explain { client, .. }
             | Self::Locate { client, .. }
-            | Self::Disconnect { client, .. } => Some(client),
+            | Self::Disconnect { client, .. }
+            | Self::PutPush { client, .. }
+            | Self::GetPush { client, .. }
+            | Self::RemovePush { client, .. } => Some(client),
             Self::Match { .. }
             | Self::Revoke { .. }
             | Self::Remembered { .. }
@@ -180,11 +204,16 @@ impl Command {
                 drop(reply.send(Err(refusal)));
             }
             Self::Install { reply, .. } => drop(reply.send(Err(refusal))),
-            Self::Remove { reply, .. } | Self::Forget { reply, .. } | Self::Revoke { reply, .. } => {
+            Self::Remove { reply, .. }
+            | Self::Forget { reply, .. }
+            | Self::Revoke { reply, .. }
+            | Self::PutPush { reply, .. }
+            | Self::RemovePush { reply, .. } => {
                 drop(reply.send(Err(refusal)));
             }
             Self::Get { reply, .. } => drop(reply.send(Err(refusal))),
             Self::List { reply, .. } => drop(reply.send(Err(refusal))),
+            Self::GetPush { reply, .. } => drop(reply.send(Err(refusal))),
             Self::Attach { reply, .. } => drop(reply.send(Err(refusal))),
             Self::Explain { reply, .. } => drop(reply.send(Err(refusal))),
             Self::Query { reply, .. } => drop(reply.send(Err(refusal))),

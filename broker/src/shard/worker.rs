@@ -319,7 +319,9 @@ impl Shard {
                 Some(command) => command,
                 None => return Continue(()),
             }
-        } else if matches!(command, Command::Install { .. }) && sessions.refuses_more() {
+        } else if matches!(command, Command::Install { .. } | Command::PutPush { .. })
+            && sessions.refuses_more()
+        {
             drop(command.refuse(&ApiError::Full));
             return Continue(());
         } else {
@@ -431,6 +433,25 @@ impl Shard {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());
                 drop(reply.send(permitted.map(|()| sessions.locate(&client, to_itself))));
             }
+            Command::PutPush { client, subscription, confinement, reply } => {
+                match sessions.put_push(&client, subscription, confinement.as_ref()) {
+                    Ok(replaced) => sessions.answer(Answer::Done(reply, replaced)),
+                    Err(refusal) => drop(reply.send(Err(refusal))),
+                }
+            }
+            Command::GetPush { client, confinement, reply } => {
+                let permitted = sessions.check_confinement(&client, confinement.as_ref());
+                drop(reply.send(permitted.map(|()| sessions.push_of(&client))));
+            }
+            Command::RemovePush { client, only, confinement, reply } => {
+                match sessions.check_confinement(&client, confinement.as_ref()) {
+                    Ok(()) => {
+                        let done = sessions.remove_push(&client, only.as_ref());
+                        sessions.answer(Answer::Done(reply, done));
+                    }
+                    Err(refusal) => drop(reply.send(Err(refusal))),
+                }
+            }
             Command::Disconnect { client, confinement, reply } => {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());
                 drop(reply.send(permitted.map(|()| sessions.disconnect(&client))));
@@ -463,6 +484,8 @@ fn refuse_change(command: Command) -> Option<Command> {
             | Command::Install { .. }
             | Command::Remove { .. }
             | Command::Forget { .. }
+            | Command::PutPush { .. }
+            | Command::RemovePush { .. }
     );
     if !changes {
         return Some(command);

@@ -20,6 +20,10 @@ use super::{Store, control, store_file};
 /// A copy that is not finished yet.
 pub(super) const PARTIAL: &str = "store.redb.partial";
 
+/// The key by which push services know the broker, where the settings name no other. Push subscriptions count for it alone, so that a
+/// copy has it, too.
+pub(crate) const PUSH_KEY: &str = "push-key.pem";
+
 /// Copies a data directory into a new one, through the broker that has it if one does.
 ///
 /// # Errors
@@ -54,7 +58,7 @@ pub(super) fn copy(
 
 /// Refuses a target in which there is anything but what a copy left there that was cut off.
 fn free(to: &Path) -> Result<(), StoreError> {
-    let is_leftover = |name: &OsStr| name == lock::NAME || name == PARTIAL;
+    let is_leftover = |name: &OsStr| [lock::NAME, PARTIAL, PUSH_KEY].iter().any(|left| name == *left);
     let is_taken = match fs::read_dir(to) {
         Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| !is_leftover(&entry.file_name()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -75,6 +79,7 @@ fn copy_into(shared: &Shared, requests: &SyncSender<Request>, to: &Path) -> Resu
     let copied = remove(&partial)
         .and_then(|()| guarded(shared.path(), || write_copy(shared, requests, &partial)))
         .and_then(|records| {
+            copy_push_key(shared.path(), to)?;
             let bytes = finish(&partial, to).map_err(|error| StoreError::io("write", to, &error))?;
             Ok(Written { records, bytes })
         });
@@ -82,12 +87,20 @@ fn copy_into(shared: &Shared, requests: &SyncSender<Request>, to: &Path) -> Resu
         Ok(_) => lock.sign(),
         Err(_) => {
             // What is half there is of no use to anybody. What stays all the same is found out when it is opened.
-            for path in [partial, store_file(to), to.join(lock::NAME)] {
+            for path in [partial, store_file(to), to.join(PUSH_KEY), to.join(lock::NAME)] {
                 let _ = remove(&path);
             }
         }
     }
     copied
+}
+
+/// Copies the key for push messages, with what it permits to whom.
+fn copy_push_key(store: &Path, to: &Path) -> Result<(), StoreError> {
+    match fs::copy(store.with_file_name(PUSH_KEY), to.join(PUSH_KEY)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("copy into", to, &error)),
+        _ => Ok(()),
+    }
 }
 
 fn finish(partial: &Path, to: &Path) -> io::Result<u64> {

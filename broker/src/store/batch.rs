@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::keys::{self, Table};
 use super::records::{
     BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredLive, StoredMatch, StoredPosition,
-    StoredSession, StoredStanding, seal,
+    StoredPush, StoredSession, StoredStanding, seal,
 };
 use crate::model::delivery::SubscriptionIds;
 use crate::model::record::{BodyId, StoredBody};
@@ -181,6 +181,16 @@ impl Batch {
     /// Where a client is; the last one wins.
     pub(crate) fn put_position(&mut self, client: &str, position: &StoredPosition) {
         self.put(Table::Positions, &keys::of_client(client), position);
+    }
+
+    /// Where a client is sent push messages; the last one wins.
+    pub(crate) fn put_push(&mut self, client: &str, push: &StoredPush) {
+        self.put(Table::Push, &keys::of_client(client), push);
+    }
+
+    /// A client is sent no push messages any more.
+    pub(crate) fn remove_push(&mut self, client: &str) {
+        self.remove(Table::Push, &keys::of_client(client));
     }
 
     /// How far a session has come; the last one wins.

@@ -9,7 +9,7 @@ use redb::ReadableDatabase as _;
 
 use super::disk::{Counted, Overlay};
 use super::error::StoreError;
-use super::format::{Meta, append, open_database};
+use super::format::{Meta, append, open_database, upgrade};
 use super::lock::Lock;
 use super::recovery::{self, ClientContents, Contents};
 use super::shared::guarded;
@@ -80,6 +80,7 @@ pub(crate) fn check(dir: &Path) -> Result<Report, StoreError> {
             &path,
         )?;
         let of = |error| StoreError::of("read", &path, error);
+        upgrade(&database, &path)?;
         let txn = database.begin_read().map_err(|error| of(redb::Error::from(error)))?;
         let Some(meta) = Meta::read(&txn, &path)? else {
             return Err(StoreError::damaged(&path, "there is nothing in it"));

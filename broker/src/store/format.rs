@@ -12,8 +12,10 @@ use super::keys::Table;
 use super::tail::NumberedRow;
 use crate::config::WorldName;
 
-/// Version of all of this, and the only one that is read. Whoever changes what is written counts it up.
-pub(super) const FORMAT: u32 = 4;
+/// Version of all of this, and the only one that is read; a file of the one before becomes one of this. Whoever changes what is written counts it up.
+pub(super) const FORMAT: u32 = 5;
+/// The version before, which has no table of push subscriptions.
+const FORMAT_BEFORE: &str = "4";
 
 /// Commit number -> [`LogRow`].
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
@@ -135,6 +137,28 @@ impl Meta {
     }
 }
 
+/// Makes a file of the version before one of this version.
+pub(super) fn upgrade(database: &Database, path: &Path) -> Result<(), StoreError> {
+    let is_older = || {
+        let txn = database.begin_read()?;
+        if txn.list_tables()?.next().is_none() {
+            return Ok::<_, redb::Error>(false);
+        }
+        let meta = txn.open_table(META)?;
+        Ok(meta.get("format")?.is_some_and(|format| format.value() == FORMAT_BEFORE))
+    };
+    let upgrade = || {
+        let txn = begin(database)?;
+        txn.open_table(Table::Push.rows())?;
+        txn.open_table(META)?.insert("format", &*FORMAT.to_string())?;
+        Ok::<_, redb::Error>(txn.commit()?)
+    };
+    if is_older().map_err(|error| StoreError::of("read", path, error))? {
+        upgrade().map_err(|error| StoreError::of("write", path, error))?;
+    }
+    Ok(())
+}
+
 /// A copy is a store like others from here on.
 pub(super) fn unmark_copy(txn: &WriteTransaction) -> Result<(), redb::Error> {
     txn.open_table(META)?.remove(COPY)?;
@@ -167,6 +191,7 @@ pub(super) fn prepare(
     world: Option<WorldName>,
 ) -> Result<Meta, StoreError> {
     let of = |error: redb::Error| StoreError::of("write", path, error);
+    upgrade(database, path)?;
     let txn = database.begin_read().map_err(|error| of(error.into()))?;
     match (Meta::read(&txn, path)?, world) {
         (Some(meta), world) => {

@@ -14,8 +14,8 @@ use super::records::{self, BodyRecord, LiveRecord, MatchRecord, Matched, Standin
 use super::recovery::Contents;
 use super::tail::{self, NumberedRow};
 use super::{
-    Batch, Recovered, StoreError, StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding,
-    kept,
+    Batch, Recovered, StoreError, StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession,
+    StoredStanding, kept,
 };
 use crate::model::delivery::{SubscriptionIds, Transition};
 use crate::sessions::Disk as _;
@@ -23,7 +23,7 @@ use crate::sessions::Disk as _;
 /// A record: the table's number, the key's length, the key, and what postcard wrote.
 pub fn store_record(data: &[u8]) {
     let [table, length, rest @ ..] = data else { return };
-    let Some(table) = Table::numbered(*table % 8) else { return };
+    let Some(table) = Table::numbered(*table % 9) else { return };
     let (key, record) = rest.split_at(usize::from(*length).min(rest.len()));
     let value = [&records::crc(table, key, record), record].concat();
     let mut written = Vec::new();
@@ -46,6 +46,7 @@ pub fn store_record(data: &[u8]) {
         Table::Live => check_record::<LiveRecord<'_>>(table, key, &value, &mut written),
         Table::Bodies => check_record::<BodyRecord<'_>>(table, key, &value, &mut written),
         Table::Wipe => check_record::<()>(table, key, &value, &mut written),
+        Table::Push => check_record::<StoredPush>(table, key, &value, &mut written),
     }
     let mut faults = 0;
     let mut contents = Contents::default();

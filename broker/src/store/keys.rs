@@ -25,10 +25,12 @@ pub(super) enum Table {
     Bodies = 6,
     /// nothing -> nothing, while something of a deleted client is in the file
     Wipe = 7,
+    /// client 0x00 -> push subscription
+    Push = 8,
 }
 
 impl Table {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Subscriptions,
         Self::Positions,
         Self::Sessions,
@@ -37,11 +39,12 @@ impl Table {
         Self::Live,
         Self::Bodies,
         Self::Wipe,
+        Self::Push,
     ];
     /// Tables whose keys begin with a client's name. The table of kept matches, which has changes of its own, is not among
     /// them.
-    pub(super) const OF_CLIENTS: [Self; 4] =
-        [Self::Subscriptions, Self::Positions, Self::Sessions, Self::Standings];
+    pub(super) const OF_CLIENTS: [Self; 5] =
+        [Self::Subscriptions, Self::Positions, Self::Sessions, Self::Standings, Self::Push];
 
     pub(super) fn numbered(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
@@ -61,6 +64,7 @@ impl Table {
             Self::Live => "live",
             Self::Bodies => "bodies",
             Self::Wipe => "wipe",
+            Self::Push => "push",
         }
     }
 }

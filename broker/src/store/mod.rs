@@ -6,6 +6,7 @@
 //! - `store.new`: what takes its place soon ([`wiping`]);
 //! - `tail`, with `store.fsync = "interval"`: what was acknowledged since the last sync ([`tail`]);
 //! - `ballast`: room that is set aside, and given up when the disk is full ([`headroom`]);
+//! - `push-key.pem`: the key by which push services know the broker, made by room `push`;
 //! - `lock`: held by the one broker there may be, with its process id once there is a `store.redb`;
 //! - `control`: a socket that a running broker takes orders on ([`control`]).
 //!
@@ -70,14 +71,16 @@ use std::time::Duration;
 use crate::config::{self, Fsync, WorldName};
 use crate::model::record::{BodyId, StoredBody};
 
-pub(crate) use backup::back_up;
+pub(crate) use backup::{PUSH_KEY, back_up};
 pub(crate) use batch::Batch;
 pub(crate) use check::check;
 pub(crate) use copy::Written;
 pub(crate) use error::StoreError;
 pub(crate) use figures::Figures;
 pub(crate) use headroom::{Accepted, Shortage};
-pub(crate) use records::{StoredLive, StoredMatch, StoredPosition, StoredSession, StoredStanding};
+pub(crate) use records::{
+    StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession, StoredStanding,
+};
 pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMatch};
 pub(crate) use wiping::wipe;
 

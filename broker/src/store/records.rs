@@ -35,6 +35,23 @@ impl StoredSession {
     }
 }
 
+/// A client's push subscription.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredPush {
+    pub(crate) endpoint: Box<str>,
+    pub(crate) point: Box<[u8]>,
+    pub(crate) secret: Box<[u8]>,
+    pub(crate) expires_ms: Option<u64>,
+    pub(crate) since_ms: u64,
+}
+
+/// Without what only the browser and the broker may know.
+impl std::fmt::Debug for StoredPush {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StoredPush(since {})", self.since_ms)
+    }
+}
+
 /// A live event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredLive {

@@ -14,7 +14,7 @@ use super::format::{LOG, LogRow, Meta};
 use super::kept::read_row;
 use super::keys::{self, NO_KEY, Table};
 use super::records::{
-    BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredLive, StoredMatch, StoredPosition,
+    BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredLive, StoredMatch, StoredPosition, StoredPush,
     StoredSession, StoredStanding, unseal,
 };
 use super::window::{Changes, Point, Window};
@@ -43,6 +43,7 @@ pub(crate) struct RecoveredClient {
     /// To what all of it is confined.
     pub(crate) confinement: Option<Arc<str>>,
     pub(crate) position: Option<StoredPosition>,
+    pub(crate) push: Option<StoredPush>,
     /// Subscriptions, in the order of their ids.
     pub(crate) subscriptions: Vec<RecoveredSubscription>,
     /// Kept matches, in the order of their offsets.
@@ -100,6 +101,7 @@ pub(super) struct ClientContents {
     pub(super) session: Option<StoredSession>,
     pub(super) confinement: Option<Arc<str>>,
     pub(super) position: Option<StoredPosition>,
+    pub(super) push: Option<StoredPush>,
     pub(super) subscriptions: Vec<RecoveredSubscription>,
     pub(super) kept: Vec<StoredMatch>,
     /// Subscription and object of standings whose subscription there is not.
@@ -292,6 +294,7 @@ impl Contents {
             }
             Table::Positions => self.client(owned(key)?.0).position = Some(unseal(table, key, value)?),
             Table::Sessions => self.client(owned(key)?.0).session = Some(unseal(table, key, value)?),
+            Table::Push => self.client(owned(key)?.0).push = Some(unseal(table, key, value)?),
             Table::Kept => return Err("is a change of its own"),
             Table::Standings => {
                 let (client, rest) = owned(key)?;
@@ -430,11 +433,20 @@ impl Contents {
 impl ClientContents {
     fn new(name: Arc<str>) -> Self {
         let (subscriptions, kept, loose) = (Vec::new(), Vec::new(), Vec::new());
-        Self { name, session: None, confinement: None, position: None, subscriptions, kept, loose }
+        Self {
+            name,
+            session: None,
+            confinement: None,
+            position: None,
+            push: None,
+            subscriptions,
+            kept,
+            loose,
+        }
     }
 
     fn recover(self, bodies: &HashMap<BodyId, RecoveredBody>, cleanup: &mut Cleanup) -> RecoveredClient {
-        let Self { name, session, confinement, position, subscriptions, kept, loose } = self;
+        let Self { name, session, confinement, position, push, subscriptions, kept, loose } = self;
         cleanup.dangling_count += loose.len() as u64;
         for (subscription, object) in loose {
             cleanup.batch.remove_standing(&name, &subscription, &object);
@@ -448,7 +460,7 @@ impl ClientContents {
             }
         };
         let kept = kept.into_iter().filter_map(with_body).collect();
-        RecoveredClient { name, session, confinement, position, subscriptions, kept }
+        RecoveredClient { name, session, confinement, position, push, subscriptions, kept }
     }
 }
 
@@ -473,7 +485,8 @@ fn say(table: Table, key: &[u8], what: &str) -> String {
         | Table::Sessions
         | Table::Standings
         | Table::Live
-        | Table::Wipe => {
+        | Table::Wipe
+        | Table::Push => {
             format!("{:?}", String::from_utf8_lossy(key))
         }
     };
@@ -490,6 +503,7 @@ pub(super) fn body_of(table: Table, key: &[u8], value: &[u8]) -> Result<Option<u
         | Table::Kept
         | Table::Standings
         | Table::Bodies
-        | Table::Wipe => Ok(None),
+        | Table::Wipe
+        | Table::Push => Ok(None),
     }
 }

@@ -28,6 +28,7 @@ mod maintenance;
 mod meaning;
 mod operations;
 mod pages;
+mod push;
 mod slow_reader;
 mod tidy;
 mod tls;

@@ -9,6 +9,7 @@ mod explain;
 mod feature;
 mod frame;
 mod problem;
+mod push;
 mod query;
 #[cfg(feature = "openapi")]
 mod schema;
@@ -25,4 +26,5 @@ pub use explain::{
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
 pub use frame::{Cause, ClientFrame, GapReason, ServerFrame, Transition};
 pub use problem::{Fault, PROBLEM_PREFIX, Problem};
+pub use push::{PushKey, PushKeys, PushState, PushSubscription};
 pub use query::{ClientPosition, CollectionKind, LiveEvents};

@@ -3,7 +3,6 @@
 
 mod fetch;
 mod freshness;
-mod public;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::keys::{Keys, KeysError};
 use crate::config::{Auth, AuthMode, https};
-use fetch::{FETCH_TIMEOUT, FetchError, Fetcher};
+use crate::https_client::EXCHANGE_TIMEOUT;
+use fetch::{FetchError, Fetcher};
 
 /// Least time between two fetches because of keys that are not known: anybody can make a token that names one.
 const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(30);
@@ -165,7 +165,7 @@ impl Issuer {
         };
         // Nobody is held for longer by an issuer that does not answer.
         let over = changes.wait_for(|state| state.over >= goal);
-        let _ = tokio::time::timeout(FETCH_TIMEOUT, over).await;
+        let _ = tokio::time::timeout(EXCHANGE_TIMEOUT, over).await;
     }
 
     /// Fetches the keys once. Returns the time until that is due again.

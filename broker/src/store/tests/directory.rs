@@ -102,6 +102,26 @@ fn another_world_and_another_format_are_refused() {
     assert!(told.contains("store.redb") && told.contains("nearcast check"), "{told}");
 }
 
+/// Format 4 had every table but the one of push subscriptions.
+#[test]
+fn a_file_of_the_format_before_is_taken_up() {
+    let folder = TempDir::new().expect("a folder");
+    let model = filled(folder.path(), 4).model;
+    let file = folder.path().join("store.redb");
+    let database = redb::Database::open(&file).expect("it opens");
+    let txn = database.begin_write().expect("a transaction");
+    let meta = redb::TableDefinition::<&str, &str>::new("meta");
+    txn.open_table(meta).expect("there is a table").insert("format", "4").expect("it is written");
+    assert!(txn.delete_table(keys::Table::Push.rows()).expect("it is deleted"));
+    txn.commit().expect("it is committed");
+    drop(database);
+    assert!(check(folder.path()).expect("it can be read").is_whole());
+    let (store, recovered) = open_in(folder.path(), Fsync::Always).expect("it opens");
+    assert_eq!(Model::of(&recovered), model);
+    drop(store);
+    open_in(folder.path(), Fsync::Always).expect("it opens again");
+}
+
 #[test]
 fn opening_tells_how_far_it_has_come() {
     let folder = TempDir::new().expect("a folder");

@@ -23,7 +23,7 @@ use rand::{Rng as _, SeedableRng as _};
 use super::breakable as disk;
 use super::{
     Batch, BodyId, Recovered, Store, StoreError, StoredBody, StoredLive, StoredMatch, StoredPosition,
-    StoredSession, StoredStanding,
+    StoredPush, StoredSession, StoredStanding,
 };
 use crate::config::WorldName;
 use crate::model::delivery::{SubscriptionIds, Transition};
@@ -35,6 +35,7 @@ use disk::Disk;
 struct Model {
     subscriptions: BTreeMap<(String, String), String>,
     positions: BTreeMap<String, StoredPosition>,
+    pushes: BTreeMap<String, StoredPush>,
     sessions: BTreeMap<String, StoredSession>,
     /// Kept matches, each with the text of the event.
     kept: BTreeMap<(String, u64), (StoredMatch, String)>,
@@ -94,6 +95,7 @@ impl Model {
         for client in &recovered.clients {
             let name = client.name.to_string();
             model.positions.extend(client.position.clone().map(|position| (name.clone(), position)));
+            model.pushes.extend(client.push.clone().map(|push| (name.clone(), push)));
             model.sessions.extend(client.session.clone().map(|session| (name.clone(), session)));
             for one in &client.subscriptions {
                 model.subscriptions.insert((name.clone(), one.id.to_string()), one.text.to_string());
@@ -166,7 +168,22 @@ impl Memory {
                 self.model.standings.retain(|(a, b, _), _| (a, b) != (&client, &subscription));
                 self.model.subscriptions.remove(&(client, subscription));
             }
-            14..30 => {
+            14..18 => {
+                let push = StoredPush {
+                    endpoint: "e".repeat(self.random.random_range(0..600)).into(),
+                    point: Box::new([4; 65]),
+                    secret: Box::new(self.random.random::<[u8; 16]>()),
+                    expires_ms: self.random.random_bool(0.5).then(|| self.random.random()),
+                    since_ms: self.random.random(),
+                };
+                batch.put_push(&client, &push);
+                self.model.pushes.insert(client, push);
+            }
+            18..20 => {
+                batch.remove_push(&client);
+                self.model.pushes.remove(&client);
+            }
+            20..30 => {
                 let position = StoredPosition {
                     coordinates: [self.random.random(), self.random.random(), 0.0],
                     accuracy_m: self.random.random(),
@@ -193,6 +210,7 @@ impl Memory {
                 let model = &mut self.model;
                 model.subscriptions.retain(|(name, _), _| !of(name));
                 model.positions.remove(&client);
+                model.pushes.remove(&client);
                 model.sessions.remove(&client);
                 model.kept.retain(|(name, _), _| !of(name));
                 model.standings.retain(|(name, _, _), _| !of(name));

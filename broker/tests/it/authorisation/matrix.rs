@@ -26,6 +26,10 @@ const NEEDS: &[(&str, &str, &str)] = &[
     ("put", "/v1/clients/{client}/subscriptions/{id}", "subscribe"),
     ("get", "/v1/clients/{client}/subscriptions/{id}", "subscribe"),
     ("delete", "/v1/clients/{client}/subscriptions/{id}", "subscribe"),
+    ("get", "/v1/push", ""),
+    ("put", "/v1/clients/{client}/push", "subscribe"),
+    ("get", "/v1/clients/{client}/push", "subscribe"),
+    ("delete", "/v1/clients/{client}/push", "subscribe"),
     ("get", "/v1/clients/{client}/events", "subscribe"),
     ("get", "/v1/clients/{client}/ws", "subscribe"),
     ("get", "/v1/stats", "admin"),
@@ -62,6 +66,7 @@ impl Call {
                 "event": crate::harness::feature("e1", [9.0, 45.0], json!({}))}),
             ("put", "/v1/clients/{client}/position") => json!({"coordinates": [9.0, 45.0]}),
             ("put", "/v1/clients/{client}/subscriptions/{id}") => json!({"filters": [{}]}),
+            ("put", "/v1/clients/{client}/push") => crate::push::document("https://1.1.1.1/a"),
             ("post" | "put", path) => panic!("{path}: say here what it is sent"),
             _ => return None,
         })

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -11,14 +9,11 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{Request, Response, StatusCode};
 use futures_util::{StreamExt as _, stream};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
-use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
+
+use crate::harness::{Secured, certified, listener};
 
 /// Where the issuer tells of itself.
 pub(super) const DOCUMENT: &str = "/fleet/.well-known/openid-configuration";
@@ -122,29 +117,6 @@ impl Drop for Publisher {
     }
 }
 
-/// Makes an authority, writes its certificate into a file, and has it sign the server's.
-fn certified(ca_file: &Path) -> ServerConfig {
-    let mut authority = CertificateParams::new(Vec::new()).expect("no names");
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().expect("a key");
-    let ca = authority.self_signed(&key).expect("a certificate");
-    std::fs::write(ca_file, ca.pem()).expect("written");
-    let authority = rcgen::Issuer::new(authority, key);
-    let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let own = KeyPair::generate().expect("a key");
-    let params = CertificateParams::new(names).expect("names");
-    let chain = vec![params.signed_by(&own, &authority).expect("a certificate").der().clone()];
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(own.serialize_der()));
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider);
-    let builder = builder.with_safe_default_protocol_versions().expect("versions");
-    builder.with_no_client_auth().with_single_cert(chain, key).expect("they belong together")
-}
-
-async fn listener(port: u16) -> TcpListener {
-    TcpListener::bind(("127.0.0.1", port)).await.expect("a port")
-}
-
 async fn answer(State(pages): State<Arc<Pages>>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     *pages.asked.lock().expect("no handler panicked").entry(path.clone()).or_default() += 1;
@@ -167,28 +139,4 @@ async fn answer(State(pages): State<Arc<Pages>>, request: Request<Body>) -> Resp
         }
     };
     answer.expect("an answer")
-}
-
-/// A listener whose connections speak TLS.
-struct Secured {
-    tcp: TcpListener,
-    tls: TlsAcceptor,
-}
-
-impl axum::serve::Listener for Secured {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        loop {
-            let Ok((stream, address)) = self.tcp.accept().await else { continue };
-            if let Ok(stream) = self.tls.accept(stream).await {
-                return (stream, address);
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.tcp.local_addr()
-    }
 }
