@@ -225,7 +225,12 @@ impl Broker {
         Ok(String::from_utf8_lossy(&answer).trim_end().to_owned())
     }
 
-    async fn call(&self, method: Method, path: &str, body: Option<Body>) -> Result<Vec<u8>, Error> {
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body>,
+    ) -> Result<Vec<u8>, Error> {
         self.http.call(method, path, body).await
     }
 }
@@ -300,7 +305,7 @@ fn line(document: &impl Serialize) -> Result<String, Error> {
         .map_err(|fault| Error::Invalid(format!("it cannot be written as JSON: {fault}")))
 }
 
-fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Error> {
+pub(crate) fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(answer)
         .map_err(|fault| Error::connection("the answer is none of this broker's", fault))
 }

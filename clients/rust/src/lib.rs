@@ -20,6 +20,7 @@ mod http;
 mod link;
 mod messages;
 mod problem;
+mod push;
 mod query;
 pub mod session;
 mod state;

@@ -21,6 +21,7 @@ export type { GeolocationOptions, NoFix } from "./geolocation.js";
 export type { Cause, Filter, GapReason, PositionOptions, RequestWarning, Subscription, Trace, TrackPoint } from "./frames.js";
 export type { EventDeliveries, Explanation, Question, SubscriptionDocument } from "./http.js";
 export type { Connection } from "./link.js";
+export type { PushState, PushSubscriptionDocument } from "./push.js";
 export type { ClientPosition, Query } from "./queries.js";
 export { Session } from "./session.js";
 export type { TokenSource } from "./tokens.js";

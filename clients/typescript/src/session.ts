@@ -24,6 +24,7 @@ import { Inbox } from "./inbox.js";
 import { checkpointOf, type Checkpoint, type Message } from "./messages.js";
 import { Positions } from "./positions.js";
 import { frameProblem } from "./problems.js";
+import { deletePush, getPush, pushKey, putPush, type PushState, type PushSubscriptionDocument } from "./push.js";
 import { liveEvents, type ClientPosition, type Query } from "./queries.js";
 import { Requests } from "./requests.js";
 import { Subscriptions } from "./subscriptions.js";
@@ -341,6 +342,26 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   /** Where a client is, this one unless said: itself exactly, others as `privacy.round_m` of the broker permits. */
   async position(client: string = this.client): Promise<ClientPosition> {
     return (await this.#http.call("GET", `${clientPath(client)}/position`)) as ClientPosition;
+  }
+
+  /** The key that browsers subscribe to push messages with (`applicationServerKey`), in base64url. */
+  async pushKey(): Promise<string> {
+    return pushKey(this.#http);
+  }
+
+  /** Has the client woken at a push subscription while no connection reads; it replaces one that there is. */
+  async putPush(subscription: PushSubscriptionDocument): Promise<PushState> {
+    return putPush(this.#http, this.client, subscription);
+  }
+
+  /** The client's push subscription, without its address. */
+  async push(): Promise<PushState> {
+    return getPush(this.#http, this.client);
+  }
+
+  /** Ends the client's push subscription, if it has one. */
+  async deletePush(): Promise<void> {
+    return deletePush(this.#http, this.client);
   }
 
   /** Asks why an event comes to the client, or does not. */

@@ -25,6 +25,7 @@ from .events import Feature, event
 from .follow import Fix, TrackPoint
 from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
 from .problems import Fault, Problem
+from .push import PushState
 from .queries import ClientPosition
 from .session import Connect, Session
 from .states import Closed, Connecting, Lost, Ready, Refused, RequestWarned, State
@@ -67,6 +68,7 @@ __all__ = [
     "Position",
     "Problem",
     "ProblemError",
+    "PushState",
     "QueueFullError",
     "Ready",
     "Refused",

@@ -21,6 +21,7 @@ from .events import Feature
 from .options import Options
 from .positions import moved
 from .problems import Problem, read_answer
+from .push import PushState
 from .queries import PAGE, ClientPosition, pages, question
 from .requests import encode
 from .subscriptions import SubscriptionDocument
@@ -209,6 +210,35 @@ class Api:
         """
         answer: ClientPosition = await self._call("GET", f"/v1/clients/{segment(client)}/position")
         return answer
+
+    async def push_key(self) -> str:
+        """The key that browsers subscribe to push messages with (`applicationServerKey`), in base64url.
+
+        Raises:
+            ProblemError: With the code `no-push` where the broker sends none.
+        """
+        answer: dict[str, str] = await self._call("GET", "/v1/push")
+        return answer["public_key"]
+
+    async def put_push(self, client: str, subscription: Mapping[str, Any]) -> PushState:
+        """Has a client woken at a push subscription, what `PushSubscription.toJSON()` of a browser gives, while no connection reads."""
+        headers = {"content-type": "application/json"}
+        path = f"/v1/clients/{segment(client)}/push"
+        answer: PushState = await self._call("PUT", path, encode(subscription).encode(), headers)
+        return answer
+
+    async def push(self, client: str) -> PushState:
+        """The push subscription of a client, without its address.
+
+        Raises:
+            ProblemError: With the code `not-found` where there is none.
+        """
+        answer: PushState = await self._call("GET", f"/v1/clients/{segment(client)}/push")
+        return answer
+
+    async def delete_push(self, client: str) -> None:
+        """Ends the push subscription of a client, if it has one."""
+        await self._call("DELETE", f"/v1/clients/{segment(client)}/push")
 
     async def forget(self, client: str) -> None:
         """Deletes a client: its position, its subscriptions, and what is kept for it. Its connections are closed."""

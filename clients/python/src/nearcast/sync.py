@@ -35,6 +35,7 @@ from .errors import ClosedError
 from .events import Feature
 from .follow import Fix, TrackPoint
 from .messages import Checkpoint, Message
+from .push import PushState
 from .queries import PAGE, ClientPosition
 from .states import Closed, State
 from .subscriptions import Filter, On, Overflow, SubscriptionDocument
@@ -380,6 +381,22 @@ class Api:
     def position(self, client: str) -> ClientPosition:
         """Where a client is: see `nearcast.Api.position`."""
         return background.call(self._api.position, client)
+
+    def push_key(self) -> str:
+        """The key that browsers subscribe to push messages with: see `nearcast.Api.push_key`."""
+        return background.call(self._api.push_key)
+
+    def put_push(self, client: str, subscription: Mapping[str, Any]) -> PushState:
+        """Has a client woken at a push subscription: see `nearcast.Api.put_push`."""
+        return background.call(self._api.put_push, client, subscription)
+
+    def push(self, client: str) -> PushState:
+        """The push subscription of a client, without its address."""
+        return background.call(self._api.push, client)
+
+    def delete_push(self, client: str) -> None:
+        """Ends the push subscription of a client, if it has one."""
+        background.call(self._api.delete_push, client)
 
     def forget(self, client: str) -> None:
         """Deletes a client: its position, its subscriptions, and what is kept for it. Its connections are closed."""

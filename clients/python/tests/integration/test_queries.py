@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import nearcast
-from nearcast import Filter, ProblemError, around, attr, event, sync
+from nearcast import Api, Filter, ProblemError, around, attr, event, sync
 from tests.broker import Broker
 
 COUNT = 25
@@ -38,6 +38,33 @@ async def test_events_page_by_page(brokers: Callable[..., Broker]) -> None:
         assert sorted(await numbers(client="ann")) == [9, 10, 11]
         assert (await session.position())["coordinates"] == [9.01, 45]
         assert (await session.api.position("ann"))["accuracy_m"] == 5
+
+
+PUSH = {
+    "endpoint": "https://1.1.1.1/a",
+    "expirationTime": None,
+    "keys": {
+        "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+    },
+}
+"""A push subscription as a browser writes it."""
+
+
+async def test_a_client_has_a_push_subscription(brokers: Callable[..., Broker]) -> None:
+    url = brokers().url
+    async with Api(url) as api:
+        assert len(await api.push_key()) == 87
+        with pytest.raises(ProblemError, match="no push subscription"):
+            await api.push("ann")
+        assert (await api.put_push("ann", PUSH))["endpoint_origin"] == "https://1.1.1.1"
+        assert (await api.push("ann"))["failures"] == 0
+        await api.delete_push("ann")
+    with sync.Api(url) as api_without_asyncio:
+        assert len(api_without_asyncio.push_key()) == 87
+        assert api_without_asyncio.put_push("ann", PUSH)["last_push"] is None
+        assert api_without_asyncio.push("ann")["endpoint_origin"] == "https://1.1.1.1"
+        api_without_asyncio.delete_push("ann")
 
 
 def test_the_same_without_asyncio(brokers: Callable[..., Broker]) -> None:

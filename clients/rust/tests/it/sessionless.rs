@@ -77,6 +77,24 @@ async fn what_is_live_is_read_page_by_page() {
 }
 
 #[tokio::test]
+async fn a_client_has_a_push_subscription() {
+    let started = broker::Broker::start().await;
+    let broker = Broker::builder(started.url()).open().expect("a URL");
+    let said = serde_json::json!({"endpoint": "https://1.1.1.1/a", "expirationTime": null, "keys": {
+        "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+    }});
+    let said: wire::PushSubscription = serde_json::from_value(said).expect("as a browser writes it");
+    assert_eq!(broker.push_key().await.expect("a key").len(), 87);
+    assert_eq!(broker.push("ann").await.expect_err("none").code(), Some("not-found"));
+    let made = broker.put_push("ann", &said).await.expect("it is taken");
+    assert_eq!((&*made.endpoint_origin, made.failures), ("https://1.1.1.1", 0));
+    assert_eq!(broker.push("ann").await.expect("it is there"), made);
+    broker.delete_push("ann").await.expect("it is ended");
+    assert_eq!(broker.push("ann").await.expect_err("none").code(), Some("not-found"));
+}
+
+#[tokio::test]
 async fn a_token_is_asked_for_and_never_shown() {
     let started = broker::Broker::with_tokens().await;
     let token = broker::token("ann", "publish", 600);

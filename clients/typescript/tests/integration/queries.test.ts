@@ -34,6 +34,20 @@ test("live events come page by page, each once", async () => {
   await expect(numbers({ bbox: [45, 109, 46, 110] })).rejects.toThrow("swapped");
 });
 
+test("a client has a push subscription", async () => {
+  const keys = {
+    p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+    auth: "BTBZMqHH6r4Tts7J_aSIgg",
+  };
+  expect(await session.pushKey()).toHaveLength(87);
+  await expect(session.push()).rejects.toMatchObject({ code: "not-found" });
+  const made = await session.putPush({ endpoint: "https://1.1.1.1/a", expirationTime: null, keys });
+  expect(made).toMatchObject({ endpoint_origin: "https://1.1.1.1", last_push: null, failures: 0 });
+  expect(await session.push()).toEqual(made);
+  await session.deletePush();
+  await expect(session.push()).rejects.toMatchObject({ code: "not-found" });
+});
+
 test("a position is told, and what is held there", async () => {
   await expect(session.position()).rejects.toMatchObject({ code: "not-found" });
   await session.subscribe("near", { filters: [{ area: around(150) }] });
