@@ -288,6 +288,7 @@ mod tests {
             "/",
             "/phone",
             "/phone/",
+            "/phone-worker.js",
             "/assets/{*file}",
             "/pages.json",
             "/base-map.json",

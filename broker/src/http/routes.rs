@@ -122,6 +122,8 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/", get.clone(), Nothing, pages::console),
         Route::new("/phone", get.clone(), Nothing, pages::phone),
         Route::new("/phone/", get.clone(), Nothing, pages::phone_without_slash),
+        // Beside the page: what a service worker may answer for is below its own address.
+        Route::new("/phone-worker.js", get.clone(), Nothing, pages::asset),
         Route::new("/assets/{*file}", get.clone(), Nothing, pages::asset),
         Route::new("/pages.json", get.clone(), Nothing, pages::settings),
         Route::new("/base-map.json", get.clone(), Nothing, base_map::document),

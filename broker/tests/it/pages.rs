@@ -107,6 +107,12 @@ async fn every_page_and_file_is_served_or_it_is_said_why_not() {
     }
     let slash = ask(&http, "GET", "/phone/", &[]).await.expect(308);
     assert_eq!(header(&slash, "location"), "../phone");
+    // The service worker is of every build, and asked for anew each time: that is how pages learn of a newer one.
+    if let Some(worker) = nearcast_web::file("phone-worker.js") {
+        check_document(&http, "/phone-worker.js", worker.plain, worker.content_type, "no-cache").await;
+        assert!(worker.content_type.starts_with("text/javascript"), "{}", worker.content_type);
+    }
+    assert_eq!(nearcast_web::file("phone-worker.js").is_some(), nearcast_web::built());
     let assets = nearcast_web::files().iter().filter(|file| file.path.starts_with("assets/"));
     let mut immutable_count = 0;
     for file in assets {
@@ -360,6 +366,12 @@ fn a_base_map_that_cannot_be_used_is_told_before_a_port_is_bound() {
 async fn pages_need_no_token_where_calls_do() {
     let program = guarded(&ISSUER, "[console]\nbase_map = \"demo\"\n").0.start().await;
     let http = program.http();
+    // The service worker is of every build, and asked for anew each time: that is how pages learn of a newer one.
+    if let Some(worker) = nearcast_web::file("phone-worker.js") {
+        check_document(&http, "/phone-worker.js", worker.plain, worker.content_type, "no-cache").await;
+        assert!(worker.content_type.starts_with("text/javascript"), "{}", worker.content_type);
+    }
+    assert_eq!(nearcast_web::file("phone-worker.js").is_some(), nearcast_web::built());
     let assets = nearcast_web::files().iter().filter(|file| file.path.starts_with("assets/"));
     let assets = assets.map(|file| format!("/{}", file.path));
     for path in ["/", "/phone", "/pages.json", "/base-map.json"].map(str::to_owned).into_iter().chain(assets)
