@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 
 import { defineConfig } from "vite";
 
+import { serviceWorker } from "./tools/worker/plugin.js";
 import { world } from "./tools/world/plugin.js";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -10,7 +11,7 @@ export default defineConfig({
   // Relative addresses, so that the pages work behind a proxy that has put the broker at a path.
   base: "./",
   resolve: { alias: { nearcast: here("../typescript/src/browser.ts") } },
-  plugins: [world()],
+  plugins: [world(), serviceWorker()],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "embed/pages/dist",

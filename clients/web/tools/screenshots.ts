@@ -2,6 +2,7 @@
 //
 //   npm run screenshots                 both pages
 //   npm run screenshots -- console
+//   PICTURES=/tmp/pictures/ npm run screenshots     elsewhere
 
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,10 +12,39 @@ import type { Page } from "playwright-core";
 import { Demo } from "../tests/support/demo.js";
 import { launch, newPage, pagesOf } from "../tests/support/pages.js";
 
-const FOLDER = fileURLToPath(new URL("../../../docs/images/", import.meta.url));
+const FOLDER = process.env["PICTURES"] ?? fileURLToPath(new URL("../../../docs/images/", import.meta.url));
 /** Between the boulevard and the convention centre, where many taxis are. */
 const HERE = { longitude: 114.057, latitude: 22.541 };
-const SCREENS = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
+
+type Size = Readonly<Record<"width" | "height", number>>;
+
+/** What is seen besides taxis: published to the demo's broker as anybody would. */
+const HAPPENING = [
+  { title: "Road closed", street: "Shennan Boulevard", reason: "burst water pipe", lanes_closed: 2 },
+  { title: "Night market", stalls: 60, open_until: "23:00", category: "food" },
+  { title: "Flooded underpass", depth_cm: 40, advice: "Do not drive in", alarm: true },
+  { title: "Free parking", spaces: 14, price_per_h: "10 CNY" },
+] as const;
+
+async function happen(url: string): Promise<void> {
+  const features = HAPPENING.map((event, i) => {
+    const { alarm, ...properties } = { alarm: false, ...event };
+    const coordinates = [HERE.longitude + [0.003, -0.005, 0.0012, -0.002][i]!, HERE.latitude + [0.002, 0.001, -0.0025, -0.004][i]!];
+    return {
+      type: "Feature",
+      geometry: { type: "Point", coordinates },
+      properties,
+      key: `happening-${i}`,
+      ttl_s: 3600,
+      ...(alarm && { priority: "alarm" }),
+    };
+  });
+  await fetch(`${url}v1/events`, {
+    method: "POST",
+    headers: { "content-type": "application/geo+json" },
+    body: JSON.stringify({ type: "FeatureCollection", features }),
+  });
+}
 
 /** The console after a few seconds, so that its lines have a past. */
 async function console_(page: Page, url: string): Promise<void> {
@@ -23,13 +53,38 @@ async function console_(page: Page, url: string): Promise<void> {
   await page.waitForTimeout(15_000);
 }
 
+/** The phone page as somebody finds it who opens it for the first time. */
+async function first(page: Page, url: string): Promise<void> {
+  await page.goto(`${url}phone`);
+  await page.getByRole("button", { name: "Put me here" }).waitFor();
+  await page.waitForTimeout(2000);
+}
+
 /** The phone page, where somebody has said where they are. */
 async function phone(page: Page, url: string): Promise<void> {
   await page.goto(`${url}phone`);
   await page.getByRole("button", { name: "Use my location" }).click();
   await page.getByRole("listitem").nth(4).waitFor();
+  await page.getByText(/Your place was sent/).waitFor();
+  await happen(url);
   await page.waitForTimeout(3000);
 }
+
+/** An event that is open. */
+async function event(page: Page, url: string): Promise<void> {
+  await phone(page, url);
+  await page.getByRole("button", { name: /Flooded/ }).click();
+  await page.waitForTimeout(1000);
+}
+
+const DESK: Size = { width: 1280, height: 800 };
+const PHONES = { phone: { width: 412, height: 915 }, small: { width: 360, height: 780 } };
+const PICTURES: Readonly<Record<string, { show: (page: Page, url: string) => Promise<void>; sizes: Readonly<Record<string, Size>> }>> = {
+  console: { show: console_, sizes: { desk: DESK, phone: { width: 390, height: 844 } } },
+  phone: { show: phone, sizes: { desk: DESK, ...PHONES } },
+  "phone-event": { show: event, sizes: PHONES },
+  "phone-first": { show: first, sizes: PHONES },
+};
 
 async function main(): Promise<void> {
   mkdirSync(FOLDER, { recursive: true });
@@ -37,9 +92,9 @@ async function main(): Promise<void> {
   const pages = await pagesOf(demo);
   const browser = await launch();
   const wanted = process.argv.slice(2);
-  for (const [name, show] of Object.entries({ console: console_, phone })) {
+  for (const [name, { show, sizes }] of Object.entries(PICTURES)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue;
-    for (const [size, viewport] of Object.entries(SCREENS)) {
+    for (const [size, viewport] of Object.entries(sizes)) {
       for (const colorScheme of ["light", "dark"] as const) {
         const file = `${FOLDER}${name}-${size}-${colorScheme}.png`;
         const { page, errors } = await newPage(browser, { viewport, colorScheme, geolocation: HERE, permissions: ["geolocation"] });

@@ -4,6 +4,7 @@ import type { Delivery, Message } from "nearcast";
 
 import { distance_m, type Place } from "../shared/map/plane.js";
 import type { PageSettings } from "../shared/pages.js";
+import { KINDS, kindText, objectName } from "./readable.js";
 import { gapWords } from "./words.js";
 
 /** One line of the list: an event, or a word about events that are missing. */
@@ -61,8 +62,8 @@ const PAIRS_MAX = 40;
 const NAME_MAX = 80;
 const VALUE_MAX = 400;
 const TITLE_MAX = 120;
-/** Properties that say what an event is, the best first. */
-const TITLES = ["title", "name", "type", "text"];
+/** Properties that say what an event is, the best first. `headline` and `event` are those of alerts (CAP). */
+const TITLES = ["title", "name", "headline", "event", ...KINDS, "text", "description"];
 
 /** Makes the line of a message; `undefined` where there is nothing to tell. `object` is the attribute that names the object of events without `key`. */
 export function entryOf(message: Message, serial: number, now_ms: number, object?: string): Entry | undefined {
@@ -78,10 +79,19 @@ function eventEntry(delivery: Delivery, serial: number, now_ms: number, object: 
   const flat = flattened(feature.properties);
   const name = TITLES.find((candidate) => (flat.get(candidate) ?? "") !== "");
   const subject = object === undefined ? undefined : objectOf(feature.properties, object);
-  const named = subject === undefined ? undefined : `${object ?? ""} ${subject}`;
-  const title = (name === undefined ? named : flat.get(name)) ?? feature.key ?? "Event";
+  const said = name === undefined ? undefined : flat.get(name);
+  const isKind = name === undefined || KINDS.includes(name);
+  // Of a kind there are many: the object's name tells which it is.
+  const kind = isKind && said !== undefined ? kindText(said) : said;
+  const named =
+    isKind && object !== undefined && subject !== undefined
+      ? kind === undefined
+        ? objectName(object, subject)
+        : `${kind} ${subject}`
+      : undefined;
+  const title = named ?? kind ?? feature.key ?? "Event";
   if (name !== undefined) flat.delete(name);
-  else if (object !== undefined && named !== undefined) flat.delete(object);
+  if (object !== undefined && named !== undefined) flat.delete(object);
   const [x, y] = feature.geometry.coordinates;
   const published_ms = Date.parse(feature.time);
   // Clocks differ: nothing is of later than now.

@@ -15,6 +15,8 @@ import type { Phone } from "./phone.js";
 export interface PhoneMap {
   /** Shows the own place and its circle, and follows it. */
   centre(): void;
+  /** Brings a place to the middle. */
+  show(place: Place): void;
   /** Says that one is at the middle of what is seen. */
   putAtMiddle(): void;
   remove(): void;
@@ -68,6 +70,10 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
     if (originalEvent !== undefined) following = false;
   });
 
+  const show = (place: Place): void => {
+    following = false;
+    map.easeTo({ center: plane.toMap(place) });
+  };
   const marker = ownMarker(phone, base);
   const draw = drawing(layers, base);
   let wasHere = false;
@@ -91,25 +97,18 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
       wasHere = here !== undefined;
     }),
     effect(() => {
-      draw(phone.inbox.value?.entries.value ?? [], phone.selected.value, phone.reach.value, slowNow_ms.value);
+      draw(phone.inbox.value?.entries.value ?? [], phone.selection.key.value, phone.reach.value, slowNow_ms.value);
     }),
     effect(() => {
-      const selected = phone.selected.value;
-      const entry = phone.inbox
-        .peek()
-        ?.entries.peek()
-        .find(({ key }) => key === selected);
-      if (entry?.place === undefined) return;
-      const at = plane.toMap(entry.place);
-      if (map.getBounds().contains(at)) return;
-      following = false;
-      map.easeTo({ center: at });
+      if (phone.selection.key.value === undefined) return;
+      const place = phone.selection.entry.peek()?.place;
+      if (place !== undefined && !map.getBounds().contains(plane.toMap(place))) show(place);
     }),
   ];
   map.on("click", ({ point }: MapMouseEvent) => {
     const key = layers.alarms.near(point, TAP_PX)[0] ?? layers.events.near(point, TAP_PX)[0];
-    phone.selected.value = key;
-    if (key !== undefined) document.querySelector(`[data-key="${CSS.escape(key)}"]`)?.scrollIntoView({ block: "nearest" });
+    if (key === undefined) phone.selection.close();
+    else phone.selection.open(key);
   });
   void base.bounds.then((bounds) => {
     // A small map: the attribution is behind its button until somebody asks.
@@ -124,6 +123,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   };
   return {
     centre: follow,
+    show,
     putAtMiddle() {
       const { lng, lat } = map.getCenter();
       phone.putHere(plane.toWorld([lng, lat]));

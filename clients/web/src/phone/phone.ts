@@ -11,20 +11,26 @@ import type { Entry, Reach } from "./entry.js";
 import { Inbox } from "./inbox.js";
 import { offered, type Choice } from "./interests.js";
 import { watch, whyUnlocatable } from "./locate.js";
+import { Push } from "./push.js";
+import { Selection } from "./selection.js";
+import { Shell } from "./shell.js";
 import {
   clearPreferences,
   onForgotten,
   openStore,
   ownName,
   readPreferences,
+  readWay,
   writePreferences,
+  writeWay,
   type Preferences,
   type Store,
 } from "./storage.js";
-import { Subscriber, type Identity } from "./subscriber.js";
+import { Subscriber, type Handlers, type Identity } from "./subscriber.js";
 import { actAlone } from "./tabs.js";
 import { Teller } from "./teller.js";
 import { Wish } from "./wish.js";
+import type { Told } from "./worker/names.js";
 
 export type Stage =
   /** The broker has not said yet what it is. */
@@ -42,6 +48,8 @@ export interface Here {
 }
 
 const RETRY_MS = 2000;
+/** A way without a network is written this often, and whenever nobody looks any more. */
+const KEEP_WAY_MS = 5000;
 
 /** All that there is once the broker has said what it is. */
 export interface World {
@@ -73,19 +81,22 @@ export class Phone {
   readonly unread = signal(0);
   /** Whether the beginning of the list is in sight. */
   readonly listSeen = signal(false);
-  /** The key of the entry that was tapped. */
-  readonly selected = signal<string | undefined>(undefined);
+  readonly selection = new Selection(() => this.inbox.value?.entries.value ?? []);
+  readonly shell = new Shell();
+  readonly push = new Push(this.shell.registration);
   #store: Store | undefined;
   /** Lets other tabs act. */
   #release: (() => void) | undefined;
   /** Counts the times that somebody came or left: who waits in between sees that its time is over. */
   #turn = 0;
   #unwatch: (() => void) | undefined;
+  /** When the way was written last. */
+  #kept_ms = 0;
 
   async start(): Promise<void> {
     const settings = await this.#settings();
     const { place, located, choice } = this.preferences.value;
-    const teller = new Teller(settings.world);
+    const teller = new Teller(settings.world, located ? readWay() : []);
     const announcer = new Announcer(settings.world, () => this.here.value?.place);
     this.world.value = { settings, teller, announcer };
     this.choice.value = offered(choice, settings.interests);
@@ -119,10 +130,26 @@ export class Phone {
       look();
     });
     effect(() => {
-      if (this.selected.value !== undefined) this.inbox.peek()?.read(this.selected.value);
+      if (this.selection.key.value !== undefined) this.inbox.peek()?.read(this.selection.key.value);
+    });
+    effect(() => {
+      // Told now and then while there is a connection: that is since when one is offline, should the page be opened without one.
+      if (this.subscriber.value?.link.value.at === "online") this.prefer({ online_ms: teller.told_ms.value ?? Date.now() });
+    });
+    let asked: Subscriber | undefined;
+    effect(() => {
+      const subscriber = this.subscriber.value;
+      if (subscriber?.link.value.at !== "online" || subscriber === asked) return;
+      asked = subscriber;
+      void this.push.look(subscriber.identity, this.preferences.peek().notify);
     });
     const wake = (): void => {
-      if (document.visibilityState === "hidden") return;
+      if (document.visibilityState === "hidden") {
+        // It may not come back: phones end pages that nobody looks at.
+        this.#keepWay();
+        return;
+      }
+      void this.shell.look();
       this.subscriber.value?.wake();
       look();
       // Allowed again, perhaps.
@@ -132,6 +159,13 @@ export class Phone {
       void this.#forgottenElsewhere();
     });
     addEventListener("online", wake);
+    this.shell.onMessage((told) => {
+      const { kind, event } = told as Told & { readonly event?: string };
+      if (kind === "open") this.selection.want(event);
+      const subscriber = this.subscriber.value;
+      if (kind === "renewed" && subscriber !== undefined) void this.push.look(subscriber.identity, this.preferences.value.notify);
+    });
+    void this.shell.look();
     document.addEventListener("visibilitychange", wake);
     await this.enter();
   }
@@ -182,13 +216,24 @@ export class Phone {
   }
 
   prefer(change: Partial<Preferences>): void {
-    const preferences = { ...this.preferences.value, ...change };
+    const preferences = { ...this.preferences.peek(), ...change };
     this.preferences.value = preferences;
     if (this.stage.value.at !== "forgotten") writePreferences(preferences);
   }
 
   choose(choice: Choice): void {
     this.choice.value = choice;
+  }
+
+  /** Switches notifications on or off. */
+  async notify(wanted: boolean): Promise<void> {
+    const identity = this.subscriber.value?.identity;
+    if (identity === undefined) return;
+    if (wanted) this.prefer({ notify: await this.push.on(identity) });
+    else {
+      this.prefer({ notify: false });
+      await this.push.off(identity);
+    }
   }
 
   /** Asks the browser where the phone is, from now on. */
@@ -233,6 +278,7 @@ export class Phone {
     const subscriber = this.subscriber.value;
     try {
       await subscriber?.forget();
+      if (subscriber !== undefined && this.preferences.value.notify) await this.push.off(subscriber.identity);
     } catch (error) {
       if (subscriber?.stopped() === true) void this.enter();
       throw error;
@@ -240,6 +286,7 @@ export class Phone {
     this.stopLocating();
     await this.inbox.value?.settled();
     await this.#store?.destroy().catch(() => undefined);
+    await this.shell.forget();
     this.#blank();
     this.subscriber.value = undefined;
     clearPreferences();
@@ -261,7 +308,7 @@ export class Phone {
       this.stage.value = { at: "forgotten" };
       this.here.value = undefined;
       this.inbox.value = undefined;
-      this.selected.value = undefined;
+      this.selection.key.value = undefined;
       this.unread.value = 0;
     });
   }
@@ -293,7 +340,8 @@ export class Phone {
 
   #subscriber(identity: Identity, inbox: Inbox): Subscriber {
     const teller = this.world.value?.teller;
-    return new Subscriber(identity, {
+    const heard_ms = this.preferences.value.online_ms;
+    const handlers: Handlers = {
       resume: () => inbox.checkpoint,
       opened: (session) => {
         // The place first: what is subscribed to then is around it.
@@ -316,7 +364,8 @@ export class Phone {
         const token = "status" in problem ? problem.status === 401 || identity.token !== undefined : identity.token !== undefined;
         this.stage.value = token ? { at: "token", why } : { at: "refused", why };
       },
-    });
+    };
+    return new Subscriber(identity, handlers, heard_ms);
   }
 
   async #leave(): Promise<void> {
@@ -341,13 +390,23 @@ export class Phone {
     const place: Place = [coordinates[0], coordinates[1]];
     this.here.value = { place, ...(accuracy_m !== undefined && { accuracy_m }) };
     this.prefer({ place });
-    this.world.value?.teller.here(fix);
+    const teller = this.world.value?.teller;
+    teller?.here(fix);
+    if (this.subscriber.value?.link.value.at === "offline" && Date.now() - this.#kept_ms > KEEP_WAY_MS) this.#keepWay();
+  }
+
+  /** Keeps the way that the broker has not been told, for the next visit. */
+  #keepWay(): void {
+    if (this.stage.value.at === "forgotten") return;
+    this.#kept_ms = Date.now();
+    writeWay(this.preferences.value.located ? (this.world.value?.teller.untold ?? []) : []);
   }
 
   #came(entry: Entry): void {
     if (document.hidden || !this.listSeen.value) this.unread.value += 1;
     else this.inbox.value?.look();
     this.world.value?.announcer.came(entry);
+    if (document.hidden && this.preferences.value.notify) void this.push.show(entry.title, this.subscriber.value?.identity.client);
     if (entry.alarm && this.preferences.value.vibrate) (navigator as Partial<Navigator>).vibrate?.([200, 100, 200]);
   }
 }

@@ -1,7 +1,7 @@
 // What this page keeps on the phone. The name and the choices, which are little, stand in localStorage, where they can be read before the
 // first paint; what came stands in IndexedDB together with how far it goes, so that both change at once or not at all.
 
-import type { Checkpoint } from "nearcast";
+import type { Checkpoint, TrackPoint } from "nearcast";
 
 import type { Place } from "../shared/map/plane.js";
 import { brokerUrl } from "../shared/pages.js";
@@ -15,9 +15,16 @@ export interface Preferences {
   readonly located: boolean;
   readonly place?: Place;
   readonly vibrate: boolean;
+  /** Whether the broker is to tell this browser what comes while the page is closed. */
+  readonly notify: boolean;
+  /** When the broker was heard of last. */
+  readonly online_ms?: number;
 }
 
-const DEFAULTS: Preferences = { radius_m: 1000, choice: EVERYTHING, located: false, vibrate: false };
+const DEFAULTS: Preferences = { radius_m: 1000, choice: EVERYTHING, located: false, vibrate: false, notify: false };
+
+/** So old a way says nothing of what was near one's place any more. */
+const WAY_MAX_MS = 12 * 3600_000;
 
 /** Brokers at several paths of one origin are several. */
 const PREFIX = `nearcast.phone${brokerUrl.pathname}`;
@@ -51,11 +58,30 @@ export function writePreferences(preferences: Preferences): void {
   write(`${PREFIX}preferences`, JSON.stringify(preferences));
 }
 
-/** Clears what is not a client's own: the name and the choices. */
-export function clearPreferences(): void {
+/** The way that the broker has not been told, oldest point first; empty where there is none, or it is old. */
+export function readWay(): readonly TrackPoint[] {
   try {
-    localStorage.removeItem(`${PREFIX}client`);
-    localStorage.removeItem(`${PREFIX}preferences`);
+    const way = JSON.parse(localStorage.getItem(`${PREFIX}way`) ?? "[]") as readonly TrackPoint[];
+    const [, , end_s] = way.at(-1) ?? [0, 0, 0];
+    return Date.now() - end_s * 1000 > WAY_MAX_MS ? [] : way;
+  } catch {
+    return [];
+  }
+}
+
+export function writeWay(way: readonly TrackPoint[]): void {
+  if (way.length > 0) write(`${PREFIX}way`, JSON.stringify(way));
+  else remove(`${PREFIX}way`);
+}
+
+/** Clears what is not a client's own: the name, the choices and the way. */
+export function clearPreferences(): void {
+  for (const what of ["client", "way", "preferences"]) remove(PREFIX + what);
+}
+
+function remove(place: string): void {
+  try {
+    localStorage.removeItem(place);
   } catch {
     // There was nothing then.
   }

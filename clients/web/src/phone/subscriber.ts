@@ -36,16 +36,21 @@ export class Subscriber {
   #attempt: AbortController | undefined;
   #session: Session | undefined;
   #closing: Promise<void> | undefined;
+  /** When the broker was heard of last, in an earlier visit. */
+  readonly #heard_ms: number | undefined;
 
-  constructor(identity: Identity, handlers: Handlers) {
+  constructor(identity: Identity, handlers: Handlers, heard_ms?: number) {
     this.identity = identity;
     this.#handlers = handlers;
+    this.#heard_ms = heard_ms;
   }
 
   /** Is there until it is closed, or refused. Called again it changes nothing. */
   async run(): Promise<void> {
     if (this.link.peek().at !== "none") return;
     this.link.value = { at: "connecting" };
+    // Nobody has to wait for what the browser knows.
+    if (!navigator.onLine) this.#offline();
     while (!this.stopped()) {
       try {
         await this.#connected();
@@ -126,6 +131,9 @@ export class Subscriber {
   }
 
   #offline(): void {
-    if (this.link.value.at !== "offline") this.link.value = { at: "offline", since_ms: Date.now() };
+    const { at } = this.link.value;
+    if (at === "offline") return;
+    // Before the first connection of this visit one is offline since an earlier one.
+    this.link.value = { at: "offline", since_ms: (at === "connecting" ? this.#heard_ms : undefined) ?? Date.now() };
   }
 }

@@ -33,9 +33,18 @@ export class Teller {
   #again: unknown;
   /** From the last place that was confirmed on. What was sent just before a connection broke may be lost, and is sent as a track then. */
   #unsure: TrackPoint[] = [];
+  /** The way of an earlier visit that the broker was not told. It is a track of its own: nobody knows the way between its end and now. */
+  #earlier: readonly TrackPoint[];
 
-  constructor(world: PageSettings["world"]) {
+  constructor(world: PageSettings["world"], earlier: readonly TrackPoint[] = []) {
     this.#world = world;
+    this.#earlier = earlier;
+  }
+
+  /** What the broker has not confirmed, for a later visit; empty where it knows where one is. */
+  get untold(): readonly TrackPoint[] {
+    if (this.#earlier.length > 0) return this.#earlier;
+    return this.waiting.peek() ? this.#unsure : [];
   }
 
   /** One is here now. */
@@ -53,6 +62,7 @@ export class Teller {
     this.#session = session;
     this.#asking = false;
     this.#fixes = new Fixes();
+    this.#tellEarlier();
     this.#tellWay();
     const options = { minDistance_m: MIN_DISTANCE_M, maxInterval_s: MAX_INTERVAL_S, minInterval_s: 0, world: this.#world };
     session.follow(this.#fixes, options).catch(ended);
@@ -72,6 +82,18 @@ export class Teller {
     this.#fixes = undefined;
     this.#session = undefined;
     this.#asking = false;
+  }
+
+  #tellEarlier(): void {
+    const way = this.#earlier;
+    if (way.length === 0) return;
+    const told = (): void => {
+      if (this.#earlier === way) this.#earlier = [];
+    };
+    this.#session?.track(way).then(told, (error: unknown) => {
+      // One that is refused would be refused again.
+      if (error instanceof ProblemError && error.status !== 429 && error.status !== 503) told();
+    });
   }
 
   #tellWay(): void {

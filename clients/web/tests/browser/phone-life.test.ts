@@ -4,7 +4,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { launch } from "../support/pages.js";
-import { feature, openPhone, placed, publish, seen, serve, type PhonePage, type Place, type Served } from "./phone-support.js";
+import { around, feature, openPhone, placed, publish, seen, serve, type PhonePage, type Place, type Served } from "./phone-support.js";
 
 let browser: Browser;
 let served: Served;
@@ -35,7 +35,7 @@ async function known(client: string): Promise<boolean> {
 test("the broker knows nobody before they have said where they are, by typing it too", async () => {
   const phone = await open();
   const { page } = phone;
-  await seen(page, "Not connected yet");
+  await seen(page, "Not connected");
   const client = await phone.client();
   expect(await known(client)).toBe(false);
   await page.getByText("Type your place").click();
@@ -46,7 +46,7 @@ test("the broker knows nobody before they have said where they are, by typing it
   expect(await known(client)).toBe(false);
   await field.fill(`${here[1]}, ${here[0]}`);
   await page.getByRole("button", { name: "Put me there" }).click();
-  await seen(page, /The broker has your place/);
+  await seen(page, /Your place was sent/);
   await placed(served.broker, client, here);
   // A phone that has been here before is connected at once.
   await page.reload();
@@ -60,14 +60,16 @@ test("a place that the browser does not tell any more is not one set by hand: th
   const { page } = phone;
   const button = page.getByRole("button", { name: "Use my location" });
   await button.click();
-  await seen(page, /The broker has your place/);
+  await seen(page, /Your place was sent/);
   await phone.context.clearPermissions();
   await page.reload();
   await seen(page, /This page does not follow you any more/);
+  await around(page);
   expect(await button.getAttribute("aria-pressed")).toBe("false");
   await phone.context.grantPermissions(["geolocation"]);
   await page.reload();
-  await seen(page, /The broker has your place/);
+  await seen(page, /Your place was sent/);
+  await around(page);
   expect(await button.getAttribute("aria-pressed")).toBe("true");
   expect(phone.errors()).toEqual([]);
   await phone.context.close();
@@ -77,7 +79,7 @@ test("forget me takes two taps in two places, and every tab begins anew", async 
   const phone = await open();
   const { page } = phone;
   await page.getByRole("button", { name: "Use my location" }).click();
-  await seen(page, /The broker has your place/);
+  await seen(page, /Your place was sent/);
   const other = await phone.context.newPage();
   await other.goto(`${served.url}phone`);
   await seen(page, "This page goes on in another tab");
@@ -98,7 +100,7 @@ test("forget me takes two taps in two places, and every tab begins anew", async 
   }
   await page.getByRole("button", { name: "Begin anew" }).click();
   await seen(page, "Where are you?");
-  await seen(page, "Not connected yet");
+  await seen(page, "Not connected");
   await phone.context.close();
 });
 
@@ -108,14 +110,13 @@ test.each([320, 390])("texts of twice the size are not cut off on a screen of %i
   await page.setViewportSize({ width, height: 844 });
   await page.addStyleTag({ content: ":root { font-size: 200% }" });
   await page.getByRole("button", { name: "Use my location" }).click();
-  await seen(page, /The broker has your place/);
+  await seen(page, /Your place was sent/);
   await publish(served.broker, [
     feature("A rather long title of something that has happened near you", here, {}, { severity: 3, road: { name: "Circonvallazione" } }),
     feature("Flood", here, { priority: "alarm", ttl_s: 600 }, { depth_m: 2 }),
   ]);
   await phone.came("Flood");
-  await page.getByRole("button", { name: /Flood/ }).click();
-  await page.locator(".interests > summary").click();
+  await around(page);
   await page.getByRole("button", { name: "Own condition" }).click();
   const cut = (): Promise<string[]> =>
     page.evaluate(() => {
@@ -131,6 +132,9 @@ test.each([320, 390])("texts of twice the size are not cut off on a screen of %i
       }
       return faults;
     });
+  expect(await cut()).toEqual([]);
+  await page.getByRole("button", { name: /rather long/ }).click();
+  await page.getByRole("heading", { name: /rather long/ }).waitFor();
   expect(await cut()).toEqual([]);
   await page.getByRole("button", { name: "Settings" }).click();
   await page.getByRole("button", { name: "Forget me…" }).click();

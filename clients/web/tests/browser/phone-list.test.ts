@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { launch } from "../support/pages.js";
-import { feature, openPhone, publish, seen, serve, type PhonePage, type Place, type Served } from "./phone-support.js";
+import { around, feature, openPhone, publish, seen, serve, type PhonePage, type Place, type Served } from "./phone-support.js";
 
 let browser: Browser;
 let served: Served;
@@ -28,7 +28,7 @@ async function located(): Promise<PhonePage> {
   const geolocation = { longitude: here[0], latitude: here[1], accuracy: 12 };
   const phone = await openPhone(browser, served.url, { permissions: ["geolocation"], geolocation });
   await phone.page.getByRole("button", { name: "Use my location" }).click();
-  await seen(phone.page, /The broker has your place/);
+  await seen(phone.page, /Your place was sent/);
   return phone;
 }
 
@@ -54,7 +54,7 @@ test("what left, what one has left, and what is not asked for any more is said, 
   await expect.poll(line(page, "van")).not.toContain("out of reach");
   expect(await line(page, "once")()).not.toContain("out of reach");
 
-  await page.locator(".interests > summary").click();
+  await around(page);
   await page.getByRole("button", { name: "Fires" }).click();
   await expect.poll(line(page, "van")).toContain("not asked for any more");
   await page.getByRole("button", { name: "Everything" }).click();
@@ -91,20 +91,21 @@ test("while the focus is on the list what is new waits behind a line, and object
     properties: { taxi_id: id, speed },
   });
   await publish(served.broker, [taxi(5724, 10)]);
-  await phone.came("taxi_id 5724");
-  await page.getByRole("button", { name: /taxi_id 5724/ }).focus();
+  await phone.came("Taxi 5724");
+  await page.getByRole("button", { name: /Taxi 5724/ }).focus();
   await publish(served.broker, [taxi(1, 20), taxi(5724, 30), feature("Flood", here, { priority: "alarm" })]);
   await page.getByRole("button", { name: "2 new, ◆ an alarm" }).waitFor();
   // The line that is there tells the newest of its object, at its place.
-  await expect.poll(line(page, "taxi_id 5724")).toContain("speed 30");
-  expect(await phone.titles()).toEqual(["taxi_id 5724"]);
+  await expect.poll(line(page, "Taxi 5724")).toContain("Speed 30");
+  expect(await phone.titles()).toEqual(["Taxi 5724"]);
   await page.getByRole("button", { name: "2 new" }).click();
-  await expect.poll(() => phone.titles()).toEqual(["Flood", "taxi_id 5724", "taxi_id 1"]);
+  await expect.poll(() => phone.titles()).toEqual(["Flood", "Taxi 5724", "Taxi 1"]);
   await publish(served.broker, [feature("later", here)]);
   await phone.came("later");
   // The alarm stays on top until somebody opens it.
   expect((await phone.titles())[0]).toBe("Flood");
   await page.getByRole("button", { name: /Flood/ }).click();
+  await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("heading", { name: /Events near you/ }).focus();
   await expect.poll(async () => (await phone.titles())[0]).toBe("later");
   expect(phone.errors()).toEqual([]);

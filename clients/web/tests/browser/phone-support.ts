@@ -76,6 +76,11 @@ export function phonePage(page: Page, errors: readonly string[]): PhonePage {
   };
 }
 
+/** Opens, or closes, the line of how far, what and where. */
+export async function around(page: Page): Promise<void> {
+  await page.locator(".around > summary").click();
+}
+
 /** Waits until a text is seen. */
 export async function seen(page: Page, text: string | RegExp): Promise<void> {
   await page.getByText(text).first().waitFor();

@@ -8,6 +8,7 @@ import { Broker } from "../../../typescript/tests/support/broker.js";
 import { degrees } from "../../src/shared/degrees.js";
 import { launch, pagesOf } from "../support/pages.js";
 import {
+  around,
   feature,
   haversine_m,
   nearest_m,
@@ -125,8 +126,9 @@ test("a walk along a real track brings exactly what the oracle says, over a loss
   const { page } = phone;
   const locate = ([longitude, latitude]: Place): Promise<void> => phone.context.setGeolocation({ longitude, latitude, accuracy: 10 });
   await page.getByRole("button", { name: "Use my location" }).click();
-  await seen(page, /The broker has your place/);
+  await seen(page, /Your place was sent/);
   const client = await phone.client();
+  await around(page);
 
   const happen = async (events: readonly Report[]): Promise<void> => {
     for (const event of events) oracle.published(event);
@@ -182,7 +184,7 @@ test("a walk along a real track brings exactly what the oracle says, over a loss
   await publish(broker, [feature("while it was closed", end)]);
   await page.goto(`${pages.url}phone`);
   await phone.came("while it was closed");
-  await seen(page, /The broker has your place/);
+  await seen(page, /Your place was sent/);
   await publish(broker, [feature("opened again", end)]);
   await phone.came("opened again");
   expect(sorted(await phone.titles())).toEqual(sorted([...expected, "while it was closed", "opened again"]));
@@ -195,11 +197,12 @@ test("where one went while the network swallowed everything counts, too", async 
   const phone = await openPhone(browser, pages.url, { permissions: ["geolocation"], geolocation: { longitude, latitude, accuracy: 10 } });
   const { page } = phone;
   await page.getByRole("button", { name: "Use my location" }).click();
-  await seen(page, /The broker has your place/);
+  await seen(page, /Your place was sent/);
   await publish(broker, [
     feature("on the way", [longitude + 0.05, latitude + 0.05], { ttl_s: 3600 }),
     feature("beside the way", [longitude + 0.05, latitude - 0.05], { ttl_s: 3600 }),
   ]);
+  await around(page);
   network.swallow();
   for (const [east, north] of [
     [0.05, 0.05],

@@ -1,35 +1,34 @@
 // The pages in a browser, as the broker serves them.
 
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { createServer, type ViteDevServer } from "vite";
+import { createServer, preview, type Connect, type Plugin } from "vite";
+
+/** Whether pages are served as they were built: those that are not have no service worker. */
+export const areBuilt = process.env["NEARCAST_PAGES"] !== "dev";
 
 /**
  * Where a broker's pages are. `NEARCAST_PAGES=dev` puts Vite's development server in front of it, so that a change of a page needs no build of
- * the program.
+ * the program, and `NEARCAST_PAGES=built` what `npm run build` has left.
  */
 export async function pagesOf(broker: { readonly url: string }): Promise<{ readonly url: string; close(): Promise<void> }> {
-  if (process.env["NEARCAST_PAGES"] !== "dev") return { url: `${broker.url}/`, close: () => Promise.resolve() };
-  const proxy = { target: broker.url, ws: true };
-  const server: ViteDevServer = await createServer({
-    logLevel: "error",
-    // Nobody changes pages meanwhile, and a page that had lost this server would load itself anew.
-    server: {
-      host: "127.0.0.1",
-      port: 0,
-      hmr: false,
-      proxy: { "/v1": proxy, "/metrics": proxy, "/pages.json": proxy, "/base-map": proxy },
-    },
-    plugins: [
-      {
-        name: "addresses of the broker",
-        configureServer: ({ middlewares }) =>
-          void middlewares.use((request, _, next) => {
-            if (request.url !== undefined) request.url = request.url.replace(/^\/phone(?=$|\?)/, "/phone.html");
-            next();
-          }),
-      },
-    ],
-  });
+  const wanted = process.env["NEARCAST_PAGES"];
+  if (wanted === undefined || wanted === "") return { url: `${broker.url}/`, close: () => Promise.resolve() };
+  const target = { target: broker.url, ws: true };
+  const proxy = { "/v1": target, "/metrics": target, "/pages.json": target, "/base-map": target };
+  const rewrite = ({ middlewares }: { readonly middlewares: Connect.Server }): void =>
+    void middlewares.use((request, _, next) => {
+      if (request.url !== undefined) request.url = request.url.replace(/^\/phone(?=$|\?)/, "/phone.html");
+      next();
+    });
+  const addresses: Plugin = { name: "addresses of the broker", configureServer: rewrite, configurePreviewServer: rewrite };
+  const common = { logLevel: "error" as const, plugins: [addresses] };
+  const where = { host: "127.0.0.1", port: 0, proxy };
+  if (wanted === "built") {
+    const server = await preview({ ...common, preview: where });
+    return { url: server.resolvedUrls?.local[0] ?? "", close: () => server.close() };
+  }
+  // Nobody changes pages meanwhile, and a page that had lost this server would load itself anew.
+  const server = await createServer({ ...common, server: { hmr: false, ...where } });
   await server.listen();
   return { url: server.resolvedUrls?.local[0] ?? "", close: () => server.close() };
 }

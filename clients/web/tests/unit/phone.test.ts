@@ -127,7 +127,7 @@ describe("an entry", () => {
   test("is small, of one line, and finds the title behind many properties", () => {
     const many = Object.fromEntries(Array.from({ length: 250 }, (_, i) => [`p${i}`, "x".repeat(10_000)]));
     const made = entry(delivery(1, { ...many, type: `line one\nline\u0007two ${"😀".repeat(300)}` }));
-    expect(made.title.startsWith("line one line two 😀")).toBe(true);
+    expect(made.title.startsWith("Line one line two 😀")).toBe(true);
     expect(made.title).not.toMatch(/[\ud800-\udfff]/u);
     expect(made.pairs.length).toBeLessThanOrEqual(40);
     expect(JSON.stringify(made).length).toBeLessThan(25_000);
@@ -276,9 +276,9 @@ describe("what is not of here and now any more", () => {
 test("the attribute that names objects names the line and the object of events without a key", () => {
   const of = (properties: Record<string, unknown>, object: string, more: Record<string, unknown> = {}): Entry | undefined =>
     entryOf(delivery(1, properties, more), 1, 1000, object);
-  expect(of({ taxi_id: 5724, speed: 3 }, "taxi_id")).toMatchObject({ key: "object 5724", title: "taxi_id 5724", pairs: [["speed", "3"]] });
-  expect(of({ taxi_id: 5724, type: "taxi" }, "taxi_id")).toMatchObject({ key: "object 5724", title: "taxi", pairs: [["taxi_id", "5724"]] });
-  expect(of({ car: { plate: "B 12" } }, "car.plate")).toMatchObject({ key: "object B 12", title: "car.plate B 12", pairs: [] });
+  expect(of({ taxi_id: 5724, speed: 3 }, "taxi_id")).toMatchObject({ key: "object 5724", title: "Taxi 5724", pairs: [["speed", "3"]] });
+  expect(of({ taxi_id: 5724, type: "taxi" }, "taxi_id")).toMatchObject({ key: "object 5724", title: "Taxi 5724", pairs: [] });
+  expect(of({ car: { plate: "B 12" } }, "car.plate")).toMatchObject({ key: "object B 12", title: "Plate B 12", pairs: [] });
   expect(of({ taxi_id: 5724 }, "taxi_id", { key: "k" })?.key).toBe("key k");
   expect(of({ taxi_id: {} }, "taxi_id")?.title).toBe("Event");
 });

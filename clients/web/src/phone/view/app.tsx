@@ -2,16 +2,19 @@
 
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 
+import type { Entry } from "../entry.js";
+import type { PhoneMap } from "../map.js";
 import type { Phone } from "../phone.js";
 import { clockTime } from "../words.js";
-import { Interests } from "./interests.js";
+import { Around } from "./around.js";
+import { Detail } from "./detail.js";
 import { List } from "./list.js";
 import { MapView } from "./map-view.js";
-import { PlaceControls } from "./place.js";
-import { Radius } from "./radius.js";
 import { SettingsDialog } from "./settings.js";
 import { TokenDialog } from "./token.js";
+import { Welcome } from "./welcome.js";
 
 export interface Props {
   readonly phone: Phone;
@@ -20,44 +23,94 @@ export interface Props {
 export function App({ phone }: Props): JSX.Element {
   const tall = useSignal(false);
   const settings = useSignal(false);
+  const map = useSignal<PhoneMap | undefined>(undefined);
   const forgotten = phone.stage.value.at === "forgotten";
+  const isAnything = phone.here.value !== undefined || (phone.inbox.value?.entries.value.length ?? 0) > 0;
+  const opened = useOpened(phone);
+  const show = ({ place }: Entry): (() => void) | undefined => {
+    const drawn = map.value;
+    if (drawn === undefined || place === undefined) return undefined;
+    return () => {
+      tall.value = false;
+      drawn.show(place);
+    };
+  };
   useSignalEffect(() => {
     const unread = phone.unread.value;
     document.title = unread > 0 ? `(${unread}) nearcast around you` : "nearcast around you";
   });
   return (
-    <div class={tall.value ? "page tall" : "page"}>
+    <div class={`page${tall.value ? " tall" : ""}${isAnything ? "" : " first"}`}>
       <header class="bar">
         <h1>Around you</h1>
         <Connection phone={phone} />
         <Unread phone={phone} />
-        <button type="button" disabled={forgotten} onClick={() => (settings.value = true)}>
-          Settings
+        <button type="button" class="plain icon" aria-label="Settings" disabled={forgotten} onClick={() => (settings.value = true)}>
+          <Sliders />
         </button>
       </header>
       <main>
-        <MapView phone={phone} />
+        <MapView phone={phone} map={map} />
         <section class="sheet" aria-label="What comes in reach">
           <button type="button" class="grip" onClick={() => (tall.value = !tall.value)}>
             <span class="visually-hidden">{tall.value ? "More room for the map" : "More room for the list"}</span>
           </button>
-          <div class="scroll">
+          {/* It stays where it was while an event is open. */}
+          <div class="scroll" hidden={opened !== undefined}>
+            <Newer phone={phone} />
             <Stopped phone={phone} />
-            {!forgotten && (
-              <>
-                <PlaceControls phone={phone} />
-                <Radius phone={phone} />
-                <Interests phone={phone} />
-                <List phone={phone} />
-              </>
-            )}
+            {!forgotten && (phone.here.value === undefined ? <Welcome phone={phone} /> : <Around phone={phone} />)}
+            {!forgotten && isAnything && <List phone={phone} />}
           </div>
+          {opened !== undefined && (
+            <div class="scroll">
+              <Detail phone={phone} entry={opened} show={show(opened)} />
+            </div>
+          )}
         </section>
       </main>
       <Announcements phone={phone} />
       <TokenDialog phone={phone} />
       {settings.value && <SettingsDialog phone={phone} close={() => (settings.value = false)} />}
     </div>
+  );
+}
+
+/** The entry that is open. It stays so when the list has no room for it any more; the line that it was opened from has the focus again afterwards. */
+function useOpened(phone: Phone): Entry | undefined {
+  const last = useRef<Entry | undefined>(undefined);
+  const [key, entry] = [phone.selection.key.value, phone.selection.entry.value];
+  const opened = key === undefined ? undefined : (entry ?? (last.current?.key === key ? last.current : undefined));
+  const before = last.current;
+  last.current = opened;
+  useEffect(() => {
+    if (opened !== undefined || before === undefined) return;
+    const line = document.querySelector<HTMLElement>(`[data-key="${CSS.escape(before.key)}"] .line`) ?? document.getElementById("came");
+    line?.focus();
+  }, [opened?.key]);
+  return opened;
+}
+
+/** The page has been changed since it was loaded. */
+function Newer({ phone }: Props): JSX.Element | null {
+  if (!phone.shell.newer.value) return null;
+  return (
+    <div class="note across" role="status">
+      <p>A new version is ready.</p>
+      <button type="button" class="primary" onClick={() => void phone.shell.takeNewer()}>
+        Reload
+      </button>
+    </div>
+  );
+}
+
+function Sliders(): JSX.Element {
+  return (
+    <svg viewBox="0 0 24 24" aria-hidden="true">
+      <path d="M4 7h9M17 7h3M4 17h3M11 17h9" />
+      <circle cx="15" cy="7" r="2.2" />
+      <circle cx="9" cy="17" r="2.2" />
+    </svg>
   );
 }
 
@@ -80,7 +133,7 @@ function Connection({ phone }: Props): JSX.Element {
         return ["bad", "Refused"];
       case "running":
         if (link?.at === "online") return ["good", "Connected"];
-        if (link?.at === "none") return ["quiet", "Not connected yet"];
+        if (link?.at === "none") return ["quiet", "Not connected"];
         return link?.at === "offline" ? ["warn", `Offline since ${clockTime(link.since_ms)}`] : ["quiet", "Connecting…"];
     }
   }).value;
@@ -95,7 +148,8 @@ function Unread({ phone }: Props): JSX.Element | null {
   const count = phone.unread.value;
   if (count === 0) return null;
   const show = (): void => {
-    document.getElementById("came")?.scrollIntoView({ block: "start" });
+    phone.selection.close();
+    requestAnimationFrame(() => document.getElementById("came")?.scrollIntoView({ block: "start" }));
   };
   return (
     <button type="button" class="badge primary numbers" onClick={show}>

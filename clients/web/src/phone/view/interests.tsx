@@ -11,21 +11,10 @@ import type { Props } from "./app.js";
 export function Interests({ phone }: Props): JSX.Element {
   const choice = phone.choice.value;
   const interests = phone.world.value?.settings.interests ?? [];
-  const { fault, inForce } = phone.wish;
   return (
-    <details class="interests">
-      <summary>
-        <strong>Interests</strong>
-        {fault.value === undefined ? (
-          <span class="quiet">{summary(choice, interests)}</span>
-        ) : (
-          <span class="warn">
-            {fault.value.own ? "Own condition has a fault." : "This choice is refused."} In force:{" "}
-            {inForce.value === undefined ? "nothing" : summary(inForce.value, interests)}
-          </span>
-        )}
-      </summary>
-      <div class="chips" role="group" aria-label="What interests you">
+    <section aria-labelledby="interests">
+      <h2 id="interests">What</h2>
+      <div class="chips" role="group" aria-labelledby="interests">
         <button
           type="button"
           aria-pressed={isEverything(choice) && !choice.ownOn}
@@ -49,7 +38,20 @@ export function Interests({ phone }: Props): JSX.Element {
       </div>
       {choice.ownOn && <OwnCondition phone={phone} />}
       <Refused phone={phone} />
-    </details>
+    </section>
+  );
+}
+
+/** What one hears of, in a few words. */
+export function ChoiceSummary({ phone }: Props): JSX.Element {
+  const interests = phone.world.value?.settings.interests ?? [];
+  const { fault, inForce } = phone.wish;
+  if (fault.value === undefined) return <span class="quiet">{summary(phone.choice.value, interests)}</span>;
+  return (
+    <span class="warn">
+      {fault.value.own ? "Own condition has a fault." : "This choice is refused."} In force:{" "}
+      {inForce.value === undefined ? "nothing" : summary(inForce.value, interests)}
+    </span>
   );
 }
 

@@ -3,13 +3,14 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { distance_m, type Place } from "../../shared/map/plane.js";
-import type { PageSettings } from "../../shared/pages.js";
 import { ENTRIES_MAX, held, ordered } from "../entries.js";
 import { cut, status, type Entry } from "../entry.js";
 import { Hold } from "../hold.js";
 import { slowNow_ms } from "../now.js";
-import { ago, bearing_deg, goneWords, whereabouts } from "../words.js";
+import { radiusAt, stepOf } from "../radius.js";
+import { inLine } from "../readable.js";
+import { ago, goneWords, metres, whereabouts } from "../words.js";
+import { Arrow } from "./arrow.js";
 import type { Props } from "./app.js";
 
 export function List({ phone }: Props): JSX.Element {
@@ -62,7 +63,7 @@ export function List({ phone }: Props): JSX.Element {
         </p>
       )}
       {lines.length === 0 ? (
-        <p class="quiet">Nothing yet. What happens within your radius appears here.</p>
+        <Empty phone={phone} />
       ) : (
         <ol
           onPointerDown={() => hold.down()}
@@ -81,13 +82,31 @@ export function List({ phone }: Props): JSX.Element {
   );
 }
 
+function Empty({ phone }: Props): JSX.Element {
+  const { radius_m } = phone.preferences.value;
+  const wider_m = radiusAt(stepOf(2 * radius_m));
+  return (
+    <div class="empty">
+      <p>
+        <strong>Nothing near you yet.</strong>
+      </p>
+      <p class="quiet">What happens within {metres(radius_m)} of you appears here by itself.</p>
+      {wider_m > radius_m && (
+        <button type="button" onClick={() => phone.prefer({ radius_m: wider_m })}>
+          Look within {metres(wider_m)}
+        </button>
+      )}
+    </div>
+  );
+}
+
 interface LineProps extends Props {
   readonly entry: Entry;
 }
 
-/** The first properties stand in the line itself; all of them where it is open. */
-const IN_LINE = 3;
-const IN_LINE_LENGTH = 60;
+/** So many properties stand in the line itself; all of them where it is opened. */
+const IN_LINE = 2;
+const IN_LINE_LENGTH = 40;
 
 function Line({ phone, entry }: LineProps): JSX.Element {
   const { key, kind, title, pairs, place, alarm, time_ms } = entry;
@@ -100,7 +119,6 @@ function Line({ phone, entry }: LineProps): JSX.Element {
     );
   }
   const { world, here } = phone.reach.value;
-  const open = phone.selected.value === key;
   const gone = status(entry, phone.reach.value, slowNow_ms.value);
   const words = [
     here !== undefined && place !== undefined ? whereabouts(world, here, place) : undefined,
@@ -109,57 +127,25 @@ function Line({ phone, entry }: LineProps): JSX.Element {
   ].filter((word) => word !== undefined);
   return (
     <li class={`entry${alarm ? " alarm" : ""}${gone === undefined ? "" : " gone"}`} data-key={key}>
-      <button type="button" class="line" aria-expanded={open} onClick={() => (phone.selected.value = open ? undefined : key)}>
-        {here !== undefined && place !== undefined && distance_m(world, here, place) >= 1 ? (
-          <Arrow world={world} from={here} to={place} />
-        ) : (
-          <span class="arrow" aria-hidden="true">
-            •
-          </span>
-        )}
+      <button type="button" class="line" onClick={() => phone.selection.open(key)}>
+        <Arrow world={world} from={here} to={place} />
         <span class="what">
           <span class="title">
             {alarm && <strong class="tag">◆ Alarm</strong>} <bdi>{title}</bdi>
           </span>
-          {!open && pairs.length > 0 && (
+          <span class="whereabouts numbers">{words.join(" · ")}</span>
+          {pairs.length > 0 && (
             <span class="summary quiet">
               {pairs.slice(0, IN_LINE).map(([name, value]) => (
-                <bdi key={name}>
-                  {name} {cut(value, IN_LINE_LENGTH)}
-                </bdi>
+                <bdi key={name}>{inLine(name, cut(value, IN_LINE_LENGTH))}</bdi>
               ))}
             </span>
           )}
-          <span class="quiet numbers">{words.join(" · ")}</span>
+        </span>
+        <span class="more" aria-hidden="true">
+          ›
         </span>
       </button>
-      {open && pairs.length > 0 && (
-        <dl>
-          {pairs.map(([name, value]) => (
-            <div key={name}>
-              <dt>
-                <bdi>{name}</bdi>
-              </dt>
-              <dd>
-                <bdi>{value}</bdi>
-              </dd>
-            </div>
-          ))}
-        </dl>
-      )}
     </li>
-  );
-}
-
-function Arrow({ world, from, to }: { world: PageSettings["world"]; from: Place; to: Place }): JSX.Element {
-  return (
-    <svg
-      class="arrow"
-      viewBox="0 0 24 24"
-      aria-hidden="true"
-      style={{ transform: `rotate(${bearing_deg(world, from, to).toFixed(0)}deg)` }}
-    >
-      <path d="M12 3 19 20 12 16 5 20Z" fill="currentColor" />
-    </svg>
   );
 }

@@ -1,15 +1,19 @@
 // The map's frame. The map library comes after the first paint.
 
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import type { PhoneMap } from "../map.js";
 import type { Props } from "./app.js";
 
-export function MapView({ phone }: Props): JSX.Element {
+interface MapViewProps extends Props {
+  /** Where the map is put when it is there. */
+  readonly map: Signal<PhoneMap | undefined>;
+}
+
+export function MapView({ phone, map }: MapViewProps): JSX.Element {
   const canvas = useRef<HTMLDivElement>(null);
-  const map = useSignal<PhoneMap | undefined>(undefined);
   const failed = useSignal(false);
   const world = phone.world.value;
   useEffect(() => {
@@ -43,8 +47,12 @@ export function MapView({ phone }: Props): JSX.Element {
       {ready && (
         <div class="tools">
           {here !== undefined && (
-            <button type="button" onClick={() => map.value?.centre()}>
-              Centre on me
+            <button type="button" class="icon" aria-label="Centre on me" onClick={() => map.value?.centre()}>
+              <svg viewBox="0 0 24 24" aria-hidden="true">
+                <circle cx="12" cy="12" r="6" />
+                <circle cx="12" cy="12" r="1.5" />
+                <path d="M12 2v4M12 18v4M2 12h4M18 12h4" />
+              </svg>
             </button>
           )}
           {!phone.locating.value && (

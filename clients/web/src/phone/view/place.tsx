@@ -13,13 +13,13 @@ export function PlaceControls({ phone }: Props): JSX.Element {
   const here = phone.here.value;
   const planar = world?.settings.world === "planar";
   return (
-    <section class="place" aria-label="Your place">
+    <section class="place" aria-labelledby="place">
+      <h2 id="place">Where</h2>
       <div class="row">
-        <strong class="numbers">{here === undefined ? "Where are you?" : degrees(here.place, planar ? "planar" : "geodetic")}</strong>
+        <strong class="numbers">{here !== undefined && degrees(here.place, planar ? "planar" : "geodetic")}</strong>
         {!planar && world !== undefined && (
           <button
             type="button"
-            class={here === undefined ? "primary" : ""}
             aria-pressed={phone.locating.value}
             onClick={() => {
               if (phone.locating.value) phone.stopLocating();
@@ -30,14 +30,13 @@ export function PlaceControls({ phone }: Props): JSX.Element {
           </button>
         )}
       </div>
-      <Known phone={phone} />
       {world?.settings.base_map === false && <Typed phone={phone} planar={planar} />}
     </section>
   );
 }
 
 /** Without a base map nobody finds themselves on it. */
-function Typed({ phone, planar }: Props & { readonly planar: boolean }): JSX.Element {
+export function Typed({ phone, planar }: Props & { readonly planar: boolean }): JSX.Element {
   const text = useSignal("");
   const fault = useSignal("");
   const put = (): void => {
@@ -77,27 +76,27 @@ function Typed({ phone, planar }: Props & { readonly planar: boolean }): JSX.Ele
 }
 
 /** Whether the broker has the place, and what becomes of it where it cannot. */
-function Known({ phone }: Props): JSX.Element {
+export function Known({ phone }: Props): JSX.Element {
   const words = useComputed((): string => {
     const [teller, here, link] = [phone.world.value?.teller, phone.here.value, phone.subscriber.value?.link.value];
     if (teller === undefined || phone.stage.value.at !== "running") return "";
     if (phone.unlocated.value !== undefined) return "";
-    const accuracy = here?.accuracy_m === undefined ? "" : `Known to ${metres(here.accuracy_m)}. `;
     if (link?.at === "offline") {
-      const since = `Offline since ${clockTime(link.since_ms)}, catching up when it is back.`;
-      return teller.waiting.value ? `${since} Your way is recorded and waits for the network.` : since;
+      const since = `Offline since ${clockTime(link.since_ms)}. You see what came until then.`;
+      return teller.waiting.value ? `${since} Your way is recorded and sent later.` : since;
     }
-    if (here === undefined) return phone.locating.value ? "The phone is looking for its place…" : "Nothing is near you until you say.";
-    if (here.last === true) return "You were here the last time. The phone is looking for its place…";
-    if (teller.refused.value !== undefined) return `The broker does not take your place: ${teller.refused.value}`;
+    if (here?.last === true) return "You were here the last time. The phone is looking for its place…";
+    if (teller.refused.value !== undefined) return `Your place is refused: ${teller.refused.value}`;
     const told_ms = teller.told_ms.value;
     // Nothing comes before both are in force.
-    return told_ms === undefined || phone.wish.state.value === "waits"
-      ? "Telling the broker…"
-      : `${accuracy}The broker has your place, told ${ago(now_ms.value - told_ms)}.`;
+    if (told_ms === undefined || phone.wish.state.value === "waits") return "Sending your place…";
+    // Receivers that say 0 m do not know.
+    const exact = here?.accuracy_m === undefined || here.accuracy_m < 1 ? "" : `, exact to ${metres(here.accuracy_m)}`;
+    return `Your place was sent ${ago(now_ms.value - told_ms)}${exact}.`;
   });
+  const offline = phone.subscriber.value?.link.value.at === "offline";
   return (
-    <p class="known numbers">
+    <p class={`known numbers${offline ? " note" : ""}`}>
       <span role="status">{phone.unlocated.value}</span>
       {words}
     </p>

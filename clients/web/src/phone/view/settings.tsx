@@ -3,12 +3,14 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 
+import { showTheme, storedTheme, THEMES } from "../../shared/theme.js";
 import type { Props } from "./app.js";
 import { Dialog } from "./dialog.js";
 
 export function SettingsDialog({ phone, close }: Props & { readonly close: () => void }): JSX.Element {
   const identity = phone.subscriber.value?.identity;
   const asked = useSignal(false);
+  const theme = useSignal(storedTheme());
   const fault = useSignal<string | undefined>(undefined);
   const forget = async (): Promise<void> => {
     try {
@@ -41,6 +43,7 @@ export function SettingsDialog({ phone, close }: Props & { readonly close: () =>
           Use another token
         </button>
       )}
+      <Notifications phone={phone} />
       <label class="check">
         <input
           type="checkbox"
@@ -48,6 +51,21 @@ export function SettingsDialog({ phone, close }: Props & { readonly close: () =>
           onChange={({ currentTarget }) => phone.prefer({ vibrate: currentTarget.checked })}
         />
         Vibrate for alarms
+      </label>
+      <Install phone={phone} />
+      <label class="row">
+        <span>Colours</span>
+        <select
+          value={theme.value}
+          onChange={({ currentTarget }) => {
+            theme.value = THEMES.find((one) => one === currentTarget.value) ?? "system";
+            showTheme(theme.value);
+          }}
+        >
+          <option value="system">As the phone has them</option>
+          <option value="light">Light</option>
+          <option value="dark">Dark</option>
+        </select>
       </label>
       <section aria-labelledby="forget">
         <h3 id="forget">Forget me</h3>
@@ -77,5 +95,43 @@ export function SettingsDialog({ phone, close }: Props & { readonly close: () =>
         Close
       </button>
     </Dialog>
+  );
+}
+
+/** Whether one is told of what comes while the page is closed. Why they are not there is said where they are switched on. */
+function Notifications({ phone }: Props): JSX.Element {
+  const state = phone.push.state.value;
+  const isThere = state.at !== "unknown" && state.at !== "unable";
+  return (
+    <div>
+      <label class="check">
+        <input
+          type="checkbox"
+          role="switch"
+          checked={state.at === "on"}
+          disabled={!isThere || state.at === "changing"}
+          aria-describedby="notify"
+          onChange={({ currentTarget }) => void phone.notify(currentTarget.checked)}
+        />
+        Notify me when this page is closed
+      </label>
+      <p id="notify" class={state.at === "failed" ? "warn" : "quiet"} role="status">
+        {state.at === "unknown" && "Connect first: the broker says whether it can."}
+        {(state.at === "unable" || state.at === "failed") && <bdi>{state.why}</bdi>}
+      </p>
+    </div>
+  );
+}
+
+/** Puts the page on the home screen, where the browser does that for a page. */
+function Install({ phone }: Props): JSX.Element | null {
+  if (phone.shell.installable.value === undefined) return null;
+  return (
+    <div class="row">
+      <span>Put this page on the home screen. It opens without a network, too.</span>
+      <button type="button" onClick={() => void phone.shell.install()}>
+        Install
+      </button>
+    </div>
   );
 }
