@@ -119,7 +119,7 @@ fuzz: ## Feed readers with what nobody would send, a minute each; FOR=1h TARGET=
 			-max_total_time=$$(($(subst h,*3600,$(subst m,*60,$(FOR:s=))))) -dict=fuzz/words.dict -rss_limit_mb=2048 -timeout=20 || exit 1; \
 	done
 
-.PHONY: chromium typescript-test typescript-check web-test web-check
+.PHONY: chromium firefox typescript-test typescript-check web-test web-check
 
 typescript-test: program clients/typescript/node_modules/.installed chromium ## Test the TypeScript client against a started broker; needs Node, Chromium, and the network once
 	cd clients/typescript && npm test
@@ -127,7 +127,7 @@ typescript-test: program clients/typescript/node_modules/.installed chromium ## 
 typescript-check: clients/typescript/node_modules/.installed ## Formatting, lints and types of the TypeScript client
 	cd clients/typescript && npm run check
 
-web-test: web program chromium ## Test the console and the phone page against a started broker; needs Node, Chromium, and the network once
+web-test: web program chromium firefox ## Test the console and the phone page against a started broker; needs Node, Chromium, Firefox, and the network once
 	cd clients/web && npm test
 
 web-check: clients/web/node_modules/.installed ## Formatting, lints and types of the console and the phone page
@@ -135,6 +135,9 @@ web-check: clients/web/node_modules/.installed ## Formatting, lints and types of
 
 chromium:
 	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends chromium; }
+
+firefox:
+	@command -v "$${FIREFOX:-firefox-esr}" >/dev/null || { apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends firefox-esr; }
 
 ptx: ## Compile the CUDA kernels that changed; fetches the compiler the first time
 	kernels/nvcc/make-ptx
