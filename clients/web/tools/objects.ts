@@ -1,28 +1,60 @@
-// How smooth the console's map is with so many moving objects: frames a second and the main thread's time, in the Chromium of the tests.
+// How smooth the console's map is with so many moving objects, in the Chromium of the tests: frames a second, and what each program took of the
+// processors.
 //
-//   npm run objects            0, 1,000, 5,000 and 20,000 objects, each of which reports once a second; 20 s each
-//   npm run objects -- 5000
+//   npm run objects                        0, 1,000, 5,000 and 20,000 objects, each of which reports once a second
+//   npm run objects -- 5000 --rounds 3
+//
+// --nearcast PATH  the broker; that of the tests without it
+// --dist           the pages of embed/pages/dist in place of those in the program
+// --query TEXT     how the console is opened: `marks=clusters`
+// --trace FILE     writes a trace for chrome://tracing
 
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 
-import { Broker } from "../../typescript/tests/support/broker.js";
+import type { CDPSession, Page } from "playwright-core";
+
 import { launch, pagesOf } from "../tests/support/pages.js";
+import { Fleet } from "./fleet.js";
 
-const counts = process.argv.slice(2).map(Number);
-const SECONDS = 20;
-/** Reports go in so many batches a second. */
-const BATCHES = 10;
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    nearcast: { type: "string" },
+    rounds: { type: "string", default: "1" },
+    seconds: { type: "string", default: "20" },
+    dist: { type: "boolean", default: false },
+    query: { type: "string", default: "" },
+    trace: { type: "string" },
+    screenshot: { type: "string" },
+    compositing: { type: "string", default: "" },
+  },
+});
+if (options.nearcast !== undefined) process.env["NEARCAST"] = options.nearcast;
+// It reads where the program is when it is loaded.
+const { Broker } = await import("../../typescript/tests/support/broker.js");
+const SECONDS = Number(options.seconds);
 
 interface Figures {
-  readonly objects: number;
   readonly frames_per_s: number;
-  readonly frame_ms: { readonly p50: number; readonly p95: number; readonly max: number };
-  /** Share of the main thread's time that is spent on tasks, of which on scripts. */
-  readonly main_thread: number;
-  readonly scripts: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly max: number;
+  /** Shares of a processor. */
+  readonly main: number;
+  readonly page: number;
+  readonly graphics: number;
+  readonly network: number;
+  readonly broker: number;
+  readonly publisher: number;
   /** Tasks of more than 50 ms. */
-  readonly long_tasks: { readonly count: number; readonly max_ms: number };
-  readonly events_per_s: number;
+  readonly long: number;
+  readonly told_per_s: number;
+  /** What the console says came to it. */
+  readonly shown_per_s: number;
+  readonly missed: number;
 }
 
 /** What the page does meanwhile. As text, for what the compiler adds to functions is not in the page. */
@@ -39,48 +71,40 @@ const WATCH = `new Promise((resolve) => {
   });
 })`;
 
-/** Objects on a random walk over a city, told to the broker until it is stopped. */
-class Fleet {
-  readonly #at: [number, number][];
-  readonly #timer: NodeJS.Timeout | undefined;
-  readonly #under = new Set<Promise<unknown>>();
-  told = 0;
-
-  constructor(
-    readonly url: string,
-    count: number,
-  ) {
-    this.#at = Array.from({ length: count }, () => [113.85 + Math.random() * 0.3, 22.5 + Math.random() * 0.15]);
-    if (count === 0) return;
-    let batch = 0;
-    this.#timer = setInterval(() => {
-      const lines: string[] = [];
-      for (let object = batch; object < count; object += BATCHES) {
-        const at = this.#at[object] ?? [0, 0];
-        at[0] += (Math.random() - 0.5) * 0.0003;
-        at[1] += (Math.random() - 0.5) * 0.0003;
-        const properties = { kind: object % 5 === 0 ? "bus" : "taxi", speed_kmh: Math.round(Math.random() * 80) };
-        lines.push(
-          JSON.stringify({ type: "Feature", key: `object-${object}`, geometry: { type: "Point", coordinates: at }, properties, ttl_s: 60 }),
-        );
-      }
-      batch = (batch + 1) % BATCHES;
-      const sent = fetch(`${url}/v1/events`, {
-        method: "POST",
-        headers: { "content-type": "application/x-ndjson" },
-        body: lines.join("\n"),
-      }).then(async (answer) => {
-        this.told += ((await answer.json()) as { accepted: number }).accepted;
-      });
-      this.#under.add(sent);
-      void sent.finally(() => this.#under.delete(sent));
-    }, 1000 / BATCHES);
+/** Seconds of processor time that the brokers started here have taken. */
+function brokerTime_s(): number {
+  let ticks = 0;
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const [, comm = "", rest = ""] = /\((.*)\) (.*)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
+      const fields = rest.split(" ");
+      if (comm.startsWith("nearcast") && fields[1] === String(process.pid)) ticks += Number(fields[11]) + Number(fields[12]);
+    } catch {
+      // It has ended meanwhile.
+    }
   }
+  return ticks / 100;
+}
 
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await Promise.all(this.#under);
-  }
+/** Serves the built pages in place of those that the program has. */
+async function serveBuilt(page: Page): Promise<void> {
+  const folder = fileURLToPath(new URL("../embed/pages/dist/", import.meta.url));
+  // What is served so is of no address, and would have to ask before it may connect to one of this machine.
+  await page.context().grantPermissions(["local-network-access"]);
+  await page.route(
+    (url) => url.pathname === "/" || url.pathname.startsWith("/assets/"),
+    (route) => route.fulfill({ path: folder + (new URL(route.request().url()).pathname.slice(1) || "index.html") }),
+  );
+}
+
+async function spent(tools: CDPSession, whole: CDPSession): Promise<Record<string, number>> {
+  const { metrics } = await tools.send("Performance.getMetrics");
+  const { processInfo } = await whole.send("SystemInfo.getProcessInfo");
+  const { user, system } = process.cpuUsage();
+  const found: Record<string, number> = { at: performance.now() / 1000, broker: brokerTime_s(), publisher: (user + system) / 1e6 };
+  found["main"] = metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0;
+  for (const { type, cpuTime } of processInfo) found[type] = (found[type] ?? 0) + cpuTime;
+  return found;
 }
 
 async function measure(objects: number): Promise<Figures> {
@@ -90,32 +114,51 @@ async function measure(objects: number): Promise<Figures> {
   const fleet = new Fleet(broker.url, objects);
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-    await page.goto(pages.url);
-    await page.waitForFunction(
-      (least) => Number(document.querySelector("output[data-layer=events]")?.textContent.replaceAll(",", "") ?? -1) >= least,
-      objects,
-      { timeout: 60_000 },
-    );
-    const tools = await page.context().newCDPSession(page);
+    page.on("pageerror", (error) => console.error(error.message));
+    if (options.dist) await serveBuilt(page);
+    await page.goto(`${pages.url}?${options.query}`);
+    await page
+      .waitForFunction(
+        (least) => Number(document.querySelector("output[data-layer=events]")?.textContent.replaceAll(",", "") ?? -1) >= least,
+        Math.floor(objects * 0.99),
+        { timeout: 60_000, polling: 500 },
+      )
+      .catch(async (error: unknown) => {
+        await page.screenshot({ path: "/tmp/map-fail.png" });
+        throw error;
+      });
+    await page.waitForTimeout(3000);
+    const [tools, whole] = [await page.context().newCDPSession(page), await browser.newBrowserCDPSession()];
     // The thread's own time: on a machine that is busy the clock's would count how long it waited for a processor.
     await tools.send("Performance.enable", { timeDomain: "threadTicks" });
-    const spent = async (): Promise<Record<string, number>> =>
-      Object.fromEntries((await tools.send("Performance.getMetrics")).metrics.map(({ name, value }) => [name, value]));
-    const [before, told] = [await spent(), fleet.told];
-    const { intervals, long } = await page.evaluate<{ intervals: number[]; long: number[] }>(WATCH);
-    const after = await spent();
-    const share = (name: string): number =>
-      ((after[name] ?? 0) - (before[name] ?? 0)) / ((after["Timestamp"] ?? 0) - (before["Timestamp"] ?? 0));
+    const [before, told] = [await spent(tools, whole), fleet.told];
+    if (options.trace !== undefined) await browser.startTracing(page, { categories: TRACED });
+    const watched = page.evaluate<{ intervals: number[]; long: number[] }>(WATCH);
+    const { intervals, long } = await watched;
+    const after = await spent(tools, whole);
+    if (options.trace !== undefined) writeFileSync(options.trace, await browser.stopTracing());
+    const seconds = (after["at"] ?? 0) - (before["at"] ?? 0);
+    const share = (name: string): number => ((after[name] ?? 0) - (before[name] ?? 0)) / seconds;
     const sorted = intervals.slice(1).sort((one, other) => one - other);
     const quantile = (part: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+    if (options.screenshot !== undefined) await page.screenshot({ path: options.screenshot });
+    const number = async (selector: string): Promise<number> =>
+      page.evaluate((where) => parseFloat(document.querySelector(where)?.textContent.replaceAll(/[^\d.]/g, "") ?? "0") || 0, selector);
     return {
-      objects,
       frames_per_s: intervals.length / SECONDS,
-      frame_ms: { p50: quantile(0.5), p95: quantile(0.95), max: quantile(1) },
-      main_thread: share("TaskDuration"),
-      scripts: share("ScriptDuration"),
-      long_tasks: { count: long.length, max_ms: Math.max(0, ...long) },
-      events_per_s: (fleet.told - told) / SECONDS,
+      p50: quantile(0.5),
+      p95: quantile(0.95),
+      max: quantile(1),
+      main: share("main"),
+      page: share("renderer"),
+      graphics: share("GPU"),
+      network: share("utility") + share("browser"),
+      broker: share("broker"),
+      publisher: share("publisher"),
+      long: long.length,
+      told_per_s: (fleet.told - told) / seconds,
+      shown_per_s: await number(".feed > p.numbers span"),
+      missed: await number(".missed"),
     };
   } finally {
     await fleet.stop();
@@ -125,20 +168,30 @@ async function measure(objects: number): Promise<Figures> {
   }
 }
 
+const TRACED = ["toplevel", "cc", "gpu", "viz", "benchmark", "devtools.timeline", "disabled-by-default-v8.cpu_profiler"];
+
+const per_cent = (part: number): string => `${(part * 100).toFixed(0)} %`;
+const COLUMNS: readonly (readonly [string, (figures: Figures) => string])[] = [
+  ["frames/s", ({ frames_per_s }) => frames_per_s.toFixed(1)],
+  ["p50/p95/max ms", ({ p50, p95, max }) => [p50, p95, max].map((ms) => ms.toFixed(0)).join("/")],
+  ["tasks > 50 ms", ({ long }) => String(long)],
+  ["main thread", ({ main }) => per_cent(main)],
+  ["page", ({ page }) => per_cent(page)],
+  ["graphics", ({ graphics }) => per_cent(graphics)],
+  ["browser", ({ network }) => per_cent(network)],
+  ["broker", ({ broker }) => per_cent(broker)],
+  ["publisher", ({ publisher }) => per_cent(publisher)],
+  ["told/s", ({ told_per_s }) => told_per_s.toFixed(0)],
+  ["shown/s", ({ shown_per_s }) => shown_per_s.toFixed(0)],
+  ["missed", ({ missed }) => missed.toFixed(0)],
+];
+
 console.log(`${cpus().length} processors (${cpus()[0]?.model ?? "?"}), drawn by the processor (SwiftShader), 1280x800, ${SECONDS} s each`);
-console.log("objects  frames/s  frame p50/p95/max ms  main thread  of it scripts  tasks > 50 ms (longest)  events/s");
-for (const objects of counts.length > 0 ? counts : [0, 1000, 5000, 20_000]) {
-  const { frames_per_s, frame_ms, main_thread, scripts, long_tasks, events_per_s } = await measure(objects);
-  const per_cent = (part: number): string => `${(part * 100).toFixed(1)} %`;
-  console.log(
-    [
-      String(objects).padStart(7),
-      frames_per_s.toFixed(1).padStart(8),
-      `${frame_ms.p50.toFixed(0)} / ${frame_ms.p95.toFixed(0)} / ${frame_ms.max.toFixed(0)}`.padStart(20),
-      per_cent(main_thread).padStart(11),
-      per_cent(scripts).padStart(13),
-      `${long_tasks.count} (${long_tasks.max_ms.toFixed(0)} ms)`.padStart(23),
-      events_per_s.toFixed(0).padStart(8),
-    ].join("  "),
-  );
+console.log(["objects", ...COLUMNS.map(([name]) => name)].join(" | "));
+const counts = positionals.map(Number);
+for (let round = 0; round < Number(options.rounds); round++) {
+  for (const objects of counts.length > 0 ? counts : [0, 1000, 5000, 20_000]) {
+    const figures = await measure(objects);
+    console.log([objects, ...COLUMNS.map(([, text]) => text(figures))].join(" | "));
+  }
 }

@@ -1,13 +1,15 @@
 // The console as a client of the broker: its session, its subscription of everything, and what came of it.
 
 import { effect, signal } from "@preact/signals";
-import { Closed, connect, ProblemError, type DeliveredFeature, type Message, type Session, type Subscription } from "nearcast";
+import { Closed, ProblemError, type DeliveredFeature, type Message, type Session, type Subscription } from "nearcast";
 
+import { connectOn } from "../../../../typescript/src/connect.js";
 import { brokerUrl } from "../../shared/pages.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
 import { Attributes } from "./attributes.js";
 import { Feed, type FeedRow } from "./feed.js";
 import { Objects, type Seen } from "./objects.js";
+import { platformOf } from "./stream.js";
 
 /** What the connection is at, in a word for machines and a sentence for people. */
 export interface Link {
@@ -170,29 +172,32 @@ export class Live {
   async #conversation(signal: AbortSignal): Promise<void> {
     const token = this.#access.token.value;
     let epoch: string | undefined;
-    const session = await connect({
-      url: brokerUrl,
-      client: this.#access.client.value,
-      ...(token === undefined ? {} : { token }),
-      // What is kept for a client of this name is for the program that works under it, not for an onlooker.
-      ack: "manual",
-      inbox: 5000,
-      connectTimeout_s: 86_400,
-      signal,
-      onConnection: (change) => {
-        if (change.state === "ready") {
-          if (epoch !== undefined && epoch !== change.epoch) this.#forget();
-          epoch = change.epoch;
-          this.link.value = { state: "ready" };
-        }
-        if (change.state === "lost") this.link.value = { state: "lost", why: reasonOf(change.error) };
-        else if (change.state === "connecting" && this.link.value.state !== "lost") this.link.value = { state: "connecting" };
+    const session: Session = await connectOn(
+      platformOf(() => !this.#access.borrowed.peek()),
+      {
+        url: brokerUrl,
+        client: this.#access.client.value,
+        ...(token === undefined ? {} : { token }),
+        // What is kept for a client of this name is for the program that works under it, not for an onlooker.
+        ack: "manual",
+        inbox: 5000,
+        connectTimeout_s: 86_400,
+        signal,
+        onConnection: (change) => {
+          if (change.state === "ready") {
+            if (epoch !== undefined && epoch !== change.epoch) this.#forget();
+            epoch = change.epoch;
+            this.link.value = { state: "ready" };
+          }
+          if (change.state === "lost") this.link.value = { state: "lost", why: reasonOf(change.error) };
+          else if (change.state === "connecting" && this.link.value.state !== "lost") this.link.value = { state: "connecting" };
+        },
+        // A broker that came back with other settings does not take the draft any more.
+        onProblem: () => {
+          this.draft.value = undefined;
+        },
       },
-      // A broker that came back with other settings does not take the draft any more.
-      onProblem: () => {
-        this.draft.value = undefined;
-      },
-    });
+    );
     this.#session = session;
     try {
       await this.#allowed(signal);

@@ -3,6 +3,7 @@
 
 import type { BaseMap } from "../../shared/map/map.js";
 import type { Points } from "../../shared/map/points.js";
+import { cleared } from "./pen.js";
 
 export type Marks = "points" | "clusters" | "heat";
 
@@ -50,13 +51,11 @@ export class Density {
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
       const { clientWidth, clientHeight } = this.#base.map.getCanvas();
-      const ratio = this.#base.map.getPixelRatio();
-      [this.#canvas.width, this.#canvas.height] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
-      const pen = this.#canvas.getContext("2d");
       this.#clusters = [];
       const marks = this.#shown();
-      if (pen === null || marks === "points") return;
-      pen.scale(ratio, ratio);
+      this.#canvas.hidden = marks === "points";
+      const pen = this.#canvas.hidden ? null : cleared(this.#canvas, this.#base.map);
+      if (pen === null) return;
       if (marks === "clusters") this.#drawClusters(pen, clientWidth, clientHeight);
       else this.#drawHeat(pen, clientWidth, clientHeight);
     });

@@ -1,6 +1,7 @@
 // A flash where an event has reached somebody: a ring at the event, and a line to who received it. So that matching is seen.
 
 import type { BaseMap } from "../../shared/map/map.js";
+import { cleared } from "./pen.js";
 
 /** A place in degrees. */
 type LonLat = readonly [number, number];
@@ -27,6 +28,7 @@ export class Flashes {
     this.#base = base;
     this.#canvas = document.createElement("canvas");
     this.#canvas.className = "points flashes";
+    this.#canvas.hidden = true;
     base.map.getCanvasContainer().append(this.#canvas);
     base.map.on("move", () => this.#next());
   }
@@ -45,14 +47,12 @@ export class Flashes {
   readonly #draw = (): void => {
     this.#frame = 0;
     const { map } = this.#base;
-    const { clientWidth, clientHeight } = map.getCanvas();
-    const ratio = map.getPixelRatio();
-    [this.#canvas.width, this.#canvas.height] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
-    const pen = this.#canvas.getContext("2d");
     const now_ms = performance.now();
     this.#flashes = this.#flashes.filter(({ began_ms }) => now_ms - began_ms < LASTS_MS);
+    // An empty canvas costs what a full one does when the page is put together.
+    this.#canvas.hidden = this.#flashes.length === 0;
+    const pen = this.#canvas.hidden ? null : cleared(this.#canvas, map);
     if (pen === null) return;
-    pen.scale(ratio, ratio);
     const colour = getComputedStyle(document.documentElement).getPropertyValue("--map-match");
     pen.strokeStyle = colour;
     pen.fillStyle = colour;

@@ -4,17 +4,15 @@
 
 import { MercatorCoordinate } from "maplibre-gl";
 
+import type { Colour } from "./colour.js";
 import type { BaseMap } from "./map.js";
-import { TRAIL_SHADERS, Trails, type Frame } from "./trails.js";
+import { GlPainter } from "./gl.js";
+import { PixelPainter } from "./pixels.js";
+import { CLASSES, FLOATS, LOOKS, NO_HEADING, type Painter, type PointLook } from "./scene.js";
+import { isSoftware } from "./software.js";
+import { Trails } from "./trails.js";
 
-/** How a point looks; what it stands for is its owner's business. */
-export interface PointLook {
-  /** A CSS variable of the theme, `--map-object`. */
-  readonly colour: string;
-  readonly shape: "disc" | "ring" | "diamond" | "halo" | "both";
-  /** Across, in CSS pixels. */
-  readonly size: number;
-}
+export type { PointLook } from "./scene.js";
 
 /** What else a point may show. */
 export interface PointState {
@@ -34,102 +32,29 @@ export interface PointsOptions {
   readonly trail_s?: number;
 }
 
-/** Floats of a point: where it comes from, where it goes to, when it set out, how long it takes, its look, heading, colour and life. */
-const FLOATS = 10;
 const GLIDE_S = 1;
 /** Below some metres a way has no direction; in parts of the world's width. */
 const HEADED = 1e-7;
-const NO_HEADING = -10;
 /** Of more points than this none leaves a trail: they would hide the map, and cost what the points need. */
 const TRAILED = 2000;
-/** Variables of the theme for classes of values: `--map-c0` and so on. */
-export const CLASSES = 14;
-const LOOKS = 8;
+/** Of more points than this each is drawn smaller, down to half its size. */
+const CROWD = 4000;
+/** Points are drawn again when one has moved by so much of a pixel, and after so long at the latest. */
+const SEEN_PX = 0.25;
+const SLOWEST_MS = 250;
+/** How fast the fastest point is counts for so long. */
+const SPEED_MS = 2000;
 /** From here on there is room to see where a point is headed. */
 const HEADED_ZOOM = 11.5;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-
-const VERTEX = `#version 300 es
-uniform vec4 u_place;
-uniform float u_now;
-uniform float u_ratio;
-uniform float u_zoom;
-uniform float u_headed;
-uniform vec4 u_colours[${LOOKS + CLASSES}];
-uniform vec2 u_looks[${LOOKS}];
-in vec4 a_way;
-in vec2 a_time;
-in vec4 a_state;
-out vec4 v_colour;
-out float v_shape;
-out float v_size;
-out float v_edge;
-out vec2 v_forward;
-void main() {
-  float done = clamp((u_now - a_time.x) / max(a_time.y, 0.001), 0.0, 1.0);
-  gl_Position = vec4(mix(a_way.xy, a_way.zw, done) * u_place.xy + u_place.zw, 0.0, 1.0);
-  int look = int(a_state.x);
-  float left = a_state.w <= 0.0 ? 1.0 : 1.0 - 0.7 * smoothstep(0.35, 1.0, (u_now - a_time.x) / a_state.w);
-  v_colour = u_colours[a_state.z < 0.0 ? look : ${LOOKS} + int(a_state.z)] * left;
-  v_shape = u_looks[look].x;
-  v_size = (u_looks[look].y * u_zoom + 2.0) * u_ratio;
-  v_edge = v_size * 0.5;
-  v_forward = vec2(0.0);
-  if (u_headed > 0.5 && a_state.y > -9.0 && (v_shape < 0.5 || v_shape > 3.5)) {
-    v_forward = vec2(sin(a_state.y), -cos(a_state.y));
-    v_size *= 2.0;
-  }
-  gl_PointSize = v_size;
-}`;
-
-const FRAGMENT = `#version 300 es
-precision highp float;
-uniform vec4 u_ground;
-uniform float u_ratio;
-in vec4 v_colour;
-in float v_shape;
-in float v_size;
-in float v_edge;
-in vec2 v_forward;
-out vec4 colour;
-void main() {
-  vec2 at = (gl_PointCoord - 0.5) * v_size;
-  float away = v_shape > 1.5 && v_shape < 2.5 ? abs(at.x) + abs(at.y) : length(at);
-  float edge = v_edge;
-  float fine = u_ratio * 0.5;
-  float inside = 1.0 - smoothstep(edge - fine, edge + fine * 0.2, away);
-  float body = 1.0 - smoothstep(edge - u_ratio - fine, edge - u_ratio + fine, away);
-  if (v_shape > 0.5 && v_shape < 1.5) body *= smoothstep(edge - 3.0 * u_ratio - fine, edge - 3.0 * u_ratio + fine, away);
-  // A disc within a ring.
-  if (v_shape > 3.5) body *= 1.0 - smoothstep(-fine, fine, 1.3 * u_ratio - abs(away - edge + 3.3 * u_ratio));
-  // A nose shows where it goes.
-  if (dot(v_forward, v_forward) > 0.5) {
-    float along = dot(at, v_forward);
-    float aside = abs(dot(at, vec2(-v_forward.y, v_forward.x)));
-    float wide = edge * 0.95 * (1.0 - along / (edge * 1.9));
-    float nose = step(0.0, along) * (1.0 - smoothstep(-fine, fine, aside - wide));
-    inside = max(inside, nose);
-    body = max(body, step(edge * 0.6, along) * (1.0 - smoothstep(-fine, fine, aside - wide + u_ratio * 1.2)));
-  }
-  // A halo is a ring with nothing in it.
-  if (v_shape > 2.5 && v_shape < 3.5) inside *= smoothstep(edge - 4.0 * u_ratio, edge - 3.0 * u_ratio, away);
-  colour = mix(u_ground * v_colour.a, v_colour, body) * inside;
-}`;
-
-interface Drawing {
-  readonly gl: WebGL2RenderingContext;
-  readonly program: WebGLProgram;
-  readonly buffer: WebGLBuffer;
-  readonly array: WebGLVertexArrayObject;
-  readonly uniforms: Readonly<Record<string, WebGLUniformLocation | null>>;
-}
 
 /** A layer of points by their ids. Costs O(1) a change, and O(points) a frame in which one changed. */
 export class Points {
   readonly #looks: readonly PointLook[];
   #base: BaseMap | undefined;
   #unlisten = (): void => undefined;
-  #drawing: Drawing | undefined;
+  #canvas: HTMLCanvasElement | undefined;
+  #painter: Painter | undefined;
   #data = new Float32Array(1024 * FLOATS);
   #ids: string[] = [];
   readonly #places = new Map<string, number>();
@@ -139,8 +64,12 @@ export class Points {
   #changed = true;
   #visible = true;
   #frame = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #drawn_ms = 0;
   /** Until when something glides, in seconds of the layer. */
   #busyUntil = 0;
+  /** In parts of the world a second: of the fastest point lately, and since when that is counted. */
+  #speed = { before: 0, now: 0, since_ms: 0 };
 
   readonly #glide_s: number;
   /** Lines behind the points; absent where there are none. */
@@ -187,9 +116,24 @@ export class Points {
         if (this.#ids.length <= TRAILED) this.trails?.add([from_x, from_y], [to_x, to_y], now, glide);
       }
     }
-    this.#data.set([from_x, from_y, to_x, to_y, now, glide, look, heading, colour, life_s], place * FLOATS);
+    const at = place * FLOATS;
+    const data = this.#data;
+    // Member by member: an array would be made for each of thousands a second.
+    data[at] = from_x;
+    data[at + 1] = from_y;
+    data[at + 2] = to_x;
+    data[at + 3] = to_y;
+    data[at + 4] = now;
+    data[at + 5] = glide;
+    data[at + 6] = look;
+    data[at + 7] = heading;
+    data[at + 8] = colour;
+    data[at + 9] = life_s;
     this.#busyUntil = Math.max(this.#busyUntil, now + glide);
-    this.repaint();
+    if (glide > 0) this.#speed.now = Math.max(this.#speed.now, Math.hypot(to_x - from_x, to_y - from_y) / glide);
+    this.#changed = true;
+    if (jump) this.repaint();
+    else this.#later();
   }
 
   /** Changes how a point looks, if it is there. */
@@ -277,19 +221,14 @@ export class Points {
     const canvas = document.createElement("canvas");
     canvas.className = "points";
     map.getCanvasContainer().append(canvas);
-    const gl = canvas.getContext("webgl2", { antialias: false, depth: false });
-    if (gl === null) throw new Error("this browser draws no maps: it has no WebGL 2");
     this.#base = base;
-    const begin = (): void => {
-      this.#drawing = drawingOn(gl);
-      this.trails?.begin(gl, link(gl, TRAIL_SHADERS));
-    };
-    begin();
-    canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
-    canvas.addEventListener("webglcontextrestored", () => {
-      begin();
-      this.repaint();
-    });
+    this.#canvas = canvas;
+    if (isSoftware()) this.#painter = new PixelPainter(canvas);
+    else {
+      const gl = canvas.getContext("webgl2", { antialias: false, depth: false });
+      if (gl === null) throw new Error("this browser draws no maps: it has no WebGL 2");
+      this.#painter = new GlPainter(canvas, gl, () => this.repaint());
+    }
     map.on("move", this.#draw);
     map.on("resize", this.#draw);
     this.#unlisten = base.onTheme(() => this.repaint());
@@ -308,10 +247,10 @@ export class Points {
     this.#unlisten();
     this.#base?.map.off("move", this.#draw);
     this.#base?.map.off("resize", this.#draw);
-    const gl = this.#drawing?.gl;
-    (gl?.canvas as HTMLCanvasElement | undefined)?.remove();
-    gl?.getExtension("WEBGL_lose_context")?.loseContext();
-    this.#drawing = undefined;
+    clearTimeout(this.#timer);
+    this.#painter?.leave();
+    this.#painter = undefined;
+    this.#canvas?.remove();
     this.#base = undefined;
   }
 
@@ -321,74 +260,78 @@ export class Points {
     if (this.#frame === 0 && this.#base !== undefined) this.#frame = requestAnimationFrame(this.#draw);
   }
 
+  /** Draws again when what has changed can be seen to have. */
+  #later(): void {
+    if (this.#frame !== 0 || this.#timer !== undefined || this.#base === undefined) return;
+    const wait_ms = this.#drawn_ms + this.#pause_ms() - performance.now();
+    // A frame is never far, and a timer would miss the next one.
+    if (wait_ms < 10) this.#frame = requestAnimationFrame(this.#draw);
+    else
+      this.#timer = setTimeout(() => {
+        this.#timer = undefined;
+        this.#frame = requestAnimationFrame(this.#draw);
+      }, wait_ms - 4);
+  }
+
+  /** How long a frame may stay: until the fastest point has moved by a part of a pixel. */
+  #pause_ms(): number {
+    const speed = this.#speed;
+    const now_ms = performance.now();
+    if (now_ms - speed.since_ms > SPEED_MS) this.#speed = { before: speed.now, now: 0, since_ms: now_ms };
+    const px_per_s = Math.max(this.#speed.before, this.#speed.now) * 512 * 2 ** (this.#base?.map.getZoom() ?? 0);
+    return Math.min(SLOWEST_MS, (1000 * SEEN_PX) / px_per_s);
+  }
+
   readonly #draw = (): void => {
     cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#frame = 0;
-    if (this.#base === undefined || this.#drawing === undefined) return;
-    const { map, colour } = this.#base;
-    const { gl, program, buffer, array, uniforms } = this.#drawing;
-    const { canvas } = gl;
+    const [base, canvas, painter] = [this.#base, this.#canvas, this.#painter];
+    if (base === undefined || canvas === undefined || painter === undefined) return;
+    this.#drawn_ms = performance.now();
+    const { map, colour } = base;
+    const some = this.#visible && this.#origin !== undefined && this.#ids.length > 0;
+    // An empty canvas costs what a full one does when the page is put together.
+    canvas.hidden = !some;
+    if (!some || this.#origin === undefined) return;
     const { clientWidth, clientHeight } = map.getCanvas();
     const ratio = map.getPixelRatio();
-    const [width, height] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
-    if (canvas.width !== width || canvas.height !== height) {
-      canvas.width = width;
-      canvas.height = height;
-    }
-    gl.viewport(0, 0, width, height);
-    gl.clear(gl.COLOR_BUFFER_BIT);
-    if (!this.#visible || this.#origin === undefined || this.#ids.length === 0) return;
+    const size: [number, number] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
+    if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
     const now = this.#now();
     // The shift is computed in 64 bits before it is rounded to 32.
     const centre = MercatorCoordinate.fromLngLat(map.getCenter());
     const zoom = map.getZoom();
     const world_px = 512 * 2 ** zoom;
     const [scale_x, scale_y] = [(2 * world_px) / clientWidth, (-2 * world_px) / clientHeight];
-    const [shift_x, shift_y] = [(this.#origin[0] - centre.x) * scale_x, (this.#origin[1] - centre.y) * scale_y];
-    const frame: Frame = { now, ratio, place: [scale_x, scale_y, shift_x, shift_y], size: [width, height] };
-    this.trails?.draw(gl, frame, colour("--map-object"));
-    gl.useProgram(program);
-    gl.uniform1f(uniforms["u_now"] ?? null, now);
-    gl.uniform1f(uniforms["u_zoom"] ?? null, Math.min(1.3, Math.max(0.55, 0.55 + (zoom - 8) * 0.11)));
-    gl.uniform1f(uniforms["u_headed"] ?? null, this.trails !== undefined && zoom >= HEADED_ZOOM ? 1 : 0);
-    gl.uniform1f(uniforms["u_ratio"] ?? null, ratio);
-    gl.uniform4fv(uniforms["u_colours"] ?? null, this.#colours());
-    const shapes = ["disc", "ring", "diamond", "halo", "both"];
-    gl.uniform2fv(
-      uniforms["u_looks"] ?? null,
-      this.#looks.flatMap(({ shape, size }) => [shapes.indexOf(shape), size]),
-    );
-    gl.uniform4fv(uniforms["u_ground"] ?? null, [...colour("--map-ground")]);
-    gl.bindVertexArray(array);
-    if (this.#changed) {
-      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-      gl.bufferData(gl.ARRAY_BUFFER, this.#data.subarray(0, this.#ids.length * FLOATS), gl.DYNAMIC_DRAW);
-      this.#changed = false;
-    }
-    const copies = map.getRenderWorldCopies() ? Math.ceil(clientWidth / world_px / 2) : 0;
-    for (let copy = -copies; copy <= copies; copy++) {
-      gl.uniform4f(uniforms["u_place"] ?? null, scale_x, scale_y, shift_x + copy * scale_x, shift_y);
-      gl.drawArrays(gl.POINTS, 0, this.#ids.length);
-    }
-    gl.bindVertexArray(null);
-    if (now < this.#busyUntil) this.#frame = requestAnimationFrame(this.#draw);
+    const crowd = Math.max(0.5, Math.min(1, Math.sqrt(CROWD / this.#ids.length)));
+    painter.draw({
+      data: this.#data,
+      count: this.#ids.length,
+      changed: this.#changed,
+      now,
+      ratio,
+      size,
+      place: [scale_x, scale_y, (this.#origin[0] - centre.x) * scale_x, (this.#origin[1] - centre.y) * scale_y],
+      copies: map.getRenderWorldCopies() ? Math.ceil(clientWidth / world_px / 2) : 0,
+      scale: crowd * Math.min(1.3, Math.max(0.55, 0.55 + (zoom - 8) * 0.11)),
+      headed: this.trails !== undefined && zoom >= HEADED_ZOOM,
+      looks: this.#looks,
+      colours: this.#colours(colour),
+      ground: colour("--map-ground"),
+      trails: this.trails,
+    });
+    this.#changed = false;
+    if (now < this.#busyUntil) this.#later();
   };
 
   /** Looks, then classes of values. */
-  #colours(): number[] {
-    const colour = this.#base?.colour;
-    if (colour === undefined) return [];
-    const of = (names: string[], length: number): number[] => Array.from({ length }, (_, at) => colour(names[at] ?? "--map-object")).flat();
-    const looks = this.#looks.map((look) => look.colour);
-    return this.trails === undefined
-      ? of(looks, LOOKS + CLASSES)
-      : [
-          ...of(looks, LOOKS),
-          ...of(
-            Array.from({ length: CLASSES }, (_, at) => `--map-c${at}`),
-            CLASSES,
-          ),
-        ];
+  #colours(colour: BaseMap["colour"]): Colour[] {
+    const looks = Array.from({ length: LOOKS }, (_, at) => colour(this.#looks[at]?.colour ?? "--map-object"));
+    // Pages whose points leave no trails do not tell them apart by values either.
+    if (this.trails === undefined) return looks;
+    return [...looks, ...Array.from({ length: CLASSES }, (_, at) => colour(`--map-c${at}`))];
   }
 
   #now(): number {
@@ -398,52 +341,9 @@ export class Points {
   /** Where a point is on its way. */
   #at(place: number, now: number): [number, number] {
     const at = place * FLOATS;
-    const [from_x = 0, from_y = 0, to_x = 0, to_y = 0, start = 0, glide = 0] = this.#data.subarray(at, at + 6);
-    const done = Math.min(1, Math.max(0, (now - start) / Math.max(glide, 0.001)));
-    return [from_x + (to_x - from_x) * done, from_y + (to_y - from_y) * done];
+    const data = this.#data;
+    const [from_x, from_y] = [data[at] ?? 0, data[at + 1] ?? 0];
+    const done = Math.min(1, Math.max(0, (now - (data[at + 4] ?? 0)) / Math.max(data[at + 5] ?? 0, 0.001)));
+    return [from_x + ((data[at + 2] ?? 0) - from_x) * done, from_y + ((data[at + 3] ?? 0) - from_y) * done];
   }
-}
-
-function drawingOn(gl: WebGL2RenderingContext): Drawing {
-  const program = link(gl, [VERTEX, FRAGMENT]);
-  const [array, buffer] = [gl.createVertexArray(), gl.createBuffer()];
-  gl.bindVertexArray(array);
-  gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-  let offset = 0;
-  for (const [name, floats] of [
-    ["a_way", 4],
-    ["a_time", 2],
-    ["a_state", 4],
-  ] as const) {
-    const location = gl.getAttribLocation(program, name);
-    gl.enableVertexAttribArray(location);
-    gl.vertexAttribPointer(location, floats, gl.FLOAT, false, FLOATS * 4, offset * 4);
-    offset += floats;
-  }
-  gl.bindVertexArray(null);
-  gl.enable(gl.BLEND);
-  gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-  const names = ["u_place", "u_now", "u_ratio", "u_zoom", "u_headed", "u_colours", "u_looks", "u_ground"];
-  const uniforms = Object.fromEntries(names.map((name) => [name, gl.getUniformLocation(program, name)]));
-  return { gl, program, buffer, array, uniforms };
-}
-
-function link(gl: WebGL2RenderingContext, [vertex, fragment]: readonly [string, string]): WebGLProgram {
-  const program = gl.createProgram();
-  for (const [kind, source] of [
-    [gl.VERTEX_SHADER, vertex],
-    [gl.FRAGMENT_SHADER, fragment],
-  ] as const) {
-    const shader = gl.createShader(kind);
-    if (shader === null) throw new Error("the graphics context is lost");
-    gl.shaderSource(shader, source);
-    gl.compileShader(shader);
-    gl.attachShader(program, shader);
-    gl.deleteShader(shader);
-  }
-  gl.linkProgram(program);
-  if (gl.getProgramParameter(program, gl.LINK_STATUS) !== true && !gl.isContextLost()) {
-    throw new Error(`the points' shaders do not link: ${gl.getProgramInfoLog(program) ?? ""}`);
-  }
-  return program;
 }

@@ -1,23 +1,15 @@
 // Where moving points have come from: short lines that fade. One ring buffer and one draw call, below the points on their canvas.
 
-import type { Colour } from "./colour.js";
-
-/** What a frame needs to know of the map; the points' layer computes it. */
-export interface Frame {
-  readonly now: number;
-  readonly ratio: number;
-  /** Scale and shift from the layer's coordinates to the screen's. */
-  readonly place: readonly [number, number, number, number];
-  /** Of the canvas in device pixels. */
-  readonly size: readonly [number, number];
-}
+import type { Scene } from "./scene.js";
 
 /** Floats of a piece: its ends, when its point set out, how long it took. */
-const FLOATS = 6;
+export const PIECE = 6;
 /** Pieces that are kept; the oldest go first. */
 const PIECES = 16_384;
 /** Across, in CSS pixels. */
 const WIDTH_PX = 2.5;
+/** How much of its colour the newest piece has. */
+export const STRENGTH = 0.55;
 
 const VERTEX = `#version 300 es
 uniform vec4 u_place;
@@ -47,7 +39,7 @@ uniform vec4 u_colour;
 in float v_left;
 out vec4 colour;
 void main() {
-  colour = u_colour * (v_left * v_left * 0.55);
+  colour = u_colour * (v_left * v_left * ${STRENGTH});
 }`;
 
 export const TRAIL_SHADERS = [VERTEX, FRAGMENT] as const;
@@ -55,23 +47,27 @@ export const TRAIL_SHADERS = [VERTEX, FRAGMENT] as const;
 export class Trails {
   /** Nothing of it is drawn while this is false, and nothing is kept. */
   on = true;
-  readonly #life_s: number;
-  readonly #data = new Float32Array(PIECES * FLOATS);
+  /** After so many seconds a piece is not seen any more. */
+  readonly life_s: number;
+  readonly data = new Float32Array(PIECES * PIECE);
   #next = 0;
   #count = 0;
   #newest = -Infinity;
   #changed: { from: number; to: number } | undefined;
-  #drawing: { program: WebGLProgram; buffer: WebGLBuffer; array: WebGLVertexArrayObject } | undefined;
 
-  /** `life_s`: after so long a piece is not seen any more. */
   constructor(life_s: number) {
-    this.#life_s = life_s;
+    this.life_s = life_s;
+  }
+
+  /** Pieces that are there. */
+  get count(): number {
+    return this.#count;
   }
 
   /** A point has set out from one place to another. */
   add(from: readonly [number, number], to: readonly [number, number], now: number, glide: number): void {
     if (!this.on) return;
-    this.#data.set([from[0], from[1], to[0], to[1], now, glide], this.#next * FLOATS);
+    this.data.set([from[0], from[1], to[0], to[1], now, glide], this.#next * PIECE);
     const { from: first, to: last } = this.#changed ?? { from: this.#next, to: this.#next };
     this.#changed = { from: Math.min(first, this.#next), to: Math.max(last, this.#next) };
     this.#next = (this.#next + 1) % PIECES;
@@ -87,47 +83,61 @@ export class Trails {
 
   /** Whether some piece is still to be seen. */
   alive(now: number): boolean {
-    return this.on && this.#count > 0 && now - this.#newest < this.#life_s;
+    return this.on && this.#count > 0 && now - this.#newest < this.life_s;
   }
+
+  /** The pieces that have changed since the last call. */
+  takeChanged(): { readonly from: number; readonly to: number } | undefined {
+    const changed = this.#changed;
+    this.#changed = undefined;
+    return changed;
+  }
+}
+
+/** Draws trails by WebGL. */
+export class TrailLines {
+  #drawing: { program: WebGLProgram; buffer: WebGLBuffer; array: WebGLVertexArrayObject } | undefined;
+  /** A new buffer has none of what was changed before. */
+  #fresh = true;
 
   /** Takes a context, a new one after the former was lost; `program` is made of the shaders above. */
   begin(gl: WebGL2RenderingContext, program: WebGLProgram): void {
     const [array, buffer] = [gl.createVertexArray(), gl.createBuffer()];
     gl.bindVertexArray(array);
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    gl.bufferData(gl.ARRAY_BUFFER, this.#data, gl.DYNAMIC_DRAW);
     for (const [name, floats, offset] of [
       ["a_ends", 4, 0],
       ["a_time", 2, 4],
     ] as const) {
       const location = gl.getAttribLocation(program, name);
       gl.enableVertexAttribArray(location);
-      gl.vertexAttribPointer(location, floats, gl.FLOAT, false, FLOATS * 4, offset * 4);
+      gl.vertexAttribPointer(location, floats, gl.FLOAT, false, PIECE * 4, offset * 4);
       gl.vertexAttribDivisor(location, 1);
     }
     gl.bindVertexArray(null);
     this.#drawing = { program, buffer, array };
+    this.#fresh = true;
   }
 
-  draw(gl: WebGL2RenderingContext, frame: Frame, colour: Colour): void {
-    if (this.#drawing === undefined || !this.alive(frame.now)) return;
+  draw(gl: WebGL2RenderingContext, { now, ratio, place, size, colours: [colour = [0, 0, 0, 1]] }: Scene, trails: Trails): void {
+    if (this.#drawing === undefined || !trails.alive(now)) return;
     const { program, buffer, array } = this.#drawing;
     const uniform = (name: string): WebGLUniformLocation | null => gl.getUniformLocation(program, name);
     gl.useProgram(program);
-    gl.uniform4f(uniform("u_place"), ...frame.place);
-    gl.uniform2f(uniform("u_size"), ...frame.size);
-    gl.uniform1f(uniform("u_now"), frame.now);
-    gl.uniform1f(uniform("u_width"), WIDTH_PX * frame.ratio);
-    gl.uniform1f(uniform("u_life"), this.#life_s);
+    gl.uniform4f(uniform("u_place"), ...place);
+    gl.uniform2f(uniform("u_size"), ...size);
+    gl.uniform1f(uniform("u_now"), now);
+    gl.uniform1f(uniform("u_width"), WIDTH_PX * ratio);
+    gl.uniform1f(uniform("u_life"), trails.life_s);
     gl.uniform4f(uniform("u_colour"), ...colour);
     gl.bindVertexArray(array);
-    if (this.#changed !== undefined) {
-      const { from, to } = this.#changed;
-      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-      gl.bufferSubData(gl.ARRAY_BUFFER, from * FLOATS * 4, this.#data.subarray(from * FLOATS, (to + 1) * FLOATS));
-      this.#changed = undefined;
-    }
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, this.#count);
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    const changed = trails.takeChanged();
+    if (this.#fresh) gl.bufferData(gl.ARRAY_BUFFER, trails.data, gl.DYNAMIC_DRAW);
+    else if (changed !== undefined)
+      gl.bufferSubData(gl.ARRAY_BUFFER, changed.from * PIECE * 4, trails.data.subarray(changed.from * PIECE, (changed.to + 1) * PIECE));
+    this.#fresh = false;
+    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, trails.count);
     gl.bindVertexArray(null);
   }
 }
