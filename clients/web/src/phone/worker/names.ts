@@ -20,12 +20,7 @@ export function eventHash(id: string): string {
   return `#event=${encodeURIComponent(id)}`;
 }
 
-/** The event that an address opens. */
+/** The event that an address opens, by itself or beside the client that the broker names. */
 export function hashEvent(hash: string): string | undefined {
-  const text = /^#event=(.+)$/.exec(hash)?.[1];
-  try {
-    return text === undefined ? undefined : decodeURIComponent(text);
-  } catch {
-    return undefined; // A `%` that is none.
-  }
+  return new URLSearchParams(hash.slice(1)).get("event") || undefined;
 }
