@@ -8,12 +8,26 @@ const PLACES = 16;
 const BATCHES = 20;
 /** Degrees in a second, about 15 m. */
 const STEP = 0.00014;
-const [WEST, SOUTH, WIDE, HIGH] = [113.85, 22.5, 0.3, 0.15];
+/** Quarters of the city, and how far objects are from their middles, in degrees. */
+const QUARTERS = [
+  [114.06, 22.545, 0.05, 0.02],
+  [113.93, 22.54, 0.04, 0.03],
+  [114.12, 22.6, 0.04, 0.04],
+  [113.88, 22.6, 0.03, 0.05],
+  [114.25, 22.72, 0.05, 0.03],
+  [114.03, 22.66, 0.04, 0.05],
+] as const;
 
-/** Where an object is at each place of its walk: roads are left at times only. */
+/** Of a bell, about. */
+function around(middle: number, reach: number): number {
+  return middle + reach * (Math.random() + Math.random() + Math.random() - 1.5) * 1.6;
+}
+
+/** Where an object is at each place of its walk: it turns at times. */
 function walk(): [number, number][] {
   let heading = Math.random() * 2 * Math.PI;
-  const at: [number, number] = [WEST + Math.random() * WIDE, SOUTH + Math.random() * HIGH];
+  const [x, y, wide, high] = QUARTERS[Math.floor(Math.random() * QUARTERS.length)] ?? QUARTERS[0];
+  const at: [number, number] = [around(x, wide), around(y, high)];
   return Array.from({ length: PLACES }, () => {
     if (Math.random() < 0.1) heading += (Math.random() < 0.5 ? -1 : 1) * (Math.PI / 2);
     at[0] += Math.cos(heading) * STEP;

@@ -8,6 +8,8 @@
 // --dist           the pages of embed/pages/dist in place of those in the program
 // --query TEXT     how the console is opened: `marks=clusters`
 // --trace FILE     writes a trace for chrome://tracing
+// --screenshot FILE  the console at the end
+// --flags "A B"    of Chromium, in place of those of the tests: `--enable-unsafe-swiftshader` is Chromium as it is without a graphics card
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
@@ -29,7 +31,7 @@ const { values: options, positionals } = parseArgs({
     query: { type: "string", default: "" },
     trace: { type: "string" },
     screenshot: { type: "string" },
-    compositing: { type: "string", default: "" },
+    flags: { type: "string" },
   },
 });
 if (options.nearcast !== undefined) process.env["NEARCAST"] = options.nearcast;
@@ -39,6 +41,8 @@ const SECONDS = Number(options.seconds);
 
 interface Figures {
   readonly frames_per_s: number;
+  /** How often the marks were drawn: as often as they have moved. */
+  readonly drawn_per_s: number;
   readonly p50: number;
   readonly p95: number;
   readonly max: number;
@@ -61,13 +65,21 @@ interface Figures {
 const WATCH = `new Promise((resolve) => {
   const [intervals, long] = [[], []];
   new PerformanceObserver((list) => long.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+  // Where there is no graphics card the marks are one image, put whenever they are drawn.
+  const pen = CanvasRenderingContext2D.prototype;
+  const put = pen.putImageData;
+  let drawn = 0;
+  pen.putImageData = function (...what) {
+    drawn += 1;
+    put.apply(this, what);
+  };
   const start = performance.now();
   let last = start;
   requestAnimationFrame(function frame(now) {
     intervals.push(now - last);
     last = now;
     if (now - start < ${SECONDS * 1000}) requestAnimationFrame(frame);
-    else resolve({ intervals, long });
+    else resolve({ intervals, long, drawn });
   });
 })`;
 
@@ -110,31 +122,25 @@ async function spent(tools: CDPSession, whole: CDPSession): Promise<Record<strin
 async function measure(objects: number): Promise<Figures> {
   const broker = await Broker.start({ settings: { "console.base_map": "demo" } });
   const pages = await pagesOf(broker);
-  const browser = await launch();
+  const browser = await launch(options.flags?.split(" "));
   const fleet = new Fleet(broker.url, objects);
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
     page.on("pageerror", (error) => console.error(error.message));
     if (options.dist) await serveBuilt(page);
     await page.goto(`${pages.url}?${options.query}`);
-    await page
-      .waitForFunction(
-        (least) => Number(document.querySelector("output[data-layer=events]")?.textContent.replaceAll(",", "") ?? -1) >= least,
-        Math.floor(objects * 0.99),
-        { timeout: 60_000, polling: 500 },
-      )
-      .catch(async (error: unknown) => {
-        await page.screenshot({ path: "/tmp/map-fail.png" });
-        throw error;
-      });
+    await page.waitForFunction(
+      (least) => Number(document.querySelector("output[data-layer=events]")?.textContent.replaceAll(",", "") ?? -1) >= least,
+      Math.floor(objects * 0.99),
+      { timeout: 60_000, polling: 500 },
+    );
     await page.waitForTimeout(3000);
     const [tools, whole] = [await page.context().newCDPSession(page), await browser.newBrowserCDPSession()];
     // The thread's own time: on a machine that is busy the clock's would count how long it waited for a processor.
     await tools.send("Performance.enable", { timeDomain: "threadTicks" });
     const [before, told] = [await spent(tools, whole), fleet.told];
     if (options.trace !== undefined) await browser.startTracing(page, { categories: TRACED });
-    const watched = page.evaluate<{ intervals: number[]; long: number[] }>(WATCH);
-    const { intervals, long } = await watched;
+    const { intervals, long, drawn } = await page.evaluate<{ intervals: number[]; long: number[]; drawn: number }>(WATCH);
     const after = await spent(tools, whole);
     if (options.trace !== undefined) writeFileSync(options.trace, await browser.stopTracing());
     const seconds = (after["at"] ?? 0) - (before["at"] ?? 0);
@@ -146,6 +152,7 @@ async function measure(objects: number): Promise<Figures> {
       page.evaluate((where) => parseFloat(document.querySelector(where)?.textContent.replaceAll(/[^\d.]/g, "") ?? "0") || 0, selector);
     return {
       frames_per_s: intervals.length / SECONDS,
+      drawn_per_s: drawn / SECONDS,
       p50: quantile(0.5),
       p95: quantile(0.95),
       max: quantile(1),
@@ -173,6 +180,7 @@ const TRACED = ["toplevel", "cc", "gpu", "viz", "benchmark", "devtools.timeline"
 const per_cent = (part: number): string => `${(part * 100).toFixed(0)} %`;
 const COLUMNS: readonly (readonly [string, (figures: Figures) => string])[] = [
   ["frames/s", ({ frames_per_s }) => frames_per_s.toFixed(1)],
+  ["marks drawn/s", ({ drawn_per_s }) => drawn_per_s.toFixed(1)],
   ["p50/p95/max ms", ({ p50, p95, max }) => [p50, p95, max].map((ms) => ms.toFixed(0)).join("/")],
   ["tasks > 50 ms", ({ long }) => String(long)],
   ["main thread", ({ main }) => per_cent(main)],

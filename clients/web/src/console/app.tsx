@@ -154,7 +154,8 @@ function Opened({ detail }: { readonly detail: Detail }) {
   useEffect(() => heading.current?.focus(), []);
   const back = (): void => {
     console.back();
-    requestAnimationFrame(() => document.querySelector<HTMLElement>("#panel, .opened h2")?.focus());
+    const to = console.byKeys && console.details.peek().length === 0 ? ".walker" : "#panel, .opened h2";
+    requestAnimationFrame(() => document.querySelector<HTMLElement>(to)?.focus());
   };
   return (
     <section

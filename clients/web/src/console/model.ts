@@ -13,6 +13,7 @@ import type { Objects } from "./live/objects.js";
 import { holdsText } from "./live/filter.js";
 import { Live } from "./live/live.js";
 import { Reach } from "./live/reach.js";
+import { Replay } from "./live/replay.js";
 import { Same } from "./live/same.js";
 import { Scale } from "./live/scale.js";
 import type { Marks } from "./map/density.js";
@@ -69,6 +70,12 @@ export class Console {
   readonly scale = signal<Scale | undefined>(undefined);
   /** What the pointer is above on the map, and where. */
   readonly hovered = signal<(Picked & { readonly at: { readonly x: number; readonly y: number } }) | undefined>(undefined);
+  /** The mark that the keyboard is at, on the map's element. */
+  readonly walked = signal<{ readonly x: number; readonly y: number } | undefined>(undefined);
+  /** Somebody opened a mark by keyboard, and comes back to it. */
+  byKeys = false;
+  /** What time the map shows; it comes with the map. */
+  readonly replay = signal<Replay | undefined>(undefined);
   readonly reach: Reach;
   readonly same = new Same();
   /** Both come with the map. */
@@ -111,7 +118,9 @@ export class Console {
   show(view: MapView, drawing: Drawing): void {
     this.view.value = view;
     this.drawing.value = drawing;
-    this.live.show(view);
+    const replay = new Replay(this.live.objects, view, (seen) => this.scale.peek()?.of(seen.feature.properties) ?? -1);
+    this.replay.value = replay;
+    this.live.show(replay);
     this.clients.show(view);
     const sight = this.sight.peek();
     if (sight === undefined) void this.#firstLook(view);
@@ -125,40 +134,51 @@ export class Console {
       ({ geometry: { coordinates } }) =>
         this.live.came_per_s.peek() < QUIET_PER_S ||
         this.clients.mayReach(view.base.plane.toMap([coordinates[0], coordinates[1]]), this.reach.watched),
-      (feature, clients) =>
+      (feature, clients) => {
+        if (replay.at_ms.peek() !== undefined) return;
         view.flash(
           placeOf(feature),
           clients.map((client) => this.same.pointOf(client) ?? client),
-        ),
+        );
+      },
     );
     effect(() => {
       this.scale.value = this.colourBy.value === undefined ? undefined : this.#scaleOf(this.colourBy.value);
-      view.mean(this.#meaning(), this.live.objects.newest());
+      this.#mean(view);
     });
     effect(() => {
       view.marks = this.marks.value;
     });
     view.onHover((what, at) => (this.hovered.value = what === undefined ? undefined : { ...this.#apart(what), at }));
-    view.onPick((what) => {
-      const { events, clients } = this.#apart(what);
-      const features = events.flatMap((id) => this.live.objects.get(id)?.feature ?? []);
-      if (features.length + clients.length > 1) this.open({ kind: "choice", events: features, clients });
-      else if (features[0] !== undefined) this.open({ kind: "event", feature: features[0] });
-      else if (clients[0] !== undefined) this.open({ kind: "client", client: clients[0] });
-    });
+    view.onPick((what) => this.pick(what));
     effect(() => {
       const detail = this.details.value.at(-1);
+      // The past has its own marks, and where it was is not known of what was chosen.
+      if (replay.at_ms.value !== undefined) return;
       view.choose(
         detail?.kind === "event" ? placeOf(detail.feature) : detail?.kind === "client" ? this.clients.placeOf(detail.client) : undefined,
       );
       if (detail?.kind !== "client") view.draw("chosen", []);
     });
     effect(() => {
-      for (const [layer, on] of Object.entries(this.layers.value)) view.switch(layer as Layer, on);
+      // Clients and areas are those of now.
+      const past = replay.at_ms.value !== undefined;
+      for (const [layer, on] of Object.entries(this.layers.value))
+        view.switch(layer as Layer, on && !(past && (layer === "clients" || layer === "areas")));
     });
     effect(() => {
       if (!this.draft.active.value) drawing.finish();
     });
+  }
+
+  /** Opens what was picked on the map, or a choice where that is more than one thing. */
+  pick(what: Picked, byKeys = false): void {
+    const { events, clients } = this.#apart(what);
+    const features = events.flatMap((id) => this.live.objects.get(id)?.feature ?? []);
+    this.byKeys = byKeys;
+    if (features.length + clients.length > 1) this.open({ kind: "choice", events: features, clients });
+    else if (features[0] !== undefined) this.open({ kind: "event", feature: features[0] });
+    else if (clients[0] !== undefined) this.open({ kind: "client", client: clients[0] });
   }
 
   /** An object and its client are one thing. */
@@ -238,7 +258,14 @@ export class Console {
     const scale = this.#scaleOf(attribute);
     if (JSON.stringify(scale.legend) === JSON.stringify(this.scale.peek()?.legend)) return;
     this.scale.value = scale;
-    view.mean(this.#meaning(), this.live.objects.newest());
+    this.#mean(view);
+  }
+
+  /** Colours mean something else from now on. */
+  #mean(view: MapView): void {
+    const replay = this.replay.peek();
+    replay?.past.forgetColours();
+    view.mean(this.#meaning(), replay?.at_ms.peek() === undefined ? this.live.objects.newest() : []);
   }
 
   #scaleOf(attribute: string): Scale {

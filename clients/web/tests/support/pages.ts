@@ -1,7 +1,7 @@
 // The pages in a browser, as the broker serves them.
 
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { createServer, preview, type Connect, type Plugin } from "vite";
+import { createServer, preview, type Connect, type Plugin, type ProxyOptions } from "vite";
 
 /** Whether pages are served as they were built: those that are not have no service worker. */
 export const areBuilt = process.env["NEARCAST_PAGES"] !== "dev";
@@ -13,7 +13,12 @@ export const areBuilt = process.env["NEARCAST_PAGES"] !== "dev";
 export async function pagesOf(broker: { readonly url: string }): Promise<{ readonly url: string; close(): Promise<void> }> {
   const wanted = process.env["NEARCAST_PAGES"];
   if (wanted === undefined || wanted === "") return { url: `${broker.url}/`, close: () => Promise.resolve() };
-  const target = { target: broker.url, ws: true };
+  const target: ProxyOptions = {
+    target: broker.url,
+    ws: true,
+    // A stream that has broken off behind the proxy breaks off before it, too.
+    configure: (server) => server.on("proxyRes", (from, _, to) => void from.on("aborted", () => to.destroy())),
+  };
   const proxy = { "/v1": target, "/metrics": target, "/pages.json": target, "/base-map": target };
   const rewrite = ({ middlewares }: { readonly middlewares: Connect.Server }): void =>
     void middlewares.use((request, _, next) => {
@@ -33,11 +38,11 @@ export async function pagesOf(broker: { readonly url: string }): Promise<{ reado
   return { url: server.resolvedUrls?.local[0] ?? "", close: () => server.close() };
 }
 
-/** Chromium, which draws maps on the processor where there is no graphics card. */
-export function launch(): Promise<Browser> {
+/** Chromium, which draws maps, and everything else, on the processor as on a graphics card. */
+export function launch(flags = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]): Promise<Browser> {
   return chromium.launch({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"],
+    args: ["--no-sandbox", ...flags],
   });
 }
 

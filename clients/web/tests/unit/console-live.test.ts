@@ -2,11 +2,12 @@ import type { DeliveredFeature } from "nearcast";
 import { expect, test } from "vitest";
 
 import { Attributes } from "../../src/console/live/attributes.js";
-import { pointsOf, ticksOf } from "../../src/console/live/chart.js";
+import { momentsOf, pathOf, ticksOf } from "../../src/console/live/chart.js";
 import { Feed } from "../../src/console/live/feed.js";
 import { bucketsOf, spread } from "../../src/console/live/histogram.js";
 import { attributeOf, Objects } from "../../src/console/live/objects.js";
-import { HISTORY, Rates, type Stats } from "../../src/console/live/rates.js";
+import { pointsOfHistory } from "../../src/console/live/history.js";
+import { HISTORY, Rates, Timeline, type Stats } from "../../src/console/live/rates.js";
 import { count, duration, metres, span } from "../../src/console/words.js";
 
 function feature(id: string, members: Partial<DeliveredFeature> = {}): DeliveredFeature {
@@ -133,32 +134,64 @@ test("rates are differences over the time between, and a broker that began anew 
   const rates = new Rates();
   rates.look({ ...STATS, events: 100 }, 0);
   rates.look({ ...STATS, events: 1100, moves: 10 }, 2000);
-  expect([rates.history.events, rates.history.moves]).toEqual([[500], [5]]);
+  expect([rates.of.events, rates.of.moves]).toEqual([[500], [5]]);
   rates.look({ ...STATS, events: 3 }, 3000);
-  expect(rates.history.events).toEqual([500]);
+  expect(rates.of.events).toEqual([500]);
   rates.look({ ...STATS, events: 13 }, 4000);
-  expect(rates.history.events).toEqual([500, 10]);
-  const earlier = { at_ms: 0, events: 7, matches: 0, deliveries: 0, moves: 0 };
-  rates.earlier([earlier, { ...earlier, at_ms: Date.now() + 60_000, events: 9 }]);
-  expect(rates.history.events).toEqual([7, 500, 10]);
+  expect(rates.of.events).toEqual([500, 10]);
   for (let second = 5; second < 5000; second++) rates.look({ ...STATS, events: second * 100 }, second * 1000);
-  expect(rates.history.events).toHaveLength(HISTORY);
+  expect(rates.of.events).toHaveLength(HISTORY);
   expect(rates.times_ms).toHaveLength(HISTORY);
 });
 
-test("an axis has round steps up to what it shows, and a thinned line keeps its peaks", () => {
+test("what the broker has kept comes before the first look and into gaps, and nowhere else", () => {
+  const line = new Timeline(["events"]);
+  for (const second of [100, 101, 102, 160, 161]) line.add(second * 1000, { events: second });
+  const kept = Array.from({ length: 17 }, (_, at) => ({ at_ms: at * 10_000 + 3000, events: at }));
+  line.fill(kept, 10_000);
+  expect(line.times_ms.map((time) => time / 1000)).toEqual([
+    3, 13, 23, 33, 43, 53, 63, 73, 83, 93, 100, 101, 102, 113, 123, 133, 143, 153, 160, 161,
+  ]);
+  expect(line.of.events.slice(8, 15)).toEqual([8, 9, 100, 101, 102, 11, 12]);
+  line.fill(kept, 10_000);
+  expect(line.times_ms).toHaveLength(20);
+});
+
+test("the broker's columns are points, also where its clock is another", () => {
+  const history = {
+    step_s: 10,
+    time_unix_ms: [990_000, 1_000_000],
+    events_per_s: [1, 2],
+    deliveries_per_s: [3, 4],
+    moves_per_s: [5, 6],
+    queue_p50_s: [null, 0.1],
+    queue_p99_s: [null, 0.2],
+  };
+  expect(pointsOfHistory(history, 1_005_000)).toEqual([
+    { at_ms: 990_000, events: 1, deliveries: 3, moves: 5, p50: undefined, p99: undefined },
+    { at_ms: 1_000_000, events: 2, deliveries: 4, moves: 6, p50: 0.1, p99: 0.2 },
+  ]);
+  expect(pointsOfHistory(history, 5_000_000).map(({ at_ms }) => at_ms)).toEqual([4_990_000, 5_000_000]);
+  expect(pointsOfHistory({ ...history, time_unix_ms: [] }, 0)).toEqual([]);
+});
+
+test("an axis has round steps up to what it shows, and round times of the day", () => {
   expect(ticksOf(750)).toEqual([0, 500, 1000]);
   expect(ticksOf(3)).toEqual([0, 1, 2, 3]);
   expect(ticksOf(0.0042)).toEqual([0, 0.002, 0.004, 0.006]);
+  expect(momentsOf(10_000, 310_000).map((time) => time / 1000)).toEqual([60, 120, 180, 240, 300]);
+  expect(momentsOf(0, 3_600_000).map((time) => time / 60_000)).toEqual([0, 10, 20, 30, 40, 50, 60]);
+});
+
+test("a thinned line keeps its peaks, and breaks where nothing was measured", () => {
   const times = Array.from({ length: 1600 }, (_, at) => at);
-  const points = pointsOf(
-    times,
-    times.map((at) => (at === 777 ? 99 : 1)),
-    (x) => x,
-    (y) => y,
-  );
-  expect(points.split(" ")).toHaveLength(160);
-  expect(points).toContain(",99.0");
+  const draw = (values: readonly (number | undefined)[]): string => pathOf(times, values, Number, Number);
+  const path = draw(times.map((at) => (at === 777 ? 99 : 1)));
+  expect(path.split(/[ML]/).length).toBeLessThan(170);
+  expect(path).toContain(",99.0");
+  expect(path.match(/M/g)).toHaveLength(1);
+  expect(pathOf([0, 10_000, 60_000, 70_000], [1, 2, 3, 4], Number, Number)).toBe("M0.0,1.0L10000.0,2.0M60000.0,3.0L70000.0,4.0");
+  expect(pathOf([0, 1], [undefined, undefined], Number, Number)).toBe("");
 });
 
 const METRICS = `# HELP t

@@ -10,8 +10,12 @@ export interface Series {
   readonly values: readonly (number | undefined)[];
 }
 
-const [WIDTH, HEIGHT] = [336, 132];
-const [LEFT, RIGHT, TOP, BOTTOM] = [44, 6, 8, 20];
+const [WIDTH, HEIGHT] = [336, 140];
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 8, 20];
+/** A line breaks where for so long there is nothing; the broker's own points are ten seconds apart. */
+const BREAK_MS = 25_000;
+/** Steps of the axis of time. */
+const STEPS_S = [30, 60, 120, 300, 600, 900];
 /** Points of a line; of more, the greatest of each few are drawn, so that no peak is lost. */
 const POINTS = 160;
 
@@ -23,15 +27,25 @@ export function ticksOf(most: number): number[] {
   return Array.from({ length: Math.max(1, Math.ceil(most / step - 1e-9)) + 1 }, (_, at) => Number((at * step).toPrecision(12)));
 }
 
+/** Round times of the day between two times, at most six. */
+export function momentsOf(from_ms: number, to_ms: number): number[] {
+  const step_ms = 1000 * (STEPS_S.find((step) => (to_ms - from_ms) / (step * 1000) <= 6) ?? 1800);
+  const first = Math.ceil(from_ms / step_ms) * step_ms;
+  return Array.from({ length: Math.max(0, Math.floor((to_ms - first) / step_ms) + 1) }, (_, at) => first + at * step_ms);
+}
+
 /** Draws `series` over `times_ms`, ascending; the axis ends at the newest and is `range_s` long. */
 export function Chart({
   title,
+  unit,
   times_ms,
   series,
   range_s,
   text,
 }: {
   readonly title: string;
+  /** Of the upright axis, for people. */
+  readonly unit: string;
   readonly times_ms: readonly number[];
   readonly series: readonly Series[];
   readonly range_s: number;
@@ -50,18 +64,20 @@ export function Chart({
   const y = (value: number): number => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
   const index = pointed.value === undefined ? shown.length - 1 : nearestOf(shown, from_ms + pointed.value * range_s * 1000);
   const time = shown[index];
-  const clock = (ms: number): string =>
-    new Date(ms).toLocaleTimeString("en-GB", range_s > 600 ? { hour: "2-digit", minute: "2-digit" } : {});
+  const clock = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB");
+  const minute = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
   return (
     <figure class="chart">
       <figcaption>
-        <strong>{title}</strong>{" "}
+        <span>
+          <strong>{title}</strong> <span class="quiet">{unit}</span>
+        </span>
         <span class="quiet numbers">{pointed.value !== undefined && time !== undefined ? clock(time) : "now"}</span>
       </figcaption>
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role="img"
-        aria-label={`${title}, of the last ${range_s / 60} minutes`}
+        aria-label={`${title}, ${unit}, of the last ${range_s / 60} minutes`}
         onPointerMove={(event) => {
           const box = event.currentTarget.getBoundingClientRect();
           const at = ((event.clientX - box.left) / box.width) * WIDTH;
@@ -77,25 +93,23 @@ export function Chart({
             </text>
           </g>
         ))}
-        {[0, 0.5, 1].map((part) => (
-          <text
-            key={part}
-            class="axis"
-            x={x(from_ms + part * range_s * 1000)}
-            y={HEIGHT - 5}
-            text-anchor={part === 0 ? "start" : part === 1 ? "end" : "middle"}
-          >
-            {to_ms === 0 ? "" : clock(from_ms + part * range_s * 1000)}
-          </text>
+        {momentsOf(from_ms, to_ms).map((moment) => (
+          <g key={moment} class="axis">
+            <line x1={x(moment)} x2={x(moment)} y1={TOP} y2={HEIGHT - BOTTOM} />
+            <text x={Math.min(WIDTH - 14, Math.max(LEFT + 2, x(moment)))} y={HEIGHT - 5} text-anchor="middle">
+              {minute(moment)}
+            </text>
+          </g>
         ))}
         {series.map(({ name, colour, values }) => (
-          <polyline
+          <path
             key={name}
-            points={pointsOf(shown, values.slice(first), x, y)}
+            d={pathOf(shown, values.slice(first), x, y)}
             fill="none"
             style={{ stroke: `var(${colour})` }}
             stroke-width="1.6"
             stroke-linejoin="round"
+            stroke-linecap="round"
           />
         ))}
         {pointed.value !== undefined && time !== undefined && (
@@ -125,18 +139,25 @@ function nearestOf(times: readonly number[], wanted: number): number {
   return after > 0 && wanted - (times[after - 1] ?? 0) < (times[after] ?? 0) - wanted ? after - 1 : after;
 }
 
-/** A line's points, thinned where there are more than can be seen. */
-export function pointsOf(
+/** A line, thinned where there are more points than can be seen, and broken where there are none for long. */
+export function pathOf(
   times: readonly number[],
   values: readonly (number | undefined)[],
   x: (time: number) => number,
   y: (value: number) => number,
 ): string {
-  const every = Math.max(1, Math.ceil(times.length / POINTS));
-  const points: string[] = [];
-  for (let at = 0; at < times.length; at += every) {
-    const part = values.slice(at, at + every).filter((value) => value !== undefined);
-    if (part.length > 0) points.push(`${x(times[at] ?? 0).toFixed(1)},${y(Math.max(...part)).toFixed(1)}`);
+  const slot_ms = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / POINTS;
+  let path = "";
+  let before_ms = -Infinity;
+  for (let at = 0; at < times.length;) {
+    const from_ms = times[at] ?? 0;
+    let most = -Infinity;
+    // Of what falls into one slot the greatest is drawn.
+    do most = Math.max(most, values[at++] ?? -Infinity);
+    while (at < times.length && (times[at] ?? 0) - from_ms < slot_ms);
+    if (most === -Infinity) continue;
+    path += `${from_ms - before_ms > BREAK_MS + slot_ms ? "M" : "L"}${x(from_ms).toFixed(1)},${y(most).toFixed(1)}`;
+    before_ms = from_ms;
   }
-  return points.join(" ");
+  return path;
 }

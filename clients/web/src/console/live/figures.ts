@@ -3,35 +3,37 @@
 import { signal } from "@preact/signals";
 
 import { reasonOf, statusOf, type Access } from "../access.js";
-import { bucketsOf, spread, type Buckets, type Spread } from "./histogram.js";
-import { HISTORY, Rates, type Rate, type Stats } from "./rates.js";
+import { bucketsOf, spread, type Buckets } from "./histogram.js";
+import { pointsOfHistory, type History } from "./history.js";
+import { Rates, Timeline, type Rate, type Stats } from "./rates.js";
 
 const EVERY_MS = 1000;
 /** Latencies are of the last so many looks, so that a rare slow one is seen. */
 const LOOKS = 10;
 
+/** Beyond so long without a look the broker is asked what it has kept of it. */
+const GAP_MS = 20_000;
+
+/** The broker keeps the first of them. */
 export const LATENCIES = [
-  ["matching", "nearcast_match_seconds"],
-  ["publish to write", "nearcast_publish_to_write_seconds"],
+  ["match", "nearcast_queue_seconds"],
+  ["write", "nearcast_publish_to_write_seconds"],
 ] as const;
 export type Latency = (typeof LATENCIES)[number][0];
+/** A line of the chart. */
+export type LatencyLine = `${Latency} ${"p50" | "p99"}`;
 
 export interface FiguresShown {
   readonly stats: Stats;
-  readonly history: Readonly<Record<Rate, readonly number[]>>;
-  /** When each of the history was, in milliseconds since 1970. */
-  readonly times_ms: readonly number[];
-  /** The newest last, in seconds. */
-  readonly latencies: {
-    readonly times_ms: readonly number[];
-    readonly of: Readonly<Record<Latency, readonly (Spread | undefined)[]>>;
-  };
+  readonly rates: { readonly times_ms: readonly number[]; readonly of: Readonly<Record<Rate, readonly (number | undefined)[]>> };
+  /** In seconds. */
+  readonly latencies: { readonly times_ms: readonly number[]; readonly of: Readonly<Record<LatencyLine, readonly (number | undefined)[]>> };
 }
 
 /** Time ranges of the charts, in seconds. */
 export const RANGES = [
-  [120, "2 min"],
-  [600, "10 min"],
+  [300, "5 min"],
+  [900, "15 min"],
   [3600, "1 h"],
 ] as const;
 
@@ -43,10 +45,9 @@ export class Figures {
   readonly why = signal<string | undefined>(undefined);
   readonly #access: Access;
   readonly #rates = new Rates();
-  readonly #latencies: { readonly times_ms: number[]; readonly of: Record<Latency, (Spread | undefined)[]> } = {
-    times_ms: [],
-    of: { matching: [], "publish to write": [] },
-  };
+  readonly #latencies = new Timeline<LatencyLine>(LATENCIES.flatMap(([name]) => [`${name} p50`, `${name} p99`] as const));
+  /** When the last look was. */
+  #looked_ms = -Infinity;
   readonly #looks: Partial<Record<Latency, Buckets>>[] = [];
   /** The token with which the broker refused them: there is no point in asking again. */
   #refused: { readonly token: string | undefined } | undefined;
@@ -61,7 +62,10 @@ export class Figures {
     if (!document.hidden && this.#access.usable.value && (this.#refused === undefined || this.#refused.token !== token)) {
       try {
         const [stats, metrics] = await Promise.all([this.#access.call("v1/stats"), this.#access.call("metrics")]);
+        const past = Date.now() - this.#looked_ms > GAP_MS ? ((await this.#access.call("v1/stats/history")) as History) : undefined;
+        if (past !== undefined) this.#fill(past);
         this.#take(stats as Stats, metrics as string);
+        this.#looked_ms = Date.now();
         this.why.value = undefined;
         this.#refused = undefined;
       } catch (error) {
@@ -78,20 +82,30 @@ export class Figures {
   #take(stats: Stats, metrics: string): void {
     this.#rates.look(stats, performance.now());
     const look: Partial<Record<Latency, Buckets>> = {};
+    const values: Partial<Record<LatencyLine, number | undefined>> = {};
     for (const [name, histogram] of LATENCIES) {
       const buckets = bucketsOf(metrics, histogram);
       const between = spread(buckets, this.#looks[0]?.[name] ?? buckets);
       look[name] = buckets;
-      keep(this.#latencies.of[name], between);
+      values[`${name} p50`] = between?.p50;
+      values[`${name} p99`] = between?.p99;
     }
-    keep(this.#latencies.times_ms, Date.now());
+    this.#latencies.add(Date.now(), values);
     this.#looks.push(look);
     if (this.#looks.length > LOOKS) this.#looks.shift();
-    this.shown.value = { stats, history: { ...this.#rates.history }, times_ms: this.#rates.times_ms, latencies: this.#latencies };
+    this.shown.value = { stats, rates: this.#rates, latencies: this.#latencies };
   }
-}
 
-function keep<T>(line: T[], value: T): void {
-  line.push(value);
-  if (line.length > HISTORY) line.shift();
+  /** Puts what the broker has kept from before the page was opened, and from while nobody looked. */
+  #fill(history: History): void {
+    const points = pointsOfHistory(history, Date.now());
+    const step_ms = history.step_s * 1000;
+    this.#rates.fill(points, step_ms);
+    this.#latencies.fill(
+      points.map(({ at_ms, p50, p99 }) => ({ at_ms, "match p50": p50, "match p99": p99 })),
+      step_ms,
+    );
+    // What is between two looks far apart is no figure of the last seconds.
+    this.#looks.length = 0;
+  }
 }

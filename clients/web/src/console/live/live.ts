@@ -37,6 +37,7 @@ const TOKEN_ENDED = 4401;
 
 export class Live {
   readonly #access: Access;
+  readonly #platform = platformOf(() => !this.#access.borrowed.peek());
   readonly link = signal<Link>({ state: "connecting" });
   readonly rows = signal<readonly FeedRow[]>([]);
   readonly paused = signal(false);
@@ -172,32 +173,29 @@ export class Live {
   async #conversation(signal: AbortSignal): Promise<void> {
     const token = this.#access.token.value;
     let epoch: string | undefined;
-    const session: Session = await connectOn(
-      platformOf(() => !this.#access.borrowed.peek()),
-      {
-        url: brokerUrl,
-        client: this.#access.client.value,
-        ...(token === undefined ? {} : { token }),
-        // What is kept for a client of this name is for the program that works under it, not for an onlooker.
-        ack: "manual",
-        inbox: 5000,
-        connectTimeout_s: 86_400,
-        signal,
-        onConnection: (change) => {
-          if (change.state === "ready") {
-            if (epoch !== undefined && epoch !== change.epoch) this.#forget();
-            epoch = change.epoch;
-            this.link.value = { state: "ready" };
-          }
-          if (change.state === "lost") this.link.value = { state: "lost", why: reasonOf(change.error) };
-          else if (change.state === "connecting" && this.link.value.state !== "lost") this.link.value = { state: "connecting" };
-        },
-        // A broker that came back with other settings does not take the draft any more.
-        onProblem: () => {
-          this.draft.value = undefined;
-        },
+    const session: Session = await connectOn(this.#platform, {
+      url: brokerUrl,
+      client: this.#access.client.value,
+      ...(token === undefined ? {} : { token }),
+      // What is kept for a client of this name is for the program that works under it, not for an onlooker.
+      ack: "manual",
+      inbox: 5000,
+      connectTimeout_s: 86_400,
+      signal,
+      onConnection: (change) => {
+        if (change.state === "ready") {
+          if (epoch !== undefined && epoch !== change.epoch) this.#forget();
+          epoch = change.epoch;
+          this.link.value = { state: "ready" };
+        }
+        if (change.state === "lost") this.link.value = { state: "lost", why: reasonOf(change.error) };
+        else if (change.state === "connecting" && this.link.value.state !== "lost") this.link.value = { state: "connecting" };
       },
-    );
+      // A broker that came back with other settings does not take the draft any more.
+      onProblem: () => {
+        this.draft.value = undefined;
+      },
+    });
     this.#session = session;
     try {
       await this.#allowed(signal);

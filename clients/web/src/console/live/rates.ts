@@ -1,4 +1,4 @@
-// How many a second, from counters that only grow.
+// How many a second, from counters that only grow, and from what the broker has kept.
 
 /** What `/v1/stats` answers, as far as it is shown. */
 export interface Stats {
@@ -27,43 +27,65 @@ export type Rate = (typeof RATES)[number];
 /** Looks of an hour, one a second. */
 export const HISTORY = 3600;
 
-export class Rates {
+/** Values by name at times, ascending, of at most {@link HISTORY}. */
+export class Timeline<N extends string> {
+  readonly #names: readonly N[];
+  readonly times_ms: number[] = [];
+  readonly of: Record<N, (number | undefined)[]>;
+
+  constructor(names: readonly N[]) {
+    this.#names = names;
+    this.of = Object.fromEntries(names.map((name): [N, (number | undefined)[]] => [name, []])) as Record<N, (number | undefined)[]>;
+  }
+
+  add(at_ms: number, values: Readonly<Partial<Record<N, number | undefined>>>): void {
+    this.times_ms.push(at_ms);
+    for (const name of this.#names) this.of[name].push(values[name]);
+    this.#cut();
+  }
+
+  /** Puts points, ascending and about so many milliseconds apart, where there is nothing: before the first one, and in gaps between two. */
+  fill(points: readonly (Readonly<Partial<Record<N, number | undefined>>> & { readonly at_ms: number })[], step_ms: number): void {
+    const before = this.times_ms.map((at_ms, at) => ({ at_ms, at }));
+    const rows: { at_ms: number; values: (number | undefined)[] }[] = [];
+    let next = 0;
+    const take = (): void => {
+      const { at_ms, at } = before[next++] ?? { at_ms: 0, at: 0 };
+      rows.push({ at_ms, values: this.#names.map((name) => this.of[name][at]) });
+    };
+    for (const point of points) {
+      while ((before[next]?.at_ms ?? Infinity) <= point.at_ms) take();
+      if (point.at_ms - (rows.at(-1)?.at_ms ?? -Infinity) >= step_ms / 2)
+        rows.push({ at_ms: point.at_ms, values: this.#names.map((name) => point[name]) });
+    }
+    while (next < before.length) take();
+    this.times_ms.splice(0, Infinity, ...rows.map(({ at_ms }) => at_ms));
+    this.#names.forEach((name, at) => this.of[name].splice(0, Infinity, ...rows.map(({ values }) => values[at])));
+    this.#cut();
+  }
+
+  #cut(): void {
+    const over = this.times_ms.length - HISTORY;
+    if (over <= 0) return;
+    this.times_ms.splice(0, over);
+    for (const name of this.#names) this.of[name].splice(0, over);
+  }
+}
+
+export class Rates extends Timeline<Rate> {
   #before: { readonly stats: Stats; readonly at_ms: number } | undefined;
-  readonly #history: Record<Rate, number[]> = { events: [], matches: [], deliveries: [], moves: [] };
 
-  readonly #times: number[] = [];
-
-  /** When each was, as `Date.now` tells it. */
-  get times_ms(): readonly number[] {
-    return this.#times;
+  constructor() {
+    super(RATES);
   }
 
-  /** Takes rates from before the first look, ascending: what the broker has kept. Later ones are left out. */
-  earlier(points: readonly (Readonly<Record<Rate, number>> & { readonly at_ms: number })[]): void {
-    const first = this.#times[0] ?? Infinity;
-    const room = HISTORY - this.#times.length;
-    const before = room === 0 ? [] : points.filter(({ at_ms }) => at_ms < first).slice(-room);
-    this.#times.unshift(...before.map(({ at_ms }) => at_ms));
-    for (const rate of RATES) this.#history[rate].unshift(...before.map((point) => point[rate]));
-  }
-
-  /** A second of each, the newest last. */
-  get history(): Readonly<Record<Rate, readonly number[]>> {
-    return this.#history;
-  }
-
-  /** Takes what the broker said at a time. A broker that began anew, and counts from 0 again, gives no rate. */
+  /** Takes what the broker said at a time of `performance.now`. A broker that began anew, and counts from 0 again, gives no rate. */
   look(stats: Stats, at_ms: number): void {
     const before = this.#before;
     this.#before = { stats, at_ms };
     if (before === undefined || at_ms <= before.at_ms || RATES.some((rate) => stats[rate] < before.stats[rate])) return;
-    this.#times.push(performance.timeOrigin + at_ms);
-    if (this.#times.length > HISTORY) this.#times.shift();
     const seconds = (at_ms - before.at_ms) / 1000;
-    for (const rate of RATES) {
-      const line = this.#history[rate];
-      line.push((stats[rate] - before.stats[rate]) / seconds);
-      if (line.length > HISTORY) line.shift();
-    }
+    const rates = RATES.map((rate): [Rate, number] => [rate, (stats[rate] - before.stats[rate]) / seconds]);
+    this.add(performance.timeOrigin + at_ms, Object.fromEntries(rates));
   }
 }

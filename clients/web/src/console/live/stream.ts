@@ -6,6 +6,7 @@ import type { Subscription } from "nearcast";
 import { readProblem } from "../../../../typescript/src/problems.js";
 import { openWebSocket, type Platform, type Socket, type SocketHandlers } from "../../../../typescript/src/socket.js";
 import { call, HttpProblem } from "../../shared/http.js";
+import { endLater, sweep } from "./leftovers.js";
 
 /** A browser has six connections to a broker without TLS, for all tabs together; as many of them may be streams. */
 const STREAMS = 2;
@@ -14,13 +15,13 @@ const ANSWER_MS = 60;
 /** The broker's close code for a token whose time is over, which a stream does not have. */
 const TOKEN_ENDED = 4401;
 
-/** A platform whose sockets are event streams where that is possible. `own`: whether nobody else has the client's name. */
+/** A platform whose sockets are event streams where that is possible. `own`: whether nobody else has the client's name, so that it may be ended. */
 export function platformOf(own: () => boolean): Platform {
   const tabs = new Tabs();
   return {
     prepare: () => tabs.count(),
     openSocket: (url, protocols, handlers) => {
-      // A subscription that a stream's client has made outlives the stream: others of its name would go on receiving it.
+      // A subscription that was made over HTTP outlives the stream: others of its client's name would go on receiving it.
       if (!own() || tabs.others >= STREAMS) return openWebSocket(url, protocols, handlers);
       return tabs.hold(new EventStream(url, protocols, handlers));
     },
@@ -47,6 +48,7 @@ class Tabs {
   }
 
   hold(stream: EventStream): EventStream {
+    this.#stream?.follow(stream);
     this.#stream = stream;
     return stream;
   }
@@ -64,6 +66,8 @@ export class EventStream implements Socket {
   #release = (): void => undefined;
   #tokenEnded = false;
   #ready = false;
+  /** Ends the client. A stream that follows this one, for the connection was lost, takes it over. */
+  #endClient: (() => void) | undefined;
 
   constructor(url: string, protocols: readonly string[], handlers: SocketHandlers) {
     this.#handlers = handlers;
@@ -87,6 +91,13 @@ export class EventStream implements Socket {
 
   close(code: number, reason: string): void {
     this.#end(code, reason);
+    this.#endClient?.();
+    this.#endClient = undefined;
+  }
+
+  /** Another stream of the same client comes after this one. */
+  follow(stream: EventStream): void {
+    stream.#endClient = this.#endClient;
   }
 
   drop(reason: string): void {
@@ -143,6 +154,10 @@ export class EventStream implements Socket {
         const problem = readProblem({ status: response.status, header: (name) => response.headers.get(name) }, await response.text());
         this.#end(1006, problem.message, problem);
         return;
+      }
+      if (this.#endClient === undefined) {
+        void sweep(this.#token);
+        this.#endClient = endLater(this.#client.href.replace(/\/$/, ""), this.#token);
       }
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";

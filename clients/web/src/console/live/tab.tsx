@@ -31,7 +31,7 @@ function FiguresPart() {
       </section>
     );
   }
-  const { stats, history, latencies, times_ms } = shown;
+  const { stats, rates, latencies } = shown;
   const range_s = figures.range_s.value;
   return (
     <section class="figures" aria-label="Figures">
@@ -44,22 +44,24 @@ function FiguresPart() {
         ))}
       </div>
       <Chart
-        title="Per second"
-        times_ms={times_ms}
+        title="Rates"
+        unit="per second"
+        times_ms={rates.times_ms}
         range_s={range_s}
         text={count}
-        series={RATES.map((rate, index) => ({ name: rate, colour: `--map-c${6 + index}`, values: history[rate] }))}
+        series={RATES.map((rate, index) => ({ name: rate, colour: `--map-c${6 + index}`, values: rates.of[rate] }))}
       />
       <Chart
         title="Latency"
+        unit="since published"
         times_ms={latencies.times_ms}
         range_s={range_s}
         text={duration}
         series={LATENCIES.flatMap(([name], index) =>
           (["p50", "p99"] as const).map((part, at) => ({
-            name: at === 0 ? name : `${name}, p99`,
+            name: `${name} ${part}`,
             colour: `--map-c${6 + 2 * index + at}`,
-            values: latencies.of[name].map((spread) => spread?.[part]),
+            values: latencies.of[`${name} ${part}`],
           })),
         )}
       />

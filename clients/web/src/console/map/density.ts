@@ -61,6 +61,11 @@ export class Density {
     });
   }
 
+  /** Those that are drawn. */
+  get clusters(): readonly Cluster[] {
+    return this.#clusters;
+  }
+
   /** The cluster at a place of the screen. */
   at({ x, y }: { readonly x: number; readonly y: number }): Cluster | undefined {
     return this.#clusters.find((cluster) => Math.hypot(cluster.x - x, cluster.y - y) <= radiusOf(cluster.count));

@@ -9,7 +9,9 @@ import { stateOf } from "../clients/list.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { clock, count, counted, valueText } from "../words.js";
 import type { Marks } from "./density.js";
+import { Time } from "./time.js";
 import type { Layer } from "./view.js";
+import { Walker, WalkerRing } from "./walker.js";
 
 export function MapPart() {
   const console = useConsole();
@@ -50,7 +52,9 @@ export function MapPart() {
             <path d="M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4" fill="none" stroke="currentColor" stroke-width="1.6" />
           </svg>
         </button>
+        <Walker />
       </div>
+      <Time />
     </>
   );
 }
@@ -201,34 +205,40 @@ function Legend() {
 
 /** What the pointer is above. */
 function Tip() {
-  const { hovered, live, clients } = useConsole();
+  const { hovered, live, clients, replay, walked } = useConsole();
+  // What is known of an object is of now.
+  const isLive = replay.value?.at_ms.value === undefined;
+  const ring = walked.value === undefined ? null : <WalkerRing at={walked.value} />;
   const what = hovered.value;
-  if (what === undefined) return null;
+  if (what === undefined) return ring;
   const [event] = what.events.flatMap((id) => live.objects.get(id)?.feature ?? []);
   const client = what.clients[0];
   const listed = clients.list.value.find((each) => each.client === client);
   const more = what.events.length + what.clients.length - 1;
   return (
-    <div class="tip" aria-hidden="true" style={{ left: `${what.at.x}px`, top: `${what.at.y}px` }}>
-      {event !== undefined ? (
-        <>
-          <strong>
-            <EventName feature={event} />
-          </strong>
-          <EventSummary feature={event} />
-          <span class="quiet">{clock(event.time)}</span>
-        </>
-      ) : (
-        <>
-          <strong>
-            <bdi>{client}</bdi>
-          </strong>
-          <span class="quiet">
-            client{listed === undefined ? "" : `, ${stateOf(listed).word}, ${counted(listed.subscriptions, "subscription")}`}
-          </span>
-        </>
-      )}
-      {more > 0 && <span class="quiet">and {more} more here</span>}
-    </div>
+    <>
+      {ring}
+      <div class="tip" aria-hidden="true" style={{ left: `${what.at.x}px`, top: `${what.at.y}px` }}>
+        {event !== undefined ? (
+          <>
+            <strong>
+              <EventName feature={event} />
+            </strong>
+            {isLive && <EventSummary feature={event} />}
+            {isLive && <span class="quiet">{clock(event.time)}</span>}
+          </>
+        ) : (
+          <>
+            <strong>
+              <bdi>{client}</bdi>
+            </strong>
+            <span class="quiet">
+              client{listed === undefined ? "" : `, ${stateOf(listed).word}, ${counted(listed.subscriptions, "subscription")}`}
+            </span>
+          </>
+        )}
+        {more > 0 && <span class="quiet">and {more} more here</span>}
+      </div>
+    </>
   );
 }

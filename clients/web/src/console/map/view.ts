@@ -11,9 +11,11 @@ import type { PageSettings } from "../../shared/pages.js";
 import type { Shown } from "../live/live.js";
 import type { Sight } from "../address.js";
 import type { Seen } from "../live/objects.js";
+import type { Report } from "../live/past.js";
 import { AnswerLayer } from "./answer.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
+import type { Spot } from "./walk.js";
 
 const LOOKS: readonly PointLook[] = [
   { colour: "--map-object", shape: "disc", size: 10 }, // An object.
@@ -134,7 +136,7 @@ export class MapView implements Shown {
       }
       const cluster = this.#density.at(event.point);
       if (cluster !== undefined && cluster.count > 1) {
-        this.#base.map.easeTo({ center: event.lngLat, zoom: this.#base.map.getZoom() + 2 });
+        this.into(event.point);
         return;
       }
       picked(this.#near(event.point));
@@ -187,6 +189,12 @@ export class MapView implements Shown {
     this.#events.put(seen.id, at, look, { colour, life_s: (seen.ends_ms - seen.seen_ms) / 1000 });
   }
 
+  /** Puts a mark where it was; `at_ms` is the time that the map shows. */
+  putPast({ id, place, colour, ends_ms }: Report, at_ms: number): void {
+    const look = id.startsWith("e") ? EVENT : OBJECT;
+    this.#events.put(id, this.#base.plane.toMap(place), look, { colour, life_s: (ends_ms - at_ms) / 1000 });
+  }
+
   /** What marks mean from now on; those that are there are put again. */
   mean(meaning: Meaning, all: Iterable<Seen>): void {
     this.#meaning = meaning;
@@ -218,6 +226,49 @@ export class MapView implements Shown {
       return at === undefined ? [] : [at];
     });
     this.#flashes.add(this.#base.plane.toMap(place), to);
+  }
+
+  /** The marks that are on the screen. Costs O(points). */
+  spots(): Spot[] {
+    const { clientWidth, clientHeight } = this.#base.map.getCanvas();
+    const spots: Spot[] = [];
+    const seen = (x: number, y: number): boolean => x >= 0 && y >= 0 && x < clientWidth && y < clientHeight;
+    if (this.marks === "clusters")
+      return this.#density.clusters
+        .filter(({ x, y }) => seen(x, y))
+        .map(({ x, y, count }) => ({ id: `${Math.round(x)} ${Math.round(y)}`, kind: "cluster", x, y, count }));
+    const each =
+      (kind: Spot["kind"]) =>
+      (x: number, y: number, id: string): void => {
+        if (seen(x, y) && id !== "chosen") spots.push({ id, kind, x, y });
+      };
+    if (this.#switched.events) this.#events.eachOnScreen(each("event"));
+    if (this.#switched.clients) this.#clients.eachOnScreen(each("client"));
+    return spots;
+  }
+
+  /** Where a mark is on the screen now. */
+  spotOf(spot: Spot): Spot | undefined {
+    if (spot.kind === "cluster") return spot;
+    const at = (spot.kind === "event" ? this.#events : this.#clients).placeOf(spot.id);
+    return at === undefined ? undefined : { ...spot, ...this.#onScreen(at) };
+  }
+
+  #onScreen(at: [number, number]): { readonly x: number; readonly y: number } {
+    const { x, y } = this.#base.map.project(at);
+    return { x, y };
+  }
+
+  /** The middle of the map on the screen. */
+  middle(): { readonly x: number; readonly y: number } {
+    const { clientWidth, clientHeight } = this.#base.map.getCanvas();
+    return { x: clientWidth / 2, y: clientHeight / 2 };
+  }
+
+  /** Goes closer to a cluster. */
+  into({ x, y }: { readonly x: number; readonly y: number }): void {
+    const { map } = this.#base;
+    map.easeTo({ center: map.unproject([x, y]), zoom: map.getZoom() + 2 });
   }
 
   /** Where a point, or a client that has one, is seen now, in degrees of the map. */

@@ -11,7 +11,7 @@ const HEADINGS = 32;
 const FADES = 8;
 /** Around the canvas, so that a shape at its edge needs no care. In device pixels, as wide as the widest shape. */
 const MARGIN_PX = 40;
-/** More are not needed on a line: it has left the canvas. */
+/** What is longer is no way that somebody went. */
 const LONGEST_PX = 4000;
 
 export class PixelPainter implements Painter {
@@ -121,7 +121,8 @@ export class PixelPainter implements Painter {
       const [from_x, from_y] = [(data[at] ?? 0) * scale_x + shift_x, (data[at + 1] ?? 0) * scale_y + shift_y];
       const way_x = ((data[at + 2] ?? 0) * scale_x + shift_x - from_x) * done;
       const way_y = ((data[at + 3] ?? 0) * scale_y + shift_y - from_y) * done;
-      const steps = Math.min(LONGEST_PX, Math.ceil(Math.max(Math.abs(way_x), Math.abs(way_y))));
+      const steps = Math.ceil(Math.max(Math.abs(way_x), Math.abs(way_y)));
+      if (steps > LONGEST_PX) continue;
       const across = Math.abs(way_x) > Math.abs(way_y) ? width : 1;
       for (let step = 0; step <= steps; step++) {
         const part = steps === 0 ? 0 : step / steps;

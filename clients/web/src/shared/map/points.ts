@@ -162,7 +162,7 @@ export class Points {
   }
 
   /** Calls with where each point is on the screen, in CSS pixels. Costs O(points). */
-  eachOnScreen(call: (x: number, y: number) => void): void {
+  eachOnScreen(call: (x: number, y: number, id: string) => void): void {
     const map = this.#base?.map;
     if (map === undefined || this.#origin === undefined) return;
     const centre = MercatorCoordinate.fromLngLat(map.getCenter());
@@ -171,7 +171,11 @@ export class Points {
     const now = this.#now();
     for (let place = 0; place < this.#ids.length; place++) {
       const [x, y] = this.#at(place, now);
-      call((x + this.#origin[0] - centre.x) * world_px + clientWidth / 2, (y + this.#origin[1] - centre.y) * world_px + clientHeight / 2);
+      call(
+        (x + this.#origin[0] - centre.x) * world_px + clientWidth / 2,
+        (y + this.#origin[1] - centre.y) * world_px + clientHeight / 2,
+        this.#ids[place] ?? "",
+      );
     }
   }
 

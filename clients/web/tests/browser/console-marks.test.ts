@@ -1,0 +1,79 @@
+// The console's marks, drawn by a graphics card and by the processor, and how deliveries come to many tabs.
+
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { Broker } from "../../../typescript/tests/support/broker.js";
+import { coloursAbout } from "../support/colours.js";
+import { launch, newPage, pagesOf } from "../support/pages.js";
+import { connected, numberOf, ownErrors } from "./console-support.js";
+
+const PLACE = [9.19, 45.46] as const;
+/** `--map-object` of the light theme. */
+const OBJECT = "0,97,155";
+
+let broker: Broker;
+let pages: { readonly url: string; close(): Promise<void> };
+let browser: Browser;
+
+beforeAll(async () => {
+  broker = await Broker.start();
+  pages = await pagesOf(broker);
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser.close();
+  await pages.close();
+  await broker.stop();
+});
+
+async function tell(): Promise<void> {
+  const event = { type: "Feature", key: "van", ttl_s: 300, geometry: { type: "Point", coordinates: PLACE }, properties: {} };
+  const answer = await fetch(`${broker.url}/v1/events`, {
+    method: "POST",
+    headers: { "content-type": "application/geo+json" },
+    body: JSON.stringify(event),
+  });
+  expect(answer.ok).toBe(true);
+}
+
+test.each([
+  ["by the processor", false],
+  ["by WebGL", true],
+])("marks are drawn %s", async (_, card) => {
+  const { page, errors } = await newPage(browser, { viewport: { width: 1280, height: 800 } });
+  if (card)
+    // A browser that does not tell what draws is taken for one with a graphics card.
+    await page.addInitScript(() => {
+      const prototype = WebGL2RenderingContext.prototype;
+      const get = prototype.getExtension as (name: string) => unknown;
+      prototype.getExtension = function (this: WebGL2RenderingContext, name: string) {
+        return name === "WEBGL_debug_renderer_info" ? null : get.call(this, name);
+      } as typeof prototype.getExtension;
+    });
+  await page.goto(`${pages.url}?at=${PLACE.join(",")},14`);
+  await connected(page);
+  await tell();
+  await numberOf(page.locator("[data-layer=events]"), (count) => count > 0, "objects on the map");
+  await expect.poll(async () => (await coloursAbout(page, PLACE, 5)).has(OBJECT)).toBe(true);
+  await page.getByRole("checkbox", { name: /Events/ }).uncheck();
+  await expect.poll(async () => (await coloursAbout(page, PLACE, 5)).has(OBJECT)).toBe(false);
+  expect(ownErrors(errors)).toEqual([]);
+  await page.context().close();
+});
+
+test("two tabs of a browser have event streams, and others a WebSocket", async () => {
+  const { page } = await newPage(browser, {});
+  const context = page.context();
+  const tabs = [page, await context.newPage(), await context.newPage()];
+  const sockets = [0, 0, 0];
+  for (const [at, tab] of tabs.entries()) {
+    tab.on("websocket", (socket) => (sockets[at] = (sockets[at] ?? 0) + Number(socket.url().includes("/v1/clients/"))));
+    await tab.goto(pages.url);
+    await connected(tab);
+    await tell();
+    await numberOf(tab.locator("[data-layer=events]"), (count) => count > 0, "objects on the map");
+  }
+  expect(sockets).toEqual([0, 0, 1]);
+  await context.close();
+});
