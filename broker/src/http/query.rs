@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
+use crate::admission::ClientLimiter;
 use crate::ingest::query::LiveQuery;
 use crate::model::error::ApiError;
 use crate::model::{clock, tenant};
@@ -41,6 +43,7 @@ const GEO_JSON: HeaderValue = HeaderValue::from_static("application/geo+json");
 )]
 pub(crate) async fn events(
     State(app): State<Arc<App>>,
+    Extension(flow): Extension<Arc<ClientLimiter>>,
     Permitted(principal): Permitted,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
@@ -56,7 +59,10 @@ pub(crate) async fn events(
         Some(cursor) => app.cursors.open(&text, cursor).map(|(shard, place)| (shard, Some(place)))?,
         None => (own, None),
     };
-    let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
+    let publisher = app.admission.publisher(&principal, &flow);
+    let told = asked.condition;
+    let (condition, change) =
+        app.admission.read(&publisher, &payer, told.bytes(), move || told.read()).await?;
     let page = app
         .shards
         .query(
@@ -64,7 +70,7 @@ pub(crate) async fn events(
             LiveQuestion {
                 tenant,
                 within: asked.within,
-                condition: asked.condition,
+                condition,
                 client: client.map(|client| {
                     let to_itself = principal.is_client(tenant::outside(&client));
                     (client, to_itself)
@@ -74,6 +80,7 @@ pub(crate) async fn events(
                 most: asked.limit,
                 payer,
             },
+            change,
         )
         .await?;
     let (features, count, last) = written(&page);

@@ -3,12 +3,17 @@
 use std::borrow::Cow;
 
 use matcher::condition::Condition;
+use matcher::condition::expression::Expression;
 use matcher::geo::{Radius, World};
 use matcher::live::{Rectangle, Within};
 
-use super::near;
+use super::{Weighed, near};
 use crate::config::Limits;
 use crate::model::error::{ApiError, quoted};
+
+/// The text of a condition, not read yet.
+#[derive(Debug)]
+pub(crate) struct Where(Option<String>);
 
 /// Events of a page unless `limit` says otherwise, and at most.
 pub(crate) const PAGE: usize = 100;
@@ -20,7 +25,8 @@ const NAMES: [&str; 6] = ["bbox", "near", "where", "client", "limit", "after"];
 #[derive(Debug)]
 pub(crate) struct LiveQuery {
     pub(crate) within: Within,
-    pub(crate) condition: Condition,
+    /// A condition, which is read where that holds nobody up.
+    pub(crate) condition: Where,
     pub(crate) client: Option<String>,
     pub(crate) limit: usize,
     pub(crate) after: Option<String>,
@@ -44,13 +50,40 @@ impl LiveQuery {
             (None, Some(near)) => circle(world, &near)?,
             (Some(_), Some(_)) => return Err(wrong("bbox and near cannot be asked for together")),
         };
-        let condition = told.map_or_else(|| Ok(Condition::always()), |told| condition(limits, &told))?;
+        let limit = limits.condition_bytes;
+        if told.as_ref().is_some_and(|told| told.len() > limit) {
+            return Err(wrong(format!("where may have at most {limit} bytes (limits.condition_bytes)")));
+        }
+        let condition = Where(told.map(Cow::into_owned));
         let limit = parameters.take("limit").map_or(Ok(PAGE), |told| {
             let limit = told.parse().ok().filter(|limit| (1..=PAGE_MAX).contains(limit));
             limit.ok_or_else(|| wrong(format!("limit must be a number from 1 to {PAGE_MAX}")))
         })?;
         let after = parameters.take("after").map(Cow::into_owned);
         Ok(Self { within, condition, client: client.map(Cow::into_owned), limit, after, text })
+    }
+}
+
+impl Where {
+    /// How many bytes are to be read.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, String::len)
+    }
+
+    /// Reads the condition.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn read(&self) -> Result<Expression, ApiError> {
+        let Some(text) = &self.0 else { return Ok(Expression::Constant(true)) };
+        Condition::parse_expression(text).map_err(|error| wrong(format!("where: {error}")))
+    }
+}
+
+/// It is not normalised, and so no larger than its text.
+impl Weighed for Expression {
+    fn bytes(&self) -> usize {
+        0
     }
 }
 
@@ -139,14 +172,6 @@ fn circle(world: World, text: &str) -> Result<Within, ApiError> {
     Ok(Within::Circle { centre, radius })
 }
 
-fn condition(limits: &Limits, text: &str) -> Result<Condition, ApiError> {
-    let limit = limits.condition_bytes;
-    if text.len() > limit {
-        return Err(wrong(format!("where may have at most {limit} bytes (limits.condition_bytes)")));
-    }
-    Condition::parse(text).map_err(|error| wrong(format!("where: {error}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +191,8 @@ mod tests {
             (asked.client.as_deref(), asked.limit, asked.after.as_deref()),
             (Some("a b"), 1_000, Some("00"))
         );
-        assert_eq!(asked.condition.normal().to_string(), "severity >= 2");
+        assert_eq!(asked.condition.read(), Ok(Condition::parse_expression("severity >= 2").unwrap()));
+        assert_eq!(all.condition.read(), Ok(Expression::Constant(true)));
         assert!(read(World::Planar, "bbox=-5e8,0,1e9,1").is_ok());
         assert!(matches!(
             read(World::Geodetic, "near=9.19,45.46,500").unwrap().within,
@@ -209,7 +235,7 @@ mod tests {
             ("near=9,45", "longitude,latitude,metres, 3 numbers"),
             ("where=a%20%3D", "where: "),
         ] {
-            let refused = read(World::Geodetic, query).unwrap_err();
+            let refused = read(World::Geodetic, query).and_then(|asked| asked.condition.read()).unwrap_err();
             let ApiError::BadRequest(detail) = &refused else { panic!("{query}: {refused:?}") };
             assert!(detail.contains(told), "{query}: {detail}");
         }

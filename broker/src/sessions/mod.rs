@@ -70,7 +70,7 @@ use listing::Listing;
 pub(crate) use listing::Rank;
 use matching::Matching;
 pub(crate) use moving::Mover;
-use querying::Querying;
+use querying::Questions;
 pub(crate) use querying::{LivePage, LiveQuestion, Located};
 pub(crate) use recovery::Restored;
 use recovery::Unfinished;
@@ -151,7 +151,7 @@ pub(crate) struct Sessions {
     /// Listings under way.
     listings: VecDeque<Listing>,
     /// Questions for live events under way.
-    queries: VecDeque<Querying>,
+    queries: Questions,
     /// Clients whose moves are surveyed, over all shards.
     heavy: Arc<Heavy>,
     /// Findings ahead of the command at hand.
@@ -428,7 +428,7 @@ impl Sessions {
             matching: Matching::new(World::from(config.server.world), seed),
             standing: Open::new(seed),
             listings: VecDeque::new(),
-            queries: VecDeque::new(),
+            queries: Questions::default(),
             heavy,
             survey: None,
             push,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use matcher::condition::Condition;
+use matcher::condition::expression::Expression;
 use matcher::event::Event;
 use matcher::geo::Position;
 use matcher::live::{Page, Place, Query, View, Wanted, Within};
@@ -11,6 +11,7 @@ use matcher::subscription::ClientId;
 use tokio::sync::oneshot;
 
 use super::{Payer, Sessions};
+use crate::admission::Change;
 use crate::ingest::Confinement;
 use crate::model::error::ApiError;
 use crate::model::event::Published;
@@ -20,7 +21,7 @@ use crate::model::{clock, tenant};
 pub(crate) struct LiveQuestion {
     pub(crate) tenant: Arc<str>,
     pub(crate) within: Within,
-    pub(crate) condition: Condition,
+    pub(crate) condition: Expression,
     /// A client, by its name inside, that has a subscription which takes them, and whether it asks itself.
     pub(crate) client: Option<(Arc<str>, bool)>,
     /// To which events the asker is confined.
@@ -45,19 +46,28 @@ pub(crate) enum Located {
     At { position: Position, accuracy_m: Option<f64>, told_ms: Option<u64> },
 }
 
+/// The questions that are under way in a shard: as many as admission lets be.
+#[derive(Default)]
+pub(super) struct Questions {
+    waiting: Vec<Querying>,
+    /// How many turns there were.
+    turns: u64,
+}
+
 /// A question that is under way.
-pub(super) struct Querying {
+struct Querying {
     question: LiveQuestion,
+    /// Admits it for as long as it is here: who has asked and gone may ask again when it is gone, too.
+    _change: Option<Change>,
     reply: oneshot::Sender<Result<LivePage, ApiError>>,
+    /// The number of its last turn; 0 if it had none.
+    turn: u64,
     /// Once it has been begun, with the number of the client that it is about.
     begun: Option<(Query, Option<ClientId>)>,
 }
 
 /// Work that one slice does, in looks of the tracker: about half a millisecond.
 const SLICE_WORK: u64 = 4_096;
-
-/// Questions that take turns. Others wait for one of these to end: they are one a connection at most.
-const TURNS: usize = 8;
 
 impl LiveQuestion {
     /// Whether an event may be told. Two tenants may meet in one part of the tracker's world.
@@ -67,32 +77,48 @@ impl LiveQuestion {
     }
 }
 
+impl Questions {
+    /// Takes out the question that is to go on, and drops those of which the asker is gone. Tenants take turns, payers of a tenant take the
+    /// turns of that, and of one payer's questions a new one goes before those that have begun.
+    fn next(&mut self) -> Option<Querying> {
+        self.waiting.retain(|querying| !querying.reply.is_closed());
+        let last_turn = |is_of: &dyn Fn(&LiveQuestion) -> bool| {
+            self.waiting.iter().filter(|other| is_of(&other.question)).map(|other| other.turn).max()
+        };
+        let (index, _) = self.waiting.iter().enumerate().min_by_key(|(_, querying)| {
+            let LiveQuestion { tenant, payer, .. } = &querying.question;
+            let of_tenant = last_turn(&|other| other.tenant == *tenant);
+            let of_payer = last_turn(&|other| other.payer == *payer);
+            (of_tenant, of_payer, querying.turn)
+        })?;
+        self.turns += 1;
+        Some(Querying { turn: self.turns, ..self.waiting.remove(index) })
+    }
+}
+
 impl Sessions {
-    /// Begins to find live events, in slices between which other commands are carried out. Where many are under way, it waits.
+    /// Begins to find live events, in slices between which other commands are carried out. `change` is held until that has ended.
     pub(crate) fn query(
         &mut self,
         question: LiveQuestion,
+        change: Option<Change>,
         reply: oneshot::Sender<Result<LivePage, ApiError>>,
     ) {
-        self.queries.push_back(Querying { question, reply, begun: None });
+        self.queries.waiting.push(Querying { question, _change: change, reply, turn: 0, begun: None });
     }
 
     /// Whether there is more to find.
     pub(super) fn is_querying(&self) -> bool {
-        !self.queries.is_empty()
+        !self.queries.waiting.is_empty()
     }
 
-    /// Goes on with a question, if one is under way, for about so long as others can wait. They take turns.
+    /// Goes on with a question, if one is under way, for about so long as others can wait.
     pub(crate) fn query_some(&mut self) {
-        // Nobody waits for the others.
-        while self.queries.front().is_some_and(|querying| querying.reply.is_closed()) {
-            self.queries.pop_front();
-        }
-        let Some(mut querying) = self.queries.pop_front() else { return };
+        let Some(mut querying) = self.queries.next() else { return };
         let began = clock::now();
         let payer = Payer::Name(Arc::clone(&querying.question.payer));
         match self.look_into(&mut querying) {
-            Ok(None) => self.queries.insert(self.queries.len().min(TURNS - 1), querying),
+            Ok(None) => self.queries.waiting.push(querying),
             // Whoever asked may be gone.
             Ok(Some(page)) => drop(querying.reply.send(Ok(page))),
             Err(refusal) => drop(querying.reply.send(Err(refusal))),
@@ -165,6 +191,7 @@ const NOTHING: LivePage = Page { events: Vec::new(), next: None };
 
 #[cfg(test)]
 mod tests {
+    use matcher::condition::Condition;
     use matcher::geo::World;
     use matcher::live::Rectangle;
 
@@ -177,7 +204,7 @@ mod tests {
         LiveQuestion {
             tenant: "".into(),
             within: Within::Everywhere,
-            condition: Condition::parse(condition).unwrap(),
+            condition: Condition::parse_expression(condition).unwrap(),
             client: None,
             confinement: None,
             after: None,
@@ -188,7 +215,7 @@ mod tests {
 
     fn ask(bench: &mut Bench, question: LiveQuestion) -> Answer {
         let (reply, answer) = oneshot::channel();
-        bench.sessions.query(question, reply);
+        bench.sessions.query(question, None, reply);
         answer
     }
 
@@ -243,6 +270,36 @@ mod tests {
             order.extend(answers.iter_mut().enumerate().filter_map(done));
         }
         assert_eq!(order, (0..19).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn many_questions_of_one_hold_up_nobody_elses() {
+        let mut bench = bench(9_000);
+        let of = |tenant: &str, payer: &str| LiveQuestion {
+            tenant: tenant.into(),
+            payer: tenant::inside(tenant, payer).into(),
+            ..question("", "level < 0")
+        };
+        // Who is alone in a tenant, or alone as a payer, waits for one slice of the others between two of its own.
+        for (flood, alone) in [(of("", "greedy"), of("", "modest")), (of("", "greedy"), of("acme", "modest"))] {
+            let again = || LiveQuestion { tenant: Arc::clone(&flood.tenant), payer: Arc::clone(&flood.payer), ..of("", "") };
+            let mut others: Vec<_> = (0..12).map(|_| ask(&mut bench, again())).collect();
+            (0..12).for_each(|_| bench.sessions.query_some());
+            let mut answer = ask(&mut bench, alone);
+            let slices = 9_000 / i32::try_from(SLICE_WORK).unwrap() + 1;
+            (0..2 * slices).for_each(|_| bench.sessions.query_some());
+            assert!(answer.try_recv().is_ok_and(|page| page.is_ok()));
+            assert!(others.iter_mut().all(|other| other.try_recv().is_err()), "none of these had as many");
+            // Where all are gone, nothing is looked for.
+            drop(others);
+            bench.sessions.query_some();
+            assert!(!bench.sessions.is_querying());
+        }
+    }
+
+    #[test]
+    fn a_page_of_few_among_many_takes_one_slice() {
+        let mut bench = bench(9_000);
         let mut few = question("asker", "level >= 0");
         few.within = Within::Rectangle(Rectangle::new(World::Planar, [0.0, 0.0, 0.0, 0.0]).unwrap());
         let mut answer = ask(&mut bench, few);

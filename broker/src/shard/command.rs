@@ -115,7 +115,11 @@ pub(crate) enum Command {
         reply: oneshot::Sender<Vec<wire::ClientFigures>>,
     },
     /// Find live events.
-    Query { question: Box<LiveQuestion>, reply: oneshot::Sender<Result<LivePage, ApiError>> },
+    Query {
+        question: Box<LiveQuestion>,
+        change: Option<Change>,
+        reply: oneshot::Sender<Result<LivePage, ApiError>>,
+    },
     /// Say where a client is, to itself or to somebody else, to an asker with this confinement.
     Locate {
         client: Arc<str>,

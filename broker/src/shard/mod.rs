@@ -18,7 +18,7 @@ use matcher::engine::Footprint;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::admission::{Backlog, InFlightGuard, MoveTurn};
+use crate::admission::{Backlog, Change, InFlightGuard, MoveTurn};
 use crate::config;
 use crate::engines::{Engines, Made, Report};
 use crate::ingest::Confinement;
@@ -529,10 +529,19 @@ impl Shards {
     }
 
     /// Finds live events, in a shard: each has all of them.
-    pub(crate) async fn query(&self, shard: usize, question: LiveQuestion) -> Result<LivePage, ApiError> {
+    pub(crate) async fn query(
+        &self,
+        shard: usize,
+        question: LiveQuestion,
+        change: Change,
+    ) -> Result<LivePage, ApiError> {
         let (reply, answer) = oneshot::channel();
         let sender = self.senders.get(shard).ok_or(ApiError::Internal("there is no such shard"))?;
-        sender.room(1, self.wait).await?.put(Command::Query { question: Box::new(question), reply });
+        sender.room(1, self.wait).await?.put(Command::Query {
+            question: Box::new(question),
+            change: Some(change),
+            reply,
+        });
         answer.await.map_err(|_| ApiError::Stopping)?
     }
 

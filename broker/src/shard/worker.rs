@@ -428,7 +428,7 @@ impl Shard {
             Command::ListClients { after, limit, payer, reply } => {
                 sessions.list_clients(after, limit, payer, reply);
             }
-            Command::Query { question, reply } => sessions.query(*question, reply),
+            Command::Query { question, change, reply } => sessions.query(*question, change, reply),
             Command::Locate { client, to_itself, confinement, reply } => {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());
                 drop(reply.send(permitted.map(|()| sessions.locate(&client, to_itself))));

@@ -48,6 +48,18 @@ impl Condition {
         Ok(Self::new(text::parse(text)?)?)
     }
 
+    /// Reads what [`parse`](Self::parse) reads, for who has no use for its normal form.
+    ///
+    /// Cost: linear in the text.
+    ///
+    /// # Errors
+    /// The errors of [`parse`](Self::parse).
+    pub fn parse_expression(text: &str) -> Result<Expression, ConditionError> {
+        let expression = text::parse(text)?;
+        Normal::check(&expression)?;
+        Ok(expression)
+    }
+
     /// Normalises an expression. Recursion goes as deep as the expression does; what comes from outside is
     /// bounded where it is read ([`text::NESTING_MAX`]).
     ///

@@ -64,6 +64,12 @@ impl Normal {
 
     /// Normalises; the size is counted before anything is multiplied out.
     pub(super) fn of(expression: &Expression) -> Result<Self, TooLarge> {
+        Self::check(expression)?;
+        Ok(Self { conjunctions: multiply_out(expression, false) })
+    }
+
+    /// Refuses what has too large a normal form, without making that.
+    pub(super) fn check(expression: &Expression) -> Result<(), TooLarge> {
         let size = measure(expression, false);
         if size.conjunctions > CONJUNCTIONS_MAX {
             return Err(TooLarge::Conjunctions { found: size.conjunctions });
@@ -71,7 +77,7 @@ impl Normal {
         if size.constraints > CONSTRAINTS_MAX {
             return Err(TooLarge::Constraints { found: size.constraints });
         }
-        Ok(Self { conjunctions: multiply_out(expression, false) })
+        Ok(())
     }
 
     /// The normal form with one constraint more in each conjunction.

@@ -14,8 +14,7 @@ use super::standing::{LOOK_NS, Scene};
 use super::tracker::Tracker;
 use super::{Fix, Partition};
 use crate::area::{Area, Ball};
-use crate::condition::Condition;
-use crate::condition::expression::Truth;
+use crate::condition::expression::{Expression, Truth};
 use crate::condition::reading::Reading;
 use crate::event::Event;
 use crate::geo::{Position, Radius, World, squared_chord};
@@ -55,7 +54,7 @@ pub struct Wanted {
     /// Where they are.
     pub within: Within,
     /// What has to be true of their content.
-    pub condition: Condition,
+    pub condition: Expression,
     /// A client that has a subscription which takes them.
     pub client: Option<(ClientId, View)>,
     /// Only events behind this place.
@@ -361,9 +360,9 @@ impl<P: Clone> Tracker<P> {
     }
 }
 
-fn holds<P>(scene: &Scene<P>, condition: &Condition, event: &Event) -> bool {
+fn holds<P>(scene: &Scene<P>, condition: &Expression, event: &Event) -> bool {
     let mut reading = Reading::default();
-    let holds = condition.expression().truth_by(event, &mut reading) == Truth::True;
+    let holds = condition.truth_by(event, &mut reading) == Truth::True;
     scene.work(reading.ns() / LOOK_NS);
     holds
 }

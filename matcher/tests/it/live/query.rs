@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nearcast_matcher::area::Area;
 use nearcast_matcher::condition::Condition;
+use nearcast_matcher::condition::expression::Expression;
 use nearcast_matcher::event::{Event, Scalar, Symbol, Value};
 use nearcast_matcher::geo::{PLANAR_LIMIT_M, Position, Radius, World, squared_chord};
 use nearcast_matcher::live::{
@@ -213,7 +214,7 @@ fn level(event: &Event) -> f64 {
 }
 
 fn wanted(within: Within, most: usize) -> Wanted {
-    Wanted { partition: HOME, within, condition: Condition::always(), client: None, after: None, most }
+    Wanted { partition: HOME, within, condition: Expression::Constant(true), client: None, after: None, most }
 }
 
 #[test]
@@ -231,7 +232,7 @@ fn whatever_is_asked_the_answer_is_what_there_is() {
             let most = [1, 7, 50, 1_000][scene.random.random_range(0..4)];
             let condition = if case % 3 == 0 { "level >= 2" } else { "level < 4" };
             let mut asked = wanted(within.clone(), most);
-            asked.condition = Condition::parse(condition).unwrap();
+            asked.condition = Condition::parse_expression(condition).unwrap();
             let takes = |event: &Event| case % 3 != 0 || level(event) >= 2.0;
             met[case % 2] += scene.check(&asked, case % 2 == 0, |scene, event| {
                 is_within(scene.world, &within, numbers, event) && takes(event)
@@ -368,7 +369,7 @@ fn a_small_answer_costs_little_and_a_large_one_is_interrupted() {
         assert!(count == found && work < looks, "{within:?}: {count} in {work} looks");
     }
     let mut nothing = wanted(Within::Everywhere, 10);
-    nothing.condition = Condition::parse("level > 9").unwrap();
+    nothing.condition = Condition::parse_expression("level > 9").unwrap();
     let (work, slices, count) = work(&scene, nothing, 1_000);
     assert!(count == 0 && work >= 20_000 && slices > work / 1_064, "{work} {slices}");
 }
