@@ -10,6 +10,7 @@ use axum::response::Response;
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
 use crate::admission::ClientLimiter;
+use crate::auth::Principal;
 use crate::ingest::query::LiveQuery;
 use crate::model::error::ApiError;
 use crate::model::{clock, tenant};
@@ -47,9 +48,22 @@ pub(crate) async fn events(
     Permitted(principal): Permitted,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let asked = LiveQuery::read(app.world, &app.config.limits, query.as_deref().unwrap_or_default())?;
+    let stopping = app.stopping.clone();
+    // Whatever it waits for: a stop has no time for it, and the engine drops a question of which nobody waits for the answer.
+    let page = stopping.run_until_cancelled(page(&app, &flow, &principal, query.as_deref().unwrap_or_default()));
+    page.await.unwrap_or(Err(ApiError::Stopping))
+}
+
+/// The page that an address asks for.
+async fn page(
+    app: &App,
+    flow: &Arc<ClientLimiter>,
+    principal: &Principal,
+    query: &str,
+) -> Result<Response, ApiError> {
+    let asked = LiveQuery::read(app.world, &app.config.limits, query)?;
     let named = asked.client.as_deref();
-    let client = named.map(|name| path::client_name_in_query(&app, &principal, name)).transpose()?;
+    let client = named.map(|name| path::client_name_in_query(app, principal, name)).transpose()?;
     let payer = principal.payer();
     // The client's shard knows its subscriptions, and all shards know the live events.
     let own = app.shards.index_of(client.as_ref().unwrap_or(&payer));
@@ -59,7 +73,7 @@ pub(crate) async fn events(
         Some(cursor) => app.cursors.open(&text, cursor).map(|(shard, place)| (shard, Some(place)))?,
         None => (own, None),
     };
-    let publisher = app.admission.publisher(&principal, &flow);
+    let publisher = app.admission.publisher(principal, flow);
     let told = asked.condition;
     let (condition, change) =
         app.admission.read(&publisher, &payer, told.bytes(), move || told.read()).await?;

@@ -33,6 +33,9 @@ use stage::Tell;
 /// How often histograms are folded.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Divisor of the time that a stop may take that gives the part in which requests are waited for.
+const REQUESTS_PART: u32 = 2;
+
 /// Runs the broker on a listener until `shutdown` is cancelled: then it accepts no more, lets what is queued take
 /// effect, tells its readers, and returns when all is quiet or `server.shutdown_grace_ms` have passed.
 ///
@@ -187,7 +190,12 @@ async fn drain(app: &Arc<App>) {
     app.stopping.cancel();
     let orderly = tokio::time::timeout(grace, async {
         app.requests.close();
-        app.requests.wait().await;
+        // The rest of the time is the readers', whatever requests wait for.
+        if tokio::time::timeout(grace / REQUESTS_PART, app.requests.wait()).await.is_err() {
+            tracing::warn!(
+                "not all requests ended in half of server.shutdown_grace_ms; the rest are refused"
+            );
+        }
         // What was accepted is matched, and then the shards tell the readers that nothing more comes.
         app.shards.stop().await;
         app.tasks.close();

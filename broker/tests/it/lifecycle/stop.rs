@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{Form, Program, Raw, Serve, Sse, Ws, encode, feature};
+use crate::harness::{Form, Http, Program, Raw, Serve, Sse, Ws, encode, eventually, feature};
 
 const EVENTS_COUNT: usize = 300;
 
@@ -111,6 +111,63 @@ async fn a_batch_that_is_under_way_is_told_how_far_it_came() {
     let told = String::from_utf8(batch.rest("the answer").await).expect("text");
     assert!(told.starts_with("HTTP/1.1 503") && told.contains("urn:nearcast:problem:stopping"), "{told}");
     assert!(told.contains("\"accepted\":1"), "{told}");
+    assert_eq!(program.exit_status().await.code(), Some(0), "{}", program.log());
+}
+
+/// Requests of a client in debt are held back for an hour. A stop has a few seconds.
+const DEBTS: &str =
+    "[server]\nshutdown_grace_ms = 4000\n[queue]\nwait_ms = 3600000\n[admission]\nengine_ms_per_second = 1\n";
+
+/// How many requests were held back for a debt.
+async fn held_count(http: &Http) -> Option<u64> {
+    let metrics = http.get("/metrics").await.text();
+    metrics.lines().find_map(|line| line.strip_prefix("nearcast_admission_held_total ")?.parse().ok())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_held_back_does_not_use_up_the_time_of_readers() {
+    let mut program = Serve::new().config(DEBTS).args(&["--shards", "1"]).start().await;
+    let mut ws = program.ws("socket").await;
+    let mut sse = program.sse("stream").await;
+    let http = program.http();
+    let lasting = events().into_iter().map(|mut event| {
+        event["ttl_s"] = json!(600);
+        event
+    });
+    let (content_type, body) = encode(Form::Lines, &lasting.collect::<Vec<_>>());
+    http.post("/v1/events", content_type, body).await.expect(202);
+    // Together they take more than the two milliseconds that may be used at once.
+    let mut askers = Vec::new();
+    for call in ["/v1/events?where=n%20%3C%200", "/v1/stats"] {
+        let before = held_count(&http).await;
+        eventually("it is held back", async || {
+            let mut asker = Raw::connect(program.address()).await;
+            asker
+                .send(
+                    format!(
+                        "GET {call} HTTP/1.1
+host: x
+
+"
+                    )
+                    .as_bytes(),
+                )
+                .await;
+            askers.push(asker);
+            (held_count(&http).await > before).then_some(())
+        })
+        .await;
+    }
+    program.signal("TERM");
+    assert_eq!(ws.next().await["op"], "retry");
+    assert_eq!(ws.closed().await.0, 1001);
+    assert!(sse.receive().await.is_none() && sse.retry_ms.is_some(), "{:?}", sse.retry_ms);
+    let mut refused = 0;
+    for mut asker in askers {
+        refused +=
+            usize::from(String::from_utf8_lossy(&asker.rest("an answer").await).contains("problem:stopping"));
+    }
+    assert!(refused > 0, "a question that is held back is answered");
     assert_eq!(program.exit_status().await.code(), Some(0), "{}", program.log());
 }
 
