@@ -43,10 +43,28 @@ impl Bounds {
             what: "bytes of live events of one tenant",
             setting: "quotas.tenant_live_bytes",
         };
+        let pages = Bound {
+            allotment: Allotment::of(config.limits.page_bytes),
+            what: "bytes of pages of live events",
+            setting: "limits.page_bytes",
+        };
+        let pages_of_tenant = Bound {
+            allotment: config.allotments().page_bytes,
+            what: "bytes of pages of live events for one tenant",
+            ..pages
+        };
+        let pages_of_client = Bound {
+            allotment: Allotment::of(config.limits.page_bytes_per_client),
+            what: "bytes of pages of live events for one client",
+            setting: "limits.page_bytes_per_client",
+        };
         Self::default()
             .with(Level::Client, Kind::Documents, documents)
             .with(Level::Broker, Kind::LiveEvents, live)
             .with(Level::Tenant, Kind::LiveEvents, live_of_tenant)
+            .with(Level::Broker, Kind::Pages, pages)
+            .with(Level::Tenant, Kind::Pages, pages_of_tenant)
+            .with(Level::Client, Kind::Pages, pages_of_client)
     }
 
     pub(super) fn with(mut self, level: Level, kind: Kind, bound: Bound) -> Self {

@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Documents,
     /// Findings ahead of changes that are put off.
     Surveys,
+    /// Pages of live events on their way to askers.
+    Pages,
 }
 
 /// All accounts. A clone is another handle to the same.
@@ -63,7 +65,7 @@ impl Kind {
     const COUNT: usize = Self::ALL.len();
 
     /// All kinds.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Answers,
         Self::Outbox,
         Self::Kept,
@@ -72,6 +74,7 @@ impl Kind {
         Self::DeliveryLog,
         Self::Documents,
         Self::Surveys,
+        Self::Pages,
     ];
 
     /// Its name in figures.
@@ -85,6 +88,7 @@ impl Kind {
             Self::DeliveryLog => "delivery_log",
             Self::Documents => "documents",
             Self::Surveys => "surveys",
+            Self::Pages => "pages",
         }
     }
 }

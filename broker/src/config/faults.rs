@@ -28,6 +28,8 @@ const PUSH_QUEUE_MAX: u64 = 10_000_000;
 
 /// The least that the HTTP library can do with.
 const HEAD_BYTES_MIN: usize = 8_192;
+/// The least for pages of one client: two of the largest.
+const PAGE_BYTES_MIN: u64 = 8 << 20;
 
 impl Config {
     /// All values that cannot be used.
@@ -197,6 +199,12 @@ impl Config {
             ("privacy.round_m", self.shown_m().into(), ROUND_M_MAX),
             ("auth.leeway_s", self.auth.leeway_s, LEEWAY_S_MAX),
         ];
+        let floors = [
+            ("limits.page_bytes_per_client", limits.page_bytes_per_client, PAGE_BYTES_MIN),
+            ("limits.page_bytes", limits.page_bytes, 2 * PAGE_BYTES_MIN),
+        ];
+        let low = floors.iter().filter(|(_, value, least)| value < least);
+        faults.extend(low.map(|(key, value, least)| format!("{key} {value} is less than {least}")));
         let high = ceilings.iter().filter(|(_, value, most)| value > most);
         faults.extend(high.map(|(key, value, most)| format!("{key} {value} is more than {most}")));
     }

@@ -179,6 +179,8 @@ pub struct Limits {
     pub ttl_s: u64,
     pub live_events: u64,
     pub live_bytes: u64,
+    pub page_bytes: u64,
+    pub page_bytes_per_client: u64,
     pub clients: u64,
     pub connections: usize,
     pub unheard_per_address: usize,

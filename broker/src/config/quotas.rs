@@ -31,6 +31,7 @@ pub(crate) struct Allotments {
     pub(crate) constraints: Allotment,
     pub(crate) live_events: Allotment,
     pub(crate) live_bytes: Allotment,
+    pub(crate) page_bytes: Allotment,
     pub(crate) connections: Allotment,
     pub(crate) push_messages: Allotment,
     pub(crate) engine_ms_per_second: Allotment,
@@ -84,6 +85,7 @@ impl Config {
             constraints: of(quotas.tenant_constraints, CONSTRAINTS),
             live_events: of(quotas.tenant_live_events, limits.live_events.div_ceil(2)),
             live_bytes: of(quotas.tenant_live_bytes, limits.live_bytes.div_ceil(2)),
+            page_bytes: of(BY_DEFAULT, limits.page_bytes.div_ceil(2)),
             connections: of(quotas.tenant_connections, (limits.connections as u64).div_ceil(2)),
             push_messages: of(quotas.tenant_push_messages, (self.push.queue as u64).div_ceil(2)),
             engine_ms_per_second: of(

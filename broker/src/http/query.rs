@@ -1,24 +1,33 @@
 //! Questions for what is there now: live events, and where a client is.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
 
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
 use crate::admission::ClientLimiter;
 use crate::auth::Principal;
+use crate::budget::{Held, Kind};
 use crate::ingest::query::LiveQuery;
 use crate::model::error::ApiError;
+use crate::model::event::Published;
 use crate::model::{clock, tenant};
 use crate::sessions::{LivePage, LiveQuestion, Located};
 use crate::shard::Command;
 
 /// Bytes that the events of a page have at most, but for the first, which is always there.
 const PAGE_BYTES: usize = 4 << 20;
+
+/// Bytes of a page that are written at once. The rest is where the live events are, until the asker has read so far.
+const PART_BYTES: usize = 65_536;
 
 const GEO_JSON: HeaderValue = HeaderValue::from_static("application/geo+json");
 
@@ -50,7 +59,8 @@ pub(crate) async fn events(
 ) -> Result<Response, ApiError> {
     let stopping = app.stopping.clone();
     // Whatever it waits for: a stop has no time for it, and the engine drops a question of which nobody waits for the answer.
-    let page = stopping.run_until_cancelled(page(&app, &flow, &principal, query.as_deref().unwrap_or_default()));
+    let page =
+        stopping.run_until_cancelled(page(&app, &flow, &principal, query.as_deref().unwrap_or_default()));
     page.await.unwrap_or(Err(ApiError::Stopping))
 }
 
@@ -65,6 +75,7 @@ async fn page(
     let named = asked.client.as_deref();
     let client = named.map(|name| path::client_name_in_query(app, principal, name)).transpose()?;
     let payer = principal.payer();
+    let account = Arc::clone(&payer);
     // The client's shard knows its subscriptions, and all shards know the live events.
     let own = app.shards.index_of(client.as_ref().unwrap_or(&payer));
     let tenant = principal.tenant.clone().unwrap_or_default();
@@ -97,32 +108,74 @@ async fn page(
             change,
         )
         .await?;
-    let (features, count, last) = written(&page);
+    let (count, bytes, last) = fitting(&page);
     let next = match last {
         Some(place) => format!(r#","next":"{}""#, app.cursors.seal(&text, shard, place)?),
         None => String::new(),
     };
-    let body =
-        format!(r#"{{"type":"FeatureCollection","numberReturned":{count},"features":[{features}]{next}}}"#);
-    Ok(error::with_line_end(StatusCode::OK, GEO_JSON, body))
+    let head = format!(r#"{{"type":"FeatureCollection","numberReturned":{count},"features":["#);
+    let tail = format!("]{next}}}\n");
+    let bytes = head.len() + bytes + tail.len();
+    // An account for each client, or where nobody says who they are, for all of these: a connection has one page at a time.
+    let account = match &principal.client {
+        Some(_) => app.budget.client(&account),
+        None => app.budget.tenant(principal.tenant.as_deref().unwrap_or_default()),
+    };
+    let held = account.hold(Kind::Pages, bytes as u64).map_err(unread)?;
+    let events = page.events.into_iter().take(count).map(|(_, published)| published);
+    let writing = Writing { part: head, comma: "", events, tail, _held: held };
+    let parts =
+        stream::unfold(writing, async |mut writing| Some((Ok::<_, Infallible>(writing.part()?), writing)));
+    Ok(([(CONTENT_TYPE, GEO_JSON), (CONTENT_LENGTH, bytes.into())], Body::from_stream(parts)).into_response())
 }
 
-/// The events of a page as JSON, as many as there is room for, how many these are, and the last place if there are more.
-fn written(page: &LivePage) -> (String, usize, Option<matcher::live::Place>) {
-    let mut features = String::new();
-    let mut last = None;
+/// How many events of a page there is room for, their bytes with commas between, and the last place if there are more.
+fn fitting(page: &LivePage) -> (usize, usize, Option<matcher::live::Place>) {
+    let (mut bytes, mut last) = (0, None);
     for (count, (place, published)) in page.events.iter().enumerate() {
-        let text = &published.body.text;
-        if count > 0 {
-            if features.len() + text.len() > PAGE_BYTES {
-                return (features, count, last);
-            }
-            features.push(',');
+        let more = published.body.text.len() + usize::from(count > 0);
+        if count > 0 && bytes + more > PAGE_BYTES {
+            return (count, bytes, last);
         }
-        features.push_str(text);
+        bytes += more;
         last = Some(*place);
     }
-    (features, page.events.len(), page.next)
+    (page.events.len(), bytes, page.next)
+}
+
+/// The refusal of a page for which there is no room until others have been read.
+fn unread(refusal: ApiError) -> ApiError {
+    if let ApiError::Limit { what, limit, setting } = refusal {
+        return ApiError::Unread { what, limit, setting };
+    }
+    refusal
+}
+
+/// A page that is being written, as fast as it is read.
+struct Writing<E> {
+    /// What is written next, before further events.
+    part: String,
+    comma: &'static str,
+    events: E,
+    tail: String,
+    /// All bytes of the page: events that are over meanwhile are there for it alone.
+    _held: Held,
+}
+
+impl<E: Iterator<Item = Arc<Published>>> Writing<E> {
+    /// The next bytes; none at the end.
+    fn part(&mut self) -> Option<Bytes> {
+        while self.part.len() < PART_BYTES {
+            let Some(published) = self.events.next() else {
+                self.part.push_str(&std::mem::take(&mut self.tail));
+                break;
+            };
+            self.part.push_str(std::mem::replace(&mut self.comma, ","));
+            self.part.push_str(&published.body.text);
+        }
+        let part = std::mem::take(&mut self.part);
+        (!part.is_empty()).then(|| part.into())
+    }
 }
 
 /// Tells where a client is: itself exactly, others as `privacy.round_m` permits.

@@ -42,6 +42,8 @@ pub(crate) enum ApiError {
     TooLarge { what: &'static str, limit: u64, setting: &'static str },
     /// More things than a setting allows.
     Limit { what: &'static str, limit: u64, setting: &'static str },
+    /// More bytes of answers that nobody has read yet than a setting allows.
+    Unread { what: &'static str, limit: u64, setting: &'static str },
     /// Events faster than a setting allows.
     TooFast { limit: u64, setting: &'static str },
     /// Moves faster than a setting allows.
@@ -204,6 +206,7 @@ impl ApiError {
             self,
             Self::TooFast { .. }
                 | Self::TooManyMoves { .. }
+                | Self::Unread { .. }
                 | Self::Overloaded
                 | Self::Storage
                 | Self::Full
@@ -261,6 +264,7 @@ impl ApiError {
             fact("column", Value::from(*column));
         } else if let Self::TooLarge { limit, setting, .. }
         | Self::Limit { limit, setting, .. }
+        | Self::Unread { limit, setting, .. }
         | Self::TooFast { limit, setting }
         | Self::TooManyMoves { limit, setting } = self
         {
@@ -299,7 +303,7 @@ impl ApiError {
             Self::TooFast { .. } => &problems::TOO_MANY_EVENTS,
             Self::TooManyMoves { .. } => &problems::TOO_MANY_MOVES,
             Self::TooCostly { .. } => &problems::TOO_COSTLY,
-            Self::Overloaded => &problems::OVERLOADED,
+            Self::Unread { .. } | Self::Overloaded => &problems::OVERLOADED,
             Self::Storage | Self::Full | Self::NotStored(_) => &problems::STORAGE,
             Self::Stopping => &problems::STOPPING,
             Self::Recovering { .. } | Self::NoKeys => &problems::RECOVERING,
@@ -338,6 +342,9 @@ impl ApiError {
                 format!("{what} may have at most {limit} bytes ({setting})")
             }
             Self::Limit { what, limit, setting } => format!("at most {limit} {what} ({setting})"),
+            Self::Unread { what, limit, setting } => {
+                format!("at most {limit} {what} may be on their way ({setting}): read those first")
+            }
             Self::TooFast { limit, setting } => format!("at most {limit} events per second ({setting})"),
             Self::TooManyMoves { limit, setting } => format!("at most {limit} moves per second ({setting})"),
             Self::TooCostly { limit, setting, costliest, .. } => too_costly(*limit, setting, costliest),

@@ -191,7 +191,7 @@ pub(crate) static OVERLOADED: ProblemKind = ProblemKind {
     status: 429,
     cause: "There is [more to do](overload.md#admission) than the broker can do in time. Nothing was done.",
     cure: "Send it again later, and wait longer each time. If it lasts, [operations](../operations.md) says which figures tell why.",
-    members: "`Retry-After: 1`; of a batch `accepted` or `moved`, `rejected`, `rejected_unlisted`",
+    members: "`Retry-After: 1`; where pages have too many bytes `limit`, `setting`; of a batch `accepted` or `moved`, `rejected`, `rejected_unlisted`",
 };
 pub(crate) static INTERNAL: ProblemKind = ProblemKind {
     code: "internal",
@@ -316,6 +316,7 @@ mod tests {
             ApiError::Internal("a"),
             ApiError::NoKeys,
             ApiError::NoPush,
+            ApiError::Unread { what: "a", limit, setting },
         ]
     }
 
@@ -351,6 +352,7 @@ mod tests {
             ApiError::Internal(_) => 26,
             ApiError::NoKeys => 27,
             ApiError::NoPush => 28,
+            ApiError::Unread { .. } => 29,
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::scene::{HOME, following, keyed, lasting, north, post, revoke, with};
 use crate::authorisation::{ISSUER, claims, guarded};
-use crate::harness::{Http, Program, Serve, feature, within};
+use crate::harness::{Http, Program, Raw, Serve, eventually, feature, within};
 
 /// A page: its ids in their order, and where the next one begins.
 async fn page(http: &Http, query: &str) -> (Vec<String>, Option<String>) {
@@ -311,6 +311,68 @@ async fn tenants_confinements_and_scopes_hold() {
         "nor whether it is anywhere"
     );
     assert_eq!(get(&program, &claims(Some("bob"), "subscribe"), "/v1/clients/ann/position").await.0, 403);
+    program.finish().await;
+}
+
+/// Publishes live events that have so many bytes of text each.
+async fn publish_long(program: &Program, who: &Value, count: usize, bytes: usize) {
+    let text = "Lorem ipsum ".repeat(bytes / 48);
+    let properties = json!({"a": text, "b": text, "c": text, "d": text});
+    for number in 0..count {
+        let event = with(feature(&format!("e{number}"), HOME, properties.clone()), "ttl_s", json!(600));
+        assert_eq!(call(program, who, Method::POST, "/v1/events", &event).await.0, 202);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_questions_of_one_client_wait_for_one_another_alone() {
+    let patience = "[queue]\nwait_ms = 5\n[admission]\nengine_ms_per_second = 0\n";
+    let program = guarded(&ISSUER, patience).0.start().await;
+    let (ann, bob) = (claims(Some("ann"), "subscribe publish"), claims(Some("bob"), "subscribe"));
+    publish_long(&program, &ann, 200, 48_000).await;
+    let costly =
+        "/v1/events?where=CASEI(a)%20LIKE%20CASEI('%25x_y%25')%20OR%20CASEI(b)%20LIKE%20CASEI('%25x_y%25')";
+    let flood = futures_util::future::join_all((0..24).map(|_| get(&program, &ann, costly)));
+    let (answers, other) = tokio::join!(flood, get(&program, &bob, "/v1/events?limit=1"));
+    assert_eq!(other.0, 200, "{}", other.1);
+    let kind = |answer: &(u16, Value)| answer.1["type"].as_str().unwrap_or_default().to_owned();
+    let refused: Vec<_> = answers.iter().filter(|answer| answer.0 == 429).map(kind).collect();
+    assert!((1..24).contains(&refused.len()), "{refused:?}");
+    assert!(refused.iter().all(|kind| kind == "urn:nearcast:problem:overloaded"), "{refused:?}");
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_that_are_not_read_are_shown_and_bounded() {
+    let program = guarded(&ISSUER, "[limits]\npage_bytes_per_client = 8388608\n").0.start().await;
+    let (ann, bob) = (claims(Some("ann"), "subscribe publish"), claims(Some("bob"), "subscribe admin"));
+    publish_long(&program, &ann, 100, 60_000).await;
+    let path = "/v1/events?limit=1000";
+    let head =
+        format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n", ISSUER.sign(&ann));
+    let mut deaf = Vec::new();
+    for _ in 0..2 {
+        let mut raw = Raw::deaf(program.address()).await;
+        raw.send(head.as_bytes()).await;
+        let told = raw.head().await;
+        assert!(told.starts_with("HTTP/1.1 200") && told.contains("content-length: 4"), "{told}");
+        deaf.push(raw);
+    }
+    let (status, problem) = get(&program, &ann, path).await;
+    assert_eq!((status, &problem["setting"]), (429, &json!("limits.page_bytes_per_client")), "{problem}");
+    assert_eq!(get(&program, &bob, path).await.0, 200);
+    let held = async || {
+        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let request =
+            http.get(format!("http://{}/metrics", program.address())).bearer_auth(ISSUER.sign(&bob));
+        let text = request.send().await.expect("an answer").text().await.expect("a body");
+        let line = text.lines().find_map(|line| line.strip_prefix("nearcast_held_bytes{kind=\"pages\"} "));
+        line.expect("a figure").parse::<f64>().expect("a number")
+    };
+    assert!(held().await > 8_000_000.0, "{}", held().await);
+    drop(deaf);
+    eventually("they are let go of", async || (held().await == 0.0).then_some(())).await;
+    assert_eq!(get(&program, &ann, path).await.0, 200);
     program.finish().await;
 }
 
