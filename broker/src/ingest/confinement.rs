@@ -108,6 +108,13 @@ impl Confinement {
         self.condition.expression().truth(event) == Truth::True && self.zones.as_ref().is_none_or(is_in)
     }
 
+    /// The same as an expression, for who counts what it takes to test it.
+    pub(crate) fn expression(&self) -> Expression {
+        let in_zones =
+            self.zones.as_ref().map(|in_zones| Expression::Constraint(in_zones.constraint.clone()));
+        Expression::And([self.condition.expression().clone()].into_iter().chain(in_zones).collect())
+    }
+
     /// Refuses an event that is not.
     pub(crate) fn check(&self, event: &Event) -> Result<(), ApiError> {
         if self.holds(event) {
@@ -248,9 +255,10 @@ mod tests {
     fn only_what_is_true_holds() {
         let confinement = read(json!({"where": "severity < 3"})).unwrap().unwrap();
         let at = Event::at(World::Planar.position(&[0.0, 0.0]).unwrap());
-        assert!(confinement.holds(&at.clone().with("severity", 2.0)));
+        let mild = at.clone().with("severity", 2.0);
+        assert!(confinement.holds(&mild) && confinement.expression().truth(&mild) == Truth::True);
         for event in [at.clone().with("severity", 3.0), at.clone().with("severity", "2"), at] {
-            assert!(!confinement.holds(&event));
+            assert!(!confinement.holds(&event) && confinement.expression().truth(&event) != Truth::True);
             assert!(matches!(confinement.check(&event), Err(ApiError::Forbidden { scope: None, .. })));
         }
     }
