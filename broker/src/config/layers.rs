@@ -105,6 +105,11 @@ fn natural(value: &Value) -> Option<u128> {
     value.to_u128().or_else(|| u128::try_from(value.to_i128()?).ok())
 }
 
+/// Whether it is a whole number. Which type of number holds it is up to its source: a file gives signed ones, the environment others.
+fn is_whole(value: &Value) -> bool {
+    value.to_i128().is_some() || value.to_u128().is_some()
+}
+
 /// A value as TOML writes it.
 fn literal(value: &Value) -> Option<String> {
     match value {
@@ -146,7 +151,7 @@ fn compare(figment: &Figment, known: &Dict, given: &Dict, path: &str, faults: &m
                     Value::Bool(..) => matches!(value, Value::Bool(..)),
                     Value::Num(_, Num::F64(_)) => matches!(value, Value::Num(..)),
                     // One that has a default below 0 may be below 0.
-                    Value::Num(..) if natural(default).is_none() => value.to_i128().is_some(),
+                    Value::Num(..) if natural(default).is_none() => is_whole(value),
                     Value::Num(..) => natural(value).is_some(),
                     Value::Dict(..) => false,
                     Value::Char(..) | Value::Empty(..) | Value::Array(..) => true,

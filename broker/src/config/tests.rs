@@ -71,6 +71,33 @@ fn the_environment_stands_between_file_and_flags() {
 }
 
 #[test]
+fn every_setting_can_be_set_by_the_environment() {
+    let mut section = "";
+    let mut count = 0;
+    for line in DEFAULT_TOML.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+        }
+        let Some((key, default)) = line.split_once(" = ") else { continue };
+        // Another value where any will do. Some texts are names of something.
+        let value = match default {
+            "true" => "false",
+            "false" => "true",
+            text if text.starts_with('"') => text,
+            number if number.contains('.') => "0.25",
+            _ => "1000",
+        };
+        let name = format!("BROKER__{section}__{key}").to_uppercase();
+        let sources = Sources { environment: vec![(name, value.to_owned())], ..Sources::default() };
+        let figment = layers::assemble(&sources).unwrap();
+        figment.extract::<Config>().unwrap();
+        assert!(layers::explained(&figment).contains(&format!("\n{key} = {value}\n")), "{section}.{key}");
+        count += 1;
+    }
+    assert!(count > 100, "{count}");
+}
+
+#[test]
 fn all_faults_are_told_at_once() {
     let toml = "[server]\nshard = 3\nlisten = 5\n[limit]\na = 1\n[limits]\ndepth = -1\n";
     let faults = load(toml, Vec::new()).unwrap_err().faults;
