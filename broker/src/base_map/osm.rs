@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
@@ -20,6 +21,8 @@ const FILE_BYTES_MAX: u64 = 512 << 20;
 const SHAPES_MAX: usize = 3_000_000;
 /// The most nodes that they have together.
 const NODES_MAX: usize = 24_000_000;
+/// The most nodes of ways, each counted for every way that it is in: a few bytes of a file may name one millions of times.
+const REFS_MAX: usize = 32_000_000;
 
 /// A place on the flat map: parts of 2³² of its side from its north-west corner.
 pub(super) type Spot = [u32; 2];
@@ -72,7 +75,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Shape>> {
 
 fn shapes(path: &Path) -> anyhow::Result<Vec<Shape>> {
     let (areas, sorts) = areas(path)?;
-    let ways = ways(path, &sorts, &areas)?;
+    let ways = ways(path, &sorts, &areas, REFS_MAX)?;
     let count = areas.len() + ways.len();
     anyhow::ensure!(
         count <= SHAPES_MAX,
@@ -105,22 +108,29 @@ fn shapes(path: &Path) -> anyhow::Result<Vec<Shape>> {
 fn each_block<T>(
     path: &Path,
     is_wanted: impl Fn(usize) -> bool + Sync,
-    read: impl Fn(&PrimitiveBlock) -> T + Sync,
+    read: impl Fn(&PrimitiveBlock) -> anyhow::Result<T> + Sync,
     take: impl FnMut(usize, T) + Send,
 ) -> anyhow::Result<()> {
+    const NOT_PBF: &str = "is no .osm.pbf file, or a part of one";
     let take = Mutex::new(take);
     let blobs = BlobReader::from_path(path).context("cannot be read")?.enumerate().par_bridge();
-    let read = blobs.try_for_each(|(number, blob)| {
-        let blob = blob?;
+    blobs.try_for_each(|(number, blob)| {
+        let blob = blob.context(NOT_PBF)?;
         if is_wanted(number)
-            && let BlobDecode::OsmData(block) = blob.decode()?
+            && let BlobDecode::OsmData(block) = blob.decode().context(NOT_PBF)?
         {
-            let read = read(&block);
+            let read = read(&block)?;
             (take.lock().unwrap_or_else(PoisonError::into_inner))(number, read);
         }
-        Ok::<_, osmpbf::Error>(())
-    });
-    read.context("is no .osm.pbf file, or a part of one")
+        Ok(())
+    })
+}
+
+/// Takes so many off what is left of `most`.
+fn count(left: &AtomicUsize, more: usize, most: usize, what: &str) -> anyhow::Result<()> {
+    let rest = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(more));
+    anyhow::ensure!(rest.is_ok(), "has more than {most} {what}: cut it, or make a PMTiles file of it");
+    Ok(())
 }
 
 /// Puts what came of blocks into the order of the file.
@@ -131,15 +141,18 @@ fn in_order<T>(mut found: Vec<(usize, Vec<T>)>) -> Vec<T> {
 
 /// The areas of several ways, and what each block has.
 fn areas(path: &Path) -> anyhow::Result<(Vec<Area>, Vec<Sorts>)> {
-    let (mut found, mut sorts, mut count) = (Vec::new(), Vec::new(), 0);
+    let (mut found, mut sorts) = (Vec::new(), Vec::new());
+    let left = AtomicUsize::new(SHAPES_MAX);
     let read = |block: &PrimitiveBlock| {
-        let (mut areas, mut sorts) = (Vec::new(), Sorts::default());
+        let (mut areas, mut sorts) = (Vec::<Area>::new(), Sorts::default());
         block.for_each_element(|element| match element {
             Element::Relation(relation) => areas.extend(area(&relation)),
             Element::Way(_) => sorts.has_ways = true,
             Element::Node(_) | Element::DenseNode(_) => sorts.has_nodes = true,
         });
-        (areas, sorts)
+        let members = areas.iter().map(|area| 1 + area.outer.len() + area.inner.len()).sum();
+        count(&left, members, SHAPES_MAX, "areas of several lines, with these")?;
+        Ok((areas, sorts))
     };
     each_block(
         path,
@@ -150,11 +163,7 @@ fn areas(path: &Path) -> anyhow::Result<(Vec<Area>, Vec<Sorts>)> {
                 sorts.resize(number + 1, Sorts::default());
             }
             sorts[number] = told;
-            // Beyond that the file is refused.
-            if count <= SHAPES_MAX {
-                count += areas.len();
-                found.push((number, areas));
-            }
+            found.push((number, areas));
         },
     )?;
     Ok((in_order(found), sorts))
@@ -177,21 +186,24 @@ fn area(relation: &Relation<'_>) -> Option<Area> {
     Some(area)
 }
 
-fn ways(path: &Path, sorts: &[Sorts], areas: &[Area]) -> anyhow::Result<HashMap<i64, Way>> {
+fn ways(path: &Path, sorts: &[Sorts], areas: &[Area], refs_max: usize) -> anyhow::Result<HashMap<i64, Way>> {
+    let left = AtomicUsize::new(refs_max);
     let members: HashSet<i64> =
         areas.iter().flat_map(|area| area.outer.iter().chain(&area.inner)).copied().collect();
     let read = |block: &PrimitiveBlock| {
         let mut found = Vec::new();
-        block.for_each_element(|element| {
-            let Element::Way(way) = element else { return };
+        block.elements().try_for_each(|element| {
+            let Element::Way(way) = element else { return Ok(()) };
             let tags = |key: &str| way.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
             let is_closed = way.raw_refs().len() > 3 && way.refs().next() == way.refs().last();
             let kind = kinds::of_way(&tags, is_closed);
             if kind.is_some() || members.contains(&way.id()) {
+                count(&left, way.raw_refs().len(), refs_max, "nodes of lines")?;
                 found.push((way.id(), Way { kind, name: name(&tags), refs: way.refs().collect() }));
             }
-        });
-        found
+            Ok(())
+        })?;
+        Ok(found)
     };
     let mut ways = HashMap::new();
     each_block(
@@ -230,7 +242,7 @@ fn places(path: &Path, sorts: &[Sorts], nodes: &[i64]) -> anyhow::Result<(Vec<Op
             }
             Element::Way(_) | Element::Relation(_) => {}
         });
-        (found, places)
+        Ok((found, places))
     };
     let (mut spots, mut shapes, mut count) = (vec![None; nodes.len()], Vec::new(), 0);
     each_block(
@@ -278,7 +290,8 @@ fn enclosed(area: &Area, ways: &HashMap<i64, Way>, find: &impl Fn(i64) -> Option
 /// Closed rings of lines that meet at their ends. What does not close is left out: it leads out of the extract.
 fn joined(lines: Vec<&[i64]>) -> Vec<Vec<i64>> {
     let mut open: HashMap<i64, Vec<usize>> = HashMap::new();
-    for (idx, line) in lines.iter().enumerate() {
+    // Of those that meet somewhere the first is on top. One that is used is taken off, and not met again.
+    for (idx, line) in lines.iter().enumerate().rev() {
         for end in [line.first(), line.last()].into_iter().flatten() {
             open.entry(*end).or_default().push(idx);
         }
@@ -293,7 +306,8 @@ fn joined(lines: Vec<&[i64]>) -> Vec<Vec<i64>> {
         let mut ring = lines[begin].to_vec();
         while ring.first() != ring.last() {
             let end = ring[ring.len() - 1];
-            let Some(next) = open[&end].iter().copied().find(|idx| !is_used[*idx]) else { break };
+            let mut meeting = std::iter::from_fn(|| open.get_mut(&end).and_then(Vec::pop));
+            let Some(next) = meeting.find(|idx| !is_used[*idx]) else { break };
             is_used[next] = true;
             if lines[next][0] == end {
                 ring.extend(&lines[next][1..]);
@@ -374,6 +388,28 @@ mod tests {
     fn ways_are_joined_to_rings_whichever_way_they_go() {
         let rings = joined(vec![&[1, 2, 3], &[5, 4, 3], &[5, 6, 1], &[7, 8, 9, 7], &[20, 21], &[]]);
         assert_eq!(rings, [vec![1, 2, 3, 4, 5, 6, 1], vec![7, 8, 9, 7]]);
+    }
+
+    #[test]
+    fn many_ways_between_the_same_nodes_are_joined_in_one_go() {
+        let lines = vec![&[1_i64, 2][..]; 200_000];
+        assert!(joined(lines).is_empty());
+    }
+
+    #[test]
+    fn the_nodes_of_ways_are_counted_while_they_are_read() {
+        let extract = concat!(env!("CARGO_MANIFEST_DIR"), "/../loadgen/data/liechtenstein/highways.osm.pbf");
+        let (_, sorts) = areas(Path::new(extract)).unwrap();
+        let all = ways(Path::new(extract), &sorts, &[], REFS_MAX).unwrap();
+        let count: usize = all.values().map(|way| way.refs.len()).sum();
+        assert_eq!(ways(Path::new(extract), &sorts, &[], count).unwrap().len(), all.len());
+        let Err(refused) = ways(Path::new(extract), &sorts, &[], count - 1) else {
+            panic!("one fits too many")
+        };
+        assert!(
+            refused.to_string().contains(&format!("more than {} nodes of lines", count - 1)),
+            "{refused}"
+        );
     }
 
     #[test]
