@@ -232,6 +232,10 @@ impl Checker {
         }
         let claims =
             decode::<Map<String, Value>>(token, &key.verifying, &validation).map_err(refused)?.claims;
+        // What is no audience at all, the library takes for none.
+        if self.audience.is_none() && claims.contains_key("aud") {
+            return Err(refused(ErrorKind::InvalidAudience.into()));
+        }
         Ok(Principal { token: self.hash.hash_one(token), ..self.principal(&claims)? })
     }
 
