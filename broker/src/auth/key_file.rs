@@ -89,7 +89,7 @@ impl KeyFile {
     fn tell(&self) {
         let (keys, path) = (self.keys(), self.path.display());
         tracing::info!(keys = keys.count(), "tokens are checked with the keys in {path}");
-        for unused in &keys.unused {
+        for unused in keys.unused_told() {
             tracing::warn!("{path}: a key is not used: {unused}");
         }
         if keys.have_secrets() && keys::is_open_to_others(&self.path) {

@@ -1,5 +1,6 @@
 //! The keys that tokens are checked with: a JWK Set (RFC 7517), of a file or from an issuer.
 
+use std::borrow::Cow;
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -7,10 +8,14 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, K
 use jsonwebtoken::{Algorithm, DecodingKey, Header};
 use serde_json::value::RawValue;
 
+use crate::model::error::quoted;
+
 /// The most bytes of a file of keys.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// The most keys that an issuer publishes. Those that rotate theirs have three or four.
 const PUBLISHED_MAX: usize = 100;
+/// Keys that are not used of which the log tells.
+const UNUSED_TOLD: usize = 10;
 /// The bytes of an uncompressed point of P-256 (SEC 1, 2.3.3).
 const P256_POINT_BYTES: usize = 65;
 /// The fewest bytes of an HS256 secret (RFC 7518, 3.2).
@@ -74,7 +79,14 @@ fn listed_in(text: &[u8]) -> Result<Vec<&RawValue>, KeysError> {
 }
 
 fn listed(unused: &[String]) -> String {
-    unused.iter().map(|reason| format!("; {reason}")).collect()
+    first_of(unused).map(|reason| format!("; {reason}")).collect()
+}
+
+/// The first of them, and how many others there are.
+fn first_of(unused: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
+    let rest = unused.len().saturating_sub(UNUSED_TOLD);
+    let others = (rest > 0).then(|| Cow::Owned(format!("and {rest} others")));
+    unused.iter().take(UNUSED_TOLD).map(|reason| Cow::Borrowed(reason.as_str())).chain(others)
 }
 
 impl Keys {
@@ -103,13 +115,18 @@ impl Keys {
             match jwk.map_err(|_| "it is not a JSON Web Key").and_then(|jwk| read(&jwk)) {
                 Ok(key) => keys.push(key),
                 Err(why) => {
-                    let name = id
-                        .map_or_else(|| format!("/keys/{index}"), |id| format!("/keys/{index} (kid {id:?})"));
+                    let id = id.map_or_else(String::new, |id| format!(" (kid {:?})", quoted(&id)));
+                    let name = format!("/keys/{index}{id}");
                     unused.push(format!("{name}: {why}"));
                 }
             }
         }
         if keys.is_empty() { Err(KeysError::NoKey { unused }) } else { Ok(Self { keys, unused }) }
+    }
+
+    /// Those that are not used, and why, as the log tells it.
+    pub(super) fn unused_told(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        first_of(&self.unused)
     }
 
     /// How many there are.
@@ -261,6 +278,25 @@ mod tests {
         let both = format!(r#"{{"keys":[5,{{"kty":"oct","k":"{SECRET}"}}]}}"#);
         let keys = Keys::of_file(both.as_bytes()).unwrap();
         assert_eq!((keys.count(), keys.unused.len(), keys.have_secrets()), (1, 1, true));
+    }
+
+    #[test]
+    fn of_many_keys_that_are_not_used_a_few_are_told() {
+        let key = |n: usize| format!(r#"{{"kty":"AKP","kid":"{n}-{}"}}"#, "x".repeat(10_000));
+        let set = |count: usize, rest: &str| {
+            let keys: Vec<_> = (0..count).map(key).chain([rest.to_owned()]).collect();
+            Keys::of_file(format!(r#"{{"keys":[{}]}}"#, keys.join(",")).as_bytes())
+        };
+        let used = set(25, &format!(r#"{{"kty":"oct","k":"{SECRET}"}}"#)).unwrap();
+        assert_eq!(used.unused.len(), 25);
+        let told: Vec<_> = used.unused_told().collect();
+        assert!(told.len() == 11 && told[10] == "and 15 others", "{told:?}");
+        assert!(
+            told[0].starts_with("/keys/0 (kid \"0-xxx") && told.iter().all(|one| one.len() < 1_000),
+            "{told:?}"
+        );
+        let none = set(11, "5").map(|_| ()).unwrap_err().to_string();
+        assert!(none.ends_with("; and 2 others") && none.len() < 10_000, "{none}");
     }
 
     #[test]

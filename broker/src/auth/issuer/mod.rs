@@ -227,7 +227,7 @@ impl Issuer {
         let origin = self.shown();
         if told.text != text {
             tracing::info!(keys = keys.count(), "tokens are checked with the keys of {origin}");
-            keys.unused.iter().for_each(|unused| tracing::info!("{origin}: a key is not used: {unused}"));
+            keys.unused_told().for_each(|unused| tracing::info!("{origin}: a key is not used: {unused}"));
             told.text = text;
         }
         if told.failure.take().is_some() {
