@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
@@ -41,9 +41,11 @@ pub(crate) async fn stream(
     State(app): State<Arc<App>>,
     Permitted(principal): Permitted,
     ClientPath(client): ClientPath,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
+    refuse_resume(query.as_deref().unwrap_or_default())?;
     let resume = resume(&headers)?;
     let share = app.reading.acquire(principal.behalf().tenant_name(), 1)?;
     let outbox = app.outbox(&client);
@@ -99,6 +101,16 @@ pub(super) fn resume(headers: &HeaderMap) -> Result<Resume, ApiError> {
         (Some((epoch, offset)), None) => Ok(Resume::After { epoch, offset }),
         _ => Err(ApiError::BadRequest("Last-Event-ID must be <epoch>:<offset>, once".to_owned())),
     }
+}
+
+/// Refuses the parameter of WebSockets: who thought that it counts would miss what came meanwhile, and not be told.
+fn refuse_resume(query: &str) -> Result<(), ApiError> {
+    if form_urlencoded::parse(query.as_bytes()).all(|(name, _)| name != "resume") {
+        return Ok(());
+    }
+    Err(ApiError::BadRequest(
+        "resume is for WebSockets: an event stream goes on after Last-Event-ID, a header".to_owned(),
+    ))
 }
 
 /// Reads `<epoch>:<offset>`, how far somebody has come. The epoch may be anybody's, but is visible ASCII as ours are, which

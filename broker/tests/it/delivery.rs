@@ -120,6 +120,9 @@ async fn a_stream_that_reconnects_is_told_what_it_missed() {
             .header("last-event-id", nonsense);
         assert_eq!(request.send().await.expect("an answer").status(), 400, "{nonsense}");
     }
+    // A WebSocket's way to tell it is not passed over.
+    let told = http.get("/v1/clients/car/events?a=b&resume=a1%3A17").await.problem(400);
+    assert!(told["detail"].as_str().expect("a text").contains("Last-Event-ID"), "{told}");
     program.finish().await;
 }
 
