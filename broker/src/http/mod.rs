@@ -41,7 +41,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::Method;
+use axum::http::header::X_CONTENT_TYPE_OPTIONS;
+use axum::http::{HeaderValue, Method};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -199,8 +200,15 @@ async fn method_not_allowed(path: Option<MatchedPath>, method: Method) -> ApiErr
     ApiError::MethodNotAllowed { asked: method.to_string(), possible: routes::possible(path) }
 }
 
-/// Around every request: pages of elsewhere are refused, and a stop waits for its end.
+/// Around every request: pages of elsewhere are refused, a stop waits for its end, and no browser takes the answer for something else than
+/// what it says it is.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let mut response = answer(&app, request, next).await;
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+async fn answer(app: &App, request: Request, next: Next) -> Response {
     let origin = match app.origins.check(request.uri().path(), request.headers()) {
         Ok(origin) => origin,
         Err(refusal) => return refusal.into_response(),

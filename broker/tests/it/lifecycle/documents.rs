@@ -102,6 +102,19 @@ fn collect_references(value: &Value, found: &mut BTreeSet<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_answer_is_taken_for_something_else() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    for path in ["/v1/events", "/v1/events?limit=x", "/v1/stats", "/v1/nothing", "/metrics", "/healthz", "/"]
+    {
+        let answer = http.get(path).await;
+        let told: Vec<_> = answer.headers.get_all("x-content-type-options").iter().collect();
+        assert_eq!(told, ["nosniff"], "{path}");
+    }
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_need_no_other_host() {
     let program = Serve::new().start().await;
     let http = program.http();
