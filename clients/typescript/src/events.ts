@@ -26,11 +26,17 @@ export interface Feature<P = Properties> {
   readonly [member: string]: unknown;
 }
 
-/** An event, as it is delivered: with an `id` and a `time`. `properties` are what the publisher wrote, whatever `P` says. */
+/** An event, as it is delivered: with an `id` and a `time`. `properties` are what the publisher wrote, whatever `P` says, and `{}` where that is `null`. */
 export interface DeliveredFeature<P = Properties> extends Feature<P> {
   readonly id: string | number;
   readonly time: string;
   readonly properties: P;
+}
+
+/** An event of the broker's. GeoJSON lets `properties` be `null` or absent; an application may then rely on an object without members. */
+export function delivered<P>(feature: Feature<P>): DeliveredFeature<P> {
+  const { properties } = feature;
+  return (properties === null || properties === undefined ? { ...feature, properties: {} } : feature) as DeliveredFeature<P>;
 }
 
 /** What an event can have besides its place and its properties. */

@@ -1,6 +1,6 @@
 // Messages for the application, and how far it has come with them.
 
-import type { DeliveredFeature, Properties } from "./events.js";
+import { delivered, type DeliveredFeature, type Feature, type Properties } from "./events.js";
 import type { Cause, EventFrame, GapFrame, GapReason, Trace } from "./frames.js";
 
 /** How far a client has come in its deliveries. Offsets of two epochs do not compare. */
@@ -66,6 +66,6 @@ export function message<P>(frame: EventFrame | GapFrame, epoch: string): Message
     cause,
     ...(transition !== undefined && { transition }),
     ...(traceparent !== undefined && { trace: tracestate === undefined ? { traceparent } : { traceparent, tracestate } }),
-    feature: frame.event as DeliveredFeature<P>,
+    feature: delivered(frame.event as Feature<P>),
   };
 }

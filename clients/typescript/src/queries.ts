@@ -2,7 +2,7 @@
 
 import type { Coordinates } from "./areas.js";
 import type { Condition } from "./conditions.js";
-import type { DeliveredFeature } from "./events.js";
+import { delivered, type DeliveredFeature, type Feature } from "./events.js";
 import type { Http } from "./http.js";
 
 /** Which live events are asked for; all without more. */
@@ -29,7 +29,7 @@ export interface ClientPosition {
 }
 
 interface Page<P> {
-  readonly features: readonly DeliveredFeature<P>[];
+  readonly features: readonly Feature<P>[];
   readonly next?: string;
 }
 
@@ -37,7 +37,7 @@ export async function* liveEvents<P>(http: Http, query: Query): AsyncGenerator<D
   const parameters = parametersOf(query);
   for (;;) {
     const page = (await http.call("GET", `/v1/events?${parameters.toString()}`)) as Page<P>;
-    yield* page.features;
+    for (const feature of page.features) yield delivered(feature);
     if (page.next === undefined) return;
     parameters.set("after", page.next);
   }

@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { around, attr, connect, event, type Query, type Session } from "nearcast";
+import { around, attr, circle, connect, event, type Query, type Session } from "nearcast";
 import { Broker } from "../support/broker.js";
+import { within } from "../support/wait.js";
 
 const COUNT = 25;
 
@@ -46,6 +47,21 @@ test("a client has a push subscription", async () => {
   expect(await session.push()).toEqual(made);
   await session.deletePush();
   await expect(session.push()).rejects.toMatchObject({ code: "not-found" });
+});
+
+test("properties that were published as null, or not at all, are an object", async () => {
+  await session.subscribe("bare", { filters: [{ area: circle([1, 1], 100) }] });
+  const bare = { type: "Feature", geometry: { type: "Point", coordinates: [1, 1] }, ttl_s: 600 } as const;
+  const ids = [await session.publish({ ...bare, properties: null }), await session.publish(bare)];
+  const messages = session[Symbol.asyncIterator]();
+  for (const id of ids) {
+    expect((await within(messages.next(), "the event")).value).toMatchObject({ kind: "event", feature: { id, properties: {} } });
+  }
+  const live: unknown[] = [];
+  for await (const { properties } of session.events({ near: { center: [1, 1], radius_m: 1 } })) live.push(properties);
+  expect(live).toEqual([{}, {}]);
+  await session.unsubscribe("bare");
+  for (const id of ids) await session.revoke(id);
 });
 
 test("a position is told, and what is held there", async () => {

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join, normalize } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium, type Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -40,6 +40,8 @@ afterAll(async () => {
   await broker.stop();
 });
 
+const port = (): string => String((server.address() as AddressInfo).port);
+
 test("shows what is near, and what comes and goes as one walks", async () => {
   const fire = event([9.1901, 45.465], { type: "fire" }, { key: "fire", ttl_s: 600 });
   await city.publish(fire);
@@ -47,8 +49,7 @@ test("shows what is near, and what comes and goes as one walks", async () => {
   const page = await browser.newPage();
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(error.message));
-  const port = String((server.address() as AddressInfo).port);
-  await page.goto(`http://127.0.0.1:${port}/examples/near-me/?broker=${encodeURIComponent(broker.url)}`);
+  await page.goto(`http://127.0.0.1:${port()}/examples/near-me/?broker=${encodeURIComponent(broker.url)}`);
   const near = async (...types: string[]): Promise<void> => {
     const shown = async (): Promise<string[]> => {
       const texts = await page.locator("#list li").allTextContents();
@@ -56,6 +57,11 @@ test("shows what is near, and what comes and goes as one walks", async () => {
     };
     await expect.poll(shown, { timeout: 30_000 }).toEqual(types.sort());
   };
+  await near("fire");
+  // What anybody may publish does not end it.
+  await city.publish({ ...event([9.1901, 45.4651], {}, { key: "bare", ttl_s: 600 }), properties: null });
+  await near("event", "fire");
+  await city.revoke(await city.publish(event([9.19, 45.465], {}, { key: "bare", ttl_s: 600 })));
   await near("fire");
   await page.getByRole("button", { name: "report something here" }).click();
   await near("fire", "report");
@@ -70,4 +76,24 @@ test("shows what is near, and what comes and goes as one walks", async () => {
   await city.publish(event([9.3, 45.4642], { type: "bus" }, { key: "bus", ttl_s: 600 }));
   await near();
   expect(faults).toEqual([]);
+});
+
+test("says that there is no broker, and goes on as soon as there is one", async () => {
+  const late = await Broker.start();
+  await late.kill();
+  const page = await browser.newPage();
+  await page.goto(`http://127.0.0.1:${port()}/examples/near-me/?broker=${encodeURIComponent(late.url)}`);
+  const state = page.locator("#state");
+  await expect.poll(() => state.textContent(), { timeout: 30_000 }).toContain(`(is there a broker at ${late.url}?)`);
+  await late.start();
+  await expect.poll(() => state.textContent(), { timeout: 60_000 }).toBe("ready");
+  await page.close();
+  await late.stop();
+});
+
+test("opened as a file it says that it has to be served", async () => {
+  const page = await browser.newPage();
+  await page.goto(pathToFileURL(join(root, "examples/near-me/index.html")).href);
+  await expect.poll(() => page.locator("#state").textContent()).toContain("opened as a file");
+  await page.close();
 });
