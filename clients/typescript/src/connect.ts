@@ -20,8 +20,8 @@ export interface ConnectOptions {
   /** Go on here: a checkpoint that an earlier process has stored. */
   readonly resume?: Checkpoint | undefined;
   /**
-   * `auto` (the default): a message counts as processed when the next one is asked for, and is acknowledged within a second. `manual`: by
-   * {@link Session.ack} alone.
+   * `auto` (the default): a message counts as processed when the next one is asked for, and is acknowledged within a second; the one
+   * that a loop is left at when `close({ processed: true })` says so. `manual`: by {@link Session.ack} alone.
    */
   readonly ack?: "auto" | "manual";
   /** Told of each change of the connection, the first included. */

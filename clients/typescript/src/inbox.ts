@@ -62,11 +62,16 @@ export class Inbox<P> {
     else taker.resolve({ done: false, value: this.#take(next) });
   }
 
-  next(): Promise<IteratorResult<Message<P>, undefined>> {
+  /** The application is done with the message that it is at. */
+  finish(): void {
     const current = this.#current;
     this.#current = undefined;
     // Being done with an alarm before its turn says nothing of what comes before that turn.
     if (current?.kind === "gap" || current?.ahead === false) this.#processed(checkpointOf(current));
+  }
+
+  next(): Promise<IteratorResult<Message<P>, undefined>> {
+    this.finish();
     const next = this.#queue[this.#head];
     if (next !== undefined) {
       this.#head += 1;

@@ -210,7 +210,10 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
     return this.#inbox.taken ?? { epoch: "", offset: 0 };
   }
 
-  /** Messages as they come. Several iterations share them. To ask for the next one acknowledges the one before, with `ack: "auto"`. */
+  /**
+   * Messages as they come. Several iterations share them. To ask for the next one acknowledges the one before, with `ack: "auto"`. To leave the
+   * loop acknowledges nothing: see {@link Session.close}.
+   */
   [Symbol.asyncIterator](): AsyncIterator<Message<P>, undefined> {
     return { next: () => this.#inbox.next(), return: () => Promise.resolve({ done: true, value: undefined }) };
   }
@@ -389,10 +392,14 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   /**
    * Closes the session: waits up to `timeout_s` (5) until what is under way was answered, acknowledges what was processed, and ends the iterations.
    * What the application has not taken it does not get; of a durable subscription the next session gets it.
+   *
+   * A loop that is left is at a message that nothing was asked for after. An iterator is told the same by a `break` and by an error that was
+   * thrown, so that the message does not count as processed, and comes again, unless `processed: true` says that it is.
    */
-  async close(options: { readonly timeout_s?: number } = {}): Promise<void> {
+  async close(options: { readonly timeout_s?: number; readonly processed?: boolean } = {}): Promise<void> {
     if (!this.#closing) {
       this.#closing = true;
+      if (options.processed === true) this.#inbox.finish();
       const timeout_ms = (options.timeout_s ?? 5) * 1000;
       const idle = this.#requests.idle();
       this.#link.release();

@@ -111,6 +111,30 @@ test("the next process goes on where the last one was, by its checkpoint or by w
   await fourth.close();
 });
 
+test("the message that a loop was left at comes again, unless it is said to be processed", async () => {
+  broker = await Broker.start({ data: true });
+  const ann = (): Promise<Session<{ n: number }>> => connect({ url: broker.url, client: "ann" });
+  const first = await ann();
+  await first.subscribe("numbers", { filters: [{}], durable: true });
+  for (let n = 1; n <= 3; n++) await first.publish(event([9, 45], { n }));
+  const failing = async (): Promise<void> => {
+    try {
+      for await (const message of first) throw new Error(`cannot store ${message.kind}`);
+    } finally {
+      await first.close(); // as an application tidies up, whatever happened
+    }
+  };
+  await expect(failing()).rejects.toThrow("cannot store event");
+
+  const second = await ann();
+  expect(await numbers(second, 2)).toEqual([1, 2]);
+  await second.close({ processed: true });
+
+  const third = await ann();
+  expect(await numbers(third, 1)).toEqual([3]);
+  await third.forget();
+});
+
 test("a broker that has forgotten everything is told the durable subscriptions again as well", async () => {
   broker = await Broker.start();
   const session = await connect<{ n: number }>({ url: broker.url, client: "ann", backoff: quick });
