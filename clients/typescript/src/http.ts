@@ -97,6 +97,8 @@ interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
+const ADDRESS = /^https?:\/\/[^/?#]+[^?#]*$/;
+
 export class Http {
   /** Without a slash at its end. */
   readonly #base: string;
@@ -106,8 +108,10 @@ export class Http {
   /** @param url of the broker: http, https, ws or wss, with a path where a proxy has put it at one */
   constructor(url: string | URL, tokens: Tokens, options: HttpOptions) {
     const base = String(url).replace(/^ws/, "http").replace(/\/+$/, "");
-    if (!/^https?:\/\/[^/?#]+[^?#]*$/.test(base)) {
-      throw new TypeError(`the url of a broker begins with http, https, ws or wss and has no query: ${String(url)}`);
+    if (!ADDRESS.test(base)) {
+      const meant = `http://${String(url)}`;
+      const hint = !String(url).includes("://") && ADDRESS.test(meant) ? ` (is ${meant} meant?)` : "";
+      throw new TypeError(`the url of a broker begins with http://, https://, ws:// or wss:// and has no query: ${String(url)}${hint}`);
     }
     this.#base = base;
     this.#tokens = tokens;

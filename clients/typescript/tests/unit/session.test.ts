@@ -65,6 +65,17 @@ test("what nobody waits for is warned of, once for each kind, and without places
 });
 
 describe("connecting", () => {
+  test.each([
+    ["localhost:7070", "(is http://localhost:7070 meant?)"],
+    ["broker.example/events", "(is http://broker.example/events meant?)"],
+  ])("to %s names the address that is meant", async (url, hint) => {
+    await expect(open({ url })).rejects.toThrow(hint);
+  });
+
+  test.each(["ftp://localhost:7070", "http://", "localhost:7070?a=b", ""])("to %j does not guess", async (url) => {
+    await expect(open({ url })).rejects.toThrow(/has no query: [^ ]*$/);
+  });
+
   test("is given up after its time, and says why the last try failed", async () => {
     const clock = new FakeClock();
     const connecting = open({ clock, connectTimeout_s: 20, url: "http://127.0.0.1:9" });
