@@ -64,7 +64,7 @@ test("they fit the types of the package, as an ES module and as CommonJS", () =>
 }, 60_000);
 
 function local(code: string): string {
-  return code.replaceAll("http://localhost:7070", broker.url);
+  return code.replaceAll("http://127.0.0.1:7070", broker.url);
 }
 
 test("the first sample runs as an ES module", async () => {
