@@ -22,7 +22,7 @@ from .options import Options
 from .positions import moved
 from .problems import Problem, read_answer
 from .push import PushState
-from .queries import PAGE, ClientPosition, pages, question
+from .queries import PAGE, ClientPosition, Near, pages, question
 from .requests import encode
 from .subscriptions import SubscriptionDocument
 from .tokens import TokenProvider, Tokens
@@ -77,15 +77,18 @@ class Api:
 
     async def publish(
         self, event: Feature | Mapping[str, Any], *, traceparent: str | None = None, tracestate: str | None = None
-    ) -> None:
-        """Publishes one event; returns when it is accepted.
+    ) -> str | float:
+        """Publishes one event; returns its id when it is accepted.
 
         Raises:
             ProblemError: It was refused.
             UnreachableError: There was no answer; it may have been accepted.
         """
         headers = {"content-type": "application/geo+json", **_trace(traceparent, tracestate)}
-        await self._call("POST", "/v1/events", encode(self._identified(event)).encode(), headers)
+        published = self._identified(event)
+        await self._call("POST", "/v1/events", encode(published).encode(), headers)
+        published_id: str | float = published["id"]
+        return published_id
 
     async def publish_many(
         self,
@@ -154,11 +157,11 @@ class Api:
         answer: Explanation = await self._call("POST", "/v1/explain", encode(question).encode())
         return answer
 
-    async def revoke(self, id: str) -> None:
+    async def revoke(self, id: str | float) -> None:
         """Ends every live event of this id; a `ProblemError` with the code `not-found` where there is none."""
         await self._call("DELETE", f"/v1/events/{segment(id)}")
 
-    async def deliveries(self, id: str) -> Deliveries:
+    async def deliveries(self, id: str | float) -> Deliveries:
         """To whom an event went, and what became of that."""
         answer: Deliveries = await self._call("GET", f"/v1/events/{segment(id)}/deliveries")
         return answer
@@ -172,7 +175,7 @@ class Api:
         self,
         *,
         bbox: tuple[float, float, float, float] | None = None,
-        near: tuple[Position, float] | None = None,
+        near: Near | None = None,
         where: Condition | str | None = None,
         client: str | None = None,
         page: int = PAGE,
@@ -181,7 +184,7 @@ class Api:
 
         Args:
             bbox: West, south, east and north; one whose west is beyond its east crosses the antimeridian.
-            near: In place of it, a place and a distance in metres.
+            near: In place of it, a place and a distance in metres: `([9.19, 45.464], 500)`, or `[9.19, 45.464, 500]`.
             where: What `attr` built, or CQL2 text.
             client: Only what matches one of this client's subscriptions where it is now.
             page: How many events one request asks for, 1 to 1,000.
@@ -194,7 +197,7 @@ class Api:
         self,
         *,
         bbox: tuple[float, float, float, float] | None = None,
-        near: tuple[Position, float] | None = None,
+        near: Near | None = None,
         where: Condition | str | None = None,
         client: str | None = None,
         page: int = PAGE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
 _SCHEMES = {"http": ("http", "ws"), "https": ("https", "wss"), "ws": ("http", "ws"), "wss": ("https", "wss")}
 
@@ -24,8 +24,9 @@ class Endpoint:
             ValueError: It is none of these.
         """
         parts = urlsplit(url)
-        if parts.scheme not in _SCHEMES or not parts.netloc or parts.query or parts.fragment:
-            raise ValueError(f"a broker is at http(s):// or ws(s)://host:port, not at {url!r}")
+        if not _is_one(parts):
+            hint = f": is http://{url} meant?" if "://" not in url and _is_one(urlsplit(f"http://{url}")) else ""
+            raise ValueError(f"a broker is at http(s):// or ws(s)://host:port, not at {url!r}{hint}")
         http, ws = _SCHEMES[parts.scheme]
         path = parts.path.rstrip("/")
         return cls(urlunsplit((http, parts.netloc, path, "", "")), urlunsplit((ws, parts.netloc, path, "", "")))
@@ -35,6 +36,10 @@ class Endpoint:
         return (given or ssl.create_default_context()) if self.ws.startswith("wss:") else None
 
 
-def segment(name: str) -> str:
-    """A name as one segment of a path."""
-    return quote(name, safe="")
+def _is_one(parts: SplitResult) -> bool:
+    return parts.scheme in _SCHEMES and bool(parts.netloc) and not parts.query and not parts.fragment
+
+
+def segment(name: str | float) -> str:
+    """A name, or an id, as one segment of a path."""
+    return quote(str(name), safe="")

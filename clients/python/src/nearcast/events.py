@@ -32,6 +32,11 @@ class Feature(_Required, total=False):
     reach_m: float
 
 
+def delivered(feature: Feature) -> Feature:
+    """An event of the broker's. GeoJSON lets `properties` be `None` or absent; an application may rely on an object."""
+    return feature if feature.get("properties") is not None else {**feature, "properties": {}}
+
+
 def event(
     position: Position,
     properties: Mapping[str, Any] | None = None,

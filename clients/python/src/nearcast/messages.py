@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from .events import Feature
+from .events import Feature, delivered
 from .problems import Problem, read_problem
 
 Cause = Literal["published", "moved", "changed", "expired", "revoked"]
@@ -34,7 +34,7 @@ class Event:
     cause: Cause
     """What brought it."""
     feature: Feature
-    """The event as it was published, with `id` and `time`. Of an exit the last one that was inside."""
+    """The event as it was published, with `id` and `time`, and with `properties` that are an object. Of an exit the last one that was inside."""
     transition: Transition | None = None
     """What became of the event's object; `None` where the subscriptions are to events."""
     ahead: bool = False
@@ -150,7 +150,7 @@ def read_frame(text: str | bytes, epoch: str = "", generation: int = 0) -> Frame
                     frame["offset"],
                     tuple(frame["subscriptions"]),
                     frame["cause"],
-                    frame["event"],
+                    delivered(frame["event"]),
                     frame.get("transition"),
                     frame.get("ahead", False),
                     frame.get("traceparent"),

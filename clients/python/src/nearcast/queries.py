@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
 from .areas import Position
 from .conditions import Condition
-from .events import Feature
+from .events import Feature, delivered
 
 PAGE = 1000
 """Number of events that one request asks for, unless said."""
+
+
+Near = tuple[Position, float] | Sequence[float]
+"""A place and a distance in metres: `([9.19, 45.464], 500)`, or `[9.19, 45.464, 500]`."""
 
 
 class _Coordinates(TypedDict):
@@ -27,7 +31,7 @@ class ClientPosition(_Coordinates, total=False):
 
 def question(
     bbox: tuple[float, float, float, float] | None,
-    near: tuple[Position, float] | None,
+    near: Near | None,
     where: Condition | str | None,
     client: str | None,
     page: int,
@@ -37,13 +41,24 @@ def question(
     if bbox is not None:
         parameters["bbox"] = ",".join(repr(float(number)) for number in bbox)
     if near is not None:
-        place, radius_m = near
-        parameters["near"] = ",".join(repr(float(number)) for number in (place[0], place[1], radius_m))
+        parameters["near"] = ",".join(repr(number) for number in _circle(near))
     if where is not None:
         parameters["where"] = str(where)
     if client is not None:
         parameters["client"] = client
     return parameters
+
+
+def _circle(near: Near) -> tuple[float, float, float]:
+    given: Any = near
+    try:
+        # What has three members is flat.
+        place, radius_m = (given[:2], given[2]) if len(given) == 3 else given
+        return float(place[0]), float(place[1]), float(radius_m)
+    except (TypeError, ValueError, LookupError):
+        raise TypeError(
+            "near is a place and a distance in metres: ([9.19, 45.464], 500), or [9.19, 45.464, 500]"
+        ) from None
 
 
 async def pages(
@@ -53,7 +68,7 @@ async def pages(
     after: dict[str, str] = {}
     while True:
         page = await ask("/v1/events?" + urlencode({**parameters, **after}, quote_via=quote))
-        yield page["features"]
+        yield [delivered(feature) for feature in page["features"]]
         if "next" not in page:
             return
         after = {"after": page["next"]}

@@ -23,10 +23,10 @@ from .messages import Checkpoint, Message
 from .options import Options
 from .positions import moved, tracked
 from .problems import Problem
-from .queries import PAGE, ClientPosition
+from .queries import PAGE, ClientPosition, Near
 from .requests import Request
 from .states import State
-from .subscriptions import Filter, On, Overflow, SubscriptionDocument, subscription
+from .subscriptions import Filters, On, Overflow, SubscriptionDocument, subscription
 from .tokens import TokenProvider, Tokens
 
 log = logging.getLogger("nearcast")
@@ -94,7 +94,7 @@ class Session:
     async def subscribe(
         self,
         id: str,
-        filters: Filter | Sequence[Filter],
+        filters: Filters,
         *,
         on: On | Sequence[On] | None = None,
         initial: bool | None = None,
@@ -108,7 +108,8 @@ class Session:
 
         Args:
             id: What the client calls it; messages name it.
-            filters: An event matches when it lies in the area of one of them and its condition is true.
+            filters: An event matches when it lies in the area of one of them and its condition is true. Or a subscription as the protocol writes it,
+                `{"filters": [{"area": {"radius_m": 500}, "where": "severity >= 2"}]}`; what is said here besides goes before its other members.
             on: What comes: `"event"` (as when it is absent), or that objects come inside and leave: `"enter"`, `"exit"`, or both.
             initial: Of transitions: what is inside already enters at once.
             dwell_s: Of transitions: an object enters when it has been inside for so long.
@@ -119,6 +120,7 @@ class Session:
 
         Raises:
             ProblemError: The broker refused it, and says where and why.
+            TypeError: The filters are none.
         """
         document = subscription(
             filters,
@@ -136,7 +138,7 @@ class Session:
                 remembered[id] = document
             return problem
 
-        asked = self._conversation.ask({"op": "subscribe", "id": id, **document}, again=True)
+        asked = self._conversation.ask({"op": "subscribe", **document, "id": id}, again=True)
         asked.settled = settled
         await self._answer(asked, timeout_s)
 
@@ -165,8 +167,8 @@ class Session:
         traceparent: str | None = None,
         tracestate: str | None = None,
         timeout_s: float | None = None,
-    ) -> None:
-        """Publishes an event; returns when it is accepted.
+    ) -> str | float:
+        """Publishes an event; returns its id when it is accepted.
 
         It gets an `id` where it has none. Without a connection it waits for one, behind those that wait already; one whose answer was lost with
         its connection is sent again: a live event then replaces itself, another one may be delivered twice, with the same `id`.
@@ -184,11 +186,13 @@ class Session:
             frame["traceparent"] = traceparent
         if tracestate is not None:
             frame["tracestate"] = tracestate
-        frame["event"] = identified(event, self._options)
+        frame["event"] = published = identified(event, self._options)
         if timeout_s is None:
             await self._publish(frame)
         else:
             await within(self._options.clock, timeout_s, self._publish(frame), "not accepted")
+        published_id: str | float = published["id"]
+        return published_id
 
     async def _publish(self, frame: Mapping[str, Any]) -> None:
         self._conversation.check_open()
@@ -331,11 +335,11 @@ class Session:
         """Why an event comes to this client, or does not: see `Api.explain`."""
         return await self.api.explain(self.client, subscription, event, position=position)
 
-    async def revoke(self, id: str) -> None:
+    async def revoke(self, id: str | float) -> None:
         """Ends every live event of this id; a `ProblemError` with the code `not-found` where there is none."""
         await self.api.revoke(id)
 
-    async def deliveries(self, id: str) -> Deliveries:
+    async def deliveries(self, id: str | float) -> Deliveries:
         """To whom an event went, and what became of that."""
         return await self.api.deliveries(id)
 
@@ -347,7 +351,7 @@ class Session:
         self,
         *,
         bbox: tuple[float, float, float, float] | None = None,
-        near: tuple[Position, float] | None = None,
+        near: Near | None = None,
         where: Condition | str | None = None,
         client: str | None = None,
         page: int = PAGE,
@@ -369,8 +373,12 @@ class Session:
         return await self.api.move_many(positions, batch=batch)
 
     async def forget(self) -> None:
-        """Deletes this client at the broker, with what is kept for it. The session goes on as a new one."""
-        await self.api.forget(self.client)
+        """Closes the session, and deletes this client at the broker: its position, its subscriptions, and what is kept for it."""
+        await self._conversation.close()
+        try:
+            await self.api.forget(self.client)
+        finally:
+            await self.api.close()
 
     async def close(self) -> None:
         """Sends what waits, for `close_timeout_s` at most, and ends the session. What was received and not taken is not acknowledged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -27,11 +27,22 @@ class Filter:
     def document(self) -> dict[str, Any]:
         """As it goes over the wire."""
         document: dict[str, Any] = {}
+        if not (self.area is None or isinstance(self.area, Area)):
+            raise TypeError(
+                f"the area of a Filter is made by around, circle, polygon, corridor or everywhere, not a {_kind(self.area)}: {_CONDITION}"
+            )
         if self.area is not None and self.area.document:
             document["area"] = dict(self.area.document)
         if self.where is not None:
             document["where"] = str(self.where) if isinstance(self.where, Condition) else self.where
         return document
+
+
+_CONDITION = "a condition alone is Filter(where=..)"
+
+
+def _kind(given: object) -> str:
+    return type(given).__name__
 
 
 class Activity(TypedDict):
@@ -71,8 +82,12 @@ class SubscriptionDocument(_Required, total=False):
     """What is probably not meant so, in the answer that made it."""
 
 
+Filters = Filter | Sequence[Filter | Mapping[str, Any]] | SubscriptionDocument | Mapping[str, Any]
+"""What a subscription takes: a filter, several of them, or the subscription as it goes over the wire."""
+
+
 def subscription(
-    filters: Filter | Sequence[Filter],
+    filters: Filters,
     *,
     on: On | Sequence[On] | None = None,
     initial: bool | None = None,
@@ -82,9 +97,16 @@ def subscription(
     overflow: Overflow | None = None,
 ) -> SubscriptionDocument:
     """Writes a subscription; `Session.subscribe` explains what its members mean."""
-    if isinstance(filters, Filter):
-        filters = (filters,)
-    document: SubscriptionDocument = {"filters": [each.document() for each in filters]}
+    given: Any = filters
+    document: Any = {}
+    if isinstance(given, Mapping):
+        # What the broker says of a subscription is not for it.
+        document = {name: member for name, member in given.items() if name not in {"id", "activity", "warnings"}}
+        given = document.get("filters")
+    given = [given] if isinstance(given, Filter) else given
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise _no_filters(given)
+    document["filters"] = [_written(each) for each in given]
     if on is not None:
         document["on"] = [on] if isinstance(on, str) else list(on)
     if initial is not None:
@@ -97,4 +119,20 @@ def subscription(
         document["durable"] = durable
     if overflow is not None:
         document["overflow"] = overflow
-    return document
+    written: SubscriptionDocument = document
+    return written
+
+
+def _written(given: object) -> dict[str, Any]:
+    if isinstance(given, Filter):
+        return given.document()
+    if isinstance(given, Mapping):
+        return dict(given)
+    raise _no_filters(given)
+
+
+def _no_filters(given: object) -> TypeError:
+    return TypeError(
+        f"a subscription takes a Filter, a list of them, or {{'filters': [..]}} as the protocol writes it, not a {_kind(given)}: "
+        f"an area alone is Filter(around(500)), {_CONDITION}"
+    )

@@ -36,9 +36,9 @@ from .events import Feature
 from .follow import Fix, TrackPoint
 from .messages import Checkpoint, Message
 from .push import PushState
-from .queries import PAGE, ClientPosition
+from .queries import PAGE, ClientPosition, Near
 from .states import Closed, State
-from .subscriptions import Filter, On, Overflow, SubscriptionDocument
+from .subscriptions import Filters, On, Overflow, SubscriptionDocument
 
 __all__ = ["Api", "Session", "connect"]
 
@@ -99,7 +99,7 @@ class Session:
     def subscribe(
         self,
         id: str,
-        filters: Filter | Sequence[Filter],
+        filters: Filters,
         *,
         on: On | Sequence[On] | None = None,
         initial: bool | None = None,
@@ -134,9 +134,9 @@ class Session:
         traceparent: str | None = None,
         tracestate: str | None = None,
         timeout_s: float | None = None,
-    ) -> None:
-        """Publishes an event; returns when it is accepted. See `nearcast.Session.publish`; for many there is `publish_many`."""
-        background.call(
+    ) -> str | float:
+        """Publishes an event; returns its id when it is accepted. See `nearcast.Session.publish`; for many there is `publish_many`."""
+        return background.call(
             self._session.publish, event, traceparent=traceparent, tracestate=tracestate, timeout_s=timeout_s
         )
 
@@ -237,11 +237,11 @@ class Session:
         """Why an event comes to this client, or does not: see `nearcast.Api.explain`."""
         return self.api.explain(self.client, subscription, event, position=position)
 
-    def revoke(self, id: str) -> None:
+    def revoke(self, id: str | float) -> None:
         """Ends every live event of this id."""
         self.api.revoke(id)
 
-    def deliveries(self, id: str) -> Deliveries:
+    def deliveries(self, id: str | float) -> Deliveries:
         """To whom an event went, and what became of that."""
         return self.api.deliveries(id)
 
@@ -253,7 +253,7 @@ class Session:
         self,
         *,
         bbox: tuple[float, float, float, float] | None = None,
-        near: tuple[Position, float] | None = None,
+        near: Near | None = None,
         where: Condition | str | None = None,
         client: str | None = None,
         page: int = PAGE,
@@ -270,8 +270,9 @@ class Session:
         return self.api.move_many(positions, batch=batch)
 
     def forget(self) -> None:
-        """Deletes this client at the broker, with what is kept for it. The session goes on as a new one."""
-        self.api.forget(self.client)
+        """Closes the session, and deletes this client at the broker: its position, its subscriptions, and what is kept for it."""
+        background.call(self._session.forget)
+        background.forget(self._session)
 
     def close(self) -> None:
         """Sends what waits, within a bound, and ends the session. What was received and not taken is not acknowledged."""
@@ -312,9 +313,9 @@ class Api:
 
     def publish(
         self, event: Feature | Mapping[str, Any], *, traceparent: str | None = None, tracestate: str | None = None
-    ) -> None:
-        """Publishes one event; returns when it is accepted."""
-        background.call(self._api.publish, event, traceparent=traceparent, tracestate=tracestate)
+    ) -> str | float:
+        """Publishes one event; returns its id when it is accepted."""
+        return background.call(self._api.publish, event, traceparent=traceparent, tracestate=tracestate)
 
     def publish_many(
         self,
@@ -348,11 +349,11 @@ class Api:
         """Why an event comes to a client, or does not: see `nearcast.Api.explain`."""
         return background.call(self._api.explain, client, subscription, event, position=position)
 
-    def revoke(self, id: str) -> None:
+    def revoke(self, id: str | float) -> None:
         """Ends every live event of this id."""
         background.call(self._api.revoke, id)
 
-    def deliveries(self, id: str) -> Deliveries:
+    def deliveries(self, id: str | float) -> Deliveries:
         """To whom an event went, and what became of that."""
         return background.call(self._api.deliveries, id)
 
@@ -364,7 +365,7 @@ class Api:
         self,
         *,
         bbox: tuple[float, float, float, float] | None = None,
-        near: tuple[Position, float] | None = None,
+        near: Near | None = None,
         where: Condition | str | None = None,
         client: str | None = None,
         page: int = PAGE,

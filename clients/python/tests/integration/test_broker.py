@@ -88,7 +88,7 @@ async def test_a_client_that_is_forgotten_begins_anew(broker: Broker, client: st
         await session.subscribe("all", Filter(where=attr("to") == client), durable=True)
         states = session.states()
         first = await anext(states)
-        await session.forget()
+        await session.api.forget(client)
         gap = await within(session.receive())
         assert isinstance(gap, Gap)
         assert gap.reason == "epoch"

@@ -76,3 +76,39 @@ def test_the_same_without_asyncio(brokers: Callable[..., Broker]) -> None:
         assert len(list(session.events())) == COUNT
         session.move([9.01, 45], confirm=True)
         assert session.position()["coordinates"] == api.position("ann")["coordinates"] == [9.01, 45]
+
+
+async def test_what_is_published_is_known_by_its_id(broker: Broker, client: str) -> None:
+    bare: dict[str, object] = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 1]}, "ttl_s": 600}
+    own = f"of {client}"
+    async with nearcast.connect(broker.url, client) as session:
+        # As the protocol writes it, and as the broker shows it again.
+        await session.subscribe("bare", {"filters": [{"area": {"center": [1, 1], "radius_m": 100}}]})
+        await session.subscribe("again", (await session.subscriptions())[0])
+        assert await session.publish({**bare, "id": own}) == own
+        ids = [own, await session.publish({**bare, "properties": None}), await session.api.publish(bare)]
+        for event_id in ids:
+            message = await session.receive(timeout_s=15)
+            assert isinstance(message, nearcast.Event)
+            assert (message.id, message.properties, message.feature["properties"]) == (event_id, {}, {})
+            assert set(message.subscriptions) == {"again", "bare"}
+        assert [feature["properties"] async for feature in session.events(near=[1, 1, 1])] == [{}, {}, {}]
+        for event_id in ids:
+            await session.revoke(event_id)
+        assert [feature async for feature in session.events(near=([1, 1], 1))] == []
+        await session.forget()
+        with pytest.raises(nearcast.ClosedError):
+            await session.receive()
+
+
+def test_what_is_published_is_known_by_its_id_without_asyncio(broker: Broker, client: str) -> None:
+    with sync.connect(broker.url, client) as session:
+        for publish in (session.publish, session.api.publish):
+            event_id = publish(event([2, 2], ttl_s=600))
+            assert [feature["id"] for feature in session.events(near=[2, 2, 1])] == [event_id]
+            session.revoke(event_id)
+            assert publish(event([2, 2], id=7, ttl_s=600)) == 7
+            session.revoke(7)
+        session.forget()
+        with pytest.raises(nearcast.ClosedError):
+            session.receive()
