@@ -1,16 +1,17 @@
 """Publishes events, and gets the one that is near."""
 
 import asyncio
+import os
 import sys
 
 import nearcast
 from nearcast import Event, Filter, around, attr, event
 
-URL = sys.argv[1] if len(sys.argv) > 1 else "http://localhost:7070"
+URL = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("NEARCAST_URL", "http://127.0.0.1:7070")
 
 
 async def main() -> None:
-    async with nearcast.connect(URL, "ann") as ann:
+    async with nearcast.connect(URL, "ann-py") as ann:
         await ann.move([9.1895, 45.4642])
         await ann.subscribe("accidents", Filter(around(500), attr("severity") >= 2))
 
@@ -20,6 +21,7 @@ async def main() -> None:
             if isinstance(message, Event):
                 print(f"near: {message.properties} at {message.position}")
                 break
+        await ann.forget()  # closes the session, and leaves nothing at the broker
 
 
 asyncio.run(main())

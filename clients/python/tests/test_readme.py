@@ -7,12 +7,15 @@ import asyncio
 import contextlib
 import inspect
 import io
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import nearcast
@@ -28,32 +31,42 @@ SAMPLES = {name: code for name, code in BLOCKS if name}
 PROGRAMS = [code for name, code in BLOCKS if not name and code.startswith("import ")]
 SNIPPETS = [code for name, code in BLOCKS if not name and not code.startswith("import ")]
 PRINTED = {
-    "publish": ["near: {'type': 'accident', 'severity': 3} at [9.1901, 45.465]"],
-    "moving_area": ["moved: roadworks 1", "moved: roadworks 2", "moved: roadworks 3"],
-    "resume": ["here: Event(offset=1", "missed: Event(offset=2", "missed: Event(offset=3"],
-    "transitions": ["enter: line 7", "exit: line 7"],
+    name: re.findall(r"`([^`]+)`", cell)
+    for name, cell in re.findall(r"^\| \[(\w+)\]\(samples/\1\.py\) \|.*\| (`.*`) \|$", README, re.MULTILINE)
 }
+"""What the README's table says that each sample prints."""
 
 
-def run(code: str, *arguments: str) -> list[str]:
+def run(*command: str | Path, url: str = "http://127.0.0.1:1") -> list[str]:
     """Runs a program as its reader would."""
-    command = [sys.executable, "-W", "error", "-c", code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    command = (sys.executable, "-W", "error", *command)
+    environment = {**os.environ, "NEARCAST_URL": url}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("sample", sorted((PROJECT / "samples").glob("*.py")), ids=lambda sample: sample.stem)
-def test_a_sample(broker: Broker, sample: Path) -> None:
-    assert SAMPLES[f"samples/{sample.name}"] == sample.read_text()
-    printed = run(sample.read_text(), broker.url)
-    expected = PRINTED[sample.stem]
-    assert [line[: len(start)] for line, start in zip(printed, expected, strict=True)] == expected
+def test_the_readme_has_each_sample() -> None:
+    samples = {f"samples/{sample.name}": sample.read_text() for sample in (PROJECT / "samples").glob("*.py")}
+    assert samples == SAMPLES
+    assert {f"samples/{name}.py" for name in PRINTED} == set(samples)
+
+
+@pytest.mark.timeout(300)
+def test_the_samples_print_what_the_readme_promises(brokers: Callable[..., Broker]) -> None:
+    """Each before and after each other one, and after itself; and they leave nothing behind."""
+    url = brokers("--data", "data").url
+    for name, expected in PRINTED.items():
+        assert run(PROJECT / f"samples/{name}.py", url) == expected
+    for name, expected in reversed(PRINTED.items()):
+        assert run(PROJECT / f"samples/{name}.py", url=url) == expected
+    assert httpx.get(f"{url}/v1/clients").json() == {"clients": []}
+    assert httpx.get(f"{url}/v1/events").json()["features"] == []
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
 def test_a_program(broker: Broker, program: str) -> None:
-    assert run(program.replace("http://localhost:7070", broker.url))
+    assert run("-c", program.replace("http://127.0.0.1:7070", broker.url))
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=[snippet.splitlines()[0] for snippet in SNIPPETS])
@@ -65,7 +78,7 @@ async def test_a_snippet(broker: Broker, client: str, snippet: str) -> None:
         **{name: getattr(nearcast, name) for name in nearcast.__all__},
     }
     tree = compile(
-        snippet.replace("http://localhost:7070", broker.url), "README.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        snippet.replace("http://127.0.0.1:7070", broker.url), "README.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     )
     printed = io.StringIO()
     async with nearcast.connect(broker.url, client) as session:
