@@ -2,7 +2,7 @@
 
 use matcher::area::Area;
 use matcher::compiled::codes::value_code;
-use matcher::compiled::constraints::{Bound, Constraints, bounds};
+use matcher::compiled::constraints::{Bound, Constraints, bounds, has_residual};
 use matcher::compiled::names::Names;
 use matcher::compiled::roster::Roster;
 use matcher::compiled::shapes::{Shapes, following};
@@ -45,7 +45,7 @@ pub(crate) struct Circle {
     pub(crate) centre: Option<[f64; 3]>,
     /// How far it reaches, infinite without a bound.
     pub(crate) reach: f64,
-    /// Whether it is all of the area.
+    /// Whether it is all of the area, and bounds are all of the condition.
     pub(crate) complete: bool,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Circle {
 pub(crate) fn constraints_count(subscription: &Subscription) -> usize {
     let conjunctions =
         subscription.filters.iter().flat_map(|filter| filter.condition.normal().conjunctions());
-    conjunctions.map(Vec::len).sum()
+    conjunctions.map(|conjunction| conjunction.literals.len() + conjunction.required().count()).sum()
 }
 
 /// Parts of the exact decisions about one event that these share; kept for their memory.
@@ -173,7 +173,7 @@ impl<P> Filters<P> {
 
     /// The circle around a filter's area, where that is now.
     pub(crate) fn circle(&self, number: u32) -> Circle {
-        let Held { subscription, shape, .. } = self.held[number];
+        let Held { subscription, shape, ref words } = self.held[number];
         let client = self.roster.position(self.roster.client(subscription));
         let reach = *self.shapes.extent(shape);
         let complete = match self.shapes.area(shape) {
@@ -181,6 +181,7 @@ impl<P> Filters<P> {
             Area::Following(_) | Area::Circle { .. } => reach.is_finite(),
             Area::Polygon(_) | Area::Corridor(_) => false,
         };
+        let complete = complete && !has_residual(words);
         Circle { centre: self.shapes.centre(shape, client), reach, complete }
     }
 

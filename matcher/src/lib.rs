@@ -25,6 +25,7 @@ pub mod geo;
 pub mod invariant;
 pub mod live;
 mod matcher;
+pub mod predicate;
 pub mod subscription;
 
 pub use engine::Engine;

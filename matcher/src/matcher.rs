@@ -183,8 +183,9 @@ impl FilterBuilder {
                 Area::Corridor(Box::new(Corridor::new(world, &line, Radius::new(world, radius_m)?)?))
             }
         };
-        let condition =
-            self.condition.map_or_else(|| Ok(Condition::always()), |text| Condition::parse(&text))?;
+        let condition = self
+            .condition
+            .map_or_else(|| Ok(Condition::always()), |text| Condition::parse_in(world, &text))?;
         Ok((Filter { area, condition }, self.nearest))
     }
 }

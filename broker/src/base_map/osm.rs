@@ -193,7 +193,7 @@ fn ways(path: &Path, sorts: &[Sorts], areas: &[Area], refs_max: usize) -> anyhow
     let read = |block: &PrimitiveBlock| {
         let mut found = Vec::new();
         block.elements().try_for_each(|element| {
-            let Element::Way(way) = element else { return Ok(()) };
+            let Element::Way(way) = element else { return Ok::<_, anyhow::Error>(()) };
             let tags = |key: &str| way.tags().find(|tag| tag.0 == key).map(|tag| tag.1);
             let is_closed = way.raw_refs().len() > 3 && way.refs().next() == way.refs().last();
             let kind = kinds::of_way(&tags, is_closed);

@@ -3,6 +3,7 @@
 use matcher::area::Area;
 use matcher::condition::Condition;
 use matcher::condition::expression::{Comparand, Constraint, Test, Truth};
+use matcher::condition::normal::Conjunction;
 use matcher::condition::text::TEXT_BYTES_MAX;
 use matcher::engine::cells::Cells;
 use matcher::engine::{Engine as _, MatchRows};
@@ -16,10 +17,12 @@ use rand::{Rng as _, SeedableRng as _};
 use crate::cql2_json;
 use crate::ingest::{json, value};
 
+const WORLD: World = World::Planar;
+
 /// CQL2 text.
 pub fn condition_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    match Condition::parse(text) {
+    match Condition::parse_in(WORLD, text) {
         Ok(condition) => check_condition(&condition),
         Err(error) => {
             assert!(!error.to_string().is_empty());
@@ -38,7 +41,7 @@ pub fn condition_json(data: &[u8]) {
         return;
     }
     let Ok(document) = value::read(text, "") else { return };
-    match cql2_json::condition(&document) {
+    match cql2_json::condition(WORLD, &document) {
         Ok(condition) => check_condition(&condition),
         Err(error) => {
             let (parent, _) = error.pointer.rsplit_once('/').unwrap_or_default();
@@ -54,12 +57,13 @@ const EVENTS: usize = 12;
 fn check_condition(condition: &Condition) {
     let text = condition.normal().to_string();
     let again = (text.len() <= TEXT_BYTES_MAX).then(|| {
-        Condition::parse(&text).unwrap_or_else(|error| panic!("{text} is a normal form, but {error}"))
+        Condition::parse_in(WORLD, &text)
+            .unwrap_or_else(|error| panic!("{text} is a normal form, but {error}"))
     });
     if let Some(again) = &again {
         assert_eq!(again.normal(), condition.normal(), "{text}");
     }
-    let world = World::Planar;
+    let world = WORLD;
     let filters = vec![Filter { area: Area::Everywhere, condition: condition.clone() }];
     let mut cells = Cells::new(world);
     let subscription = Subscription { client: ClientId(0), filters: filters.clone() };
@@ -68,9 +72,8 @@ fn check_condition(condition: &Condition) {
     for _ in 0..EVENTS {
         let event = event(condition, &mut random);
         let holds = condition.expression().truth(&event) == Truth::True;
-        let normal = condition.normal().conjunctions().iter().any(|conjunction| {
-            conjunction.iter().all(|literal| literal.satisfied(event.value(&literal.constraint.name)))
-        });
+        let conjunctions = condition.normal().conjunctions();
+        let normal = conjunctions.iter().any(|conjunction| conjunction.satisfied(&event));
         assert_eq!(normal, holds, "the normal form {text} of {event:?}");
         if let Some(again) = &again {
             let again = again.expression().truth(&event) == Truth::True;
@@ -86,8 +89,9 @@ fn check_condition(condition: &Condition) {
 
 /// An event with the condition's attributes, or some of them.
 fn event(condition: &Condition, random: &mut StdRng) -> Event {
-    let mut event = Event::at(World::Planar.position(&[0.0, 0.0]).expect("the origin is in the world"));
-    let literals = condition.normal().conjunctions().iter().flatten();
+    let mut event = Event::at(WORLD.position(&[0.0, 0.0]).expect("the origin is in the world"));
+    let conjunctions = condition.normal().conjunctions();
+    let literals = conjunctions.iter().flat_map(|conjunction| &conjunction.literals);
     for constraint in literals.map(|literal| &literal.constraint) {
         if event.value(&constraint.name).is_some() || random.random_ratio(1, 8) {
             continue;
@@ -98,7 +102,27 @@ fn event(condition: &Condition, random: &mut StdRng) -> Event {
         };
         event.attributes.push(Attribute { name: constraint.name.clone(), value });
     }
+    for name in conjunctions.iter().flat_map(Conjunction::required) {
+        if event.value(name).is_some() || random.random_ratio(1, 8) {
+            continue;
+        }
+        let value = match random.random_range(0..5) {
+            0 => Value::Array(vec![any(random), any(random)]),
+            _ => Value::Scalar(any(random)),
+        };
+        event.attributes.push(Attribute { name: name.clone(), value });
+    }
     event
+}
+
+/// One of few values, so that attributes meet.
+fn any(random: &mut StdRng) -> Scalar {
+    match random.random_range(0..6) {
+        0 => Scalar::Text("a".into()),
+        1 => Scalar::Text("2026-03-01".into()),
+        2 => Scalar::Bool(true),
+        number => Scalar::Number(f64::from(number) - 4.0),
+    }
 }
 
 /// The scalar that an event has to have to equal a condition's value.

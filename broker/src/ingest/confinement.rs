@@ -176,7 +176,7 @@ fn names(value: &Value) -> Option<Vec<String>> {
 fn constraints_count(expression: &Expression) -> usize {
     match expression {
         Expression::Constant(_) => 0,
-        Expression::Constraint(_) => 1,
+        Expression::Constraint(_) | Expression::Residual(_) => 1,
         Expression::Not(inner) => constraints_count(inner),
         Expression::And(inner) | Expression::Or(inner) => inner.iter().map(constraints_count).sum(),
     }

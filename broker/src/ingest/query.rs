@@ -13,7 +13,10 @@ use crate::model::error::{ApiError, quoted};
 
 /// The text of a condition, not read yet.
 #[derive(Debug)]
-pub(crate) struct Where(Option<String>);
+pub(crate) struct Where {
+    world: World,
+    text: Option<String>,
+}
 
 /// Events of a page unless `limit` says otherwise, and at most.
 pub(crate) const PAGE: usize = 100;
@@ -54,7 +57,7 @@ impl LiveQuery {
         if told.as_ref().is_some_and(|told| told.len() > limit) {
             return Err(wrong(format!("where may have at most {limit} bytes (limits.condition_bytes)")));
         }
-        let condition = Where(told.map(Cow::into_owned));
+        let condition = Where { world, text: told.map(Cow::into_owned) };
         let limit = parameters.take("limit").map_or(Ok(PAGE), |told| {
             let limit = told.parse().ok().filter(|limit| (1..=PAGE_MAX).contains(limit));
             limit.ok_or_else(|| wrong(format!("limit must be a number from 1 to {PAGE_MAX}")))
@@ -67,7 +70,7 @@ impl LiveQuery {
 impl Where {
     /// How many bytes are to be read.
     pub(crate) fn bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, String::len)
+        self.text.as_ref().map_or(0, String::len)
     }
 
     /// Reads the condition.
@@ -75,8 +78,8 @@ impl Where {
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn read(&self) -> Result<Expression, ApiError> {
-        let Some(text) = &self.0 else { return Ok(Expression::Constant(true)) };
-        Condition::parse_expression(text).map_err(|error| wrong(format!("where: {error}")))
+        let Some(text) = &self.text else { return Ok(Expression::Constant(true)) };
+        Condition::parse_expression(self.world, text).map_err(|error| wrong(format!("where: {error}")))
     }
 }
 
@@ -191,7 +194,10 @@ mod tests {
             (asked.client.as_deref(), asked.limit, asked.after.as_deref()),
             (Some("a b"), 1_000, Some("00"))
         );
-        assert_eq!(asked.condition.read(), Ok(Condition::parse_expression("severity >= 2").unwrap()));
+        assert_eq!(
+            asked.condition.read(),
+            Ok(Condition::parse_expression(World::Geodetic, "severity >= 2").unwrap())
+        );
         assert_eq!(all.condition.read(), Ok(Expression::Constant(true)));
         assert!(read(World::Planar, "bbox=-5e8,0,1e9,1").is_ok());
         assert!(matches!(

@@ -263,7 +263,7 @@ impl SubscriptionReader {
             return Err(fault(pointer.to_owned(), detail));
         }
         let document = value::read(text, pointer)?;
-        cql2_json::condition(&document)
+        cql2_json::condition(self.world, &document)
             .map_err(|error| fault(format!("{pointer}{}", error.pointer), error.detail))
     }
 }

@@ -208,7 +208,7 @@ mod tests {
         LiveQuestion {
             tenant: "".into(),
             within: Within::Everywhere,
-            condition: Condition::parse_expression(condition).unwrap(),
+            condition: Condition::parse_expression(World::Geodetic, condition).unwrap(),
             client: None,
             confinement: None,
             after: None,

@@ -103,7 +103,8 @@ fn filter(filter: &Filter) -> serde_json::Value {
         document.insert("area".to_owned(), area);
     }
     let normal = filter.condition.normal();
-    let is_always = normal.conjunctions().iter().any(Vec::is_empty);
+    let is_always =
+        normal.conjunctions().iter().any(|one| one.literals.is_empty() && one.residuals.is_empty());
     if !is_always {
         document.insert("where".to_owned(), normal.to_string().into());
     }

@@ -61,6 +61,11 @@ impl Line {
         Self { cover: cover(Extent::around(&vertices)), vertices, levels: levels.into() }
     }
 
+    /// Its vertices, in their order.
+    pub(super) fn vertices(&self) -> &[Coord<f64>] {
+        &self.vertices
+    }
+
     pub(super) fn edges(&self) -> impl Iterator<Item = [Coord<f64>; 2]> + '_ {
         self.vertices.windows(2).map(|edge| [edge[0], edge[1]])
     }

@@ -152,6 +152,14 @@ impl Polygon {
         edges::is_further_than(self.world, || self.border(), limit_m, position)
     }
 
+    /// The rings of its polygons as they were given, the first of each its outer one.
+    #[must_use]
+    pub fn rings(&self) -> Vec<Vec<Vec<[f64; 2]>>> {
+        let ring = |line: &Line| line.vertices().iter().map(|at| [at.x, at.y]).collect();
+        let rings = |member: &Member| std::iter::once(&member.outer).chain(&member.holes).map(ring).collect();
+        self.members.iter().map(rings).collect()
+    }
+
     fn border(&self) -> impl Iterator<Item = &Line> {
         self.members.iter().flat_map(Member::border)
     }

@@ -12,8 +12,8 @@ use super::slab::Slab;
 use super::table::NumberTable;
 use super::texts::Texts;
 use super::view::{Kind, Viewed, ViewedAttribute};
-use crate::condition::expression::{Comparand, Comparison, Constraint, Test, Truth};
-use crate::condition::normal::Literal;
+use crate::condition::expression::{Comparand, Comparison, Constraint, Residual, Test, Truth};
+use crate::condition::normal::{Conjunction, Literal, ResidualLiteral};
 use crate::event::{Scalar, Symbol, Value, process_key};
 
 /// Set when the negation of the constraint has to be true.
@@ -30,8 +30,11 @@ enum Op {
     TextEqual,
     TextNotEqual,
     IsNull,
-    /// Anything else: the value is the number of the written constraint.
+    /// Any other constraint: the value is its number as it was written.
     Written,
+    /// A residual: the value is its number as it was written. It has no name of its own; those that it requires stand before it, each
+    /// as a constraint that it is there.
+    Residual,
 }
 
 /// Operations by code, filled up so that the bounds need no check.
@@ -42,8 +45,8 @@ const OPS: [Op; 8] = [
     Op::TextNotEqual,
     Op::IsNull,
     Op::Written,
-    Op::Written,
-    Op::Written,
+    Op::Residual,
+    Op::Residual,
 ];
 
 impl Op {
@@ -60,7 +63,7 @@ impl Op {
     fn values_count(self) -> usize {
         match self {
             Self::IsNull => 0,
-            Self::Number | Self::TextEqual | Self::TextNotEqual | Self::Written => 1,
+            Self::Number | Self::TextEqual | Self::TextNotEqual | Self::Written | Self::Residual => 1,
             Self::NumberBetween => 2,
         }
     }
@@ -97,14 +100,25 @@ pub struct Bound {
     pub equal: Option<(Kind, u64)>,
 }
 
-/// The bounds of compiled constraints, one by one.
-pub fn bounds(mut words: &[u64]) -> impl Iterator<Item = Bound> + '_ {
+/// The bounds of compiled constraints, one by one. Residuals have none.
+pub fn bounds(words: &[u64]) -> impl Iterator<Item = Bound> + '_ {
+    parts(words).filter(|(_, op, _)| *op != Op::Residual).map(|(word, op, values)| bound(word, op, values))
+}
+
+/// Whether there is a residual, so that no bounds are all of it.
+#[must_use]
+pub fn has_residual(words: &[u64]) -> bool {
+    parts(words).any(|(_, op, _)| op == Op::Residual)
+}
+
+/// The words one by one, each with its operation and its values.
+fn parts(mut words: &[u64]) -> impl Iterator<Item = (u64, Op, &[u64])> {
     std::iter::from_fn(move || {
         let [word, rest @ ..] = words else { return None };
         let op = Op::of(*word);
         let (values, rest) = rest.split_at(op.values_count());
         words = rest;
-        Some(bound(*word, op, values))
+        Some((*word, op, values))
     })
 }
 
@@ -131,7 +145,7 @@ fn bound(word: u64, op: Op, values: &[u64]) -> Bound {
         Op::NumberBetween => (Interval::NUMBERS, false, None),
         Op::TextEqual if !negated => (Interval::text(values[0]), false, Some((Kind::Text, values[0]))),
         Op::IsNull => (Interval::VALUES, negated, None),
-        Op::TextEqual | Op::TextNotEqual | Op::Written => (Interval::VALUES, false, None),
+        Op::TextEqual | Op::TextNotEqual | Op::Written | Op::Residual => (Interval::VALUES, false, None),
     };
     Bound { name: name_of(word), requires_presence: op != Op::IsNull || negated, interval, complete, equal }
 }
@@ -145,8 +159,23 @@ pub struct Constraints {
 
 #[derive(Debug)]
 struct Written {
-    constraint: Constraint,
+    test: WrittenTest,
     uses: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum WrittenTest {
+    Constraint(Constraint),
+    Residual(Residual),
+}
+
+impl WrittenTest {
+    fn hash(&self) -> u64 {
+        match self {
+            Self::Constraint(constraint) => hash_constraint(constraint),
+            Self::Residual(residual) => residual.hash(),
+        }
+    }
 }
 
 impl Constraints {
@@ -159,16 +188,20 @@ impl Constraints {
     /// The words of a conjunction, with a use of each of its names and texts; `None` when numbers are used up.
     pub fn acquire<P: Default>(
         &mut self,
-        conjunction: &[Literal],
+        conjunction: &Conjunction,
         names: &mut Names<P>,
         texts: &mut Texts,
     ) -> Option<Vec<u64>> {
-        let mut words = Vec::with_capacity(conjunction.len() * 2);
-        for literal in conjunction {
-            if self.compile(literal, names, texts, &mut words).is_none() {
-                self.release(&words, names, texts);
-                return None;
-            }
+        let Conjunction { literals, residuals } = conjunction;
+        let mut words = Vec::with_capacity((literals.len() + residuals.len()) * 2);
+        let compiled =
+            literals.iter().try_for_each(|literal| self.compile(literal, names, texts, &mut words));
+        let compiled = compiled.and_then(|()| {
+            residuals.iter().try_for_each(|literal| self.compile_residual(literal, names, &mut words))
+        });
+        if compiled.is_none() {
+            self.release(&words, names, texts);
+            return None;
         }
         Some(words)
     }
@@ -210,6 +243,9 @@ impl Constraints {
         texts: &Texts,
     ) -> bool {
         let negated = word & NEGATED != 0;
+        if op == Op::Residual {
+            return self.residual_satisfied(values[0], negated, viewed);
+        }
         let Some(attribute) = attribute else {
             return op == Op::IsNull && !negated;
         };
@@ -222,7 +258,10 @@ impl Constraints {
             (Op::TextNotEqual, Kind::Text) => attribute.bits != values[0],
             (Op::Written, _) => {
                 let find_out = || {
-                    let (written, value) = (self.written(values[0]), value());
+                    let WrittenTest::Constraint(written) = self.written(values[0]) else {
+                        return Truth::Unknown;
+                    };
+                    let value = value();
                     if written.casei {
                         written.truth_of_folded(&viewed.view.folded(attribute.source, value))
                     } else {
@@ -236,9 +275,18 @@ impl Constraints {
                 }
             }
             (_, Kind::Array) => any_element(word, op, values, value(), texts),
-            (Op::Number | Op::NumberBetween | Op::TextEqual | Op::TextNotEqual, _) => return false,
+            (Op::Number | Op::NumberBetween | Op::TextEqual | Op::TextNotEqual | Op::Residual, _) => {
+                return false;
+            }
         };
         truth != negated
+    }
+
+    #[inline(never)]
+    fn residual_satisfied(&self, number: u64, negated: bool, viewed: &Viewed<'_>) -> bool {
+        let WrittenTest::Residual(residual) = self.written(number) else { return false };
+        let truth = viewed.view.truth_once(low_half(number), || residual.truth(viewed.event));
+        truth == if negated { Truth::False } else { Truth::True }
     }
 
     /// One past the largest number of a written constraint.
@@ -284,7 +332,7 @@ impl Constraints {
             }
             Test::IsNull => Op::IsNull,
             Test::Compare(..) | Test::Between(..) | Test::In(_) | Test::Like(_) => {
-                values[0] = u64::from(self.acquire_written(constraint)?);
+                values[0] = u64::from(self.acquire_written(WrittenTest::Constraint(constraint.clone()))?);
                 Op::Written
             }
         };
@@ -298,12 +346,30 @@ impl Constraints {
         Some(())
     }
 
-    /// One use less of each name, text and written constraint.
+    /// Appends the words of a residual, and of constraints that the names that it requires are there.
+    fn compile_residual<P: Default>(
+        &mut self,
+        literal: &ResidualLiteral,
+        names: &mut Names<P>,
+        words: &mut Vec<u64>,
+    ) -> Option<()> {
+        for name in literal.residual.required() {
+            words.push(u64::from(names.acquire(name)?) | Op::IsNull.bits() | NEGATED);
+        }
+        let number = self.acquire_written(WrittenTest::Residual(literal.residual.clone()))?;
+        words.push(Op::Residual.bits() | if literal.negated { NEGATED } else { 0 });
+        words.push(number.into());
+        Some(())
+    }
+
+    /// One use less of each name, text and written test.
     pub fn release<P>(&mut self, words: &[u64], names: &mut Names<P>, texts: &mut Texts) {
         let mut at = 0;
         while at < words.len() {
             let op = Op::of(words[at]);
-            names.release(name_of(words[at]));
+            if op != Op::Residual {
+                names.release(name_of(words[at]));
+            }
             self.release_values(op, &words[at + 1..at + 1 + op.values_count()], texts);
             at += 1 + op.values_count();
         }
@@ -312,33 +378,28 @@ impl Constraints {
     fn release_values(&mut self, op: Op, values: &[u64], texts: &mut Texts) {
         match op {
             Op::TextEqual | Op::TextNotEqual => texts.release(low_half(values[0])),
-            Op::Written => self.release_written(low_half(values[0])),
+            Op::Written | Op::Residual => self.release_written(low_half(values[0])),
             Op::Number | Op::NumberBetween | Op::IsNull => {}
         }
     }
 
-    fn written(&self, number: u64) -> &Constraint {
-        &self.written[low_half(number)]
-            .as_ref()
-            .expect("a written constraint is held while words refer to it")
-            .constraint
+    fn written(&self, number: u64) -> &WrittenTest {
+        &self.written[low_half(number)].as_ref().expect("a written test is held while words refer to it").test
     }
 
-    fn acquire_written(&mut self, constraint: &Constraint) -> Option<u32> {
-        let hash = hash_constraint(constraint);
-        let is_it =
-            |number: &u32| self.written[*number].as_ref().is_some_and(|held| held.constraint == *constraint);
+    fn acquire_written(&mut self, test: WrittenTest) -> Option<u32> {
+        let hash = test.hash();
+        let is_it = |number: &u32| self.written[*number].as_ref().is_some_and(|held| held.test == test);
         if let Some(number) = self.written_by_hash.find(hash, is_it) {
             if let Some(held) = &mut self.written[number] {
                 held.uses += 1;
             }
             return Some(number);
         }
-        let number = self.written.insert(Some(Written { constraint: constraint.clone(), uses: 1 }))?;
+        let number = self.written.insert(Some(Written { test, uses: 1 }))?;
         let written = &self.written;
-        self.written_by_hash.insert(hash, number, |other| {
-            written[*other].as_ref().map_or(0, |held| hash_constraint(&held.constraint))
-        });
+        self.written_by_hash
+            .insert(hash, number, |other| written[*other].as_ref().map_or(0, |held| held.test.hash()));
         Some(number)
     }
 
@@ -346,7 +407,7 @@ impl Constraints {
         let Some(held) = &mut self.written[number] else { return };
         held.uses -= 1;
         if held.uses == 0 {
-            let hash = hash_constraint(&held.constraint);
+            let hash = held.test.hash();
             self.written_by_hash.remove(hash, number);
             self.written.remove(number);
         }

@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::like::PatternError;
 use super::normal::TooLarge;
-use super::text::{NESTING_MAX, TEXT_BYTES_MAX};
+use super::text::{NESTING_MAX, OPERATIONS_MAX, TEXT_BYTES_MAX};
+use crate::area::PolygonError;
+use crate::geo::PositionError;
 
 /// A place in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +18,7 @@ pub struct Place {
 }
 
 /// Why a text is not a condition. The messages are meant for those who write conditions.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConditionError {
     /// The text is longer than [`TEXT_BYTES_MAX`]; nothing of it was read.
     #[error("the condition has {found} bytes, at most {TEXT_BYTES_MAX} are allowed")]
@@ -24,8 +26,8 @@ pub enum ConditionError {
         /// Bytes found.
         found: usize,
     },
-    /// Parentheses and `NOT` nest deeper than [`NESTING_MAX`].
-    #[error("parentheses and NOT nest deeper than {NESTING_MAX} levels, at {place}")]
+    /// Parentheses, functions and `NOT` nest deeper than [`NESTING_MAX`].
+    #[error("parentheses, functions and NOT nest deeper than {NESTING_MAX} levels, at {place}")]
     TooDeep {
         /// Where the first level too many begins.
         place: Place,
@@ -43,14 +45,14 @@ pub enum ConditionError {
         advice: Option<&'static str>,
     },
     /// A part of CQL2 that conditions do not have.
-    #[error("{what} is not supported, at {place}{}", Advice(*.advice))]
+    #[error("{what} is not supported, at {place}{}", Advice(.advice.as_deref()))]
     Unsupported {
         /// The part.
         what: String,
         /// Where it begins.
         place: Place,
         /// The replacement to write instead, when there is one.
-        advice: Option<&'static str>,
+        advice: Option<String>,
     },
     /// A number that a 64-bit float cannot hold.
     #[error("the number {found} is too large, at {place}")]
@@ -68,9 +70,44 @@ pub enum ConditionError {
         /// Where the pattern begins.
         place: Place,
     },
+    /// A variable that is not in scope.
+    #[error("there is no variable '{found}', at {place}{}", Meant(.meant.as_deref()))]
+    UnknownVariable {
+        /// Its name, as written.
+        found: String,
+        /// Where it stands.
+        place: Place,
+        /// The variable that is probably meant.
+        meant: Option<String>,
+    },
+    /// Numbers that are no position, or rings that are no polygon.
+    #[error("{source}, at {place}")]
+    Geometry {
+        /// The fault of the geometry.
+        source: GeometryError,
+        /// Where it begins.
+        place: Place,
+    },
+    /// More operations of arithmetic than [`OPERATIONS_MAX`].
+    #[error("more than {OPERATIONS_MAX} operations of arithmetic, at {place}")]
+    TooManyOperations {
+        /// Where the first too many stands.
+        place: Place,
+    },
     /// The disjunctive form would be too large.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
+}
+
+/// Why numbers are no place.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum GeometryError {
+    /// They are no position.
+    #[error(transparent)]
+    Position(#[from] PositionError),
+    /// Rings of them are no polygon.
+    #[error(transparent)]
+    Polygon(#[from] PolygonError),
 }
 
 impl ConditionError {
@@ -83,6 +120,9 @@ impl ConditionError {
             | Self::Syntax { place, .. }
             | Self::Unsupported { place, .. }
             | Self::NumberTooLarge { place, .. }
+            | Self::UnknownVariable { place, .. }
+            | Self::Geometry { place, .. }
+            | Self::TooManyOperations { place }
             | Self::Pattern { place, .. } => Some(*place),
         }
     }
@@ -104,10 +144,19 @@ impl fmt::Display for Place {
 }
 
 /// Writes an advice after a message.
-struct Advice(Option<&'static str>);
+struct Advice<'a>(Option<&'a str>);
 
-impl fmt::Display for Advice {
+impl fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |advice| write!(f, "; {advice}"))
+    }
+}
+
+/// Writes the name that is probably meant after a message.
+struct Meant<'a>(Option<&'a str>);
+
+impl fmt::Display for Meant<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |meant| write!(f, "; did you mean '{meant}'?"))
     }
 }

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use super::like::Pattern;
 use super::reading::Reading;
+pub use super::residual::Residual;
 use super::time::Instant;
 pub use super::time::{Date, Timestamp};
 use crate::event::{Event, Scalar, Symbol, Value};
@@ -16,6 +17,8 @@ pub enum Expression {
     Constant(bool),
     /// A test of one attribute.
     Constraint(Constraint),
+    /// Any other test of an event.
+    Residual(Residual),
     /// `NOT`.
     Not(Box<Expression>),
     /// `AND` of any number; of none, it is true.
@@ -147,6 +150,7 @@ impl Expression {
         match self {
             Self::Constant(truth) => (*truth).into(),
             Self::Constraint(constraint) => reading.truth(constraint, event.value(&constraint.name)),
+            Self::Residual(residual) => reading.residual(residual, event),
             Self::Not(inner) => !inner.truth_by(event, reading),
             Self::And(inner) => decide(inner, event, reading, Truth::False, Truth::True),
             Self::Or(inner) => decide(inner, event, reading, Truth::True, Truth::False),

@@ -104,7 +104,7 @@ impl Pattern {
     }
 
     /// Cost of a test at worst, in tests of plain constraints, for the longest texts.
-    pub(super) fn cost(&self) -> usize {
+    pub(crate) fn cost(&self) -> usize {
         match self.compiled.as_deref() {
             Some(Compiled::Steps { automaton, .. }) if automaton.goes_through() => AUTOMATON_COST,
             Some(Compiled::Steps { .. }) => 1,

@@ -3,8 +3,10 @@
 pub mod error;
 pub mod expression;
 pub mod like;
+mod lower;
 pub mod normal;
 pub(crate) mod reading;
+pub mod residual;
 pub mod text;
 pub mod time;
 pub(crate) mod write;
@@ -15,6 +17,9 @@ mod tests;
 pub use error::ConditionError;
 use expression::{Constraint, Expression};
 use normal::{Normal, TooLarge};
+
+use crate::geo::World;
+use crate::predicate::Node;
 
 /// A condition: the expression as it was written, and its disjunctive normal form.
 ///
@@ -48,14 +53,30 @@ impl Condition {
         Ok(Self::new(text::parse(text)?)?)
     }
 
-    /// Reads what [`parse`](Self::parse) reads, for who has no use for its normal form.
+    /// Reads a condition whose places and distances are of a world: [`parse`](Self::parse) refuses functions that have these.
+    ///
+    /// # Errors
+    /// [`ConditionError`], which says what is wrong and where.
+    pub fn parse_in(world: World, text: &str) -> Result<Self, ConditionError> {
+        Ok(Self::new(text::parse_in(world, text)?)?)
+    }
+
+    /// The condition of a tree over one event, whose variable is 0.
+    ///
+    /// # Errors
+    /// [`TooLarge`], as for [`new`](Self::new).
+    pub fn of_node(world: World, node: Node) -> Result<Self, TooLarge> {
+        Self::new(lower::expression(world, node))
+    }
+
+    /// Reads what [`parse_in`](Self::parse_in) reads, for a caller that has no use for its normal form.
     ///
     /// Cost: linear in the text.
     ///
     /// # Errors
-    /// The errors of [`parse`](Self::parse).
-    pub fn parse_expression(text: &str) -> Result<Expression, ConditionError> {
-        let expression = text::parse(text)?;
+    /// The errors of [`parse_in`](Self::parse_in).
+    pub fn parse_expression(world: World, text: &str) -> Result<Expression, ConditionError> {
+        let expression = text::parse_in(world, text)?;
         Normal::check(&expression)?;
         Ok(expression)
     }

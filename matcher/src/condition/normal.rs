@@ -1,11 +1,11 @@
-//! Disjunctive normal form: a disjunction of conjunctions of constraints, each plain or negated.
+//! Disjunctive normal form: a disjunction of conjunctions of constraints and residuals, each plain or negated.
 //!
 //! A constraint stays whole: `IN` and `BETWEEN` are one constraint each, so that over an array one element
 //! has to satisfy all of it, and the negation of a constraint is kept as such, since over an array it is not
 //! the opposite comparison.
 
-use super::expression::{Constraint, Expression, Truth};
-use crate::event::Value;
+use super::expression::{Constraint, Expression, Residual, Truth};
+use crate::event::{Event, Symbol, Value};
 
 /// The most conjunctions that a normal form may have.
 pub const CONJUNCTIONS_MAX: u64 = 64;
@@ -18,7 +18,16 @@ pub const CONSTRAINT_BYTES: usize = 256;
 /// always is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normal {
-    conjunctions: Vec<Vec<Literal>>,
+    conjunctions: Vec<Conjunction>,
+}
+
+/// Constraints and residuals that all have to hold. Without any it always does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conjunction {
+    /// The constraints, which indexes serve.
+    pub literals: Vec<Literal>,
+    /// Parts that are decided after them.
+    pub residuals: Vec<ResidualLiteral>,
 }
 
 /// A constraint, or its negation: true when the constraint is false (not when it is unknown).
@@ -26,6 +35,15 @@ pub struct Normal {
 pub struct Literal {
     /// The constraint.
     pub constraint: Constraint,
+    /// Whether it is its `NOT` that must be true.
+    pub negated: bool,
+}
+
+/// A residual, or its negation: true when the residual is false (not when it is unknown).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResidualLiteral {
+    /// The residual.
+    pub residual: Residual,
     /// Whether it is its `NOT` that must be true.
     pub negated: bool,
 }
@@ -59,7 +77,7 @@ fn counted(found: u64) -> String {
 
 impl Normal {
     pub(super) fn always() -> Self {
-        Self { conjunctions: vec![Vec::new()] }
+        Self { conjunctions: vec![Conjunction::default()] }
     }
 
     /// Normalises; the size is counted before anything is multiplied out.
@@ -83,7 +101,7 @@ impl Normal {
     /// The normal form with one constraint more in each conjunction.
     pub(super) fn and(mut self, constraint: &Constraint) -> Self {
         for conjunction in &mut self.conjunctions {
-            conjunction.push(Literal { constraint: constraint.clone(), negated: false });
+            conjunction.literals.push(Literal { constraint: constraint.clone(), negated: false });
         }
         self
     }
@@ -98,14 +116,50 @@ impl Normal {
         let count = |Literal { constraint, .. }: &Literal| {
             constraint.bytes().div_ceil(CONSTRAINT_BYTES).max(constraint.cost()) as u64
         };
-        let conjunction = |literals: &Vec<Literal>| literals.iter().map(count).sum::<u64>().max(1);
+        let count_residual = |ResidualLiteral { residual, .. }: &ResidualLiteral| {
+            residual.bytes().div_ceil(CONSTRAINT_BYTES).max(residual.cost()) as u64
+        };
+        let conjunction = |Conjunction { literals, residuals }: &Conjunction| {
+            let counts = literals.iter().map(count).chain(residuals.iter().map(count_residual));
+            counts.sum::<u64>().max(1)
+        };
         self.conjunctions.iter().map(conjunction).sum()
     }
 
     /// The conjunctions.
     #[must_use]
-    pub fn conjunctions(&self) -> &[Vec<Literal>] {
+    pub fn conjunctions(&self) -> &[Conjunction] {
         &self.conjunctions
+    }
+}
+
+impl Conjunction {
+    /// Whether an event satisfies all of it.
+    #[must_use]
+    pub fn satisfied(&self, event: &Event) -> bool {
+        self.literals.iter().all(|literal| literal.satisfied(event.value(&literal.constraint.name)))
+            && self.residuals.iter().all(|literal| literal.satisfied(event))
+    }
+
+    /// The names that its residuals require, as often as they do.
+    pub fn required(&self) -> impl Iterator<Item = &Symbol> {
+        self.residuals.iter().flat_map(|literal| literal.residual.required())
+    }
+
+    /// Both at once.
+    fn with(&self, other: &Self) -> Self {
+        Self {
+            literals: [&*self.literals, &*other.literals].concat(),
+            residuals: [&*self.residuals, &*other.residuals].concat(),
+        }
+    }
+}
+
+impl ResidualLiteral {
+    /// Whether it is true for an event.
+    #[must_use]
+    pub fn satisfied(&self, event: &Event) -> bool {
+        self.residual.truth(event) == if self.negated { Truth::False } else { Truth::True }
     }
 }
 
@@ -129,6 +183,7 @@ struct Size {
 enum Shape<'a> {
     Constant(bool),
     Literal(&'a Constraint),
+    Residual(&'a Residual),
     Inner(&'a Expression),
     All(&'a [Expression]),
     Any(&'a [Expression]),
@@ -138,6 +193,7 @@ fn shape(expression: &Expression, negated: bool) -> Shape<'_> {
     match (expression, negated) {
         (Expression::Constant(truth), _) => Shape::Constant(*truth != negated),
         (Expression::Constraint(constraint), _) => Shape::Literal(constraint),
+        (Expression::Residual(residual), _) => Shape::Residual(residual),
         (Expression::Not(inner), _) => Shape::Inner(inner),
         (Expression::And(inner), false) | (Expression::Or(inner), true) => Shape::All(inner),
         (Expression::Or(inner), false) | (Expression::And(inner), true) => Shape::Any(inner),
@@ -148,6 +204,7 @@ fn measure(expression: &Expression, negated: bool) -> Size {
     match shape(expression, negated) {
         Shape::Constant(truth) => Size { conjunctions: truth.into(), constraints: 0 },
         Shape::Literal(_) => Size { conjunctions: 1, constraints: 1 },
+        Shape::Residual(residual) => Size { conjunctions: 1, constraints: residual.weight() },
         Shape::Inner(inner) => measure(inner, !negated),
         Shape::All(inner) => inner.iter().map(|operand| measure(operand, negated)).fold(
             Size { conjunctions: 1, constraints: 0 },
@@ -168,24 +225,29 @@ fn measure(expression: &Expression, negated: bool) -> Size {
     }
 }
 
-fn multiply_out(expression: &Expression, negated: bool) -> Vec<Vec<Literal>> {
+fn multiply_out(expression: &Expression, negated: bool) -> Vec<Conjunction> {
     match shape(expression, negated) {
-        Shape::Constant(true) => vec![Vec::new()],
+        Shape::Constant(true) => vec![Conjunction::default()],
         Shape::Constant(false) => Vec::new(),
-        Shape::Literal(constraint) => vec![vec![Literal { constraint: constraint.clone(), negated }]],
+        Shape::Literal(constraint) => {
+            let literals = vec![Literal { constraint: constraint.clone(), negated }];
+            vec![Conjunction { literals, residuals: Vec::new() }]
+        }
+        Shape::Residual(residual) => {
+            let residuals = vec![ResidualLiteral { residual: residual.clone(), negated }];
+            vec![Conjunction { literals: Vec::new(), residuals }]
+        }
         Shape::Inner(inner) => multiply_out(inner, !negated),
         Shape::Any(inner) => inner.iter().flat_map(|operand| multiply_out(operand, negated)).collect(),
         // A product with a factor that is never true is small however large its other factors are.
         Shape::All(inner) if inner.iter().any(|operand| measure(operand, negated).conjunctions == 0) => {
             Vec::new()
         }
-        Shape::All(inner) => inner.iter().fold(vec![Vec::new()], |products, operand| {
+        Shape::All(inner) => inner.iter().fold(vec![Conjunction::default()], |products, operand| {
             let factors = multiply_out(operand, negated);
             products
                 .iter()
-                .flat_map(|product: &Vec<Literal>| {
-                    factors.iter().map(|factor| product.iter().chain(factor).cloned().collect())
-                })
+                .flat_map(|product: &Conjunction| factors.iter().map(|factor| product.with(factor)))
                 .collect()
         }),
     }

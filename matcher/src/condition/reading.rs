@@ -1,8 +1,8 @@
 //! An event's values as conditions read them: each folded once, and what reading them takes.
 
-use super::expression::{Constraint, Test, Truth, fold_value};
+use super::expression::{Constraint, Residual, Test, Truth, fold_value};
 use super::like::Pattern;
-use crate::event::{Scalar, Value};
+use crate::event::{Event, Scalar, Value};
 
 /// Reads the values of one event, for as many constraints as there are.
 #[derive(Debug, Default)]
@@ -28,6 +28,12 @@ impl<'a> Reading<'a> {
         };
         self.ns += constraint.ns(value);
         constraint.truth_of_folded(if constraint.casei { self.fold(value) } else { value })
+    }
+
+    /// Decides a part that is no constraint.
+    pub(crate) fn residual(&mut self, residual: &Residual, event: &Event) -> Truth {
+        self.ns += residual.ns(event);
+        residual.truth(event)
     }
 
     /// Time that the tests have taken so far, in nanoseconds, about.

@@ -1,28 +1,47 @@
-//! CQL2 text to expressions.
+//! CQL2 text to trees.
 //!
 //! Tokens first, then one function per rule of the grammar, over the tokens. Every function consumes what it
 //! reads and never goes back, so the cost is linear in the text, and what nests is counted, so no text can
-//! exhaust the stack.
+//! exhaust the stack. A parenthesis may hold a condition or a value, which is known only when it ends: the functions
+//! between the two answer either.
 
+mod function;
 mod lexer;
 mod messages;
 mod misses;
+mod operand;
 
 use super::error::ConditionError;
-use super::expression::{Comparand, Comparison, Constraint, Date, Expression, Test, Timestamp, fold_case};
+use super::expression::{Comparand, Comparison, Expression};
 use super::like::Pattern;
-use crate::event::{Scalar, Symbol};
+use super::lower;
+use crate::event::Scalar;
+use crate::geo::World;
+use crate::predicate::node::{Node, Operand};
 use lexer::{Keyword, Kind, Token};
 
 pub(super) use lexer::is_plain_name;
 
 /// The longest text that is read, in bytes: a normal form at its caps with constraints of 30 characters.
 pub const TEXT_BYTES_MAX: usize = 65_536;
-/// How deep parentheses and `NOT` may nest.
+/// How deep parentheses, functions and `NOT` may nest.
 pub const NESTING_MAX: usize = 64;
+/// The most operations of arithmetic in a text: a chain of them is as deep as it is long.
+pub const OPERATIONS_MAX: usize = 256;
 
 /// The advice where a text is quoted as a name.
 const QUOTES: &str = "a text takes single quotes, double quotes are for names";
+/// Description of what may follow a value in a condition.
+const TEST: &str = "a comparison, BETWEEN, IN, LIKE or IS";
+
+/// Names that a text may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'a> {
+    /// Attributes of one event by their names alone; as an argument of a function it is called `event`.
+    Event,
+    /// Attributes of several events, `variable.attribute`.
+    Variables(&'a [&'a str]),
+}
 
 /// Reads a condition.
 ///
@@ -31,20 +50,49 @@ const QUOTES: &str = "a text takes single quotes, double quotes are for names";
 /// # Errors
 /// Any [`ConditionError`] but [`ConditionError::TooLarge`].
 pub fn parse(text: &str) -> Result<Expression, ConditionError> {
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(ConditionError::TooLong { found: text.len() });
-    }
-    let mut parser = Parser { text, tokens: lexer::tokens(text)?, next: 0 };
-    let expression = parser.disjunction(0)?;
+    // Without a world nothing depends on it.
+    parse_node(text, &Scope::Event, None).map(|node| lower::expression(World::Geodetic, node))
+}
+
+/// Reads a condition whose places and distances are of a world. [`parse`] refuses functions that have these.
+///
+/// # Errors
+/// Any [`ConditionError`] but [`ConditionError::TooLarge`].
+pub fn parse_in(world: World, text: &str) -> Result<Expression, ConditionError> {
+    parse_node(text, &Scope::Event, Some(world)).map(|node| lower::expression(world, node))
+}
+
+/// Reads a truth-valued text. Places and distances are of the world; without one there are none.
+pub(crate) fn parse_node(
+    text: &str,
+    scope: &Scope<'_>,
+    world: Option<World>,
+) -> Result<Node, ConditionError> {
+    let mut parser = Parser::new(text, *scope, world)?;
+    let parsed = parser.disjunction(CONDITION)?;
     let expected = "AND, OR or the end of the text";
-    // `1 < a < 3`
-    if let Some(Kind::Compare(_)) = parser.peek() {
-        return Err(parser.advise(expected, "two comparisons are joined by AND"));
+    match (parsed, parser.peek()) {
+        // `1 < a < 3`
+        (Parsed::Truth(_), Some(Kind::Compare(_))) => {
+            Err(parser.advise(expected, "two comparisons are joined by AND"))
+        }
+        (Parsed::Truth(_), Some(_)) => Err(parser.wrong(expected)),
+        (parsed, _) => parser.truth(parsed),
     }
+}
+
+/// Reads a text that has a value.
+pub(crate) fn parse_operand(
+    text: &str,
+    scope: &Scope<'_>,
+    world: Option<World>,
+) -> Result<Operand, ConditionError> {
+    let mut parser = Parser::new(text, *scope, world)?;
+    let value = parser.value()?;
     if parser.peek().is_some() {
-        return Err(parser.wrong(expected));
+        return Err(parser.wrong("an operator or the end of the text"));
     }
-    Ok(expression)
+    Ok(value)
 }
 
 /// The tokens, and how many are consumed.
@@ -52,136 +100,127 @@ struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     next: usize,
+    scope: Scope<'a>,
+    world: Option<World>,
+    /// Levels that are open.
+    depth: usize,
+    /// Operations of arithmetic so far.
+    operations: usize,
 }
 
-/// One side of a comparison.
-enum Operand {
-    Attribute { name: Symbol, casei: bool },
-    Value(Comparand),
+/// A part of a text.
+enum Parsed {
+    Truth(Node),
+    Value(Operand),
 }
 
-impl Parser<'_> {
-    /// `conjunction {OR conjunction}`
-    fn disjunction(&mut self, depth: usize) -> Result<Expression, ConditionError> {
-        let mut operands = vec![self.conjunction(depth)?];
-        while self.take_keyword(Keyword::Or) {
-            operands.push(self.conjunction(depth)?);
+/// Descriptions of the two in a message.
+const CONDITION: &str = "a condition";
+const VALUE: &str = "a value";
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, scope: Scope<'a>, world: Option<World>) -> Result<Self, ConditionError> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(ConditionError::TooLong { found: text.len() });
         }
-        Ok(single_or(operands, Expression::Or))
+        Ok(Self { text, tokens: lexer::tokens(text)?, next: 0, scope, world, depth: 0, operations: 0 })
+    }
+
+    /// `conjunction {OR conjunction}`
+    fn disjunction(&mut self, expected: &'static str) -> Result<Parsed, ConditionError> {
+        self.joined(Keyword::Or, Node::Or, |parser| parser.conjunction(expected))
     }
 
     /// `factor {AND factor}`
-    fn conjunction(&mut self, depth: usize) -> Result<Expression, ConditionError> {
-        let mut operands = vec![self.factor(depth)?];
-        while self.take_keyword(Keyword::And) {
-            operands.push(self.factor(depth)?);
-        }
-        Ok(single_or(operands, Expression::And))
+    fn conjunction(&mut self, expected: &'static str) -> Result<Parsed, ConditionError> {
+        self.joined(Keyword::And, Node::And, |parser| parser.factor(expected))
     }
 
-    /// `NOT factor`, `(disjunction)`, `TRUE`, `FALSE` or a predicate.
-    fn factor(&mut self, depth: usize) -> Result<Expression, ConditionError> {
+    fn joined(
+        &mut self,
+        keyword: Keyword,
+        join: fn(Vec<Node>) -> Node,
+        operand: impl Fn(&mut Self) -> Result<Parsed, ConditionError>,
+    ) -> Result<Parsed, ConditionError> {
+        let first = operand(self)?;
+        if self.peek() != Some(&Kind::Keyword(keyword)) {
+            return Ok(first);
+        }
+        let mut operands = vec![self.truth(first)?];
+        while self.take_keyword(keyword) {
+            let parsed = operand(self)?;
+            operands.push(self.truth(parsed)?);
+        }
+        Ok(Parsed::Truth(join(operands)))
+    }
+
+    /// `NOT factor` or a predicate.
+    fn factor(&mut self, expected: &'static str) -> Result<Parsed, ConditionError> {
         let place = self.next;
-        if self.take_keyword(Keyword::Not) {
-            self.check_depth(depth, place)?;
-            return Ok(Expression::Not(Box::new(self.factor(depth + 1)?)));
+        if expected == CONDITION && self.take_keyword(Keyword::Not) {
+            self.enter(place)?;
+            let inner = self.factor(CONDITION)?;
+            self.depth -= 1;
+            return Ok(Parsed::Truth(Node::Not(Box::new(self.truth(inner)?))));
         }
-        if self.take(&Kind::Open) {
-            self.check_depth(depth, place)?;
-            let inner = self.disjunction(depth + 1)?;
-            return if self.take(&Kind::Close) { Ok(inner) } else { Err(self.wrong("AND, OR or ')'")) };
-        }
-        match self.peek() {
-            Some(Kind::Keyword(Keyword::True | Keyword::False)) => self.constant(),
-            Some(Kind::Name { .. } | Kind::Text(_) | Kind::Number(_)) => self.predicate(),
-            Some(Kind::Keyword(_)) => {
-                Err(self.advise("a condition", "a name that is a keyword takes double quotes"))
-            }
-            Some(Kind::Compare(_) | Kind::Arithmetic | Kind::Open | Kind::Close | Kind::Comma) | None => {
-                Err(self.wrong("a condition"))
-            }
-        }
+        self.predicate(expected)
     }
 
-    /// `TRUE` alone is a condition, before a comparison it is a value.
-    fn constant(&mut self) -> Result<Expression, ConditionError> {
-        if matches!(self.peek_second(), Some(Kind::Compare(_))) {
-            return self.predicate();
-        }
-        let truth = self.peek() == Some(&Kind::Keyword(Keyword::True));
-        self.next += 1;
-        Ok(Expression::Constant(truth))
-    }
-
-    fn predicate(&mut self) -> Result<Expression, ConditionError> {
-        let start = self.next;
-        match self.operand("an attribute")? {
-            Operand::Attribute { name, casei } => self.test(name, casei),
-            Operand::Value(value) => self.flipped(value, start),
-        }
-    }
-
-    /// The operator after an attribute, and its values.
-    fn test(&mut self, name: Symbol, casei: bool) -> Result<Expression, ConditionError> {
-        const EXPECTED: &str = "a comparison, BETWEEN, IN, LIKE or IS";
-        let constraint = |test| Expression::Constraint(Constraint { name: name.clone(), casei, test });
+    /// A value with a test, or without one.
+    fn predicate(&mut self, expected: &'static str) -> Result<Parsed, ConditionError> {
+        let value = match self.sum(expected)? {
+            Parsed::Value(value) => value,
+            truth @ Parsed::Truth(_) => return Ok(truth),
+        };
         if let Some(&Kind::Compare(comparison)) = self.peek() {
             self.next += 1;
-            return Ok(constraint(Test::Compare(comparison, self.value()?)));
+            let other = self.value()?;
+            return Ok(Parsed::Truth(Node::Compare(comparison, Box::new([value, other]))));
         }
         if self.take_keyword(Keyword::Is) {
             let negated = self.take_keyword(Keyword::Not);
             self.expect(&Kind::Keyword(Keyword::Null), if negated { "NULL" } else { "NULL or NOT NULL" })?;
-            // Presence has no case.
-            let test = Expression::Constraint(Constraint { name, casei: false, test: Test::IsNull });
-            return Ok(negate_if(negated, test));
+            return Ok(negate_if(negated, Node::IsNull(value)));
         }
         let negated = self.take_keyword(Keyword::Not);
-        let test = if self.take_keyword(Keyword::Between) {
+        let node = if self.take_keyword(Keyword::Between) {
             let low = self.value()?;
             self.expect(&Kind::Keyword(Keyword::And), "AND and the upper bound")?;
-            Test::Between(low, self.value()?)
+            Node::Between(Box::new([value, low, self.value()?]))
         } else if self.take_keyword(Keyword::In) {
-            Test::In(self.list()?)
+            self.expect(&Kind::Open, "'('")?;
+            Node::In(value, self.values()?)
         } else if self.take_keyword(Keyword::Like) {
-            Test::Like(self.pattern()?)
+            Node::Like(value, self.pattern()?)
         } else if negated {
             return Err(self.wrong("BETWEEN, IN or LIKE"));
-        } else if matches!(self.peek(), Some(Kind::Keyword(Keyword::And | Keyword::Or) | Kind::Close)) {
-            return Err(self.advise(EXPECTED, "a truth value is tested with = TRUE"));
         } else {
-            return Err(self.wrong(EXPECTED));
+            return Ok(Parsed::Value(value));
         };
-        Ok(negate_if(negated, constraint(test)))
+        Ok(negate_if(negated, node))
     }
 
-    /// A value, a comparison and an attribute: turned round.
-    fn flipped(&mut self, value: Comparand, start: usize) -> Result<Expression, ConditionError> {
-        match self.peek() {
-            Some(&Kind::Compare(comparison)) => {
-                self.next += 1;
-                match self.operand("an attribute")? {
-                    Operand::Attribute { name, casei } => {
-                        let test = Test::Compare(comparison.flipped(), value);
-                        Ok(Expression::Constraint(Constraint { name, casei, test }))
-                    }
-                    Operand::Value(_) => Err(self.unsupported(start, "comparing two values", None)),
+    /// A part that has to be a condition. `TRUE` and `FALSE` are both.
+    fn truth(&self, parsed: Parsed) -> Result<Node, ConditionError> {
+        match parsed {
+            Parsed::Truth(node) => Ok(node),
+            Parsed::Value(Operand::Value(Comparand::Scalar(Scalar::Bool(truth)))) => match self.peek() {
+                None | Some(Kind::Keyword(Keyword::And | Keyword::Or) | Kind::Close) => {
+                    Ok(Node::Constant(truth))
                 }
-            }
-            Some(Kind::Keyword(
-                Keyword::Between | Keyword::In | Keyword::Like | Keyword::Is | Keyword::Not,
-            )) => Err(self.unsupported(
-                start,
-                "a value on the left of BETWEEN, IN, LIKE or IS",
-                Some("an attribute stands there"),
-            )),
-            _ => Err(self.wrong("a comparison")),
+                Some(_) => Err(self.wrong("AND, OR or the end of the text")),
+            },
+            Parsed::Value(_) => match self.peek() {
+                Some(Kind::Keyword(Keyword::And | Keyword::Or) | Kind::Close) => {
+                    Err(self.advise(TEST, "a truth value is tested with = TRUE"))
+                }
+                _ => Err(self.wrong(TEST)),
+            },
         }
     }
 
-    /// `(value {, value})`
-    fn list(&mut self) -> Result<Vec<Comparand>, ConditionError> {
-        self.expect(&Kind::Open, "'('")?;
+    /// Values up to a closing parenthesis, at least one.
+    fn values(&mut self) -> Result<Vec<Operand>, ConditionError> {
         let mut values = vec![self.value()?];
         while self.take(&Kind::Comma) {
             values.push(self.value()?);
@@ -191,97 +230,18 @@ impl Parser<'_> {
     }
 
     fn pattern(&mut self) -> Result<Pattern, ConditionError> {
+        const EXPECTED: &str = "a text";
         let start = self.next;
-        let expected = "a text";
-        match self.operand(expected)? {
-            Operand::Value(Comparand::Scalar(Scalar::Text(text))) => Pattern::new(text.as_str())
-                .map_err(|source| ConditionError::Pattern { source, place: self.place(start) }),
-            Operand::Value(_) | Operand::Attribute { .. } => {
-                self.next = start;
-                if let Some(Kind::Name { quoted: true, .. }) = self.peek() {
-                    return Err(self.advise(expected, QUOTES));
-                }
-                Err(self.wrong(expected))
-            }
+        if let Some(Kind::Name { quoted: true, .. }) = self.peek() {
+            return Err(self.advise(EXPECTED, QUOTES));
         }
-    }
-
-    fn value(&mut self) -> Result<Comparand, ConditionError> {
-        let start = self.next;
-        match self.operand("a value")? {
-            Operand::Value(value) => Ok(value),
-            Operand::Attribute { .. } => {
-                let quoted = matches!(self.tokens[start].kind, Kind::Name { quoted: true, .. });
-                let advice = if quoted { QUOTES } else { "a text takes single quotes" };
-                Err(self.unsupported(start, "comparing two attributes", Some(advice)))
-            }
+        let read = self.factor_of_product(EXPECTED)?;
+        if let Parsed::Value(Operand::Value(Comparand::Scalar(Scalar::Text(text)))) = read {
+            return Pattern::new(text.as_str())
+                .map_err(|source| ConditionError::Pattern { source, place: self.place(start) });
         }
-    }
-
-    /// An attribute or a value, either under `CASEI`.
-    fn operand(&mut self, expected: &str) -> Result<Operand, ConditionError> {
-        let value = |scalar| Operand::Value(Comparand::Scalar(scalar));
-        let called = self.peek_second() == Some(&Kind::Open);
-        let operand = match self.peek() {
-            Some(Kind::Name { name, quoted: false }) if called && name.eq_ignore_ascii_case("casei") => {
-                return self.casei();
-            }
-            Some(Kind::Name { name, quoted: false }) if called && name.eq_ignore_ascii_case("date") => {
-                return self
-                    .moment("a date such as '2026-01-31'", |text| Date::parse(text).map(Comparand::Date));
-            }
-            Some(Kind::Name { name, quoted: false }) if called && name.eq_ignore_ascii_case("timestamp") => {
-                return self.moment("a timestamp in UTC such as '2026-01-31T08:30:00Z'", |text| {
-                    Timestamp::parse(text).map(Comparand::Timestamp)
-                });
-            }
-            Some(Kind::Name { .. }) if called => return Err(self.wrong(expected)),
-            Some(Kind::Name { name, .. }) => {
-                Operand::Attribute { name: Symbol::from(name.as_str()), casei: false }
-            }
-            Some(Kind::Text(text)) => value(Scalar::Text(Symbol::from(text.as_str()))),
-            Some(&Kind::Number(number)) => value(Scalar::Number(number)),
-            Some(Kind::Keyword(Keyword::True)) => value(Scalar::Bool(true)),
-            Some(Kind::Keyword(Keyword::False)) => value(Scalar::Bool(false)),
-            Some(Kind::Keyword(Keyword::Null)) => {
-                return Err(self.advise(expected, "whether an attribute is absent is asked with IS NULL"));
-            }
-            _ => return Err(self.wrong(expected)),
-        };
-        self.next += 1;
-        Ok(operand)
-    }
-
-    /// `CASEI(name)` or `CASEI('text')`; a text is folded here, once.
-    fn casei(&mut self) -> Result<Operand, ConditionError> {
-        self.next += 2;
-        let operand = match self.peek() {
-            Some(Kind::Name { name, .. }) if self.peek_second() != Some(&Kind::Open) => {
-                Operand::Attribute { name: Symbol::from(name.as_str()), casei: true }
-            }
-            Some(Kind::Text(text)) => Operand::Value(Scalar::Text(Symbol::new(fold_case(text))).into()),
-            _ => return Err(self.wrong("a name or a text")),
-        };
-        self.next += 1;
-        self.expect(&Kind::Close, "')'")?;
-        Ok(operand)
-    }
-
-    /// `DATE('..')` or `TIMESTAMP('..')`.
-    fn moment(
-        &mut self,
-        expected: &str,
-        read: impl FnOnce(&str) -> Option<Comparand>,
-    ) -> Result<Operand, ConditionError> {
-        self.next += 2;
-        let moment = match self.peek() {
-            Some(Kind::Text(text)) => read(text),
-            _ => None,
-        };
-        let moment = moment.ok_or_else(|| self.wrong(expected))?;
-        self.next += 1;
-        self.expect(&Kind::Close, "')'")?;
-        Ok(Operand::Value(moment))
+        self.next = start;
+        Err(self.wrong(EXPECTED))
     }
 
     fn peek(&self) -> Option<&Kind> {
@@ -306,28 +266,18 @@ impl Parser<'_> {
         if self.take(kind) { Ok(()) } else { Err(self.wrong(expected)) }
     }
 
-    fn check_depth(&self, depth: usize, token_idx: usize) -> Result<(), ConditionError> {
-        if depth < NESTING_MAX {
-            Ok(())
-        } else {
-            Err(ConditionError::TooDeep { place: self.place(token_idx) })
+    /// Goes a level deeper, at a token. The caller goes back.
+    fn enter(&mut self, token_idx: usize) -> Result<(), ConditionError> {
+        if self.depth >= NESTING_MAX {
+            return Err(ConditionError::TooDeep { place: self.place(token_idx) });
         }
+        self.depth += 1;
+        Ok(())
     }
 }
 
-fn single_or(mut operands: Vec<Expression>, join: fn(Vec<Expression>) -> Expression) -> Expression {
-    match operands.pop() {
-        Some(only) if operands.is_empty() => only,
-        Some(last) => {
-            operands.push(last);
-            join(operands)
-        }
-        None => join(operands),
-    }
-}
-
-fn negate_if(negated: bool, expression: Expression) -> Expression {
-    if negated { Expression::Not(Box::new(expression)) } else { expression }
+fn negate_if(negated: bool, node: Node) -> Parsed {
+    Parsed::Truth(if negated { Node::Not(Box::new(node)) } else { node })
 }
 
 impl Comparison {
@@ -341,6 +291,19 @@ impl Comparison {
             Self::LessOrEqual => Self::GreaterOrEqual,
             Self::Greater => Self::Less,
             Self::GreaterOrEqual => Self::LessOrEqual,
+        }
+    }
+
+    /// The comparison that is true where this one is false.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        match self {
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::Less => Self::GreaterOrEqual,
+            Self::LessOrEqual => Self::Greater,
+            Self::Greater => Self::LessOrEqual,
+            Self::GreaterOrEqual => Self::Less,
         }
     }
 }

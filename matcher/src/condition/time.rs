@@ -24,8 +24,8 @@ pub struct Timestamp {
 }
 
 /// A moment. The digits of a fraction have no zeros at their end, so that they are ordered as texts are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Instant<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Instant<'a> {
     seconds: i64,
     fraction: &'a str,
 }
@@ -88,7 +88,7 @@ impl Timestamp {
         &self.text
     }
 
-    pub(super) fn instant(&self) -> Instant<'_> {
+    pub(crate) fn instant(&self) -> Instant<'_> {
         let (fraction, _) = split_fraction(&self.text[SECOND_END..]);
         Instant { seconds: self.seconds, fraction: fraction.unwrap_or_default() }
     }
@@ -105,7 +105,7 @@ impl<'a> Instant<'a> {
     /// Reads a `date-time` of RFC 3339. A second 60 is the first of the next minute.
     ///
     /// Cost: linear in the text, of which no more is looked at than [`LONGEST`].
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         if text.len() > LONGEST {
             return None;
         }

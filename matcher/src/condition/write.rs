@@ -1,9 +1,11 @@
 //! Normal forms and their parts as CQL2 text, which parses back to the same.
 
+mod tree;
+
 use std::fmt::{Display, Formatter, Result, Write};
 
 use super::expression::{Comparand, Comparison, Constraint, Test};
-use super::normal::{Literal, Normal};
+use super::normal::{Conjunction, Literal, Normal, ResidualLiteral};
 use super::text::is_plain_name;
 use crate::event::Scalar;
 
@@ -17,12 +19,30 @@ impl Display for Normal {
             if index > 0 {
                 f.write_str(" OR ")?;
             }
-            if conjunction.is_empty() {
-                f.write_str("TRUE")?;
-            }
-            separated(f, " AND ", conjunction)?;
+            conjunction.fmt(f)?;
         }
         Ok(())
+    }
+}
+
+impl Display for Conjunction {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let Self { literals, residuals } = self;
+        if literals.is_empty() && residuals.is_empty() {
+            return f.write_str("TRUE");
+        }
+        separated(f, " AND ", literals)?;
+        if !literals.is_empty() && !residuals.is_empty() {
+            f.write_str(" AND ")?;
+        }
+        separated(f, " AND ", residuals)
+    }
+}
+
+impl Display for ResidualLiteral {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(if self.negated { "NOT " } else { "" })?;
+        self.residual.node().fmt(f)
     }
 }
 
@@ -79,6 +99,11 @@ impl Display for Written<'_> {
     }
 }
 
+/// A name, in quotes where it needs them.
+pub(crate) fn write_name(f: &mut Formatter<'_>, name: &str) -> Result {
+    if is_plain_name(name) { f.write_str(name) } else { quoted(f, '"', name) }
+}
+
 fn write_constraint(f: &mut Formatter<'_>, constraint: &Constraint, negated: bool) -> Result {
     // Everything but a comparison has its NOT inside.
     let not = if negated { "NOT " } else { "" };
@@ -89,11 +114,7 @@ fn write_constraint(f: &mut Formatter<'_>, constraint: &Constraint, negated: boo
         f.write_str("CASEI(")?;
     }
     let name = constraint.name.as_str();
-    if is_plain_name(name) {
-        f.write_str(name)?;
-    } else {
-        quoted(f, '"', name)?;
-    }
+    write_name(f, name)?;
     f.write_str(if constraint.casei { ") " } else { " " })?;
     match &constraint.test {
         Test::Compare(comparison, value) => write!(f, "{comparison} {value}"),
@@ -126,7 +147,7 @@ pub(crate) fn separated(
 }
 
 /// A text in quotes. Where a backslash would come before a quote, and be taken for its escape, backslashes are doubled as well.
-fn write_text(f: &mut Formatter<'_>, text: &str) -> Result {
+pub(crate) fn write_text(f: &mut Formatter<'_>, text: &str) -> Result {
     if text.ends_with('\\') || text.contains("\\'") {
         f.write_str("U&")?;
         return quoted(f, '\'', &text.replace('\\', "\\\\"));

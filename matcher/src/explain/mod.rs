@@ -8,8 +8,8 @@ mod swapped;
 mod why;
 
 use crate::area::Area;
-use crate::condition::expression::{Constraint, Expression, Truth};
-use crate::condition::normal::Literal;
+use crate::condition::expression::{Constraint, Expression, Residual, Truth};
+use crate::condition::normal::{Literal, ResidualLiteral};
 use crate::evaluation::{filter_matches, reaches};
 use crate::event::{Event, Value};
 use crate::geo::{Position, World};
@@ -100,9 +100,9 @@ pub struct ConditionPart {
 pub struct ConstraintPart {
     /// The constraint as CQL2 text.
     pub constraint: String,
-    /// The attribute that it looks at.
+    /// The attribute that it looks at; of several the first, and empty where there is none.
     pub attribute: String,
-    /// The value that it saw; `None` for an absent attribute.
+    /// The value that it saw of this attribute; `None` where that is absent.
     pub value: Option<Value>,
     /// Its truth.
     pub truth: Truth,
@@ -200,6 +200,7 @@ fn collect(expression: &Expression, negated: bool, event: &Event, parts: &mut Ve
     match expression {
         Expression::Constant(_) => {}
         Expression::Constraint(constraint) => parts.push(ConstraintPart::of(constraint, negated, event)),
+        Expression::Residual(residual) => parts.push(ConstraintPart::of_residual(residual, negated, event)),
         Expression::Not(inner) => collect(inner, !negated, event, parts),
         Expression::And(inner) | Expression::Or(inner) => {
             for operand in inner {
@@ -219,6 +220,19 @@ impl ConstraintPart {
             value: value.cloned(),
             truth: if negated { !truth } else { truth },
             reason: reason::of(constraint, value),
+        }
+    }
+
+    fn of_residual(residual: &Residual, negated: bool, event: &Event) -> Self {
+        let truth = residual.truth(event);
+        let read = residual.read(event);
+        let first = read.first().cloned();
+        Self {
+            constraint: ResidualLiteral { residual: residual.clone(), negated }.to_string(),
+            reason: reason::of_read(&read, truth),
+            attribute: first.as_ref().map_or_else(String::new, |(name, _)| name.as_str().to_owned()),
+            value: first.and_then(|(_, value)| value.cloned()),
+            truth: if negated { !truth } else { truth },
         }
     }
 }

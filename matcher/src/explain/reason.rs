@@ -35,6 +35,25 @@ pub(super) fn of(constraint: &Constraint, value: Option<&Value>) -> String {
     }
 }
 
+/// The sentence for what reads several attributes, or none: their values, and what follows from them.
+pub(super) fn of_read(read: &[(Symbol, Option<&Value>)], truth: Truth) -> String {
+    let values = read.iter().map(|(name, value)| {
+        let name = name.as_str();
+        match value {
+            None => format!("there is no attribute {name}"),
+            Some(Value::Scalar(scalar)) => format!("{name} is {}", shown(scalar)),
+            Some(Value::Array(elements)) => format!("{name} is an array of {}", elements.len()),
+        }
+    });
+    let values = values.collect::<Vec<_>>().join(", ");
+    let outcome = match truth {
+        Truth::True => "it is so",
+        Truth::False => "it is not so",
+        Truth::Unknown => "it cannot be said",
+    };
+    if values.is_empty() { outcome.to_owned() } else { format!("{values}: {outcome}") }
+}
+
 fn of_scalar(constraint: &Constraint, scalar: &Scalar) -> String {
     let (name, test) = (constraint.name.as_str(), Tested(&constraint.test));
     match truth(constraint, scalar) {
@@ -245,5 +264,22 @@ mod tests {
     fn a_long_text_is_cut() {
         let expected = format!("long is '{}…', which is not = 'a'", "ä".repeat(80));
         check("long = 'a'", "long = 'a'", Truth::False, &expected);
+    }
+
+    #[test]
+    fn what_reads_several_attributes_tells_all_of_them() {
+        check(
+            "severity > lanes",
+            "severity > lanes",
+            Truth::False,
+            "severity is 2, lanes is an array of 0: it is not so",
+        );
+        check(
+            "NOT severity + 1 = limit",
+            "NOT severity + 1 = limit",
+            Truth::Unknown,
+            "severity is 2, there is no attribute limit: it cannot be said",
+        );
+        check("LON(event) < 5", "LON(event) < 5", Truth::True, "it is so");
     }
 }

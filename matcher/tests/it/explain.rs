@@ -31,7 +31,7 @@ fn answers(engine: &mut dyn Engine, scene: &Scene) -> Vec<Vec<bool>> {
 fn has_constants(expression: &Expression) -> bool {
     match expression {
         Expression::Constant(_) => true,
-        Expression::Constraint(_) => false,
+        Expression::Constraint(_) | Expression::Residual(_) => false,
         Expression::Not(inner) => has_constants(inner),
         Expression::And(inner) | Expression::Or(inner) => inner.is_empty() || inner.iter().any(has_constants),
     }

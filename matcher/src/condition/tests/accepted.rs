@@ -1,6 +1,7 @@
 //! Texts that are conditions, and their normal forms.
 
 use crate::condition::Condition;
+use crate::geo::World;
 
 #[track_caller]
 fn check(text: &str, normal: &str) {
@@ -171,4 +172,59 @@ fn presence_has_no_case() {
 fn types_may_be_mixed_where_sql_would_say_unknown() {
     check_same("a IN (1, 'x', TRUE)");
     check_same("a BETWEEN 'a' AND 'b'");
+}
+
+#[test]
+fn what_no_index_serves() {
+    for text in [
+        "a = b",
+        "a < b + 1",
+        "a + 1 = 2",
+        "-a = 5",
+        "(a + 1) * (-b) = 2 ^ c",
+        "a - (b - 1) > (c div 2) % 3",
+        "a BETWEEN b AND 5",
+        "NOT a IN (b, 5)",
+        "ACCENTI(a) LIKE 'x%'",
+        "CASEI(CASEI(a)) = 'x'",
+        "CASEI(ACCENTI(a)) = CASEI(b)",
+        "a + b IS NULL",
+        "T_AFTER(a, DATE('2020-01-01'))",
+        "NOT T_DURING(INTERVAL(a, b), INTERVAL(DATE('2020-01-01'), '..'))",
+        "T_EQUALS(a, TIMESTAMP('2026-01-31T08:30:00Z'))",
+        "A_CONTAINS(tags, ('x', 1, TRUE, DATE('2020-01-01'), b))",
+        "A_EQUALS((), tags)",
+        "LON(event) + LAT(event) < ABS(a)",
+        "ELAPSED(event, event) = a",
+        "SAME(event, event)",
+        "\"two words\" = \"it\"\"s\"",
+        "1 / 0 = 5",
+    ] {
+        check_same(text);
+    }
+    check("a = 1 + 2", "a = 3");
+    check("a = 5 -3 AND a=10 div 4*2 AND 2*3<a", "a = 2 AND a = 4 AND a > 6");
+    check("a = 1 -- x", "a = 1 - (-x)");
+    check("(a) = (((5)))", "a = 5");
+    check("5 = 5 AND 'x' LIKE '_' AND 5 IS NOT NULL AND b = 1", "b = 1");
+    check("DATE('2026-01-01') > DATE('2026-01-01')", "FALSE");
+    check("a < b AND c = 1 OR NOT (a < b OR d = 2)", "c = 1 AND a < b OR NOT d = 2 AND NOT a < b");
+    check("a BETWEEN 2 * 3 AND (5 + 4)", "a BETWEEN 6 AND 9");
+    check("a NOT IN (1 + 1, b)", "NOT a IN (2, b)");
+    check("T_BEFORE(a, date('2020-01-01'))", "T_BEFORE(a, DATE('2020-01-01'))");
+    check("T_BEFORE(a, interval('2020-01-01', b))", "T_BEFORE(a, INTERVAL(DATE('2020-01-01'), b))");
+}
+
+#[test]
+fn places_of_a_world() {
+    let world = World::Geodetic;
+    for text in [
+        "DISTANCE(event, POINT(10.5 -50)) < speed",
+        "S_WITHIN(event, POLYGON((0 0, 10 0, 10 10, 0 0), (1 1, 2 1, 2 2, 1 1)))",
+        "SPEED(event, event) IS NULL",
+    ] {
+        let condition = Condition::parse_in(world, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(condition.normal().to_string(), text);
+        assert!(Condition::parse(text).is_err());
+    }
 }

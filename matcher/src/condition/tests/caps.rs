@@ -100,7 +100,8 @@ fn a_constraint_more_is_asked_by_each_conjunction_and_not_counted() {
         ("FALSE".to_owned(), vec![]),
     ] {
         let condition = Condition::parse(&text).unwrap().and(constraint.clone());
-        let found: Vec<_> = condition.normal().conjunctions().iter().map(Vec::len).collect();
+        let found: Vec<_> =
+            condition.normal().conjunctions().iter().map(|conjunction| conjunction.literals.len()).collect();
         assert_eq!(found, sizes, "{text}");
         let both = Expression::And(vec![
             Condition::parse(&text).unwrap().expression().clone(),

@@ -79,9 +79,7 @@ fn check(cases: &[(&str, Truth)]) {
 }
 
 fn holds(condition: &Condition, event: &Event) -> bool {
-    condition.normal().conjunctions().iter().any(|conjunction| {
-        conjunction.iter().all(|literal| literal.satisfied(event.value(&literal.constraint.name)))
-    })
+    condition.normal().conjunctions().iter().any(|conjunction| conjunction.satisfied(event))
 }
 
 #[test]

@@ -6,12 +6,15 @@ use crate::condition::{Condition, ConditionError};
 
 #[track_caller]
 fn check_all(cases: &[(&str, &str)]) {
-    for (text, message) in cases {
-        match Condition::parse(text) {
-            Ok(condition) => panic!("{text:?} is accepted as {}", condition.normal()),
-            Err(error) => assert_eq!(error.to_string(), *message, "{text:?}"),
-        }
-    }
+    let told = |text: &str| match Condition::parse(text) {
+        Ok(condition) => format!("{text:?} is accepted as {}", condition.normal()),
+        Err(error) => error.to_string(),
+    };
+    let (found, expected): (Vec<_>, Vec<_>) =
+        cases.iter().map(|(text, message)| ((*text, told(text)), (*text, (*message).to_owned()))).unzip();
+    let wrong: Vec<_> =
+        found.into_iter().zip(expected).filter(|(found, expected)| found != expected).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
@@ -57,13 +60,13 @@ fn what_breaks_the_grammar() {
             "a LIKE U&'\\\\'",
             "the LIKE pattern ends in a single '\\', which takes the next character literally, at column 8",
         ),
-        ("5", "expected a comparison after '5', found end of text, at column 2"),
-        ("'x'", "expected a comparison after 'x', found end of text, at column 4"),
-        ("'x' AND a = 1", "expected a comparison after 'x', found the keyword 'AND', at column 5"),
+        ("5", "expected a comparison, BETWEEN, IN, LIKE or IS after '5', found end of text, at column 2"),
+        ("'x'", "expected a comparison, BETWEEN, IN, LIKE or IS after 'x', found end of text, at column 4"),
         (
-            "a = 10 div 3",
-            "expected AND, OR or the end of the text after '10', found the name 'div', at column 8",
+            "'x' AND a = 1",
+            "expected a comparison, BETWEEN, IN, LIKE or IS after 'x', found the keyword 'AND', at column 5; a truth value is tested with = TRUE",
         ),
+        ("a = 10 div", "expected a value after 'div', found end of text, at column 11"),
         ("a == 1", "expected a value after '=', found '=', at column 4; did you mean =?"),
         (
             "a = NULL",
@@ -91,10 +94,11 @@ fn what_breaks_the_grammar() {
             "expected a comparison, BETWEEN, IN, LIKE or IS after 'b', found end of text, at column 12",
         ),
         (
-            "(a) = 5",
-            "expected a comparison, BETWEEN, IN, LIKE or IS after 'a', found ')', at column 3; a truth value is tested with = TRUE",
+            "(a) AND b = 1",
+            "expected a comparison, BETWEEN, IN, LIKE or IS after ')', found the keyword 'AND', at column 5; a truth value is tested with = TRUE",
         ),
-        ("a = (5)", "expected a value after '=', found '(', at column 5"),
+        ("a = (5", "expected an operator or ')' after '5', found end of text, at column 7"),
+        ("a = ()", "expected a value after '(', found ')', at column 6"),
         ("a = 5abc", "expected AND, OR or the end of the text after '5', found the name 'abc', at column 6"),
         ("🚗 = 1 🚗", "expected AND, OR or the end of the text after '1', found the name '🚗', at column 7"),
         ("CASEI(5) = 5", "expected a name or a text after '(', found the number '5', at column 7"),
@@ -166,7 +170,7 @@ fn what_is_cut_off_or_strange() {
             "expected a closing \" for the name that begins at column 1, found end of text, at column 10; a \" inside a name is doubled",
         ),
         ("a = 1e999", "the number 1e999 is too large, at column 5"),
-        ("a = -1e999", "the number -1e999 is too large, at column 5"),
+        ("a = -1e999", "the number 1e999 is too large, at column 6"),
         ("a = 1e5000000000000000000", "the number 1e5000000000000000000 is too large, at column 5"),
         ("a; b", "expected a name, a value or an operator, found the character ';', at column 2"),
         ("a = 1 § b", "expected a name, a value or an operator, found the character '§', at column 7"),
@@ -219,61 +223,36 @@ fn near_misses_are_told_what_they_miss() {
 #[test]
 fn what_cql2_has_and_conditions_do_not() {
     check_all(&[
-        ("a = b", "comparing two attributes is not supported, at column 5; a text takes single quotes"),
-        (
-            "type = \"fire\"",
-            "comparing two attributes is not supported, at column 8; a text takes single quotes, double quotes are for names",
-        ),
-        ("5 = 5", "comparing two values is not supported, at column 1"),
-        (
-            "5 LIKE a",
-            "a value on the left of BETWEEN, IN, LIKE or IS is not supported, at column 1; an attribute stands there",
-        ),
-        (
-            "5 IS NULL",
-            "a value on the left of BETWEEN, IN, LIKE or IS is not supported, at column 1; an attribute stands there",
-        ),
-        ("a + 1 = 2", "arithmetic is not supported, at column 3"),
-        ("a = 1 + 2", "arithmetic is not supported, at column 7"),
-        ("a-1 = 2", "arithmetic is not supported, at column 2"),
-        ("a = 5 -3", "arithmetic is not supported, at column 7"),
-        ("a = 2 * 3", "arithmetic is not supported, at column 7"),
-        ("-a = 5", "arithmetic is not supported, at column 1"),
-        ("a = -b", "arithmetic is not supported, at column 5"),
-        ("a % 2 = 0", "arithmetic is not supported, at column 3"),
+        ("5 LIKE a", "expected a text after 'LIKE', found the name 'a', at column 8"),
         ("f(a) = 1", "the function 'f' is not supported, at column 1"),
         ("a = f(1)", "the function 'f' is not supported, at column 5"),
         (
+            "T_AFTR(a, DATE('2026-01-01'))",
+            "the function 'T_AFTR' is not supported, at column 1; did you mean T_AFTER?",
+        ),
+        (
             "S_INTERSECTS(geometry, POINT(1 2))",
-            "the spatial operator S_INTERSECTS is not supported, at column 1; the area of a filter says where",
+            "the function 'S_INTERSECTS' is not supported, at column 1; the area of a filter says where, and S_WITHIN(event, POLYGON((..))) beside it",
         ),
-        ("T_AFTER(time, DATE('2020-01-01'))", "the temporal operator T_AFTER is not supported, at column 1"),
+        ("a = INTERVAL('2026-01-01', '..')", "INTERVAL in this place is not supported, at column 5"),
+        ("a LIKE DATE('2026-01-01')", "DATE in this place is not supported, at column 8"),
         (
-            "a = INTERVAL('2026-01-01', '..')",
-            "a value of type INTERVAL is not supported, at column 5; an attribute is compared with DATE('..') or TIMESTAMP('..')",
+            "CASEI(DATE('2026-01-01')) = a",
+            "CASEI of anything but a name or a text is not supported, at column 7",
         ),
-        ("a LIKE DATE('2026-01-01')", "a value of type DATE in this place is not supported, at column 8"),
-        ("CASEI(DATE('2026-01-01')) = a", "a value of type DATE in this place is not supported, at column 7"),
-        ("DATE('2026-01-01') = DATE('2026-01-01')", "comparing two values is not supported, at column 1"),
-        (
-            "A_CONTAINS(tags, ('x'))",
-            "the array operator A_CONTAINS is not supported, at column 1; a constraint on an array is true when one element makes it true",
-        ),
-        ("ACCENTI(a) = 'x'", "the function 'ACCENTI' is not supported, at column 1"),
-        (
-            "größe = ü AND",
-            "comparing two attributes is not supported, at column 9; a text takes single quotes",
-        ),
-        ("CASEI(CASEI(a)) = 'x'", "CASEI of anything but a name or a text is not supported, at column 7"),
-        ("a = 1 -- x", "arithmetic is not supported, at column 7"),
-        ("TRUE = FALSE", "comparing two values is not supported, at column 1"),
-        ("NOT TRUE = 5", "comparing two values is not supported, at column 5"),
+        ("größe = ü AND", "expected a condition after 'AND', found end of text, at column 14"),
+        ("* = 1", "expected a condition, found '*', at column 1"),
+        ("a = (b = 1)", "a condition in the place of a value is not supported, at column 5"),
         (
             "a = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa(",
             "the function 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…' is not supported, at column 5",
         ),
-        ("* = 1", "arithmetic is not supported, at column 1"),
-        ("a IN (b)", "comparing two attributes is not supported, at column 7; a text takes single quotes"),
+        ("DISTANCE(event, POINT(1 2)) < 5", "DISTANCE in this place is not supported, at column 1"),
+        ("LON(evnt) < 5", "there is no variable 'evnt', at column 5; did you mean 'event'?"),
+        (
+            "LON(me) < 5",
+            "'me' in a condition is not supported, at column 5; an area that follows the client says how near to it",
+        ),
     ]);
 }
 
@@ -297,7 +276,7 @@ fn nesting_is_bounded() {
         let column = open.len() * fits + 1;
         assert_eq!(
             error.to_string(),
-            format!("parentheses and NOT nest deeper than 64 levels, at column {column}")
+            format!("parentheses, functions and NOT nest deeper than 64 levels, at column {column}")
         );
         assert!(matches!(Condition::parse(&nested(5_000)), Err(ConditionError::TooDeep { .. })), "{open}");
     }
@@ -327,7 +306,8 @@ fn messages_stay_short_whatever_is_in_them() {
         format!("a = '{long}' {long}"),
         format!("a = \"{long}"),
         format!("a = 1{} b", "0".repeat(60_000)),
-        format!("a = {}", "ü".repeat(30_000)),
+        format!("a = f{}", "(".repeat(30_000)),
+        format!("a = {} b", "ü".repeat(30_000)),
     ] {
         let message = Condition::parse(&text).expect_err("no condition").to_string();
         assert!(message.chars().count() < 250, "{message}");

@@ -13,6 +13,7 @@ use winnow::token::{one_of, take_till, take_while};
 use super::misses;
 use crate::condition::error::{ConditionError, Place};
 use crate::condition::expression::Comparison;
+use crate::predicate::node::Operator;
 
 /// How much of a token a message repeats, in characters.
 const SHOWN_CHARS_MAX: usize = 40;
@@ -35,8 +36,8 @@ pub(super) enum Kind {
     Number(f64),
     Keyword(Keyword),
     Compare(Comparison),
-    /// `+ - * / % ^`, only so that a message can speak of arithmetic.
-    Arithmetic,
+    /// `+ - * / % ^`. A sign before a number is one of these, too.
+    Arithmetic(Operator),
     Open,
     Close,
     Comma,
@@ -131,7 +132,6 @@ fn word(input: &mut Input<'_>) -> Lexed<Kind> {
 fn number(input: &mut Input<'_>) -> Lexed<Kind> {
     let plus_minus = || opt(one_of(['+', '-']));
     (
-        plus_minus(),
         alt(((digit1, opt(('.', digit0))).void(), ('.', digit1).void())),
         opt((one_of(['e', 'E']), plus_minus(), digit1)),
     )
@@ -183,7 +183,12 @@ fn sign(input: &mut Input<'_>) -> Lexed<Kind> {
         "(" => Kind::Open,
         ")" => Kind::Close,
         "," => Kind::Comma,
-        _ => Kind::Arithmetic,
+        "+" => Kind::Arithmetic(Operator::Add),
+        "-" => Kind::Arithmetic(Operator::Subtract),
+        "*" => Kind::Arithmetic(Operator::Multiply),
+        "/" => Kind::Arithmetic(Operator::Divide),
+        "%" => Kind::Arithmetic(Operator::Remainder),
+        _ => Kind::Arithmetic(Operator::Power),
     })
 }
 

@@ -1,8 +1,10 @@
 //! Messages for the author of a text whose next token is not what the grammar wants.
 
+use super::function::FUNCTIONS;
 use super::lexer::{self, Kind, Token};
 use super::{Parser, misses};
 use crate::condition::error::{ConditionError, Place};
+use crate::predicate::node::{Sets, Temporal};
 
 impl Parser<'_> {
     pub(super) fn place(&self, token_idx: usize) -> Place {
@@ -14,8 +16,9 @@ impl Parser<'_> {
         &self,
         token_idx: usize,
         what: impl Into<String>,
-        advice: Option<&'static str>,
+        advice: Option<&str>,
     ) -> ConditionError {
+        let advice = advice.map(str::to_owned);
         ConditionError::Unsupported { what: what.into(), place: self.place(token_idx), advice }
     }
 
@@ -25,11 +28,7 @@ impl Parser<'_> {
         match self.peek() {
             Some(Kind::Name { name, .. }) if call => {
                 let (what, advice) = describe_call(name);
-                self.unsupported(self.next, what, advice)
-            }
-            Some(Kind::Arithmetic) => self.unsupported(self.next, "arithmetic", None),
-            Some(Kind::Number(_)) if self.is_signed(self.next) && self.follows_operand() => {
-                self.unsupported(self.next, "arithmetic", None)
+                self.unsupported(self.next, what, advice.as_deref())
             }
             _ => self.syntax(expected, None),
         }
@@ -62,7 +61,7 @@ impl Parser<'_> {
             Some(Kind::Text(_)) => "the text ",
             Some(Kind::Number(_)) => "the number ",
             Some(Kind::Keyword(_)) => "the keyword ",
-            Some(Kind::Compare(_) | Kind::Arithmetic | Kind::Open | Kind::Close | Kind::Comma) => "",
+            Some(Kind::Compare(_) | Kind::Arithmetic(_) | Kind::Open | Kind::Close | Kind::Comma) => "",
         };
         format!("{kind}{}", self.quote(self.next))
     }
@@ -78,49 +77,30 @@ impl Parser<'_> {
             | Kind::Number(_)
             | Kind::Keyword(_)
             | Kind::Compare(_)
-            | Kind::Arithmetic
+            | Kind::Arithmetic(_)
             | Kind::Open
             | Kind::Close
             | Kind::Comma => format!("'{shown}'"),
         }
     }
-
-    fn is_signed(&self, token_idx: usize) -> bool {
-        self.text[self.tokens[token_idx].span.clone()].starts_with(['+', '-'])
-    }
-
-    fn follows_operand(&self) -> bool {
-        self.next.checked_sub(1).is_some_and(|previous| {
-            matches!(
-                self.tokens[previous].kind,
-                Kind::Name { .. } | Kind::Number(_) | Kind::Text(_) | Kind::Close
-            )
-        })
-    }
 }
 
-fn describe_call(name: &str) -> (String, Option<&'static str>) {
-    let name = lexer::shorten(name);
-    let upper = name.to_ascii_uppercase();
-    if upper.starts_with("S_") {
-        (format!("the spatial operator {upper}"), Some("the area of a filter says where"))
-    } else if upper.starts_with("T_") {
-        (format!("the temporal operator {upper}"), None)
-    } else if upper.starts_with("A_") {
-        (
-            format!("the array operator {upper}"),
-            Some("a constraint on an array is true when one element makes it true"),
-        )
-    } else if matches!(upper.as_str(), "DATE" | "TIMESTAMP") {
-        (format!("a value of type {upper} in this place"), None)
-    } else if upper == "INTERVAL" {
-        (
-            "a value of type INTERVAL".to_owned(),
-            Some("an attribute is compared with DATE('..') or TIMESTAMP('..')"),
-        )
-    } else if upper == "CASEI" {
-        ("CASEI of anything but a name or a text".to_owned(), None)
-    } else {
-        (format!("the function '{name}'"), None)
+/// Description of a call that cannot stand here, and of the likely intention.
+fn describe_call(name: &str) -> (String, Option<String>) {
+    let short = lexer::shorten(name);
+    let upper = short.to_ascii_uppercase();
+    if FUNCTIONS.contains(&&*upper) || Temporal::of(&upper).is_some() || Sets::of(&upper).is_some() {
+        return (format!("{upper} in this place"), None);
     }
+    let what = format!("the function '{short}'");
+    if upper.starts_with("S_") {
+        return (
+            what,
+            Some("the area of a filter says where, and S_WITHIN(event, POLYGON((..))) beside it".to_owned()),
+        );
+    }
+    let relations =
+        Temporal::ALL.iter().map(|(name, _)| *name).chain(Sets::ALL.iter().map(|(name, _)| *name));
+    let meant = misses::nearest(&upper, FUNCTIONS.into_iter().chain(relations));
+    (what, meant.map(|meant| format!("did you mean {meant}?")))
 }

@@ -41,3 +41,17 @@ pub(super) fn of_token(previous: &str, found: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// The name that is nearest to a misspelt one, if it is near.
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// Longer names are not looked at: what is near to one of ours is as short.
+    const LENGTH_MAX: usize = 32;
+    if name.len() > LENGTH_MAX {
+        return None;
+    }
+    let folded = name.to_ascii_lowercase();
+    let distance = |known: &str| strsim::osa_distance(&folded, &known.to_ascii_lowercase());
+    let (near, known) =
+        known.into_iter().map(|known| (distance(known), known)).min_by_key(|(near, _)| *near)?;
+    (near <= 1 + name.len() / 4 && near < known.len()).then_some(known)
+}

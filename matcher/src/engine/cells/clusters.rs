@@ -11,7 +11,7 @@ use wide::u16x16;
 use super::coded::Coded;
 use super::codes::{ABSENT, Interval, ValueCode};
 use crate::compiled::NONE;
-use crate::compiled::constraints::{Bound, bounds};
+use crate::compiled::constraints::{Bound, bounds, has_residual};
 use crate::compiled::names;
 use crate::compiled::slab::Slab;
 use crate::compiled::table::NumberTable;
@@ -164,7 +164,7 @@ impl Clusters {
     /// The fence of a filter whose compiled constraints these are; `mask` is that of the names that it requires.
     pub(super) fn fence(&self, membership: Membership, words: &[u64], mask: u32) -> Fence {
         let Cluster { anchor, names, .. } = self.held[membership.cluster];
-        let mut fence = Fence::OPEN;
+        let mut fence = Fence { complete: !has_residual(words), ..Fence::OPEN };
         if anchor == Anchor::MaskedName {
             [fence.fields[0], fence.fields[1]] = bytemuck::cast(mask);
             fence.complete = false;

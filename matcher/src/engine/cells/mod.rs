@@ -42,7 +42,7 @@ use crate::compiled::constraints::{Constraints, bounds};
 use crate::compiled::roster::Roster;
 use crate::compiled::shapes::{Shapes, following};
 use crate::compiled::texts::Texts;
-use crate::condition::normal::Literal;
+use crate::condition::normal::Conjunction;
 use crate::event::Event;
 use crate::geo::{Position, World};
 use crate::subscription::{ClientId, Subscription, SubscriptionId};
@@ -130,7 +130,7 @@ impl Index {
         Some(())
     }
 
-    fn add_record(&mut self, subscription: u32, shape: u32, conjunction: &[Literal]) -> Option<u32> {
+    fn add_record(&mut self, subscription: u32, shape: u32, conjunction: &Conjunction) -> Option<u32> {
         let words = self.constraints.acquire(conjunction, &mut self.names, &mut self.texts)?;
         let membership = self.clusters.acquire(&words, &mut self.names);
         let record = membership.and_then(|membership| {

@@ -232,7 +232,7 @@ fn whatever_is_asked_the_answer_is_what_there_is() {
             let most = [1, 7, 50, 1_000][scene.random.random_range(0..4)];
             let condition = if case % 3 == 0 { "level >= 2" } else { "level < 4" };
             let mut asked = wanted(within.clone(), most);
-            asked.condition = Condition::parse_expression(condition).unwrap();
+            asked.condition = Condition::parse_expression(World::Geodetic, condition).unwrap();
             let takes = |event: &Event| case % 3 != 0 || level(event) >= 2.0;
             met[case % 2] += scene.check(&asked, case % 2 == 0, |scene, event| {
                 is_within(scene.world, &within, numbers, event) && takes(event)
@@ -369,7 +369,7 @@ fn a_small_answer_costs_little_and_a_large_one_is_interrupted() {
         assert!(count == found && work < looks, "{within:?}: {count} in {work} looks");
     }
     let mut nothing = wanted(Within::Everywhere, 10);
-    nothing.condition = Condition::parse_expression("level > 9").unwrap();
+    nothing.condition = Condition::parse_expression(World::Geodetic, "level > 9").unwrap();
     let (work, slices, count) = work(&scene, nothing, 1_000);
     assert!(count == 0 && work >= 20_000 && slices > work / 1_064, "{work} {slices}");
 }
