@@ -189,20 +189,12 @@ pub(crate) fn in_words(error: &Error) -> String {
     }
 }
 
-/// A problem in words. Its detail says no more than its faults, where it has these.
+/// A problem in words.
 pub(crate) fn refusal(problem: &Problem) -> String {
-    let faults = problem.errors.iter().map(|fault| match &*fault.pointer {
-        "" => fault.detail.clone(),
-        pointer => format!("{pointer}: {}", fault.detail),
-    });
-    let text = match faults.collect::<Vec<_>>() {
-        faults if faults.is_empty() => problem.to_string(),
-        faults => format!("{}: {}", problem.title, faults.join("; ")),
-    };
     if problem.status == 401 {
-        format!("{text} (a token comes by --token-file or {TOKEN_VARIABLE})")
+        format!("{problem} (a token comes by --token-file or {TOKEN_VARIABLE})")
     } else {
-        text
+        problem.to_string()
     }
 }
 

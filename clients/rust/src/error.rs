@@ -1,6 +1,6 @@
 //! Errors of this client.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use wire::Problem;
 
@@ -9,8 +9,9 @@ use crate::batch::Report;
 /// Underlying error.
 pub(crate) type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
-/// Error of this client. Several calls may fail for the same reason, so it can be cloned.
-#[derive(Clone, Debug, thiserror::Error)]
+/// Error of this client. Several calls may fail for the same reason, so it can be cloned. `Debug` reads like `Display`, for that is what
+/// `fn main() -> Result<(), Error>` shows to its user.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The broker refuses. Programs decide by [`Problem::code`].
@@ -70,6 +71,16 @@ pub enum Error {
     /// The application has handed over what cannot be sent: an address that is none, or properties that JSON cannot write.
     #[error("{0}")]
     Invalid(String),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)?;
+        if let Self::Timeout { source: Some(source), .. } = self {
+            write!(f, ": {source}")?;
+        }
+        Ok(())
+    }
 }
 
 impl Error {

@@ -51,11 +51,16 @@ impl Problem {
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.title)?;
-        if let Some(detail) = &self.detail {
+        // The detail says no more than the faults do, where there are some.
+        if let (Some(detail), []) = (&self.detail, &*self.errors) {
             write!(f, ": {detail}")?;
         }
-        for fault in &self.errors {
-            write!(f, "; {}: {}", fault.pointer, fault.detail)?;
+        for (at, fault) in self.errors.iter().enumerate() {
+            f.write_str(if at == 0 { ": " } else { "; " })?;
+            if !fault.pointer.is_empty() {
+                write!(f, "{}: ", fault.pointer)?;
+            }
+            f.write_str(&fault.detail)?;
         }
         Ok(())
     }
@@ -64,6 +69,23 @@ impl std::fmt::Display for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_fault_is_told_once() {
+        let fault =
+            |pointer: &str, detail: &str| Fault { pointer: pointer.to_owned(), detail: detail.to_owned() };
+        let mut problem = Problem {
+            kind: format!("{PROBLEM_PREFIX}invalid-document"),
+            title: "not valid".to_owned(),
+            status: 400,
+            detail: Some("/a: is wrong (and 1 more)".to_owned()),
+            errors: vec![fault("/a", "is wrong"), fault("", "is odd")],
+            facts: BTreeMap::new(),
+        };
+        assert_eq!(problem.to_string(), "not valid: /a: is wrong; is odd");
+        problem.errors.clear();
+        assert_eq!(problem.to_string(), "not valid: /a: is wrong (and 1 more)");
+    }
 
     #[test]
     fn further_facts_stand_beside_the_rest() {
