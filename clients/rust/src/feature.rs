@@ -4,7 +4,10 @@ use std::{fmt, marker::PhantomData, time::Duration};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error as _, IgnoredAny, MapAccess, Visitor},
+    de::{
+        Error as _, IgnoredAny, MapAccess, Visitor,
+        value::{MapDeserializer, UnitDeserializer},
+    },
     ser::SerializeMap,
 };
 use serde_json::{Map, Value};
@@ -181,7 +184,7 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for Members<P> {
             match &*name {
                 "type" => _ = members.next_value::<IgnoredAny>()?,
                 "geometry" => coordinates = Some(members.next_value::<Point>()?.coordinates),
-                "properties" => properties = Some(members.next_value()?),
+                "properties" => properties = members.next_value()?,
                 "id" => feature.id = members.next_value()?,
                 "time" => feature.time = members.next_value()?,
                 "ttl_s" => feature.ttl_s = members.next_value()?,
@@ -193,8 +196,12 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for Members<P> {
         }
         let properties = match properties {
             Some(properties) => properties,
-            // Properties that are absent are the same as `null`.
-            None => P::deserialize(serde::de::value::UnitDeserializer::<M::Error>::new())?,
+            // Properties that are absent or `null` are an object without members, or the `None` of a type that has one.
+            None => {
+                let empty = MapDeserializer::<_, M::Error>::new(std::iter::empty::<(&str, &str)>());
+                P::deserialize(empty)
+                    .or_else(|fault| P::deserialize(UnitDeserializer::<M::Error>::new()).map_err(|_| fault))?
+            }
         };
         let Feature { id, time, ttl_s, key, priority, reach_m, foreign, .. } = feature;
         let coordinates = coordinates.ok_or_else(|| M::Error::missing_field("geometry"))?;

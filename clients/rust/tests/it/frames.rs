@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use nearcast_client::{Acknowledge, Connection, Event, Gap, Message, Messages, Session, Trace, connect};
+use nearcast_client::{
+    Acknowledge, Connection, Event, Feature, Gap, Message, Messages, Session, Trace, connect,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -40,8 +42,10 @@ async fn frames_of_the_broker_are_read_as_the_contract_says() {
                 members.retain(|name, value| !(value.is_null() || name == "ahead" && *value == false));
                 let mut expected = expected.clone();
                 if let Some(event) = expected["event"].as_object_mut() {
-                    // An absent member and one that is `null` are the same to an application.
-                    event.entry("properties").or_insert(Value::Null);
+                    // Properties that are absent or `null` are an object to an application.
+                    if event.get("properties").is_none_or(Value::is_null) {
+                        event.insert("properties".to_owned(), json!({}));
+                    }
                 }
                 if expected["event"].is_null() {
                     expected.as_object_mut().expect("members").remove("event");
@@ -149,8 +153,7 @@ async fn carried_out(session: Session, call: Value) {
             session.track(points, call["accuracy_m"].as_f64()).await
         }
         (Some("publish"), Some(trace)) => {
-            let event: nearcast_client::Feature =
-                serde_json::from_value(call["event"].clone()).expect("an event");
+            let event: Feature = serde_json::from_value(call["event"].clone()).expect("an event");
             session.publish_traced(&event, &trace).await.map(drop)
         }
         _ => resume::call(session, call).await,
@@ -183,6 +186,29 @@ async fn renewed(token: String) -> Value {
     peer.ready("e1", 0).await;
     let _connected = within("connect", connecting).await.expect("no panic").expect("connected");
     peer.receive().await
+}
+
+#[test]
+fn properties_that_are_null_are_an_object_without_members() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Perhaps {
+        n: Option<u8>,
+    }
+    for text in [
+        r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]},"properties":null}"#,
+        r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[9,45]}}"#,
+    ] {
+        assert_eq!(serde_json::from_str::<Feature>(text).expect("it is one").properties, json!({}));
+        assert_eq!(
+            serde_json::from_str::<Feature<Perhaps>>(text).expect("it is one").properties,
+            Perhaps { n: None }
+        );
+        assert_eq!(
+            serde_json::from_str::<Feature<Option<Perhaps>>>(text).expect("it is one").properties,
+            None
+        );
+        let Feature { properties: (), .. } = serde_json::from_str(text).expect("it is one");
+    }
 }
 
 #[tokio::test]

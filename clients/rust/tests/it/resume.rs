@@ -286,7 +286,8 @@ pub(crate) async fn call(session: Session, call: Value) -> Result<(), Error> {
             if call["ref"].is_null() { session.move_to(fix) } else { session.move_confirmed(fix).await }
         }
         "publish" => {
-            let event: Feature = serde_json::from_value(call["event"].clone()).expect("an event");
+            let event: Feature<Option<Value>> =
+                serde_json::from_value(call["event"].clone()).expect("an event");
             session.publish(&event).await.map(drop)
         }
         "ack" => {
