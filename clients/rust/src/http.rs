@@ -60,15 +60,13 @@ impl Http {
             let what = "the url of a broker has no user and no password in it: who one is a token says";
             return Err(Error::Invalid(what.to_owned()));
         }
-        let parsed = parsed.filter(|parsed| {
-            matches!(parsed.scheme(), "http" | "https")
-                && parsed.query().is_none()
-                && parsed.fragment().is_none()
-        });
-        if parsed.is_none() {
-            let what =
-                format!("the url of a broker begins with http, https, ws or wss and has no query: {url}");
-            return Err(Error::Invalid(what));
+        if !parsed.as_ref().is_some_and(is_address) {
+            let meant = format!("http://{url}");
+            let guessed = !url.contains("://") && reqwest::Url::parse(&meant).as_ref().is_ok_and(is_address);
+            let hint = if guessed { format!(" (is {meant} meant?)") } else { String::new() };
+            return Err(Error::Invalid(format!(
+                "the url of a broker begins with http://, https://, ws:// or wss:// and has no query: {url}{hint}"
+            )));
         }
         // Whom the machine trusts is asked only where somebody has to be trusted: that reads many files.
         let tls = tls(base.starts_with("https"), roots_pem)?;
@@ -151,6 +149,10 @@ impl Http {
         let timeout = Error::Timeout { what: "an answer of the broker", limit: self.timeout, source: None };
         tokio::time::timeout(self.timeout, answer).await.map_err(|_| timeout)?
     }
+}
+
+fn is_address(url: &reqwest::Url) -> bool {
+    matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none()
 }
 
 /// Body of a request. It is copied when a request is made again.
