@@ -5,7 +5,9 @@ use serde_json::json;
 
 #[tokio::main]
 async fn main() -> Result<(), nearcast_client::Error> {
-    let (ann, mut messages) = connect(std::env::var("NEARCAST_URL").expect("an address"), "ann").await?;
+    let url = std::env::args().nth(1).or_else(|| std::env::var("NEARCAST_URL").ok());
+    let url = url.unwrap_or_else(|| "http://127.0.0.1:7070".to_owned());
+    let (ann, mut messages) = connect(url, "ann-rs").await?;
     ann.move_to([9.1895, 45.4642])?;
     let accidents = attr("type").eq("accident").and(attr("severity").ge(2));
     ann.subscribe("accidents", around(500.0).when(accidents)).await?;
@@ -18,6 +20,5 @@ async fn main() -> Result<(), nearcast_client::Error> {
             break;
         }
     }
-    ann.close().await;
-    Ok(())
+    ann.forget().await // closes the session, and leaves nothing at the broker
 }

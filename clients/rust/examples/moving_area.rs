@@ -13,16 +13,19 @@ struct Incident {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let url = std::env::var("NEARCAST_URL").unwrap_or_else(|_| "http://localhost:7070".to_owned());
-    let (car, messages) = connect(&url, "car-7").await?;
+async fn main() -> Result<(), nearcast_client::Error> {
+    let url = std::env::args().nth(1).or_else(|| std::env::var("NEARCAST_URL").ok());
+    let url = url.unwrap_or_else(|| "http://127.0.0.1:7070".to_owned());
+    let (car, messages) = connect(&url, "car-rs").await?;
     let mut messages = messages.typed::<Incident>();
+    car.move_confirmed([9.18, 45.46]).await?;
     let accidents = attr("type").eq("accident").and(attr("severity").ge(2));
     car.subscribe("accidents", around(500.0).when(accidents)).await?;
 
-    let (control_room, _) = connect(&url, "control-room").await?;
+    // It lives for a minute: who comes near until then hears of it.
+    let (control_room, _) = connect(&url, "control-room-rs").await?;
     let accident = event([9.2, 45.46], json!({"type": "accident", "severity": 3}));
-    control_room.publish(&accident.ttl(Duration::from_secs(600))).await?;
+    let id = control_room.publish(&accident.key("accident-rs").ttl(Duration::from_secs(60))).await?;
 
     // 2 km along the road, as a phone would tell it.
     let drive = (0..=100).map(|n| Fix::at([9.18 + f64::from(n) * 2.6e-4, 45.46]).accuracy_m(5.0));
@@ -35,7 +38,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             break;
         }
     }
-    control_room.close().await;
-    car.close().await;
-    Ok(())
+
+    // Nothing of this is left at the broker.
+    control_room.revoke(&id).await?;
+    control_room.forget().await?;
+    car.forget().await
 }
