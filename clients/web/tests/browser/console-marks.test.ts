@@ -46,10 +46,11 @@ test.each([
     // A browser that does not tell what draws is taken for one with a graphics card.
     await page.addInitScript(() => {
       const prototype = WebGL2RenderingContext.prototype;
-      const get = prototype.getExtension as (name: string) => unknown;
-      prototype.getExtension = function (this: WebGL2RenderingContext, name: string) {
-        return name === "WEBGL_debug_renderer_info" ? null : get.call(this, name);
-      } as typeof prototype.getExtension;
+      const get: unknown = Reflect.get(prototype, "getExtension");
+      const hidden = function (this: unknown, name: string): unknown {
+        return name === "WEBGL_debug_renderer_info" ? null : (get as (name: string) => unknown).call(this, name);
+      };
+      Reflect.set(prototype, "getExtension", hidden);
     });
   await page.goto(`${pages.url}?at=${PLACE.join(",")},14`);
   await connected(page);

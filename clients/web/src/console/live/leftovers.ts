@@ -25,6 +25,10 @@ function write(notes: Notes): void {
   }
 }
 
+function forget(client: string): void {
+  write(Object.fromEntries(Object.entries(read()).filter(([noted]) => noted !== client)));
+}
+
 async function end(client: string, token: string | undefined): Promise<void> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   try {
@@ -39,8 +43,7 @@ export async function sweep(token: string | undefined): Promise<void> {
   const stale = Object.entries(read()).filter(([, at_ms]) => Date.now() - at_ms > STALE_MS);
   for (const [client] of stale) {
     await end(client, token);
-    const { [client]: _, ...rest } = read();
-    write(rest);
+    forget(client);
   }
 }
 
@@ -52,8 +55,7 @@ export function endLater(client: string, token: string | undefined): () => void 
   const leave = (): void => {
     clearInterval(timer);
     removeEventListener("pagehide", leave);
-    const { [client]: _, ...rest } = read();
-    write(rest);
+    forget(client);
     void end(client, token);
   };
   addEventListener("pagehide", leave);
