@@ -20,25 +20,24 @@ type Size = Readonly<Record<"width" | "height", number>>;
 
 /** What is seen besides taxis: published to the demo's broker as anybody would. */
 const HAPPENING = [
-  { title: "Road closed", street: "Shennan Boulevard", reason: "burst water pipe", lanes_closed: 2 },
-  { title: "Night market", stalls: 60, open_until: "23:00", category: "food" },
-  { title: "Flooded underpass", depth_cm: 40, advice: "Do not drive in", alarm: true },
-  { title: "Free parking", spaces: 14, price_per_h: "10 CNY" },
+  {
+    east: 0.003,
+    north: 0.002,
+    properties: { title: "Road closed", street: "Shennan Boulevard", reason: "burst water pipe", lanes_closed: 2 },
+  },
+  { east: -0.005, north: 0.001, properties: { title: "Night market", stalls: 60, open_until: "23:00", category: "food" } },
+  { east: 0.0012, north: -0.0025, properties: { title: "Flooded underpass", depth_cm: 40, advice: "Do not drive in" }, priority: "alarm" },
+  { east: -0.002, north: -0.004, properties: { title: "Free parking", spaces: 14, price_per_h: "10 CNY" } },
 ] as const;
 
 async function happen(url: string): Promise<void> {
-  const features = HAPPENING.map((event, i) => {
-    const { alarm, ...properties } = { alarm: false, ...event };
-    const coordinates = [HERE.longitude + [0.003, -0.005, 0.0012, -0.002][i]!, HERE.latitude + [0.002, 0.001, -0.0025, -0.004][i]!];
-    return {
-      type: "Feature",
-      geometry: { type: "Point", coordinates },
-      properties,
-      key: `happening-${i}`,
-      ttl_s: 3600,
-      ...(alarm && { priority: "alarm" }),
-    };
-  });
+  const features = HAPPENING.map(({ east, north, ...event }, i) => ({
+    type: "Feature",
+    geometry: { type: "Point", coordinates: [HERE.longitude + east, HERE.latitude + north] },
+    key: `happening-${i}`,
+    ttl_s: 3600,
+    ...event,
+  }));
   await fetch(`${url}v1/events`, {
     method: "POST",
     headers: { "content-type": "application/geo+json" },
@@ -57,7 +56,7 @@ async function console_(page: Page, url: string): Promise<void> {
 async function first(page: Page, url: string): Promise<void> {
   await page.goto(`${url}phone`);
   await page.getByRole("button", { name: "Put me here" }).waitFor();
-  await page.waitForTimeout(2000);
+  await page.waitForTimeout(5000);
 }
 
 /** The phone page, where somebody has said where they are. */
@@ -67,7 +66,8 @@ async function phone(page: Page, url: string): Promise<void> {
   await page.getByRole("listitem").nth(4).waitFor();
   await page.getByText(/Your place was sent/).waitFor();
   await happen(url);
-  await page.waitForTimeout(3000);
+  // The map has come by then, too.
+  await page.waitForTimeout(6000);
 }
 
 /** An event that is open. */
@@ -97,7 +97,15 @@ async function main(): Promise<void> {
     for (const [size, viewport] of Object.entries(sizes)) {
       for (const colorScheme of ["light", "dark"] as const) {
         const file = `${FOLDER}${name}-${size}-${colorScheme}.png`;
-        const { page, errors } = await newPage(browser, { viewport, colorScheme, geolocation: HERE, permissions: ["geolocation"] });
+        const isPhone = name.startsWith("phone") && size !== "desk";
+        const { page, errors } = await newPage(browser, {
+          viewport,
+          colorScheme,
+          geolocation: HERE,
+          permissions: ["geolocation"],
+          hasTouch: isPhone,
+          isMobile: isPhone,
+        });
         await show(page, pages.url);
         await page.screenshot({ path: file });
         const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);

@@ -91,7 +91,7 @@ test("it has the focus, is closed by its button, Escape and Back, and the line h
   const ways = [
     () => page.getByRole("button", { name: "Close" }).click(),
     () => page.keyboard.press("Escape"),
-    async () => void (await page.goBack()),
+    () => page.goBack().then(() => undefined),
   ];
   for (const close of ways) {
     await page.getByRole("button", { name: /Road closed/ }).click();

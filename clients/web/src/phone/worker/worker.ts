@@ -20,7 +20,7 @@ const PATIENCE_MS = 3000;
 
 self.addEventListener("install", (event) => {
   // Names with a hash in them come from the browser's own cache, which has them for good; of all others it asks the broker.
-  event.waitUntil(Promise.all([caches.open(PAGE).then((cache) => cache.addAll(FILES)), begin()]));
+  event.waitUntil(Promise.all([caches.open(PAGE).then((cache) => cache.addAll([...FILES])), begin()]));
 });
 
 /** What a page has asked that was loaded before there was a service worker. */
