@@ -82,7 +82,7 @@ fn listed(unused: &[String]) -> String {
     first_of(unused).map(|reason| format!("; {reason}")).collect()
 }
 
-/// The first of them, and how many others there are.
+/// The first reasons, and how many others there are.
 fn first_of(unused: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
     let rest = unused.len().saturating_sub(UNUSED_TOLD);
     let others = (rest > 0).then(|| Cow::Owned(format!("and {rest} others")));
@@ -124,7 +124,7 @@ impl Keys {
         if keys.is_empty() { Err(KeysError::NoKey { unused }) } else { Ok(Self { keys, unused }) }
     }
 
-    /// Those that are not used, and why, as the log tells it.
+    /// The keys that are not used, and why, as the log tells it.
     pub(super) fn unused_told(&self) -> impl Iterator<Item = Cow<'_, str>> {
         first_of(&self.unused)
     }

@@ -108,7 +108,7 @@ impl Confinement {
         self.condition.expression().truth(event) == Truth::True && self.zones.as_ref().is_none_or(is_in)
     }
 
-    /// The same as an expression, for who counts what it takes to test it.
+    /// The confinement as an expression, for callers that count what a test of it takes.
     pub(crate) fn expression(&self) -> Expression {
         let in_zones =
             self.zones.as_ref().map(|in_zones| Expression::Constraint(in_zones.constraint.clone()));
