@@ -9,6 +9,7 @@ use figment::value::Value;
 
 use crate::config::{EngineName, Fsync, WorldName};
 use crate::demo::{self, DemoArguments};
+use crate::dry_run::ReplayArguments;
 use crate::maintenance::BackupArguments;
 
 /// A location-aware, content-based publish/subscribe broker.
@@ -40,11 +41,14 @@ pub enum Command {
     },
     /// Verify a data directory that no broker runs on, without changing it: exits with 1 if it is damaged, with 2 if it
     /// cannot be read.
-    Check {
+    Verify {
         /// The data directory
         #[arg(value_name = "DIR")]
         data: PathBuf,
     },
+    /// Checks: hold recorded events against them, or put them in force at a running broker.
+    #[command(subcommand)]
+    Checks(Checks),
     /// Print a token for a client of a broker with `--auth jwt`, and make the file of keys where there is none.
     Token(TokenArguments),
     /// Print what a shell has to know to complete what is typed: `source <(nearcast completions bash)`.
@@ -56,6 +60,17 @@ pub enum Command {
     #[cfg(feature = "client")]
     #[command(flatten)]
     Client(nearcast_cli::Verb),
+}
+
+/// What is done with checks.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Checks {
+    /// Hold recorded events against checks, and print what each would have told.
+    Replay(ReplayArguments),
+    /// What is done against a running broker.
+    #[cfg(feature = "client")]
+    #[command(flatten)]
+    Client(nearcast_cli::CheckVerb),
 }
 
 /// Arguments of `nearcast token`.

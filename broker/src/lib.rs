@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod dry_run;
 pub mod edges;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
@@ -33,6 +34,7 @@ mod server;
 mod sessions;
 mod shard;
 mod shutdown;
+mod situations;
 mod store;
 mod telemetry;
 mod tls;

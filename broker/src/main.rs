@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use broker::cli::{Cli, Command, Settings, TokenArguments};
+use broker::cli::{Checks, Cli, Command, Settings, TokenArguments};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Grant, Issued, Resources, Stage, maintenance, open_files};
+use broker::{Config, Grant, Issued, Resources, Stage, dry_run, maintenance, open_files};
 use clap::{CommandFactory as _, Parser as _};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,10 @@ fn main() -> ExitCode {
         Command::PrintConfig(settings) => print_config(&settings).map(|()| ExitCode::SUCCESS),
         Command::Backup(arguments) => maintenance::backup(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Wipe { data } => maintenance::wipe(&data).map(|()| ExitCode::SUCCESS),
-        Command::Check { data } => Ok(maintenance::check(&data)),
+        Command::Verify { data } => Ok(maintenance::verify(&data)),
+        Command::Checks(Checks::Replay(arguments)) => dry_run::replay(&arguments).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "client")]
+        Command::Checks(Checks::Client(verb)) => client(nearcast_cli::Verb::Checks(verb)),
         Command::Token(arguments) => token(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "nearcast", &mut std::io::stdout());

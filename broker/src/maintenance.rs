@@ -42,7 +42,7 @@ pub fn wipe(data: &Path) -> anyhow::Result<()> {
 /// Says what is in a data directory and what is wrong with it: success if nothing is, 1 if something is damaged, 2 if it
 /// cannot be read.
 #[must_use]
-pub fn check(data: &Path) -> ExitCode {
+pub fn verify(data: &Path) -> ExitCode {
     match store::check(data) {
         Ok(report) => {
             println!("{report}");

@@ -176,7 +176,7 @@ fn push_intervals(
             intervals.push(Interval { name: name_index(workload, &constraint.name)?, low, high });
             Ok(())
         }
-        Expression::Constant(_) | Expression::Not(_) | Expression::Or(_) => {
+        Expression::Constant(_) | Expression::Not(_) | Expression::Or(_) | Expression::Residual(_) => {
             bail!("{expression:?} is not a conjunction of constraints")
         }
     }

@@ -17,6 +17,7 @@ use super::{Principal, Scopes, Token};
 use crate::config::{Auth, AuthMode, Config};
 use crate::ingest::{Confinement, Zones};
 use crate::model::error::ApiError;
+use crate::model::tenant;
 
 /// The most bytes of a token. Those that are sent in a header have a few hundred.
 const TOKEN_BYTES_MAX: usize = 16_384;
@@ -262,6 +263,12 @@ impl Checker {
             let limit = self.client_name_bytes;
             return Err(invalid(format!(
                 "the claim sub names a client: 1 to {limit} bytes (limits.client_name_bytes) without control characters"
+            )));
+        }
+        if client.is_some_and(tenant::is_own) {
+            let own = tenant::OWN;
+            return Err(invalid(format!(
+                "the claim sub begins with {own:?}, as the names of the broker's own clients do"
             )));
         }
         let tenant_claim = &self.tenant_claim;

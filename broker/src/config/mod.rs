@@ -37,6 +37,7 @@ pub struct Config {
     pub limits: Limits,
     pub quotas: Quotas,
     pub sessions: Sessions,
+    pub situations: Situations,
     pub queue: Queue,
     pub admission: Admission,
     pub outbox: Outbox,
@@ -177,6 +178,7 @@ pub struct Limits {
     pub members_per_subscription: usize,
     pub members_per_client: usize,
     pub ttl_s: u64,
+    pub derived_depth: u32,
     pub live_events: u64,
     pub live_bytes: u64,
     pub page_bytes: u64,
@@ -222,6 +224,18 @@ pub struct Sessions {
     pub kept_bytes: usize,
     pub kept_s: u64,
     pub kept_total_bytes: usize,
+}
+
+/// Section `situations`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Situations {
+    pub threads: usize,
+    pub per_tenant: usize,
+    pub findings_per_second: u32,
+    pub kept_events: usize,
+    pub kept_bytes: usize,
 }
 
 /// Key `sessions.inaccurate_fixes`.

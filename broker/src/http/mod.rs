@@ -29,6 +29,7 @@ mod push;
 mod query;
 mod replies;
 mod routes;
+mod situations;
 mod slice;
 mod slow_reads;
 mod sse;
@@ -47,6 +48,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use matcher::geo::World;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -70,6 +72,7 @@ use crate::push::Push;
 use crate::sessions::Shared;
 use crate::shard::Shards;
 use crate::shutdown::Ending;
+use crate::situations::{Host, Situations};
 use crate::telemetry::Telemetry;
 use cursors::Cursors;
 use origin::Origins;
@@ -83,8 +86,9 @@ pub(crate) struct App {
     pub(crate) metrics: Arc<Metrics>,
     /// Where events are traced.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
-    pub(crate) features: FeatureReader,
-    pub(crate) subscriptions: SubscriptionReader,
+    pub(crate) features: Arc<FeatureReader>,
+    pub(crate) subscriptions: Arc<SubscriptionReader>,
+    pub(crate) situations: Situations,
     pub(crate) positions: PositionReader,
     /// Kept matches over all shards.
     pub(crate) kept: Arc<KeptTotal>,
@@ -129,6 +133,16 @@ impl App {
         let world = World::from(config.server.world);
         let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)
             .with_store(shards.has_store());
+        let (features, subscriptions) = (Arc::new(features), Arc::new(subscriptions));
+        let host = Host {
+            config: Arc::clone(&config),
+            shards: shards.clone(),
+            features: Arc::clone(&features),
+            subscriptions: Arc::clone(&subscriptions),
+            metrics: Arc::clone(&metrics),
+            tasks: tasks.clone(),
+            runtime: Handle::current(),
+        };
         Arc::new(Self {
             world,
             admission: Admission::new(&config, Box::new(shards.clone()), Arc::clone(&metrics), engine_time),
@@ -137,6 +151,7 @@ impl App {
             telemetry,
             features,
             subscriptions,
+            situations: Situations::new(host),
             positions: PositionReader::new(world, &config.limits),
             kept,
             budget,

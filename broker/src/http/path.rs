@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use super::App;
 use crate::auth::Principal;
 use crate::model::error::ApiError;
+use crate::model::tenant;
 
 /// The principal of a request.
 pub(crate) struct Permitted(pub(crate) Arc<Principal>);
@@ -42,15 +43,13 @@ pub(crate) fn client_name_in_document(
     principal: &Principal,
     name: &str,
 ) -> Result<Arc<str>, ApiError> {
-    check_client_name(app, name).map_err(|refusal| {
+    client_name_in_query(app, principal, name).map_err(|refusal| {
         if let ApiError::BadRequest(detail) = refusal {
             ApiError::invalid("/client", detail)
         } else {
             refusal
         }
-    })?;
-    principal.check_client(name)?;
-    Ok(principal.inside(name))
+    })
 }
 
 /// The client that a parameter names, for whom the request may act.
@@ -61,6 +60,13 @@ pub(crate) fn client_name_in_query(
 ) -> Result<Arc<str>, ApiError> {
     check_client_name(app, name)?;
     principal.check_client(name)?;
+    // Behind the check of the token, so that a token of another client is refused alike.
+    if tenant::is_own(name) {
+        let own = tenant::OWN;
+        return Err(ApiError::BadRequest(format!(
+            "names that begin with {own:?} are those of the broker's own clients"
+        )));
+    }
     Ok(principal.inside(name))
 }
 
@@ -115,6 +121,6 @@ impl FromRequestParts<Arc<App>> for EventPath {
     }
 }
 
-fn unreadable(error: &axum::extract::rejection::PathRejection) -> ApiError {
+pub(super) fn unreadable(error: &axum::extract::rejection::PathRejection) -> ApiError {
     ApiError::BadRequest(error.body_text())
 }

@@ -12,8 +12,8 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::{
-    App, Heard, base_map, clients, events, explain, openapi, pages, positions, push, query, sse, stats,
-    subscriptions, ws,
+    App, Heard, base_map, clients, events, explain, openapi, pages, positions, push, query, situations, sse,
+    stats, subscriptions, ws,
 };
 use crate::auth::{Scope, Token, TokenSource};
 
@@ -74,6 +74,9 @@ const SUBSCRIPTION: &str = "/v1/clients/{client}/subscriptions/{id}";
 /// Path of a client's push subscription.
 const PUSH: &str = "/v1/clients/{client}/push";
 
+/// Path of a check.
+const CHECK: &str = "/v1/checks/{name}";
+
 /// All routes.
 pub(crate) fn all() -> Vec<Route> {
     use Need::Nothing;
@@ -89,7 +92,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/v1/events/{id}/deliveries", get.clone(), ADMIN, events::deliveries)
             .named("get_deliveries"),
         Route::new("/v1/explain", post.clone(), SUBSCRIBE, explain::explain).named("explain"),
-        Route::new("/v1/positions", post, SUBSCRIBE, positions::move_many).named("move_clients"),
+        Route::new("/v1/positions", post.clone(), SUBSCRIBE, positions::move_many).named("move_clients"),
         Route::new("/v1/clients", get.clone(), Need::Operator, clients::list).named("list_clients"),
         Route::new("/v1/clients/{client}", delete.clone(), SUBSCRIBE, clients::forget).named("delete_client"),
         Route::new("/v1/clients/{client}/connections", delete.clone(), ADMIN, clients::disconnect)
@@ -104,11 +107,20 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new(SUBSCRIPTION, delete.clone(), SUBSCRIBE, subscriptions::delete)
             .named("delete_subscription"),
         Route::new("/v1/push", get.clone(), Nothing, push::key).named("get_push_key"),
-        Route::new(PUSH, put, SUBSCRIBE, push::put).named("put_push"),
+        Route::new(PUSH, put.clone(), SUBSCRIBE, push::put).named("put_push"),
         Route::new(PUSH, get.clone(), SUBSCRIBE, push::get).named("get_push"),
-        Route::new(PUSH, delete, SUBSCRIBE, push::delete).named("delete_push"),
+        Route::new(PUSH, delete.clone(), SUBSCRIBE, push::delete).named("delete_push"),
         Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream).named("stream_events"),
         Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade).named("open_websocket"),
+        Route::new("/v1/checks", get.clone(), ADMIN, situations::list_checks).named("list_checks"),
+        Route::new(CHECK, put, ADMIN, situations::put_check).named("put_check"),
+        Route::new(CHECK, get.clone(), ADMIN, situations::get_check).named("get_check"),
+        Route::new(CHECK, delete, ADMIN, situations::delete_check).named("delete_check"),
+        Route::new("/v1/checks/{name}/findings", get.clone(), ADMIN, situations::check_findings)
+            .named("list_check_findings"),
+        Route::new("/v1/checks/{name}/pause", post.clone(), ADMIN, situations::pause_check)
+            .named("pause_check"),
+        Route::new("/v1/checks/{name}/resume", post, ADMIN, situations::resume_check).named("resume_check"),
         Route::new("/v1/stats", get.clone(), Need::Operator, stats::stats).named("get_stats"),
         Route::new("/v1/stats/history", get.clone(), Need::Operator, stats::history)
             .named("get_stats_history"),

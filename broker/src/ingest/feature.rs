@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -28,11 +29,17 @@ use crate::model::{clock, tenant};
 pub(crate) use super::life::RehearsedLife;
 
 /// An event's body that was read back from disk.
-pub(crate) fn read_back(text: Box<str>, stored: Arc<StoredBody>) -> Body {
+pub(crate) fn read_back(text: Box<str>, received_ms: u64, stored: Arc<StoredBody>) -> Body {
     // What was published is a Feature.
     let object = object_of(&text).unwrap_or_default();
     let is_alarm = Members::parse(&text).is_ok_and(|members| members.get("priority") == Some(ALARM));
-    Body { is_alarm, stored: OnceLock::from(stored), ..Body::new(text, clock::now(), object) }
+    let first_received_ms = NonZeroU64::new(received_ms);
+    Body {
+        is_alarm,
+        first_received_ms,
+        stored: OnceLock::from(stored),
+        ..Body::new(text, clock::now(), object)
+    }
 }
 
 /// The object of a Feature as it was delivered.
@@ -51,12 +58,26 @@ pub(crate) struct Rehearsed {
     pub(crate) life: Option<RehearsedLife>,
 }
 
+/// A Feature as it was delivered, and what a situation has to know of it.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    pub(crate) event: Event,
+    pub(crate) id: Arc<str>,
+    /// Its `time`, in Unix milliseconds.
+    pub(crate) time_ms: i64,
+    /// How many times it was derived from other events.
+    pub(crate) depth: u32,
+}
+
+/// Member of an event that the broker derived from others: which situation did, from which events, and how deep that goes.
+pub(crate) const DERIVED: &str = "derived";
+
 /// A Feature as it was read.
 struct Read<'a> {
     event: Event,
     life: Option<Life<'a>>,
     id: Option<Cow<'a, str>>,
-    has_time: bool,
+    time: Option<jiff::Timestamp>,
     is_alarm: bool,
     /// What is probably not meant so.
     warnings: Vec<Fault>,
@@ -141,11 +162,29 @@ impl FeatureReader {
         if text.len() > self.event_bytes {
             return Err(self.too_large());
         }
-        let mut members = object.into_members()?;
+        let members = object.into_members()?;
+        if members.get(DERIVED).is_some() {
+            let detail = "must not be there: it tells what the broker derived its own events from";
+            return Err(ApiError::invalid("/derived", detail));
+        }
+        self.accept(behalf, text, members)
+    }
+
+    /// Reads an event of the broker's own, which may have been derived.
+    pub(crate) fn parse_own(&self, behalf: Behalf<'_>, text: &str) -> Result<Published, ApiError> {
+        self.accept(behalf, text, Members::parse(text)?).map(|(published, _)| published)
+    }
+
+    fn accept(
+        &self,
+        behalf: Behalf<'_>,
+        text: &str,
+        mut members: Members<'_>,
+    ) -> Result<(Published, Vec<Fault>), ApiError> {
         let has_line_ends = members.has_line_ends();
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
-        let Read { event, life, id, has_time, is_alarm, warnings } = self.read(behalf, &mut members)?;
+        let Read { event, life, id, time, is_alarm, warnings } = self.read(behalf, &mut members)?;
         let made = if id.is_none() { Some(self.made_id(behalf)) } else { None };
         let id = id.as_deref().or(made.as_deref()).unwrap_or_default();
         let object = match &life {
@@ -153,11 +192,20 @@ impl FeatureReader {
             _ => ObjectHash::new(None, id),
         };
         // Last of what can fail, so that nothing that is refused takes a place.
-        let text = complete(text, has_line_ends, made.as_deref(), has_time);
+        let text = complete(text, has_line_ends, made.as_deref(), time.is_some());
         let bytes = text.len() + event.bytes();
         let live = life.map(|life| self.lives.begin(life, behalf, id, bytes)).transpose()?;
         let body = Body { is_alarm, ..Body::new(text, clock::now(), object) };
         Ok((Published::new(event, body, live), warnings))
+    }
+
+    /// Reads a Feature as it was delivered.
+    pub(crate) fn observe(&self, text: &str) -> Result<Observed, ApiError> {
+        let mut members = Object::scan(Shape::Feature, text).into_members()?;
+        let depth = members.get(DERIVED).map_or(0, depth_of);
+        let Read { event, id, time, .. } = self.read(Behalf::default(), &mut members)?;
+        let time_ms = time.map_or_else(|| clock::unix_ms().cast_signed(), jiff::Timestamp::as_millisecond);
+        Ok(Observed { event, id: id.unwrap_or_default().into(), time_ms, depth })
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.
@@ -197,13 +245,9 @@ impl FeatureReader {
         let reach = self.reach(members, &mut faults);
         let life = self.lives.read(members, &mut faults);
         let id = id(members, self.bounds.name_bytes, &mut faults);
-        let has_time = match members.take("time") {
-            Some(time) => {
-                faults.extend(position::time(time, "/time").err());
-                true
-            }
-            None => false,
-        };
+        let time = members
+            .take("time")
+            .and_then(|text| position::time(text, "/time").map_err(|fault| faults.push(fault)).ok());
         let attributes = match members.take("properties") {
             Some(properties) => attributes::flatten(properties, &self.bounds, &mut faults),
             None => Vec::new(),
@@ -223,7 +267,7 @@ impl FeatureReader {
         }
         self.zones.mark(&mut event);
         behalf.check(&event)?;
-        Ok(Read { event, life, id, has_time, is_alarm, warnings })
+        Ok(Read { event, life, id, time, is_alarm, warnings })
     }
 
     /// Where there are tenants the numbers are drawn, for a count would tell each how much others publish.
@@ -290,6 +334,12 @@ impl FeatureReader {
         });
         radius.map_err(|fault| faults.push(fault)).ok()
     }
+}
+
+/// How many times an event was derived, as the member says.
+fn depth_of(derived: &str) -> u32 {
+    let depth = Members::parse(derived).ok().and_then(|members| members.get("depth")?.parse().ok());
+    depth.unwrap_or(0)
 }
 
 /// What a geometry must be, with the place of an object that tells it by names.

@@ -3,6 +3,7 @@
 pub(crate) mod area;
 pub(crate) mod attributes;
 mod behalf;
+pub(crate) mod check;
 mod confinement;
 pub(crate) mod explain;
 pub(crate) mod feature;

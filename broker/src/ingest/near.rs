@@ -57,6 +57,43 @@ pub(crate) const SUBSCRIPTION: Vocabulary = Vocabulary {
     ],
 };
 
+/// Members of a check, its presets' included.
+pub(crate) const CHECK: Vocabulary = Vocabulary {
+    known: &[
+        "contexts",
+        "formula",
+        "clock",
+        "on_violation",
+        "preset",
+        "object",
+        "max_m_per_s",
+        "property",
+        "max_m",
+        "for_s",
+        "polygon",
+        "within_m",
+    ],
+    synonyms: &[
+        ("context", "contexts"),
+        ("sets", "contexts"),
+        ("rule", "formula"),
+        ("constraint", "formula"),
+        ("onviolation", "on_violation"),
+    ],
+};
+
+/// Members of a formula.
+pub(crate) const FORMULA: Vocabulary = Vocabulary {
+    known: &["forall", "exists", "in", "that", "and", "or", "implies", "not"],
+    synonyms: &[
+        ("foreach", "forall"),
+        ("all", "forall"),
+        ("any", "exists"),
+        ("some", "exists"),
+        ("if", "implies"),
+    ],
+};
+
 /// Members of a filter.
 pub(crate) const FILTER: Vocabulary = Vocabulary {
     known: &["area", "where"],

@@ -45,7 +45,12 @@ pub(crate) struct Prepared {
     /// The document as it was sent, where it is to be kept on disk: [`SubscriptionReader::parse`] makes the same of it.
     /// (Of the normalised form it may not: that can be too long to be sent.)
     pub(crate) source: Option<Box<str>>,
+    /// The document of the situation whose inputs it brings.
+    pub(crate) situation: Option<Box<str>>,
 }
+
+/// Member of a subscription of the broker's own: the document of the situation whose inputs it brings.
+pub(crate) const SITUATION: &str = "situation";
 
 impl Prepared {
     /// Narrows the subscription to the events of one tenant, and of these to the events that a token is confined to. What is
@@ -95,6 +100,14 @@ impl SubscriptionReader {
         }
         let prepared = self.parse_rest(id, members)?;
         Ok(Prepared { source: self.has_store.then(|| text.into()), ..prepared })
+    }
+
+    /// Reads a subscription of the broker's own, which has the document of its situation beside it.
+    pub(crate) fn parse_own(&self, id: &str, text: &str) -> Result<Prepared, ApiError> {
+        let mut members = Members::parse(text)?;
+        let situation = members.take(SITUATION).map(Box::from);
+        let prepared = self.parse_rest(id, members)?;
+        Ok(Prepared { source: self.has_store.then(|| text.into()), situation, ..prepared })
     }
 
     /// Reads the members of a frame that are left when `id`, `op` and the like are taken. Of those only a durable
@@ -172,6 +185,7 @@ impl SubscriptionReader {
             overflow,
             document,
             source: None,
+            situation: None,
         })
     }
 
@@ -206,6 +220,30 @@ impl SubscriptionReader {
             );
             faults.push(Fault { pointer, detail });
         }
+    }
+
+    /// Reads a context set as a filter, beside its normalised form. It is of no client, so that its area neither follows one nor counts the
+    /// nearest.
+    pub(super) fn context(
+        &self,
+        text: &str,
+        pointer: &str,
+        faults: &mut Vec<Fault>,
+    ) -> Result<Option<(Filter, String)>, ApiError> {
+        let Some(FilterRead { filter, nearest, document }) = self.filter(text, pointer, faults)? else {
+            return Ok(None);
+        };
+        let mut refuse = |detail: &str| {
+            faults.push(Fault { pointer: format!("{pointer}/area"), detail: detail.to_owned() });
+        };
+        if matches!(filter.area, Area::Following(_)) {
+            refuse("needs a `center`: there is no client that the area could follow");
+        } else if nearest.is_some() {
+            refuse("cannot count the nearest: that is for subscriptions");
+        } else {
+            return Ok(Some((filter, document)));
+        }
+        Ok(None)
     }
 
     /// A filter, or faults.

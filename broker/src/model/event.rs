@@ -3,12 +3,14 @@
 use std::any::Any;
 use std::fmt::Debug;
 use std::hash::BuildHasher as _;
+use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Instant;
 
 use matcher::event::Event;
 
+use super::clock;
 use super::record::{LiveRecord, StoredBody};
 
 /// An accepted event: what engines match, and what subscribers get.
@@ -20,8 +22,21 @@ pub(crate) struct Published {
     pub(crate) body: Arc<Body>,
     /// Its life, where it does not end at once.
     pub(crate) live: Option<Live>,
+    /// The situation that found it, if one did.
+    pub(crate) origin: Option<Origin>,
     /// Whether it is taken, which the first shard that comes to it decides for all.
     is_taken: OnceLock<bool>,
+}
+
+/// The situation that found an event.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// The situation's client.
+    pub(crate) client: Arc<str>,
+    /// The situation's version, which is the id of its subscription.
+    pub(crate) version: Arc<str>,
+    /// The number of the finding: of two of one situation the later one has the greater number.
+    pub(crate) number: u64,
 }
 
 /// An event as it is delivered: the published Feature with `id` and `time`. Made once, shared by all who get it.
@@ -31,6 +46,8 @@ pub(crate) struct Body {
     pub(crate) text: Box<str>,
     /// When the broker had read it, or read it back.
     pub(crate) received: Instant,
+    /// When another run of the broker had read it, in Unix milliseconds, where one did.
+    pub(crate) first_received_ms: Option<NonZeroU64>,
     /// Hash of the object that the event is about.
     pub(crate) object: ObjectHash,
     /// Whether it goes before others (`"priority": "alarm"`).
@@ -43,12 +60,17 @@ pub(crate) struct Body {
 
 impl Published {
     pub(crate) fn new(event: Event, body: Body, live: Option<Live>) -> Self {
-        Self { event: Arc::new(event), body: Arc::new(body), live, is_taken: OnceLock::new() }
+        Self { event: Arc::new(event), body: Arc::new(body), live, origin: None, is_taken: OnceLock::new() }
     }
 
     /// A live event that was published before the broker began.
     pub(crate) fn again(event: Event, body: Arc<Body>, live: Live) -> Self {
-        Self { event: Arc::new(event), body, live: Some(live), is_taken: OnceLock::from(true) }
+        Self { event: Arc::new(event), body, live: Some(live), origin: None, is_taken: OnceLock::from(true) }
+    }
+
+    /// The event as a finding of a situation.
+    pub(crate) fn derived(self, origin: Origin) -> Self {
+        Self { origin: Some(origin), ..self }
     }
 
     /// Whether it is taken. A shard that finds the disk full refuses it for all of them, unless another has taken it before.
@@ -68,7 +90,26 @@ impl Published {
 
 impl Body {
     pub(crate) fn new(text: Box<str>, received: Instant, object: ObjectHash) -> Self {
-        Self { text, received, object, is_alarm: false, stored: OnceLock::new(), carried: None }
+        Self {
+            text,
+            received,
+            first_received_ms: None,
+            object,
+            is_alarm: false,
+            stored: OnceLock::new(),
+            carried: None,
+        }
+    }
+
+    /// When a broker had first read it, in Unix milliseconds.
+    pub(crate) fn arrived_ms(&self) -> u64 {
+        self.first_received_ms.map_or_else(
+            || {
+                let ago = clock::now().saturating_duration_since(self.received).as_millis();
+                clock::unix_ms().saturating_sub(u64::try_from(ago).unwrap_or_default())
+            },
+            NonZeroU64::get,
+        )
     }
 
     /// Members that stand before the event in a frame, each with a comma behind it.

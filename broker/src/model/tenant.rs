@@ -16,6 +16,14 @@ const MARK: char = '\u{1}';
 /// The attribute of events. A document that has it is refused.
 pub(crate) const ATTRIBUTE: &str = "\u{1}tenant";
 
+/// Begins the names of the broker's own clients, as they are shown: `~checks/jump`.
+pub(crate) const OWN: char = '~';
+
+/// Whether a name, as it is shown, is that of a client of the broker's own.
+pub(crate) fn is_own(name: &str) -> bool {
+    name.starts_with(OWN)
+}
+
 /// A name as the broker knows it. The tenant that has no name has names as they are, so that nothing changes where there are no
 /// tenants; one that looks like another tenant's is told apart.
 pub(crate) fn inside<'a>(tenant: &str, name: &'a str) -> Cow<'a, str> {

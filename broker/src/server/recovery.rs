@@ -94,11 +94,13 @@ impl Recovery {
         let (push, waiting) = push.transpose()?.unzip();
         shared.push.clone_from(&push);
         self.note(RESTORING, 0, recovered.clients.len() as u64);
-        let restored = Restored::read(recovered, config, &features, shared.metrics.started)?;
+        let mut restored = Restored::read(recovered, config, &features, shared.metrics.started)?;
+        let situations = std::mem::take(&mut restored.situations);
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
         let courier = push.zip(waiting).map(|(push, waiting)| push.courier(waiting, forget_in(&shards)));
         let courier = courier.map(|courier| tokio::spawn(courier.run(ending.ended.clone())));
         let app = App::new(Arc::clone(config), features, shards, shared, authenticator, base_map, ending);
+        app.situations.restore(situations);
         Ok(Some(TakenUp { app, threads, courier }))
     }
 

@@ -144,9 +144,9 @@ impl Running {
         let shared = Shared::new(&config, 2);
         let features = FeatureReader::new(World::Planar, &config.limits, 1);
         let restored = Restored::read(recovered, &config, &features, shared.metrics.started).unwrap();
-        let mut shards = [true, false].map(|is_first| {
+        let mut shards = [0, 1].map(|index| {
             let disk: Box<dyn Disk> = Box::new(store.clone());
-            Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), is_first, 1)
+            Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), index, 1)
         });
         let (first, second) = restored.clients.into_iter().partition(|client| &*client.name == "a");
         shards[FIRST].restore(first, &restored.live, restored.timeline);

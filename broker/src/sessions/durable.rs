@@ -12,7 +12,8 @@ use crate::budget::Kind;
 use crate::model::clock;
 use crate::model::delivery::{Delivery, GapReason};
 use crate::model::error::ApiError;
-use crate::outbox::{DeliveryLog, Keep, Log};
+use crate::model::tenant;
+use crate::outbox::{DeliveryLog, Keep, KeptBounds, Log};
 use crate::store::StoredMatch;
 
 /// The part of a client that it has while its session is durable.
@@ -121,7 +122,8 @@ impl Sessions {
         };
         let Delivery { cause, transition, .. } = delivery;
         let stored = is_kept.then(|| (delivery.subscriptions.clone(), Arc::clone(&delivery.body)));
-        let keep = is_kept.then_some(Keep { bounds: &self.kept_bounds, at_ms: self.unix_ms });
+        let bounds = bounds_of(&client.name, &self.kept_bounds, &self.own_kept_bounds);
+        let keep = is_kept.then_some(Keep { bounds, at_ms: self.unix_ms });
         let gone_before = durable.gone.len();
         let appended = log.lock().append(delivery, keep, &mut durable.gone);
         let mut is_changed = true;
@@ -266,7 +268,8 @@ impl Sessions {
                 violated!("a durable session has a log");
                 continue;
             };
-            log.lock().fit(&self.kept_bounds, &mut durable.gone);
+            let bounds = bounds_of(&client.name, &self.kept_bounds, &self.own_kept_bounds);
+            log.lock().fit(bounds, &mut durable.gone);
             let gone = durable.gone.len();
             if gone > 0 {
                 gone_count += gone;
@@ -338,6 +341,11 @@ impl Sessions {
             self.dates.remove(&(date, id));
         }
     }
+}
+
+/// How much is retained for a client, by its name: as much as for all clients, or for a situation.
+pub(super) fn bounds_of<'a>(name: &str, clients: &'a KeptBounds, own: &'a KeptBounds) -> &'a KeptBounds {
+    if tenant::is_own(tenant::outside(name)) { own } else { clients }
 }
 
 /// When a match has been kept for long enough. Never at once: a clock that was set makes nobody busy.

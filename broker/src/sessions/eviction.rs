@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 use matcher::violated;
 
 use super::Sessions;
+use super::durable::bounds_of;
 
 /// The clients of a shard by what is kept for them, as it was when this was made.
 #[derive(Default)]
@@ -29,7 +30,10 @@ impl Sessions {
             return;
         }
         let log = self.clients.get(id).and_then(|client| client.log.as_ref());
-        if log.is_none_or(|log| log.lock().is_at_bound(bytes, &self.kept_bounds)) {
+        let bounds = self.clients.get(id).map_or(&self.kept_bounds, |client| {
+            bounds_of(&client.name, &self.kept_bounds, &self.own_kept_bounds)
+        });
+        if log.is_none_or(|log| log.lock().is_at_bound(bytes, bounds)) {
             return;
         }
         if self.kept_total.is_full_anew() {

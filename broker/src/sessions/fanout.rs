@@ -51,6 +51,9 @@ impl Sessions {
 
     /// Deals the `index`-th event of the batch out: once to each client, with all subscriptions that it satisfies.
     pub(crate) fn deliver(&mut self, index: usize, published: &Arc<Published>) {
+        if let Some(origin) = &published.origin {
+            self.record_origin(origin);
+        }
         if let Some(live) = &published.live {
             return self.announce(index, published, live);
         }

@@ -12,6 +12,7 @@ mod eviction;
 mod explain;
 mod explanation;
 mod fanout;
+mod findings;
 mod goodbye;
 mod idle;
 mod listing;
@@ -72,8 +73,8 @@ use matching::Matching;
 pub(crate) use moving::Mover;
 use querying::Questions;
 pub(crate) use querying::{LivePage, LiveQuestion, Located};
-pub(crate) use recovery::Restored;
 use recovery::Unfinished;
+pub(crate) use recovery::{Restored, RestoredSituation};
 use slots::Slots;
 use surveys::weight;
 pub(crate) use surveys::{Heavy, HeavyClient};
@@ -111,6 +112,8 @@ pub(crate) struct Sessions {
     pairs: Vec<(u32, u32)>,
     outbox_bounds: Bounds,
     kept_bounds: KeptBounds,
+    /// How much is retained for a situation.
+    own_kept_bounds: KeptBounds,
     /// Kept matches over all shards.
     kept_total: Arc<KeptTotal>,
     /// When the oldest kept match of each session will have been kept for long enough; one for each durable session at most.
@@ -130,6 +133,8 @@ pub(crate) struct Sessions {
     ledger: CommitBuffer,
     /// Whether this shard writes the live events, which all of them have, and takes their records away.
     writes_live: bool,
+    /// Names this shard among all.
+    place: Box<str>,
     /// Work that another run of the broker did not come to the end of.
     unfinished: Unfinished,
     /// Deliveries of the batch at hand, counted once at its end.
@@ -171,8 +176,8 @@ pub(crate) struct Shared {
     pub(crate) kept: Arc<KeptTotal>,
     pub(crate) health: Arc<Health>,
     pub(crate) dropped_lives: Arc<DroppedLives>,
-    /// Whether there are several, which commit apart.
-    pub(crate) are_several: bool,
+    /// How many there are. Several commit apart.
+    pub(crate) shards_count: usize,
     /// Where events are traced.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) engine_time: Arc<EngineTime>,
@@ -195,7 +200,7 @@ impl Shared {
             kept: KeptTotal::new(config.sessions.kept_total_bytes as u64),
             health: Arc::default(),
             dropped_lives: Arc::default(),
-            are_several: shards_count > 1,
+            shards_count,
             telemetry: None,
             push: None,
         }
@@ -349,7 +354,7 @@ impl Sessions {
         config: &config::Config,
         shared: &Shared,
         disk: Option<Box<dyn Disk>>,
-        is_first: bool,
+        index: usize,
         seed: u64,
     ) -> Self {
         let Shared {
@@ -360,7 +365,7 @@ impl Sessions {
             kept,
             health,
             dropped_lives,
-            are_several,
+            shards_count,
             engine_time,
             heavy,
             push,
@@ -376,8 +381,14 @@ impl Sessions {
             members_per_client: limits.members_per_client,
             holds_inaccurate: config.sessions.inaccurate_fixes == InaccurateFixes::Hold,
         };
+        let kept_bounds = KeptBounds {
+            frames: kept_frames,
+            bytes: kept_bytes,
+            age_ms: kept_s.saturating_mul(1_000),
+            overflow: config.outbox.overflow,
+        };
         let mut tracker = Tracker::new(World::from(config.server.world), settings);
-        if are_several && disk.is_some() {
+        if shards_count > 1 && disk.is_some() {
             tracker.collect_released();
         }
         Self {
@@ -402,11 +413,11 @@ impl Sessions {
             effects: Vec::new(),
             pairs: Vec::new(),
             outbox_bounds: Bounds::new(&config.outbox),
-            kept_bounds: KeptBounds {
-                frames: kept_frames,
-                bytes: kept_bytes,
-                age_ms: kept_s.saturating_mul(1_000),
-                overflow: config.outbox.overflow,
+            kept_bounds,
+            own_kept_bounds: KeptBounds {
+                frames: config.situations.kept_events,
+                bytes: config.situations.kept_bytes,
+                ..kept_bounds
             },
             kept_total: kept,
             dates: BTreeSet::new(),
@@ -415,7 +426,8 @@ impl Sessions {
             unix_ms: clock::unix_ms(),
             timeline: Timeline::after(None),
             doubtful: Vec::new(),
-            writes_live: is_first && disk.is_some(),
+            writes_live: index == 0 && disk.is_some(),
+            place: findings::place(index, shards_count),
             unfinished: Unfinished::default(),
             ledger: CommitBuffer::new(disk, delay, health, dropped_lives),
             deliveries_count: 0,

@@ -10,7 +10,8 @@ use matcher::subscription::{ClientId, Subscription, SubscriptionId};
 use matcher::violated;
 
 use super::allowance::Wanted;
-use super::durable::Durable;
+use super::durable::{Durable, bounds_of};
+use super::findings::told_by_all;
 use super::{Activity, Client, Held, Recent, Sessions, weight};
 use crate::budget::Kind;
 use crate::config::{Config, Limits};
@@ -34,6 +35,8 @@ pub(crate) struct Restored {
     pub(crate) clients: Vec<RestoredClient>,
     /// Live events, for every shard.
     pub(crate) live: Vec<RestoredLive>,
+    /// Situations, whose clients are among those.
+    pub(crate) situations: Vec<RestoredSituation>,
     /// The time that follows from the data on disk.
     pub(crate) timeline: Option<Timeline>,
 }
@@ -49,6 +52,19 @@ pub(crate) struct RestoredLive {
     doubtful_ms: Option<u64>,
 }
 
+/// A situation as it was.
+pub(crate) struct RestoredSituation {
+    /// Its client, by its name inside.
+    pub(crate) client: Arc<str>,
+    /// The id of its subscription.
+    pub(crate) version: Arc<str>,
+    pub(crate) document: Box<str>,
+    pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) confinement: Option<Arc<Confinement>>,
+    /// The number of the last finding that every shard has dealt out.
+    pub(crate) told: u64,
+}
+
 /// A client as it was.
 pub(crate) struct RestoredClient {
     pub(crate) name: Arc<str>,
@@ -59,6 +75,8 @@ pub(crate) struct RestoredClient {
     push: Option<PushSubscription>,
     subscriptions: Vec<(Prepared, Standings)>,
     kept: Vec<(RecoveredMatch, Arc<Body>)>,
+    /// The situation whose client it is.
+    situation: Option<RestoredSituation>,
 }
 
 /// Work that a run of the broker left to the next, which does it first of all.
@@ -138,7 +156,9 @@ impl Restored {
         let live = live.collect::<Result<_, RestoreError>>()?;
         let clients = recovered.clients.into_iter();
         let clients = clients.map(|client| RestoredClient::read(client, config, &reader, zones, &mut bodies));
-        Ok(Self { clients: clients.collect::<Result<_, _>>()?, live, timeline: Some(timeline) })
+        let mut clients = clients.collect::<Result<Vec<_>, _>>()?;
+        let situations = clients.iter_mut().filter_map(|client| client.situation.take()).collect();
+        Ok(Self { clients, live, situations, timeline: Some(timeline) })
     }
 }
 
@@ -167,12 +187,26 @@ impl RestoredClient {
         });
         let push = push.transpose()?;
         let behalf = Behalf { tenant: tenant_of(config, &name), confinement: confinement.as_ref() };
-        let subscriptions = subscriptions.into_iter().map(|one| {
-            let prepared = reader.parse(&one.id, &one.text).and_then(|prepared| prepared.on_behalf(behalf));
+        let mut situation = None;
+        let is_own = tenant::is_own(tenant::outside(&name));
+        let subscriptions = subscriptions.into_iter().map(|mut one| {
+            let prepared =
+                if is_own { reader.parse_own(&one.id, &one.text) } else { reader.parse(&one.id, &one.text) };
+            let prepared = prepared.and_then(|prepared| prepared.on_behalf(behalf));
             let prepared = prepared.map_err(|refusal| RestoreError {
                 what: format!("the subscription {} of client {name}", one.id),
                 why: refusal.problem().detail.unwrap_or_default(),
             })?;
+            if let Some(document) = &prepared.situation {
+                situation = Some(RestoredSituation {
+                    client: Arc::clone(&name),
+                    version: Arc::clone(&one.id),
+                    document: document.clone(),
+                    tenant: behalf.tenant.map(Arc::from),
+                    confinement: behalf.confinement.cloned(),
+                    told: told_by_all(&std::mem::take(&mut one.standings)),
+                });
+            }
             Ok((prepared, one.standings))
         });
         let subscriptions = subscriptions.collect::<Result<_, RestoreError>>()?;
@@ -181,7 +215,16 @@ impl RestoredClient {
             (one, body)
         });
         let kept = kept.collect();
-        Ok(Self { name: Arc::clone(&name), session, confinement, position, push, subscriptions, kept })
+        Ok(Self {
+            name: Arc::clone(&name),
+            session,
+            confinement,
+            position,
+            push,
+            subscriptions,
+            kept,
+            situation,
+        })
     }
 }
 
@@ -233,7 +276,8 @@ fn tenant_of<'a>(config: &Config, name: &'a str) -> Option<&'a str> {
 }
 
 fn body_of(bodies: &mut HashMap<BodyId, Arc<Body>>, id: BodyId, found: &RecoveredBody) -> Arc<Body> {
-    let read = || Arc::new(feature::read_back((*found.text).into(), Arc::clone(&found.stored)));
+    let read =
+        || Arc::new(feature::read_back((*found.text).into(), found.received_ms, Arc::clone(&found.stored)));
     Arc::clone(bodies.entry(id).or_insert_with(read))
 }
 
@@ -317,7 +361,8 @@ impl Sessions {
     }
 
     fn restore_client(&mut self, restored: RestoredClient) {
-        let RestoredClient { name, session, confinement, position, push, subscriptions, kept } = restored;
+        let RestoredClient { name, session, confinement, position, push, subscriptions, kept, situation: _ } =
+            restored;
         let permit = self.client_limit.acquire_again(&name);
         // There are as many numbers as there ever were.
         let Ok(id) = self.enter(&name, Some(permit)) else {
@@ -461,7 +506,8 @@ impl Sessions {
                 is_late: true,
                 is_ahead: false,
             };
-            log.restore(delivery, Keep { bounds: &self.kept_bounds, at_ms: stored.at_ms });
+            let bounds = bounds_of(&client.name, &self.kept_bounds, &self.own_kept_bounds);
+            log.restore(delivery, Keep { bounds, at_ms: stored.at_ms });
         }
         log.skip_range(last + 1, session.lost.min(session.offset), GapReason::Overflow);
     }

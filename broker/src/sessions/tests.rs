@@ -36,7 +36,7 @@ impl Bench {
         let engine = Box::new(Scan::new(World::Planar));
         let shared = Shared::new(&config, 1);
         Self {
-            sessions: Sessions::new(engine, &config, &shared, disk, true, 1),
+            sessions: Sessions::new(engine, &config, &shared, disk, 0, 1),
             features: FeatureReader::new(World::Planar, &limits, 1).within(
                 &shared.quotas.live_events,
                 &shared.budget,

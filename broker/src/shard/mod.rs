@@ -162,7 +162,7 @@ impl Shards {
             let disk = disk(index);
             has_store |= disk.is_some();
             let seed = hash.hash_one(index);
-            let mut sessions = Sessions::new(engine, config, shared, disk, index == 0, seed);
+            let mut sessions = Sessions::new(engine, config, shared, disk, index, seed);
             sessions.restore(std::mem::take(&mut dealt[index]), &restored.live, restored.timeline);
             let load = Arc::new(Load::new(shared.metrics.started));
             let shard = Shard::new(

@@ -19,7 +19,7 @@ pub(crate) enum StoreError {
     Io { what: &'static str, path: PathBuf, why: String },
     /// The data are not those that were written.
     #[error(
-        "{} is damaged: {what}; `nearcast check` says more, and a backup may be put in its place",
+        "{} is damaged: {what}; `nearcast verify` says more, and a backup may be put in its place",
         path.display()
     )]
     Damaged { path: PathBuf, what: String },

@@ -96,7 +96,7 @@ impl InlineStore {
         matches!(self.inline().wiping, Some(Wiping::Copied(..)))
     }
 
-    /// Makes the report of `nearcast check` on the committed data.
+    /// Makes the report of `nearcast verify` on the committed data.
     pub(crate) fn check(&self) -> Result<Report, StoreError> {
         let shared = self.shared();
         let txn = shared.snapshot()?;

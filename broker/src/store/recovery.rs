@@ -62,6 +62,7 @@ pub(crate) struct RecoveredSubscription {
 #[derive(Clone, Debug)]
 pub(crate) struct RecoveredBody {
     pub(crate) text: Arc<str>,
+    pub(crate) received_ms: u64,
     pub(crate) stored: Arc<StoredBody>,
 }
 
@@ -84,7 +85,7 @@ pub(crate) struct RecoveredLive {
 pub(super) struct Contents {
     pub(super) clients: Vec<ClientContents>,
     pub(super) live: Vec<StoredLive>,
-    pub(super) bodies: HashMap<BodyId, Arc<str>>,
+    pub(super) bodies: HashMap<BodyId, (Arc<str>, u64)>,
     pub(super) log: LogState,
     pub(super) references: Bodies,
     latest_ms: Option<u64>,
@@ -319,7 +320,7 @@ impl Contents {
                 let id = keys::number(key).filter(|id| *id < u64::MAX).ok_or(NO_KEY)?;
                 let BodyRecord { text, received_ms } = unseal(table, key, value)?;
                 self.latest_ms = self.latest_ms.max(Some(received_ms));
-                self.bodies.insert(BodyId(id), text.into());
+                self.bodies.insert(BodyId(id), (text.into(), received_ms));
                 self.log.next_body = self.log.next_body.max(id + 1);
             }
             Table::Wipe => {
@@ -395,9 +396,9 @@ impl Contents {
     /// last shard has let go of it, some time after the newer one's was put.
     pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Cleanup) {
         let Self { clients, live, bodies, latest_ms, owes_wipe, .. } = self;
-        let handle = |(id, text)| {
+        let handle = |(id, (text, received_ms))| {
             let stored = StoredBody::new(id, true, dropped);
-            (id, RecoveredBody { text, stored })
+            (id, RecoveredBody { text, received_ms, stored })
         };
         // Of those that nobody takes the last handle goes here.
         let bodies: HashMap<_, _> = bodies.into_iter().map(handle).collect();

@@ -8,6 +8,7 @@ mod harness;
 mod admission;
 mod authorisation;
 mod bad_input;
+mod checks;
 mod clients;
 #[cfg(feature = "client")]
 mod command_line;

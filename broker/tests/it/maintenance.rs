@@ -1,4 +1,4 @@
-//! `nearcast check` and `nearcast backup` from outside, where there is nothing good to be found.
+//! `nearcast verify` and `nearcast backup` from outside, where there is nothing good to be found.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::harness::{Serve, run_to_end};
 fn a_check_ends_with_what_it_found() {
     let folder = TempDir::new().expect("a folder");
     let check = |name: &str| {
-        let output = run_to_end(&["check", name], &[], folder.path());
+        let output = run_to_end(&["verify", name], &[], folder.path());
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
@@ -45,7 +45,7 @@ async fn a_running_broker_is_backed_up_however_long_the_path_of_its_data() {
     let back_up = || run_to_end(&["backup", "--data", data, "--to", "copy"], &[], folder.path());
     let output = back_up();
     assert!(output.status.success(), "{output:?}\n{}", program.log());
-    let output = run_to_end(&["check", "copy"], &[], folder.path());
+    let output = run_to_end(&["verify", "copy"], &[], folder.path());
     assert!(output.status.success(), "{output:?}");
     // It ends as fast as ever, and takes the socket along.
     program.finish().await;

@@ -7,10 +7,12 @@
 //! - `interest`, `event`, `values`: what flags mean
 //! - `publish`, `subscribe`, `place`, `events`, `explain`, `top`: a verb each
 //! - `list`: `clients` and `stats`
+//! - `checks`: checks, by their documents
 //! - `print`: what people read
 #![forbid(unsafe_code)]
 
 mod access;
+mod checks;
 mod event;
 mod events;
 mod explain;
@@ -32,6 +34,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use tokio_util::sync::CancellationToken;
 
+pub use checks::{CheckVerb, ListArguments, NamedArguments, PutArguments};
 pub use events::{EventsArguments, PositionArguments};
 pub use explain::ExplainArguments;
 pub use list::{ClientsArguments, StatsArguments};
@@ -61,6 +64,9 @@ pub enum Verb {
     Clients(Box<ClientsArguments>),
     /// Show what a broker holds, and what it has done since it started
     Stats(Box<StatsArguments>),
+    /// What is done with checks, beside dry runs
+    #[command(skip)]
+    Checks(CheckVerb),
 }
 
 /// Does it, until it is done or told to stop. The exit code is 1 where something was refused, 2 for flags that do not go together, and 130
@@ -78,6 +84,7 @@ pub async fn run(verb: Verb, stop: CancellationToken) -> anyhow::Result<ExitCode
         Verb::Explain(arguments) => or_stopped(&stop, explain::run(*arguments)).await,
         Verb::Top(arguments) => top::run(*arguments, stop).await,
         Verb::Clients(arguments) => or_stopped(&stop, list::clients(*arguments)).await,
+        Verb::Checks(verb) => or_stopped(&stop, checks::run(verb)).await,
         Verb::Stats(arguments) => or_stopped(&stop, list::stats(*arguments)).await,
     };
     done.or_else(|error| {

@@ -2,8 +2,9 @@
 
 #[doc(inline)]
 pub use wire::{
-    Activity, Area, AreaForm, Cause, ClientFigures, ClientPosition, Clients, Delivered, Deliveries,
-    DeliveryState, ExplainedArea, ExplainedCondition, ExplainedConstraint, ExplainedEvent, ExplainedFilter,
-    ExplainedNearest, ExplainedPosition, ExplainedReach, Explanation, Fault, Filter, Following,
-    NamedPosition, On, Position, Stats, Subscription, Transition, Truth, Warning,
+    Activity, Area, AreaForm, Cause, Check, ClientFigures, ClientPosition, Clients, Clock, Context,
+    Delivered, Deliveries, DeliveryState, ExplainedArea, ExplainedCondition, ExplainedConstraint,
+    ExplainedEvent, ExplainedFilter, ExplainedNearest, ExplainedPosition, ExplainedReach, Explanation, Fault,
+    Filter, Following, Formula, NamedPosition, On, OnViolation, Position, SituationActivity, Stats,
+    Subscription, Transition, Truth, Warning,
 };

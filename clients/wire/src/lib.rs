@@ -4,6 +4,7 @@
 //! Feature `openapi` adds schemas for the broker's OpenAPI document.
 #![forbid(unsafe_code)]
 
+mod check;
 mod document;
 mod explain;
 mod feature;
@@ -14,6 +15,7 @@ mod query;
 #[cfg(feature = "openapi")]
 mod schema;
 
+pub use check::{Check, Clock, Context, Formula, OnViolation, SituationActivity};
 pub use document::{
     Accepted, Activity, Area, ClientFigures, Clients, Delivered, Deliveries, DeliveryState, Filter,
     Following, Moved, NamedPosition, On, Overflow, Position, Rejected, Stats, StatsHistory, Subscription,

@@ -99,7 +99,7 @@ fn another_world_and_another_format_are_refused() {
     }
     fs::write(&file, b"something else altogether, and long enough to be looked at").expect("it is written");
     let told = open_in(folder.path(), Fsync::Always).map(drop).expect_err("no store").to_string();
-    assert!(told.contains("store.redb") && told.contains("nearcast check"), "{told}");
+    assert!(told.contains("store.redb") && told.contains("nearcast verify"), "{told}");
 }
 
 /// Format 4 had every table but the one of push subscriptions.

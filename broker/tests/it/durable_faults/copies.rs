@@ -38,7 +38,7 @@ pub(super) async fn check_one(data: &Path, ledger: &Mutex<Ledger>) {
     let began = Instant::now();
     run("backup", &["--data", text(data), "--to", text(&copy)], folder.path()).await;
     let stretch = (began, Some(Instant::now()));
-    run("check", &[text(&copy)], folder.path()).await;
+    run("verify", &[text(&copy)], folder.path()).await;
 
     let program = Serve::new().args(&["--shards", "2", "--data", text(&copy)]).start().await;
     judge::check_state(ledger, &program.http(), stretch).await;
@@ -133,7 +133,7 @@ impl Cut {
         let is_there = copy.join("store.redb").exists();
         assert!(is_there || !output.status.success(), "backup said {output:?}");
         if is_there {
-            run("check", &[text(&copy)], folder.path()).await;
+            run("verify", &[text(&copy)], folder.path()).await;
         }
     }
 }

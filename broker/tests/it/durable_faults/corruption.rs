@@ -1,4 +1,4 @@
-//! Bits of a small data directory are flipped, one at a time. Each is told, by `nearcast check` or by the start, or changes
+//! Bits of a small data directory are flipped, one at a time. Each is told, by `nearcast verify` or by the start, or changes
 //! nothing; nothing panics, and nothing is wrong in silence.
 
 use std::fs;
@@ -203,7 +203,7 @@ async fn verdict(whole: &Path, flip: &Flip, state_before: &Value, idx: usize) ->
     fs::write(&path, content).expect("room");
     let folder = damaged.path().to_owned();
     let checked = tokio::task::spawn_blocking(move || {
-        run_to_end(&["check", folder.to_str().expect("a path that is a text")], &[], &folder)
+        run_to_end(&["verify", folder.to_str().expect("a path that is a text")], &[], &folder)
     });
     let checked = checked.await.expect("no panic");
     let said =

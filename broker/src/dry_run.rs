@@ -1,0 +1,165 @@
+//! Dry runs of situations over recorded events: `nearcast checks replay`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use checks::{Arrival, Bounds, Check, Kind};
+use clap::{Args, ValueEnum};
+use matcher::geo::World;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::config::{Config, WorldName};
+use crate::ingest::check;
+use crate::ingest::feature::FeatureReader;
+use crate::ingest::subscription::SubscriptionReader;
+use crate::model::error::ApiError;
+
+/// Arguments of `nearcast checks replay`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  nearcast checks replay taxis.ndjson --checks checks.json
+  nearcast checks replay taxis.ndjson --checks checks.json --engine sequential --links links.ndjson")]
+pub struct ReplayArguments {
+    /// Events, a GeoJSON Feature a line, in the order in which they are to arrive; each arrives at its `time`
+    #[arg(value_name = "EVENTS")]
+    pub events: PathBuf,
+    /// A JSON object of checks by name
+    #[arg(long, value_name = "FILE")]
+    pub checks: PathBuf,
+    /// The engine that evaluates them
+    #[arg(long, value_enum, default_value_t = EngineArgument::Incremental)]
+    pub engine: EngineArgument,
+    /// Where to write what made the checks fail, a line each
+    #[arg(long, value_name = "FILE")]
+    pub links: Option<PathBuf>,
+    /// The world that coordinates are of
+    #[arg(long, value_enum, default_value_t = WorldName::Geodetic)]
+    pub world: WorldName,
+}
+
+/// An engine for checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineArgument {
+    /// Everything anew for each event, on one thread: the oracle
+    Sequential,
+    /// Everything anew for each event, on all processors
+    Concurrent,
+    /// What an event touches
+    Incremental,
+}
+
+impl From<EngineArgument> for Kind {
+    fn from(engine: EngineArgument) -> Self {
+        match engine {
+            EngineArgument::Sequential => Self::Sequential,
+            EngineArgument::Concurrent => {
+                Self::Concurrent(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+            }
+            EngineArgument::Incremental => Self::Incremental,
+        }
+    }
+}
+
+/// Holds recorded events against checks, and prints what each would have told as one JSON document.
+///
+/// # Errors
+/// Files that cannot be read, and events or checks with faults, with the line or the pointer.
+pub fn replay(arguments: &ReplayArguments) -> anyhow::Result<()> {
+    let ReplayArguments { events, checks, engine, links, world } = arguments;
+    let config = Config::default();
+    let world = World::from(*world);
+    let checks = read_checks(&config, world, checks)?;
+    let events = read_events(&config, world, events)?;
+    let mut written = match links {
+        Some(path) => {
+            let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+            Some(BufWriter::new(file))
+        }
+        None => None,
+    };
+    let mut report = Map::new();
+    for (name, check) in checks {
+        let began = Instant::now();
+        let run = checks::replay(&check, (*engine).into(), Bounds::default(), events.iter().cloned());
+        let mut run = run.with_context(|| format!("check {name}"))?;
+        let seconds = began.elapsed().as_secs_f64();
+        let variables: Vec<_> = check.variables().collect();
+        if let Some(file) = &mut written {
+            // All engines find the same, each in an order of its own.
+            run.links.sort_unstable();
+            for link in &run.links {
+                let bindings: BTreeMap<_, _> =
+                    link.iter().map(|(variable, id)| (variables[*variable], &**id)).collect();
+                writeln!(file, "{}", json!({"check": name, "bindings": bindings}))?;
+            }
+        }
+        let figures = json!({
+            "violations": run.violations(),
+            "events_in_violation": run.events_in_violation,
+            "evaluations": run.evaluations,
+            "seconds": seconds,
+        });
+        report.insert(name, figures);
+    }
+    if let Some(mut file) = written {
+        file.flush()?;
+    }
+    println!("{}", serde_json::to_string_pretty(&Value::Object(report))?);
+    Ok(())
+}
+
+fn read_checks(config: &Config, world: World, path: &Path) -> anyhow::Result<Vec<(String, Arc<Check>)>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let documents: BTreeMap<String, &RawValue> = serde_json::from_str(&text)
+        .with_context(|| format!("{} must be a JSON object of checks by name", path.display()))?;
+    let reader = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow);
+    let mut checks = Vec::new();
+    for (name, document) in documents {
+        let read = check::read(&reader, document.get()).and_then(|read| {
+            Check::new(world, &read.document)
+                .map_err(|error| ApiError::invalid(error.pointer, error.fault.to_string()))
+        });
+        let check =
+            read.map_err(|refusal| refused(&format!("{}: check {name}", path.display()), &refusal))?;
+        checks.push((name, Arc::new(check)));
+    }
+    Ok(checks)
+}
+
+fn read_events(config: &Config, world: World, path: &Path) -> anyhow::Result<Vec<(Arc<str>, Arrival)>> {
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let features = FeatureReader::new(world, &config.limits, 0);
+    let mut events = Vec::new();
+    for (line, text) in BufReader::new(file).lines().enumerate() {
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let place = || format!("{} line {}", path.display(), line + 1);
+        let observed = features.observe(&text).map_err(|refusal| refused(&place(), &refusal))?;
+        // One without an id is named by its line.
+        let id = if observed.id.is_empty() { format!("{}", line + 1).into() } else { observed.id };
+        let time_ms = observed.time_ms;
+        events.push((
+            id,
+            Arrival { event: Arc::new(observed.event), time_ms: Some(time_ms), arrival_ms: time_ms },
+        ));
+    }
+    Ok(events)
+}
+
+fn refused(place: &str, refusal: &ApiError) -> anyhow::Error {
+    let problem = refusal.problem();
+    let faults: Vec<_> =
+        problem.errors.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect();
+    let detail = if faults.is_empty() { problem.detail.unwrap_or(problem.title) } else { faults.join("; ") };
+    anyhow::anyhow!("{place}: {detail}")
+}

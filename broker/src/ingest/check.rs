@@ -1,0 +1,354 @@
+//! Documents of checks.
+
+use checks::{Clock, Context, Document, Formula, presets};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use wire::Fault;
+
+use super::json::{self, Members};
+use super::near;
+use super::subscription::{SubscriptionReader, quoted};
+use crate::model::error::{ApiError, quoted as excerpt};
+
+/// How deep a formula may nest; the rest of one that is deeper is not read.
+const NESTING_MAX: usize = 32;
+
+/// A check that was read.
+pub(crate) struct ReadCheck {
+    pub(crate) document: Document,
+    /// The filters of the events that come into its sets, as a subscription has them.
+    pub(crate) filters: Vec<String>,
+    /// Its normalised form.
+    pub(crate) text: String,
+}
+
+/// Reads a check.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every fault that was found, and [`ApiError::Malformed`].
+pub(crate) fn read(reader: &SubscriptionReader, text: &str) -> Result<ReadCheck, ApiError> {
+    let mut members = Members::parse(text)?;
+    let mut faults = Vec::new();
+    // What the broker says of a check beside it; so that what was answered can be sent back.
+    members.take("name");
+    members.take("activity");
+    let clock =
+        choice(&mut members, "clock", [("arrival", Clock::Arrival), ("event", Clock::Event)], &mut faults);
+    // `mark` and `drop` hold events until the check has seen them, which nothing does yet.
+    choice(&mut members, "on_violation", [("tell", ())], &mut faults);
+    let mut sets = Sets::default();
+    let formula = if members.get("preset").is_some() {
+        preset(&mut members, &mut sets, &mut faults)
+    } else {
+        sets.read(reader, &mut members, &mut faults)?;
+        match members.take("formula") {
+            Some(text) => formula(text, "/formula", 0, &mut faults),
+            None => fault(&mut faults, "/formula", "must be there: what has to hold, or `preset`"),
+        }
+    };
+    members.refuse_rest("", &near::CHECK, 0, &mut faults);
+    let (Some(formula), true) = (formula, faults.is_empty()) else { return Err(ApiError::Invalid(faults)) };
+    let Sets { contexts, documents, filters } = sets;
+    let text = format!(
+        r#"{{"contexts":{{{}}},"formula":{},"clock":{},"on_violation":"tell"}}"#,
+        documents.join(","),
+        written(&formula),
+        quoted(match clock {
+            Clock::Arrival => "arrival",
+            Clock::Event => "event",
+        }),
+    );
+    let document = Document { contexts, formula, clock };
+    Ok(ReadCheck { document, filters, text })
+}
+
+/// The context sets, each as it is evaluated, as it is shown, and as a filter.
+#[derive(Default)]
+struct Sets {
+    contexts: Vec<Context>,
+    documents: Vec<String>,
+    filters: Vec<String>,
+}
+
+impl Sets {
+    fn read(
+        &mut self,
+        reader: &SubscriptionReader,
+        members: &mut Members<'_>,
+        faults: &mut Vec<Fault>,
+    ) -> Result<(), ApiError> {
+        const EXPECTED: &str = "an object of sets of events, such as {\"recent\": {\"for_s\": 60}}";
+        let Some(text) = members.take("contexts") else {
+            fault::<()>(faults, "/contexts", &format!("must be {EXPECTED}"));
+            return Ok(());
+        };
+        let sets = match Members::parse(text) {
+            Ok(sets) => sets,
+            Err(refusal) => return super::subscription::below("/contexts", refusal, faults),
+        };
+        if sets.rest().next().is_none() {
+            fault::<()>(faults, "/contexts", &format!("must be {EXPECTED}"));
+        }
+        for (name, text) in sets.rest() {
+            self.read_one(reader, name, text, faults)?;
+        }
+        Ok(())
+    }
+
+    fn read_one(
+        &mut self,
+        reader: &SubscriptionReader,
+        name: &str,
+        text: &str,
+        faults: &mut Vec<Fault>,
+    ) -> Result<(), ApiError> {
+        let pointer = json::pointer("/contexts", name);
+        let mut members = match Members::parse(text) {
+            Ok(members) => members,
+            Err(refusal) => return super::subscription::below(&pointer, refusal, faults),
+        };
+        let for_s = number(&mut members, "for_s", SECONDS, &pointer, faults);
+        // What is left is a filter, whose faults stand where they are in the set.
+        let Some((filter, document)) = reader.context(&members.to_text(), &pointer, faults)? else {
+            return Ok(());
+        };
+        let Some(for_s) = for_s else { return Ok(()) };
+        let condition = filter.condition.normal().to_string();
+        self.push(
+            Context { name: name.to_owned(), condition: Some(condition), area: Some(filter.area), for_s },
+            document,
+        );
+        Ok(())
+    }
+
+    /// Adds a set, whose filter is a document.
+    fn push(&mut self, context: Context, filter: String) {
+        let separator = if filter == "{}" { "" } else { "," };
+        let shown =
+            format!(r#"{}{separator}"for_s":{}}}"#, &filter[..filter.len() - 1], json!(context.for_s));
+        self.documents.push(format!("{}:{shown}", quoted(&context.name)));
+        self.filters.push(filter);
+        self.contexts.push(context);
+    }
+}
+
+/// Takes a member that is one of some words; the first where it is absent.
+fn choice<T: Copy, const N: usize>(
+    members: &mut Members<'_>,
+    name: &str,
+    words: [(&str, T); N],
+    faults: &mut Vec<Fault>,
+) -> T {
+    let Some(text) = members.take(name) else { return words[0].1 };
+    let found = words.iter().find(|(word, _)| json::read_text(text).is_ok_and(|text| text == *word));
+    if found.is_none() {
+        let listed: Vec<_> = words.iter().map(|(word, _)| quoted(word)).collect();
+        fault::<()>(faults, &json::pointer("", name), &format!("must be one of {}", listed.join(", ")));
+    }
+    found.map_or(words[0].1, |(_, value)| *value)
+}
+
+fn fault<T>(faults: &mut Vec<Fault>, pointer: &str, detail: &str) -> Option<T> {
+    faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_owned() });
+    None
+}
+
+const SECONDS: &str = "a number of seconds, 0 or more";
+const METRES: &str = "a number of metres, 0 or more";
+
+/// Takes a number that is not negative.
+fn number(
+    members: &mut Members<'_>,
+    name: &str,
+    expected: &str,
+    parent: &str,
+    faults: &mut Vec<Fault>,
+) -> Option<f64> {
+    let pointer = json::pointer(parent, name);
+    let Some(text) = members.take(name) else {
+        return fault(faults, &pointer, &format!("must be {expected}"));
+    };
+    match json::read::<f64>(text, &pointer, expected) {
+        Ok(number) if number >= 0.0 => Some(number),
+        Ok(_) => fault(faults, &pointer, &format!("must be {expected}")),
+        Err(found) => {
+            faults.push(found);
+            None
+        }
+    }
+}
+
+/// Reads a formula.
+fn formula(text: &str, pointer: &str, nesting: usize, faults: &mut Vec<Fault>) -> Option<Formula> {
+    if text.starts_with('"') {
+        return match json::read_text(text) {
+            Ok(text) => Some(Formula::leaf(text)),
+            Err(error) => fault(faults, pointer, &json::reason(&error)),
+        };
+    }
+    if nesting >= NESTING_MAX {
+        return fault(faults, pointer, &format!("formulas nest at most {NESTING_MAX} deep"));
+    }
+    let mut members = match Members::parse(text) {
+        Ok(members) => members,
+        Err(_) => {
+            return fault(
+                faults,
+                pointer,
+                "must be a condition over the variables, or an object with forall, exists, and, or, implies or not",
+            );
+        }
+    };
+    let before = faults.len();
+    let read = if members.get("forall").is_some() || members.get("exists").is_some() {
+        quantified(&mut members, pointer, nesting, faults)
+    } else if let Some(text) = members.take("and") {
+        parts(text, &format!("{pointer}/and"), nesting, faults).map(Formula::And)
+    } else if let Some(text) = members.take("or") {
+        parts(text, &format!("{pointer}/or"), nesting, faults).map(Formula::Or)
+    } else if let Some(text) = members.take("implies") {
+        let pointer = format!("{pointer}/implies");
+        let two = parts(text, &pointer, nesting, faults)?;
+        match <[Formula; 2]>::try_from(two) {
+            Ok([premise, conclusion]) => Some(Formula::implies(premise, conclusion)),
+            Err(_) => fault(
+                faults,
+                &pointer,
+                "must be an array of two formulas: where the first holds, the second does",
+            ),
+        }
+    } else if let Some(text) = members.take("not") {
+        formula(text, &format!("{pointer}/not"), nesting + 1, faults).map(Formula::negated)
+    } else {
+        fault(faults, pointer, "must have one of forall, exists, and, or, implies and not")
+    };
+    members.refuse_rest(pointer, &near::FORMULA, before, faults);
+    read
+}
+
+fn parts(text: &str, pointer: &str, nesting: usize, faults: &mut Vec<Fault>) -> Option<Vec<Formula>> {
+    let texts = json::read::<Vec<&RawValue>>(text, pointer, "an array of formulas");
+    let texts = texts.map_err(|found| faults.push(found)).ok()?;
+    let read = texts
+        .iter()
+        .enumerate()
+        .map(|(idx, text)| formula(text.get(), &format!("{pointer}/{idx}"), nesting + 1, faults));
+    // All are read, so that all faults are told.
+    read.collect::<Vec<_>>().into_iter().collect()
+}
+
+fn quantified(
+    members: &mut Members<'_>,
+    pointer: &str,
+    nesting: usize,
+    faults: &mut Vec<Fault>,
+) -> Option<Formula> {
+    let quantifier = if members.get("forall").is_some() { "forall" } else { "exists" };
+    let variable = word(members, quantifier, "the name of a variable", pointer, faults);
+    let set = word(members, "in", "the name of a set of `contexts`", pointer, faults);
+    let that = match members.take("that") {
+        Some(text) => formula(text, &format!("{pointer}/that"), nesting + 1, faults),
+        None => fault(faults, &format!("{pointer}/that"), "must be a formula"),
+    };
+    let (variable, set, that) = (variable?, set?, that?);
+    Some(match quantifier {
+        "forall" => Formula::forall(&variable, &set, that),
+        _ => Formula::exists(&variable, &set, that),
+    })
+}
+
+/// Takes a member that is a text.
+fn word(
+    members: &mut Members<'_>,
+    name: &str,
+    expected: &str,
+    parent: &str,
+    faults: &mut Vec<Fault>,
+) -> Option<String> {
+    let pointer = json::pointer(parent, name);
+    match members.take(name) {
+        Some(text) => json::read(text, &pointer, expected).map_err(|found| faults.push(found)).ok(),
+        None => fault(faults, &pointer, &format!("must be {expected}")),
+    }
+}
+
+/// Takes the members of a preset, and makes its sets and its formula.
+fn preset(members: &mut Members<'_>, sets: &mut Sets, faults: &mut Vec<Fault>) -> Option<Formula> {
+    let kind = word(members, "preset", "the name of a preset", "", faults)?;
+    for name in ["contexts", "formula"] {
+        if members.take(name).is_some() {
+            fault::<()>(faults, &json::pointer("", name), "a preset stands in its place");
+        }
+    }
+    let object = |members: &mut Members<'_>, faults: &mut Vec<Fault>| {
+        word(members, "object", "the attribute that names an object, such as \"taxi_id\"", "", faults)
+    };
+    let document = match &*kind {
+        "speed" => {
+            let object = object(members, faults);
+            let speed =
+                number(members, "max_m_per_s", "a number of metres per second, 0 or more", "", faults);
+            presets::speed(&object?, speed?)
+        }
+        "accuracy" => {
+            let property =
+                word(members, "property", "the attribute that says how accurate a place is", "", faults);
+            let metres = number(members, "max_m", METRES, "", faults);
+            presets::accuracy(&property?, metres?)
+        }
+        "frozen" => {
+            let object = object(members, faults);
+            let seconds = number(members, "for_s", SECONDS, "", faults);
+            presets::frozen(&object?, seconds?)
+        }
+        "duplicate" => {
+            let object = object(members, faults);
+            let metres = number(members, "within_m", METRES, "", faults);
+            let seconds = number(members, "for_s", SECONDS, "", faults);
+            presets::duplicate(&object?, metres?, seconds?)
+        }
+        "outside" => presets::outside(&polygon(members, faults)?),
+        other => {
+            let detail =
+                format!("must be speed, accuracy, frozen, outside or duplicate, found {:?}", excerpt(other));
+            return fault(faults, "/preset", &detail);
+        }
+    };
+    let Document { contexts, formula, clock: _ } = document;
+    for context in contexts {
+        sets.push(context, "{}".to_owned());
+    }
+    Some(formula)
+}
+
+/// Takes the rings of a GeoJSON Polygon.
+fn polygon(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Option<Vec<Vec<[f64; 2]>>> {
+    #[derive(serde::Deserialize)]
+    struct Polygon {
+        coordinates: Vec<Vec<[f64; 2]>>,
+    }
+    const EXPECTED: &str = "a GeoJSON Polygon: {\"type\": \"Polygon\", \"coordinates\": [[[lon, lat], ..]]}";
+    let Some(text) = members.take("polygon") else {
+        return fault(faults, "/polygon", &format!("must be {EXPECTED}"));
+    };
+    let read = json::read::<Polygon>(text, "/polygon", EXPECTED);
+    read.map(|polygon| polygon.coordinates).map_err(|found| faults.push(found)).ok()
+}
+
+/// A formula as JSON.
+fn written(formula: &Formula) -> Value {
+    let all = |parts: &[Formula]| parts.iter().map(written).collect::<Vec<_>>();
+    match formula {
+        Formula::Leaf(text) => json!(text),
+        Formula::Forall(inner) => {
+            json!({"forall": inner.variable, "in": inner.set, "that": written(&inner.that)})
+        }
+        Formula::Exists(inner) => {
+            json!({"exists": inner.variable, "in": inner.set, "that": written(&inner.that)})
+        }
+        Formula::And(parts) => json!({"and": all(parts)}),
+        Formula::Or(parts) => json!({"or": all(parts)}),
+        Formula::Implies(premise, conclusion) => json!({"implies": [written(premise), written(conclusion)]}),
+        Formula::Not(inner) => json!({"not": written(inner)}),
+    }
+}

@@ -1,0 +1,124 @@
+//! What a situation does, in figures, and what it found last.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use tokio::sync::Notify;
+use wire::SituationActivity;
+
+/// Findings that are shown.
+const FINDINGS_MAX: usize = 1_000;
+
+/// Times above this count as this, in nanoseconds.
+const TOOK_MAX_NS: u64 = 60_000_000_000;
+
+/// Figures of one situation.
+#[derive(Default)]
+pub(super) struct Figures {
+    state: Mutex<State>,
+    pub(super) inputs: AtomicU64,
+    pub(super) evaluations: AtomicU64,
+    pub(super) published: AtomicU64,
+    /// Inputs that wait.
+    pub(super) queued: AtomicU64,
+    /// Findings that were not published, for they were too many, too deep, or outside of the confinement.
+    pub(super) dropped: AtomicU64,
+    /// How often it began anew, since inputs were lost.
+    pub(super) restarts: AtomicU64,
+    is_paused: AtomicBool,
+    /// Rung when it may go on.
+    resumed: Notify,
+}
+
+/// A std mutex guards it: held for a record or a copy.
+#[derive(Default)]
+struct State {
+    took_ns: Option<Histogram<u64>>,
+    engine: &'static str,
+    findings: VecDeque<Box<str>>,
+    problem: Option<String>,
+}
+
+impl Figures {
+    /// A panic under the lock is impossible but for memory running out.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes how long an input took, and by which engine.
+    pub(super) fn took(&self, took: Duration, engine: &'static str) {
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).min(TOOK_MAX_NS);
+        let mut state = self.state();
+        state.engine = engine;
+        if state.took_ns.is_none() {
+            state.took_ns = Histogram::new_with_max(TOOK_MAX_NS, 2).ok();
+        }
+        if let Some(histogram) = &mut state.took_ns {
+            histogram.saturating_record(ns);
+        }
+    }
+
+    /// Notes an event that was published.
+    pub(super) fn found(&self, text: Box<str>) {
+        self.published.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state();
+        state.findings.truncate(FINDINGS_MAX - 1);
+        state.findings.push_front(text);
+    }
+
+    /// Notes that something does not go as it should; the last word stands.
+    pub(super) fn problem(&self, problem: impl Into<String>) {
+        self.state().problem = Some(problem.into());
+    }
+
+    /// What was published last, the newest first.
+    pub(super) fn findings(&self) -> Vec<Box<str>> {
+        self.state().findings.iter().cloned().collect()
+    }
+
+    pub(super) fn pause(&self, is_paused: bool) {
+        self.is_paused.store(is_paused, Ordering::Relaxed);
+        self.resumed.notify_waiters();
+    }
+
+    /// Waits while it is paused.
+    pub(super) async fn while_paused(&self) {
+        let mut resumed = std::pin::pin!(self.resumed.notified());
+        loop {
+            resumed.as_mut().enable();
+            if !self.is_paused.load(Ordering::Relaxed) {
+                return;
+            }
+            resumed.as_mut().await;
+            resumed.set(self.resumed.notified());
+        }
+    }
+
+    pub(super) fn activity(&self) -> SituationActivity {
+        let state = self.state();
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let (mean_us, p99_us) =
+            state.took_ns.as_ref().filter(|took| !took.is_empty()).map_or((0.0, 0.0), |took| {
+                #[expect(clippy::cast_precision_loss, reason = "two digits of it are known")]
+                let p99 = took.value_at_quantile(0.99) as f64;
+                (took.mean() / 1e3, p99 / 1e3)
+            });
+        let round = |value: f64| (value * 10.0).round() / 10.0;
+        SituationActivity {
+            inputs: of(&self.inputs),
+            evaluations: of(&self.evaluations),
+            published: of(&self.published),
+            queued: of(&self.queued),
+            mean_us: round(mean_us),
+            p99_us: round(p99_us),
+            engine: state.engine.to_owned(),
+            dropped: of(&self.dropped),
+            restarts: of(&self.restarts),
+            paused: self.is_paused.load(Ordering::Relaxed),
+            problem: state.problem.clone(),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What a situation finds, as the event that tells it.
+
+use std::sync::Arc;
+
+use matcher::geo::Position;
+use serde_json::{Map, Value, json};
+
+/// Something that was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    /// Where it is told.
+    pub(crate) position: Position,
+    /// The attributes of its event.
+    pub(crate) properties: Map<String, Value>,
+    /// Ids of the events that it follows from.
+    pub(crate) from: Vec<Arc<str>>,
+    /// How many times the deepest of them was derived.
+    pub(crate) depth: u32,
+    /// The number of the input that brought it.
+    pub(crate) offset: u64,
+}
+
+impl Finding {
+    /// The event that tells it. Its id follows from the situation's version and from what number the finding has, so that a finding
+    /// that is published once more has the same.
+    pub(super) fn event(&self, by: &str, version: &str, number: u64) -> String {
+        json!({
+            "type": "Feature",
+            "id": format!("{version}-{number:x}"),
+            "geometry": {"type": "Point", "coordinates": [self.position.x(), self.position.y()]},
+            "properties": self.properties,
+            "derived": {"by": by, "from": self.from, "depth": self.depth + 1},
+        })
+        .to_string()
+    }
+}

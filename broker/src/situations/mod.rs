@@ -1,0 +1,425 @@
+//! Situations: clients of the broker's own, which publish what they find in the events that come to them.
+//!
+//! A situation has a durable subscription like any other client, and reads its session's deliveries in their order. Its document
+//! stands beside that subscription on disk. Its state does not: it follows from the deliveries that the situation has not
+//! acknowledged, which are those that it still needs, and is built anew from them after a restart ([`runner`]).
+
+mod checks;
+mod figures;
+mod finding;
+mod runner;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use matcher::event::Event;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Config;
+use crate::ingest::feature::FeatureReader;
+use crate::ingest::subscription::{SITUATION, SubscriptionReader, quoted};
+use crate::ingest::{Behalf, Confinement};
+use crate::metrics::Metrics;
+use crate::model::error::ApiError;
+use crate::model::tenant;
+use crate::sessions::RestoredSituation;
+use crate::shard::{Command, Shards};
+use figures::Figures;
+pub(crate) use finding::Finding;
+use runner::Runner;
+
+/// A kind of situations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Constraints on the events of some time.
+    Checks,
+}
+
+impl Kind {
+    /// Name of the kind, as paths and clients have it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Checks => "checks",
+        }
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        (name == Self::Checks.name()).then_some(Self::Checks)
+    }
+}
+
+/// An event that came to a situation.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) event: Arc<Event>,
+    pub(crate) id: Arc<str>,
+    /// Its number in the situation's session.
+    pub(crate) offset: u64,
+    /// Its `time`, and when it arrived, in Unix milliseconds.
+    pub(crate) time_ms: i64,
+    pub(crate) arrived_ms: i64,
+    /// How many times it was derived from other events.
+    pub(crate) depth: u32,
+}
+
+/// What a situation does with its inputs, in their order. The same inputs make the same findings.
+pub(crate) trait Logic: Send {
+    /// Takes an input. What is found goes to `findings`.
+    ///
+    /// # Errors
+    /// Why it cannot go on: then it has to begin anew.
+    fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String>;
+
+    /// The offset of the oldest input that is still needed; `None` where none is.
+    fn needs(&self) -> Option<u64>;
+
+    /// How many evaluations the inputs caused.
+    fn evaluations(&self) -> u64;
+
+    /// Name of the engine at work.
+    fn engine(&self) -> &'static str;
+}
+
+/// A document that was read.
+pub(crate) struct Plan {
+    /// Its normalised form, a JSON object.
+    pub(crate) document: String,
+    /// The filters of the inputs, as a subscription has them.
+    pub(crate) filters: Vec<String>,
+    /// Makes what is done with the inputs, at its beginning.
+    pub(crate) begin: Box<dyn Fn() -> Box<dyn Logic> + Send + Sync>,
+}
+
+/// Names a situation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    kind: Kind,
+    tenant: Arc<str>,
+    name: Arc<str>,
+}
+
+/// A situation that is in force.
+pub(crate) struct Situation {
+    key: Key,
+    /// Its client, by its name inside.
+    client: Arc<str>,
+    /// Names its subscription, which no other document of the same name has had.
+    version: Arc<str>,
+    /// The tenant of its events; `None` where there are no tenants.
+    tenant: Option<Arc<str>>,
+    confinement: Option<Arc<Confinement>>,
+    plan: Plan,
+    figures: Figures,
+}
+
+impl Situation {
+    /// Name that its events give as their origin.
+    fn by(&self) -> String {
+        format!("{}/{}", self.key.kind.name(), self.key.name)
+    }
+
+    fn behalf(&self) -> Behalf<'_> {
+        Behalf { tenant: self.tenant.as_deref(), confinement: self.confinement.as_ref() }
+    }
+
+    /// Its document, with what it does.
+    fn shown(&self) -> String {
+        let Some(members) = self.plan.document.strip_suffix('}') else { return self.plan.document.clone() };
+        let activity = serde_json::to_string(&self.figures.activity()).unwrap_or_default();
+        format!(r#"{members},"activity":{activity}}}"#)
+    }
+}
+
+/// A situation, and the task that serves it.
+struct Served {
+    situation: Arc<Situation>,
+    runner: Runner,
+}
+
+/// What situations need of the broker.
+pub(crate) struct Host {
+    pub(crate) config: Arc<Config>,
+    pub(crate) shards: Shards,
+    pub(crate) features: Arc<FeatureReader>,
+    pub(crate) subscriptions: Arc<SubscriptionReader>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) runtime: Handle,
+}
+
+/// All situations.
+pub(crate) struct Situations {
+    stage: Arc<Stage>,
+    /// A std mutex: held for a look or an insertion, never over an await.
+    all: Mutex<BTreeMap<Key, Served>>,
+    /// One change at a time.
+    changes: tokio::sync::Mutex<()>,
+}
+
+/// The broker as situations have it, and what they share.
+struct Stage {
+    host: Host,
+    /// Threads that may evaluate at once.
+    threads: Semaphore,
+    /// Connections of clients count upwards from 0, those of situations downwards from the top.
+    next_connection: AtomicU64,
+}
+
+/// Owner of a request about situations.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner<'a> {
+    pub(crate) behalf: Behalf<'a>,
+}
+
+impl Stage {
+    fn connection(&self) -> u64 {
+        self.next_connection.fetch_sub(1, Ordering::Relaxed)
+    }
+}
+
+impl Situations {
+    /// Makes the room without situations in it.
+    pub(crate) fn new(host: Host) -> Self {
+        let threads = match host.config.situations.threads {
+            0 => std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2)),
+            threads => threads,
+        };
+        let threads = Semaphore::new(threads);
+        let stage = Arc::new(Stage { host, threads, next_connection: AtomicU64::new(u64::MAX) });
+        Self { stage, all: Mutex::default(), changes: tokio::sync::Mutex::default() }
+    }
+
+    /// Takes up those that were found on disk. One whose document is not understood any more is told, and stays on disk.
+    pub(crate) fn restore(&self, found: Vec<RestoredSituation>) {
+        for RestoredSituation { client, version, document, tenant, confinement, told } in found {
+            let Some((kind, name)) = kind_and_name(tenant::outside(&client)) else { continue };
+            let owner = tenant.as_deref().unwrap_or_default().into();
+            let key = Key { kind, tenant: owner, name: name.into() };
+            match self.read(kind, name, &document) {
+                Ok(plan) => {
+                    let figures = Figures::default();
+                    let situation = Situation { key, client, version, tenant, confinement, plan, figures };
+                    self.serve(situation, told);
+                }
+                Err(refusal) => {
+                    let why = refusal.problem().detail;
+                    tracing::error!(
+                        kind = kind.name(),
+                        name,
+                        ?why,
+                        "a situation on disk cannot be read and is not served"
+                    );
+                }
+            }
+        }
+    }
+
+    fn read(&self, kind: Kind, name: &str, text: &str) -> Result<Plan, ApiError> {
+        match kind {
+            Kind::Checks => checks::read(&self.stage.host, name, text),
+        }
+    }
+
+    /// A panic under the lock is impossible but for memory running out.
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Key, Served>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn key(kind: Kind, owner: Owner<'_>, name: &str) -> Key {
+        Key { kind, tenant: owner.behalf.tenant_name().into(), name: name.into() }
+    }
+
+    /// The situation of that name, for an owner that may know of it.
+    fn find(&self, kind: Kind, owner: Owner<'_>, name: &str) -> Result<Arc<Situation>, ApiError> {
+        let key = Self::key(kind, owner, name);
+        let found = self.all().get(&key).map(|served| Arc::clone(&served.situation));
+        let situation = found.ok_or_else(|| none(kind, name))?;
+        if !may_know(&situation, owner) {
+            return Err(confined_otherwise());
+        }
+        Ok(situation)
+    }
+
+    /// Puts a situation in force, in the place of one of the same name. Returns its document, and whether it replaced one.
+    pub(crate) async fn put(
+        &self,
+        kind: Kind,
+        owner: Owner<'_>,
+        name: &str,
+        text: &str,
+    ) -> Result<(String, bool), ApiError> {
+        self.check_name(kind, name)?;
+        let plan = self.read(kind, name, text)?;
+        let _alone = self.changes.lock().await;
+        let key = Self::key(kind, owner, name);
+        let before = match self.find(kind, owner, name) {
+            Ok(situation) => Some(situation),
+            Err(ApiError::NotFound(_)) => None,
+            Err(refusal) => return Err(refusal),
+        };
+        if before.is_none() {
+            self.check_room(owner)?;
+        }
+        let client: Arc<str> = tenant::inside(&key.tenant, &client_of(kind, name)).into();
+        if before.is_some() {
+            self.end(&key).await;
+            self.forget(&client).await?;
+        }
+        let version: Arc<str> = format!("{:016x}", rand::random::<u64>()).into();
+        let subscription = format!(
+            r#"{{"filters":[{}],"durable":true,"overflow":"drop-oldest",{}:{}}}"#,
+            plan.filters.join(","),
+            quoted(SITUATION),
+            plan.document
+        );
+        let prepared =
+            self.stage.host.subscriptions.parse_own(&version, &subscription)?.on_behalf(owner.behalf)?;
+        let install = |client, reply| Command::Install {
+            client,
+            subscription: Box::new(prepared),
+            change: None,
+            owner: None,
+            answer: None,
+            reply,
+        };
+        self.stage.host.shards.ask(&client, install).await??;
+        let situation = Situation {
+            key,
+            client,
+            version,
+            tenant: owner.behalf.tenant.map(Arc::from),
+            confinement: owner.behalf.confinement.cloned(),
+            plan,
+            figures: Figures::default(),
+        };
+        Ok((self.serve(situation, 0).shown(), before.is_some()))
+    }
+
+    /// Its document, with what it does.
+    pub(crate) fn get(&self, kind: Kind, owner: Owner<'_>, name: &str) -> Result<String, ApiError> {
+        Ok(self.find(kind, owner, name)?.shown())
+    }
+
+    /// All of a kind that the owner may know of, in the order of their names.
+    pub(crate) fn list(&self, kind: Kind, owner: Owner<'_>) -> Vec<String> {
+        let first = Self::key(kind, owner, "");
+        let is_owners = |key: &Key| key.kind == kind && key.tenant == first.tenant;
+        let all = self.all();
+        let owners = all
+            .range((Bound::Included(&first), Bound::Unbounded))
+            .take_while(|(key, _)| is_owners(key))
+            .filter(|(_, served)| may_know(&served.situation, owner));
+        owners.map(|(key, served)| named(&key.name, &served.situation.shown())).collect()
+    }
+
+    /// What it found last, the newest first.
+    pub(crate) fn findings(
+        &self,
+        kind: Kind,
+        owner: Owner<'_>,
+        name: &str,
+    ) -> Result<Vec<Box<str>>, ApiError> {
+        Ok(self.find(kind, owner, name)?.figures.findings())
+    }
+
+    /// Stops it for a while, or lets it go on. What comes meanwhile waits in its session.
+    pub(crate) fn pause(
+        &self,
+        kind: Kind,
+        owner: Owner<'_>,
+        name: &str,
+        is_paused: bool,
+    ) -> Result<(), ApiError> {
+        self.find(kind, owner, name)?.figures.pause(is_paused);
+        Ok(())
+    }
+
+    /// Ends it for good.
+    pub(crate) async fn delete(&self, kind: Kind, owner: Owner<'_>, name: &str) -> Result<(), ApiError> {
+        let _alone = self.changes.lock().await;
+        let situation = self.find(kind, owner, name)?;
+        self.end(&situation.key).await;
+        self.forget(&situation.client).await
+    }
+
+    /// Serves a situation. Deliveries up to `told`, as the broker numbers findings, were found in another run.
+    fn serve(&self, situation: Situation, told: u64) -> Arc<Situation> {
+        let situation = Arc::new(situation);
+        let runner = Runner::start(&self.stage, &situation, told);
+        let served = Served { situation: Arc::clone(&situation), runner };
+        self.all().insert(situation.key.clone(), served);
+        situation
+    }
+
+    /// Waits until nothing is done for it any more.
+    async fn end(&self, key: &Key) {
+        let ended = self.all().remove(key);
+        if let Some(served) = ended {
+            served.runner.end().await;
+        }
+    }
+
+    async fn forget(&self, client: &Arc<str>) -> Result<(), ApiError> {
+        let forget = |client, reply| Command::Forget { client, reply };
+        self.stage.host.shards.ask(client, forget).await?.map(drop)
+    }
+
+    fn check_name(&self, kind: Kind, name: &str) -> Result<(), ApiError> {
+        let limit = self.stage.host.config.limits.client_name_bytes;
+        let bytes = client_of(kind, name).len();
+        if name.is_empty() || bytes > limit || name.chars().any(char::is_control) {
+            let detail = format!(
+                "a name has 1 to {} bytes (limits.client_name_bytes) without control characters",
+                limit.saturating_sub(client_of(kind, "").len())
+            );
+            return Err(ApiError::BadRequest(detail));
+        }
+        Ok(())
+    }
+
+    /// Refuses one more than a tenant may have.
+    fn check_room(&self, owner: Owner<'_>) -> Result<(), ApiError> {
+        let limit = self.stage.host.config.situations.per_tenant;
+        let tenant = owner.behalf.tenant_name();
+        let count = self.all().keys().filter(|key| *key.tenant == *tenant).count();
+        if count < limit {
+            return Ok(());
+        }
+        let (what, setting) = ("checks, rules and groups of one tenant", "situations.per_tenant");
+        Err(ApiError::Limit { what, limit: limit as u64, setting })
+    }
+}
+
+/// Name of the client of a situation, as it would be shown.
+fn client_of(kind: Kind, name: &str) -> String {
+    format!("{}{}/{name}", tenant::OWN, kind.name())
+}
+
+fn kind_and_name(client: &str) -> Option<(Kind, &str)> {
+    let (kind, name) = client.strip_prefix(tenant::OWN)?.split_once('/')?;
+    Some((Kind::of(kind)?, name))
+}
+
+/// A document with the name that it stands under.
+fn named(name: &str, document: &str) -> String {
+    let members = document.strip_prefix('{').unwrap_or_default();
+    format!(r#"{{"name":{},{members}"#, quoted(name))
+}
+
+/// Whether an owner may know of a situation: without a confinement of all, else of those that are confined alike.
+fn may_know(situation: &Situation, owner: Owner<'_>) -> bool {
+    owner.behalf.confinement.is_none() || owner.behalf.confinement == situation.confinement.as_ref()
+}
+
+fn confined_otherwise() -> ApiError {
+    let detail = "it was put under a token that is confined otherwise (claim nearcast)".to_owned();
+    ApiError::Forbidden { detail, scope: None }
+}
+
+fn none(kind: Kind, name: &str) -> ApiError {
+    ApiError::NotFound(format!("there is no {}/{name}", kind.name()))
+}

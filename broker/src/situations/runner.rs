@@ -1,0 +1,322 @@
+//! The task of one situation: it reads the situation's session, and publishes what is found.
+//!
+//! What a situation has to know after a restart is in its session: it acknowledges a delivery only when it needs neither that one
+//! nor any before it. The deliveries that come again build its state; what it finds in them was published before, up to a number that the
+//! shards write in the same commit as the findings' own deliveries, and is left out.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use matcher::live::Cause;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{Finding, Input, Logic, Situation, Stage};
+use crate::ingest::subscription::quoted;
+use crate::model::completion::Completion;
+use crate::model::delivery::Entry;
+use crate::model::error::ApiError;
+use crate::model::event::Origin;
+use crate::outbox::{Bounds, Outbox};
+use crate::sessions::Resume;
+use crate::shard::{Coming, Command};
+
+/// Bytes of deliveries that are evaluated at once, and after which others have a turn.
+const BATCH_BYTES: usize = 262_144;
+
+/// Findings of one input, at most: their numbers are in the lower bits of a finding's number.
+const FINDINGS_BITS: u32 = 16;
+
+/// How long to wait before something that the broker refused is tried again.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Inputs after which what is needed no more is acknowledged.
+const ACKNOWLEDGE_EVERY: u64 = 1_024;
+
+/// The task of a situation.
+pub(super) struct Runner {
+    ended: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Runner {
+    pub(super) fn start(stage: &Arc<Stage>, situation: &Arc<Situation>, told: u64) -> Self {
+        let ended = CancellationToken::new();
+        let work = Work {
+            stage: Arc::clone(stage),
+            situation: Arc::clone(situation),
+            name: quoted(&situation.version),
+            told,
+            acknowledged: 0,
+            findings: Window::default(),
+        };
+        let token = ended.clone();
+        let run = async move {
+            token.run_until_cancelled_owned(work.run()).await;
+        };
+        let task = stage.host.tasks.spawn_on(run, &stage.host.runtime);
+        Self { ended, task }
+    }
+
+    /// Ends it, and waits until it has.
+    pub(super) async fn end(self) {
+        self.ended.cancel();
+        // One that panicked has said so itself.
+        let _ = self.task.await;
+    }
+}
+
+struct Work {
+    stage: Arc<Stage>,
+    situation: Arc<Situation>,
+    /// The id of the subscription, as JSON.
+    name: String,
+    /// The number of the last finding of another run.
+    told: u64,
+    acknowledged: u64,
+    findings: Window,
+}
+
+/// Findings of the second at hand.
+#[derive(Default)]
+struct Window {
+    began: Option<Instant>,
+    count: u32,
+}
+
+impl Window {
+    /// Whether one more may come.
+    fn takes(&mut self, now: Instant, limit: u32) -> bool {
+        if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
+            (self.began, self.count) = (Some(now), 0);
+        }
+        self.count += 1;
+        limit == 0 || self.count <= limit
+    }
+}
+
+/// What is left of the logic after a batch.
+struct Evaluated {
+    logic: Box<dyn Logic>,
+    findings: Vec<Finding>,
+    last: u64,
+}
+
+impl Work {
+    async fn run(mut self) {
+        loop {
+            match self.read().await {
+                Ok(()) => {}
+                Err(ApiError::Stopping) => return,
+                Err(refusal) => {
+                    let why = refusal.problem().detail.unwrap_or_default();
+                    self.situation.figures.problem(why);
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// Reads the session from what is not acknowledged on, until the connection ends.
+    async fn read(&mut self) -> Result<(), ApiError> {
+        let (stage, situation) = (Arc::clone(&self.stage), Arc::clone(&self.situation));
+        let host = &stage.host;
+        let outbox = Arc::new(Outbox::new(stage.connection(), Bounds::new(&host.config.outbox)));
+        let (attached, confinement) = (Arc::clone(&outbox), situation.confinement.clone());
+        let attach = |client, reply| Command::Attach {
+            client,
+            outbox: attached,
+            resume: Resume::Fresh,
+            confinement,
+            reply,
+        };
+        host.shards.ask(&situation.client, attach).await??;
+        let _attached = Detach {
+            stage: Arc::clone(&stage),
+            client: Arc::clone(&situation.client),
+            connection: outbox.connection,
+        };
+        let mut logic = (situation.plan.begin)();
+        let mut batch = Vec::new();
+        loop {
+            situation.figures.while_paused().await;
+            if let Some(close) = outbox.next_batch(&mut batch, BATCH_BYTES).await {
+                // The broker stops, or the client was deleted.
+                return if close.code == 1013 { Ok(()) } else { Err(ApiError::Stopping) };
+            }
+            situation.figures.queued.store(outbox.behind(), Ordering::Relaxed);
+            let evaluated = self.evaluate(logic, std::mem::take(&mut batch)).await?;
+            logic = evaluated.logic;
+            let needs = logic.needs();
+            self.publish(evaluated.findings).await?;
+            self.acknowledge(needs, evaluated.last).await?;
+        }
+    }
+
+    /// Takes the entries in, on a thread beside those that serve everybody.
+    async fn evaluate(&self, mut logic: Box<dyn Logic>, batch: Vec<Entry>) -> Result<Evaluated, ApiError> {
+        let (stage, situation, name) =
+            (Arc::clone(&self.stage), Arc::clone(&self.situation), self.name.clone());
+        let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
+        let work = move || {
+            let (mut findings, mut last) = (Vec::new(), 0);
+            let figures = &situation.figures;
+            for entry in batch {
+                match entry {
+                    Entry::Gap(gap) => {
+                        last = gap.to;
+                        logic = (situation.plan.begin)();
+                        figures.restarts.fetch_add(1, Ordering::Relaxed);
+                        figures.problem(format!(
+                            "inputs were lost ({}), so that it began anew",
+                            gap.reason.text()
+                        ));
+                    }
+                    Entry::Delivery(delivery) => {
+                        last = delivery.offset;
+                        let is_own = delivery.subscriptions.as_slice().iter().any(|one| **one == *name);
+                        if delivery.cause != Cause::Published || !is_own {
+                            continue;
+                        }
+                        let Ok(observed) = stage.host.features.observe(&delivery.body.text) else { continue };
+                        let input = Input {
+                            event: Arc::new(observed.event),
+                            id: observed.id,
+                            offset: delivery.offset,
+                            time_ms: observed.time_ms,
+                            arrived_ms: delivery.body.arrived_ms().cast_signed(),
+                            depth: observed.depth,
+                        };
+                        let (began, before) = (Instant::now(), logic.evaluations());
+                        let taken = logic.take(Arc::new(input), &mut findings);
+                        figures.took(began.elapsed(), logic.engine());
+                        figures.inputs.fetch_add(1, Ordering::Relaxed);
+                        let evaluations = logic.evaluations() - before;
+                        figures.evaluations.fetch_add(evaluations, Ordering::Relaxed);
+                        if let Err(why) = taken {
+                            logic = (situation.plan.begin)();
+                            figures.restarts.fetch_add(1, Ordering::Relaxed);
+                            figures.problem(format!("{why}, so that it began anew"));
+                        }
+                    }
+                    Entry::Answer(_) => {}
+                }
+            }
+            Evaluated { logic, findings, last }
+        };
+        let evaluated = self.stage.host.runtime.spawn_blocking(work).await;
+        evaluated.map_err(|_| ApiError::Internal("an evaluation panicked"))
+    }
+
+    /// Publishes what was found, and waits until it is in force and safe. What the broker cannot take now is tried again.
+    async fn publish(&mut self, findings: Vec<Finding>) -> Result<(), ApiError> {
+        let mut texts = Vec::new();
+        let mut events = Vec::new();
+        let by = self.situation.by();
+        let (mut offset, mut index) = (0, 0);
+        for finding in findings {
+            index = if finding.offset == offset { index + 1 } else { 0 };
+            offset = finding.offset;
+            let number = offset << FINDINGS_BITS | index;
+            if number <= self.told || index >> FINDINGS_BITS > 0 {
+                continue;
+            }
+            match self.event(&finding, &by, number) {
+                Ok(published) => {
+                    texts.push(published.body.text.clone());
+                    events.push(published);
+                }
+                Err(why) => {
+                    self.situation.figures.dropped.fetch_add(1, Ordering::Relaxed);
+                    self.situation.figures.problem(why);
+                }
+            }
+        }
+        let receipt = Completion::new();
+        let coming = |event| Coming { event, pass: None, receipt: Some(Arc::clone(&receipt)) };
+        let mut events: Vec<_> = events.into_iter().map(coming).collect();
+        let count = events.len() as u64;
+        while !events.is_empty() {
+            match self.stage.host.shards.publish(&mut events).await {
+                Ok(()) => {}
+                Err(ApiError::Stopping) => return Err(ApiError::Stopping),
+                Err(refusal) => {
+                    self.situation.figures.problem(refusal.problem().detail.unwrap_or_default());
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+        receipt.settled().await?;
+        self.stage.host.metrics.events.add(count);
+        for text in texts {
+            self.situation.figures.found(text);
+        }
+        Ok(())
+    }
+
+    /// The event of a finding; the error says why there is none.
+    fn event(
+        &mut self,
+        finding: &Finding,
+        by: &str,
+        number: u64,
+    ) -> Result<crate::model::event::Published, String> {
+        let settings = &self.stage.host.config;
+        let (depth_max, limit) = (settings.limits.derived_depth, settings.situations.findings_per_second);
+        if finding.depth >= depth_max {
+            if self.situation.figures.dropped.load(Ordering::Relaxed) == 0 {
+                tracing::warn!(
+                    by,
+                    depth_max,
+                    "events are derived from events again and again: the deepest are not published"
+                );
+            }
+            return Err(format!(
+                "events were derived {depth_max} times one from another (limits.derived_depth)"
+            ));
+        }
+        if !self.findings.takes(Instant::now(), limit) {
+            return Err(format!("more than {limit} were found in a second (situations.findings_per_second)"));
+        }
+        let text = finding.event(by, &self.situation.version, number);
+        let published = self.stage.host.features.parse_own(self.situation.behalf(), &text);
+        let published = published.map_err(|refusal| refusal.problem().detail.unwrap_or_default())?;
+        Ok(published.derived(Origin {
+            client: Arc::clone(&self.situation.client),
+            version: Arc::clone(&self.situation.version),
+            number,
+        }))
+    }
+
+    /// Acknowledges what is needed no more, now and then.
+    async fn acknowledge(&mut self, needs: Option<u64>, last: u64) -> Result<(), ApiError> {
+        let free = needs.map_or(last, |needed| needed.saturating_sub(1).min(last));
+        if free <= self.acknowledged || (needs.is_some() && free < self.acknowledged + ACKNOWLEDGE_EVERY) {
+            return Ok(());
+        }
+        let acknowledge = |client, reply| Command::Ack { client, offset: free, reply };
+        self.stage.host.shards.ask(&self.situation.client, acknowledge).await??;
+        self.acknowledged = free;
+        Ok(())
+    }
+}
+
+/// A connection to be taken back.
+struct Detach {
+    stage: Arc<Stage>,
+    client: Arc<str>,
+    connection: u64,
+}
+
+impl Drop for Detach {
+    fn drop(&mut self) {
+        let (stage, client, connection) =
+            (Arc::clone(&self.stage), Arc::clone(&self.client), self.connection);
+        let tasks = self.stage.host.tasks.clone();
+        tasks.spawn_on(
+            async move { stage.host.shards.detach(&client, connection).await },
+            &self.stage.host.runtime,
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! Checks: events held against one another, by a broker and in a dry run.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::{Http, Program, Serve, eventually, feature, run_to_end};
+
+/// No taxi is faster than 55 m/s between any two reports of 48 s, by the reports' own clock.
+fn jump() -> Value {
+    let pair = json!({"implies": ["a.taxi = b.taxi AND ELAPSED(a, b) > 0", "SPEED(a, b) <= 55"]});
+    let formula =
+        json!({"forall": "a", "in": "recent", "that": {"forall": "b", "in": "recent", "that": pair}});
+    json!({"contexts": {"recent": {"where": "status <> 0", "for_s": 48}}, "formula": formula, "clock": "event"})
+}
+
+/// A report of the taxi at a second of a minute, so many degrees east.
+fn report(id: &str, second: u32, east: f64) -> Value {
+    let mut event = feature(id, [114.0 + east, 22.5], json!({"taxi": "t1", "status": 1}));
+    event["time"] = json!(format!("2026-01-01T00:00:{second:02}Z"));
+    event
+}
+
+async fn publish(http: &Http, event: &Value) {
+    http.post("/v1/events", "application/geo+json", event.to_string()).await.expect(202);
+}
+
+/// Ids that violations bind, the oldest first, once there are as many.
+async fn told(http: &Http, count: usize) -> Vec<[String; 2]> {
+    let findings = eventually("the violations", async || {
+        let findings = http.get("/v1/checks/jump/findings").await.expect(200).json();
+        let findings = findings.as_array().expect("an array").clone();
+        (findings.len() >= count).then_some(findings)
+    })
+    .await;
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let pair = |event: &Value| {
+        let bindings = &event["properties"]["bindings"];
+        [text(&bindings["a"]), text(&bindings["b"])]
+    };
+    findings.iter().rev().map(pair).collect()
+}
+
+fn pairs(of: &[[&str; 2]]) -> Vec<[String; 2]> {
+    of.iter().map(|pair| pair.map(str::to_owned)).collect()
+}
+
+async fn start(folder: &TempDir) -> Program {
+    let data = folder.path().join("data");
+    Serve::new().args(&["--shards", "2", "--data", data.to_str().expect("UTF-8")]).start().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_violation_is_told_once_also_after_a_kill() {
+    let folder = TempDir::new().expect("a folder");
+    let mut program = start(&folder).await;
+    let http = program.http();
+    let violations = json!({"filters": [{"where": "type = 'violation'"}], "durable": true});
+    http.put("/v1/clients/watch/subscriptions/v", &violations).await.expect(201);
+    let made = http.put("/v1/checks/jump", &jump()).await.expect(201).json();
+    assert_eq!(made["on_violation"], "tell");
+    assert_eq!(made["contexts"]["recent"], json!({"where": "status <> 0", "for_s": 48.0}));
+    for event in [report("e1", 0, 0.0), report("e2", 10, 0.001), report("e3", 20, 0.1), report("e4", 30, 0.1)]
+    {
+        publish(&http, &event).await;
+    }
+    let first = pairs(&[["e1", "e3"], ["e2", "e3"], ["e1", "e4"], ["e2", "e4"]]);
+    assert_eq!(told(&http, 4).await, first);
+    let activity = http.get("/v1/checks/jump").await.expect(200).json()["activity"].clone();
+    assert_eq!((&activity["inputs"], &activity["published"]), (&json!(4), &json!(4)), "{activity}");
+    assert_eq!(activity["engine"], "incremental");
+
+    program.assert_healthy();
+    program.signal("KILL");
+    program.exit_status().await;
+    let program = start(&folder).await;
+    let http = program.http();
+    // The sets are as they were, and nothing is told again.
+    publish(&http, &report("e5", 40, 0.3)).await;
+    let second = pairs(&[["e1", "e5"], ["e2", "e5"], ["e3", "e5"], ["e4", "e5"]]);
+    assert_eq!(told(&http, 4).await, second);
+    let mut watch = program.ws("watch").await;
+    let mut seen = Vec::new();
+    for _ in 0..8 {
+        let event = watch.event().await["event"].clone();
+        assert_eq!(event["derived"]["by"], "checks/jump");
+        assert_eq!(event["derived"]["depth"], 1);
+        let bindings = &event["properties"]["bindings"];
+        seen.push(["a", "b"].map(|name| bindings[name].as_str().expect("an id").to_owned()));
+    }
+    assert_eq!(seen, [first, second].concat());
+
+    http.delete("/v1/checks/jump").await.expect(204);
+    http.get("/v1/checks/jump").await.problem(404);
+    assert_eq!(http.get("/v1/checks").await.expect(200).json(), json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_that_is_replaced_begins_empty_and_one_that_is_paused_waits() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    http.put("/v1/checks/jump", &jump()).await.expect(201);
+    publish(&http, &report("e1", 0, 0.0)).await;
+    http.put("/v1/checks/jump", &jump()).await.expect(200);
+    publish(&http, &report("e2", 10, 0.1)).await;
+    publish(&http, &report("e3", 20, 0.2)).await;
+    assert_eq!(told(&http, 1).await, pairs(&[["e2", "e3"]]));
+
+    http.post("/v1/checks/jump/pause", "application/json", "").await.expect(204);
+    publish(&http, &report("e4", 30, 0.2)).await;
+    let paused = http.get("/v1/checks/jump").await.expect(200).json()["activity"]["paused"].clone();
+    assert_eq!(paused, true);
+    http.post("/v1/checks/jump/resume", "application/json", "").await.expect(204);
+    assert_eq!(told(&http, 2).await, pairs(&[["e2", "e3"], ["e2", "e4"]]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn findings_of_findings_end_at_a_depth() {
+    let program = Serve::new().config("[limits]\nderived_depth = 3\n").start().await;
+    let http = program.http();
+    // Whatever comes is wrong, its own findings included.
+    let never = json!({"contexts": {"all": {"for_s": 3600}}, "formula": {"forall": "a", "in": "all", "that": "FALSE"}});
+    http.put("/v1/checks/never", &never).await.expect(201);
+    publish(&http, &feature("e1", [9.0, 45.0], json!({}))).await;
+    let findings = eventually("it ends", async || {
+        let check = http.get("/v1/checks/never").await.expect(200).json();
+        let is_over = check["activity"]["dropped"] == 1;
+        is_over.then_some(())?;
+        Some(http.get("/v1/checks/never/findings").await.expect(200).json())
+    })
+    .await;
+    let depths: Vec<_> =
+        findings.as_array().expect("an array").iter().map(|one| one["derived"]["depth"].clone()).collect();
+    assert_eq!(depths, [3, 2, 1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_is_told_with_its_place() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let refused = async |document: Value| {
+        let problem = http.put("/v1/checks/c", &document).await.problem(400);
+        let faults = problem["errors"].as_array().expect("faults").clone();
+        faults
+            .into_iter()
+            .map(|fault| fault["pointer"].as_str().expect("a pointer").to_owned())
+            .collect::<Vec<_>>()
+    };
+    let with = |member: &str, value: Value| {
+        let mut document = jump();
+        document[member] = value;
+        document
+    };
+    assert_eq!(refused(json!({})).await, ["/contexts", "/formula"]);
+    assert_eq!(refused(with("clok", json!(1))).await, ["/clok"]);
+    assert_eq!(refused(with("on_violation", json!("mark"))).await, ["/on_violation"]);
+    assert_eq!(
+        refused(with("contexts", json!({"recent": {"were": "a = 1"}}))).await,
+        ["/contexts/recent/for_s", "/contexts/recent/were"]
+    );
+    assert_eq!(
+        refused(with("contexts", json!({"recent": {"for_s": 1, "area": {"radius_m": 5}}}))).await,
+        ["/contexts/recent/area"]
+    );
+    let other = json!({"forall": "a", "in": "other", "that": "a.x = 1"});
+    assert_eq!(refused(with("formula", other)).await, ["/formula/in"]);
+    let twice =
+        json!({"forall": "a", "in": "recent", "that": {"exists": "a", "in": "recent", "that": "a.x = 1"}});
+    assert_eq!(refused(with("formula", twice)).await, ["/formula/that/exists"]);
+    let unbound = json!({"forall": "a", "in": "recent", "that": {"and": ["a.x = 1", "b.x = 1"]}});
+    assert_eq!(refused(with("formula", unbound)).await, ["/formula/that/and/1"]);
+    assert_eq!(refused(json!({"preset": "fast"})).await, ["/preset"]);
+    assert_eq!(refused(json!({"preset": "speed", "object": 7})).await, ["/object", "/max_m_per_s"]);
+
+    // Names and members that are the broker's own.
+    http.put("/v1/clients/~checks%2Fjump/position", &json!({"coordinates": [9, 45]})).await.problem(400);
+    let mut event = feature("e1", [9.0, 45.0], json!({}));
+    event["derived"] = json!({"by": "checks/jump"});
+    http.post("/v1/events", "application/geo+json", event.to_string()).await.problem(400);
+    for preset in [
+        json!({"preset": "speed", "object": "taxi", "max_m_per_s": 55}),
+        json!({"preset": "accuracy", "property": "accuracy_m", "max_m": 50}),
+        json!({"preset": "frozen", "object": "taxi", "for_s": 600}),
+        json!({"preset": "duplicate", "object": "taxi", "within_m": 5, "for_s": 10}),
+        json!({"preset": "outside", "polygon": {"type": "Polygon", "coordinates": [[[9, 45], [10, 45], [10, 46], [9, 45]]]}}),
+    ] {
+        let made = http.put("/v1/checks/preset", &preset).await.json();
+        assert!(made["formula"].is_object(), "{preset}: {made}");
+        // What is shown can be sent back.
+        http.put("/v1/checks/preset", &made).await.expect(200);
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_a_check_would_have_told() {
+    let folder = TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let events = [report("e1", 0, 0.0), report("e2", 10, 0.001), report("e3", 20, 0.1)];
+    let lines: Vec<_> = events.iter().map(Value::to_string).collect();
+    std::fs::write(path("events.ndjson"), lines.join("\n")).expect("written");
+    std::fs::write(path("checks.json"), json!({"jump": jump()}).to_string()).expect("written");
+    for engine in ["sequential", "concurrent", "incremental"] {
+        let arguments = [
+            "checks",
+            "replay",
+            "events.ndjson",
+            "--checks",
+            "checks.json",
+            "--engine",
+            engine,
+            "--links",
+            "links",
+        ];
+        let output = run_to_end(&arguments, &[], folder.path());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let jump = &report["jump"];
+        let figures = ["violations", "events_in_violation", "evaluations"].map(|name| jump[name].clone());
+        assert_eq!(figures, [2, 3, 3], "{engine}");
+        let links = std::fs::read_to_string(path("links")).expect("links");
+        let expected =
+            [["e1", "e3"], ["e2", "e3"]].map(|[a, b]| json!({"check": "jump", "bindings": {"a": a, "b": b}}));
+        let links: Vec<Value> = links.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(links, expected, "{engine}");
+    }
+    std::fs::write(path("checks.json"), json!({"jump": {"preset": "fast"}}).to_string()).expect("written");
+    let output =
+        run_to_end(&["checks", "replay", "events.ndjson", "--checks", "checks.json"], &[], folder.path());
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("check jump: /preset: "));
+}

@@ -1,0 +1,140 @@
+//! A check at work: its sets, and the engine that evaluates it.
+
+use std::sync::Arc;
+
+use crate::check::Check;
+use crate::engine::{Engine, Kind};
+use crate::links::{Binding, Bounds, Link, Overflow};
+use crate::sets::{Arrival, Held, Sets};
+
+/// A check that takes events in and tells violations.
+///
+/// `P` is what you want back for each event that a link binds: your own id, or the whole document.
+pub struct Checker<P> {
+    check: Arc<Check>,
+    sets: Sets,
+    engine: Box<dyn Engine>,
+    /// What belongs to each held event, by slot.
+    payloads: Vec<Option<P>>,
+    evaluations: u64,
+}
+
+/// What an event that came into a set brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether the check is violated.
+    pub violated: bool,
+    /// Links that were not there at the evaluation before: where there are some, this event brought a violation.
+    pub told: Vec<Link>,
+}
+
+impl<P> Checker<P> {
+    /// A check over no events.
+    #[must_use]
+    pub fn new(check: Arc<Check>, kind: Kind, bounds: Bounds) -> Self {
+        let engine = kind.engine(&check, bounds);
+        Self { sets: Sets::new(&check), engine, payloads: Vec::new(), evaluations: 0, check }
+    }
+
+    /// Takes an event in and evaluates; `None` where no set takes it.
+    ///
+    /// # Errors
+    /// [`Overflow`]. The check goes on with empty sets then, as a new one.
+    pub fn take(&mut self, payload: P, arrival: &Arrival) -> Result<Option<Outcome>, Overflow> {
+        if !self.sets.admit(&self.check, arrival) {
+            return Ok(None);
+        }
+        self.evaluations += 1;
+        let slot = self.sets.changes().added.expect("the event was added") as usize;
+        if self.payloads.len() <= slot {
+            self.payloads.resize_with(slot + 1, || None);
+        }
+        self.payloads[slot] = Some(payload);
+        match self.engine.evaluate(&self.sets) {
+            Ok(evaluation) => {
+                let payloads = &mut self.payloads;
+                self.sets.settle_by(|slot| payloads[slot as usize] = None);
+                Ok(Some(Outcome { violated: evaluation.violated, told: evaluation.told }))
+            }
+            Err(overflow) => {
+                self.clear();
+                Err(overflow)
+            }
+        }
+    }
+
+    /// Takes the event that came last out of all sets again, so that what follows is not held against it.
+    pub fn retract(&mut self) {
+        self.sets.retract();
+    }
+
+    /// Empties the sets and forgets what was told.
+    pub fn clear(&mut self) {
+        self.sets = Sets::new(&self.check);
+        self.engine.clear();
+        self.payloads = Vec::new();
+    }
+
+    /// The check.
+    #[must_use]
+    pub fn check(&self) -> &Arc<Check> {
+        &self.check
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> &dyn Engine {
+        &*self.engine
+    }
+
+    /// All links at the last evaluation.
+    #[must_use]
+    pub fn links(&self) -> Vec<Link> {
+        self.engine.links(&self.sets)
+    }
+
+    /// The sets.
+    #[must_use]
+    pub fn sets(&self) -> &Sets {
+        &self.sets
+    }
+
+    /// The event that a binding of the last outcome names; `None` for one of an older outcome whose event is gone.
+    #[must_use]
+    pub fn event(&self, binding: &Binding) -> Option<(&Held, &P)> {
+        let held = self.sets.find(binding.slot).filter(|held| held.number == binding.number)?;
+        Some((held, self.payloads.get(binding.slot as usize)?.as_ref()?))
+    }
+
+    /// All events that some set holds, in the order in which they came. A new checker that takes them in, whatever it tells, goes on where
+    /// this one is, but for an event that was retracted since the last one came.
+    #[must_use]
+    pub fn held(&self) -> Vec<(&Held, &P)> {
+        let slots =
+            self.payloads.iter().enumerate().filter_map(|(slot, payload)| Some((slot, payload.as_ref()?)));
+        let held =
+            slots.filter_map(|(slot, payload)| Some((self.sets.find(slot.try_into().ok()?)?, payload)));
+        let mut held: Vec<_> = held.filter(|(held, _)| held.is_held()).collect();
+        held.sort_unstable_by_key(|(held, _)| held.number);
+        held
+    }
+
+    /// How many events came into a set.
+    #[must_use]
+    pub fn evaluations(&self) -> u64 {
+        self.evaluations
+    }
+
+    /// How many events were refused since their own time is further ahead of their arrival than
+    /// [`AHEAD_MS_MAX`](crate::AHEAD_MS_MAX).
+    #[must_use]
+    pub fn ahead(&self) -> u64 {
+        self.sets.ahead
+    }
+
+    /// The memory that sets and engine take, events included, payloads not. It walks over all events.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.sets.bytes() + self.engine.bytes() + self.payloads.capacity() * size_of::<Option<P>>()
+    }
+}

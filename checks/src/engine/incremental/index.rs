@@ -1,0 +1,191 @@
+//! Events of a set by what a leaf compares, so that a change finds its partners without going through the set.
+
+use std::collections::VecDeque;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use matcher::event::{Scalar, Symbol, Value};
+use matcher::predicate::Subject;
+
+use crate::sets::{Sets, Slot};
+
+/// A number that an event has alone.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Term {
+    Attribute(Symbol),
+    Longitude,
+    Latitude,
+    /// Its time in milliseconds.
+    Time,
+    /// A coordinate of its point in space.
+    Point(usize),
+}
+
+/// What events are looked up by.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Key {
+    /// An attribute's value, or each element of an array.
+    Attribute(Symbol),
+    /// A cell of a grid: terms, each with the width of a cell.
+    Cells(Vec<(Term, f64)>),
+}
+
+/// What of another event is looked up.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Probe {
+    /// Events that have the value of this attribute.
+    Attribute(Symbol),
+    /// Events in a range of each axis: from the other's term plus a number to the same plus another.
+    Ranges(Vec<(Term, f64, f64)>),
+}
+
+/// A key of a bucket: a hash, for what a bucket has too much is refused by the leaf.
+type Hashed = u64;
+
+/// Cells up to which a range is looked up; there are more where numbers are so large that their rounding is wider than a cell.
+const CELLS_MAX: usize = 64;
+
+/// Events of a set by a key.
+#[derive(Debug)]
+pub(super) struct Index {
+    pub(super) set: usize,
+    pub(super) key: Key,
+    /// Slots of each key, the oldest first.
+    buckets: HashMap<Hashed, VecDeque<Slot>, FixedState>,
+}
+
+impl Term {
+    /// The number of an event; `None` where it has none, so that no comparison with it is true.
+    fn of(&self, subject: &Subject<'_>) -> Option<f64> {
+        match self {
+            Self::Attribute(name) => match subject.event.value(name)? {
+                Value::Scalar(Scalar::Number(number)) => Some(*number),
+                Value::Scalar(_) | Value::Array(_) => None,
+            },
+            Self::Longitude => Some(subject.event.position.x()),
+            Self::Latitude => Some(subject.event.position.y()),
+            #[expect(clippy::cast_precision_loss, reason = "times of this age are exact")]
+            Self::Time => Some(subject.time_ms as f64),
+            Self::Point(axis) => Some(subject.event.position.point()[*axis]),
+        }
+    }
+}
+
+/// What the hash of a cell begins with.
+const SEED: Hashed = 0x51_7cc1_b727_2202;
+
+fn mix(hash: Hashed, word: u64) -> Hashed {
+    let product = u128::from(hash.rotate_left(32) ^ word) * 0x9e37_79b9_7f4a_7c15;
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
+    let (low, high) = (product as u64, (product >> 64) as u64);
+    low ^ high
+}
+
+fn hash_scalar(scalar: &Scalar) -> Hashed {
+    match scalar {
+        // Zero has two names.
+        Scalar::Number(number) => mix(1, (number + 0.0).to_bits()),
+        Scalar::Text(text) => text.hash(),
+        Scalar::Bool(truth) => mix(2, u64::from(*truth)),
+    }
+}
+
+/// The cell of a number. It saturates, and it does not fall where the number grows.
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
+fn cell(number: f64, width: f64) -> i64 {
+    (number / width).floor() as i64
+}
+
+impl Index {
+    pub(super) fn new(set: usize, key: Key) -> Self {
+        Self { set, key, buckets: HashMap::default() }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.buckets = HashMap::default();
+    }
+
+    /// Calls `visit` with each key of an event.
+    fn keys(&self, subject: &Subject<'_>, mut visit: impl FnMut(Hashed)) {
+        match &self.key {
+            Key::Attribute(name) => {
+                let value = subject.event.value(name);
+                value.map_or(&[][..], Value::elements).iter().for_each(|scalar| visit(hash_scalar(scalar)));
+            }
+            Key::Cells(axes) => {
+                let cells = axes.iter().try_fold(SEED, |hash, (term, width)| {
+                    Some(mix(hash, cell(term.of(subject)?, *width).cast_unsigned()))
+                });
+                cells.into_iter().for_each(visit);
+            }
+        }
+    }
+
+    pub(super) fn insert(&mut self, sets: &Sets, slot: Slot) {
+        let mut buckets = std::mem::take(&mut self.buckets);
+        self.keys(&sets.subject(slot), |key| buckets.entry(key).or_default().push_back(slot));
+        self.buckets = buckets;
+    }
+
+    pub(super) fn remove(&mut self, sets: &Sets, slot: Slot) {
+        let mut buckets = std::mem::take(&mut self.buckets);
+        self.keys(&sets.subject(slot), |key| {
+            let bucket = buckets.get_mut(&key).expect("an event has the keys that it had");
+            // Mostly the oldest.
+            let place = bucket.iter().position(|&other| other == slot).expect("it was put there");
+            bucket.remove(place);
+            if bucket.is_empty() {
+                buckets.remove(&key);
+            }
+        });
+        self.buckets = buckets;
+    }
+
+    /// Appends the keys of the events that another one may be joined to; `false` where these are too many, and all events have to be
+    /// looked at.
+    pub(super) fn look_up(&self, probe: &Probe, other: &Subject<'_>, keys: &mut Vec<Hashed>) -> bool {
+        match (probe, &self.key) {
+            (Probe::Attribute(name), _) => {
+                let value = other.event.value(name);
+                keys.extend(value.map_or(&[][..], Value::elements).iter().map(hash_scalar));
+                true
+            }
+            (Probe::Ranges(ranges), Key::Cells(axes)) => {
+                keys.push(SEED);
+                for ((term, from, to), (_, width)) in ranges.iter().zip(axes) {
+                    let Some(number) = term.of(other) else {
+                        keys.clear();
+                        return true;
+                    };
+                    // Wider by more than what rounding may do to the sum here and to the comparison in the leaf, and than what a square
+                    // may be the root of that underflows.
+                    let margin = (number.abs() + from.abs() + to.abs()) * 1e-12 + 1e-150;
+                    let first = cell(number + from - margin, *width);
+                    let last = cell(number + to + margin, *width);
+                    let count = usize::try_from(last.abs_diff(first))
+                        .map_or(usize::MAX, |more| more.saturating_add(1));
+                    if count.saturating_mul(keys.len()) > CELLS_MAX {
+                        return false;
+                    }
+                    let before = std::mem::take(keys);
+                    keys.extend(
+                        (first..=last)
+                            .flat_map(|cell| before.iter().map(move |&hash| mix(hash, cell.cast_unsigned()))),
+                    );
+                }
+                true
+            }
+            (Probe::Ranges(_), Key::Attribute(_)) => false,
+        }
+    }
+
+    /// Slots of a key, the newest first.
+    pub(super) fn bucket(&self, key: Hashed) -> impl Iterator<Item = Slot> {
+        self.buckets.get(&key).into_iter().flat_map(|bucket| bucket.iter().rev().copied())
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let slots: usize = self.buckets.values().map(|bucket| 4 * bucket.capacity()).sum();
+        slots + self.buckets.capacity() * size_of::<(Hashed, VecDeque<Slot>)>()
+    }
+}
