@@ -61,7 +61,11 @@ impl Engines {
 
     #[cfg(feature = "gpu")]
     fn find_devices(config: &Config) -> Result<Self, EngineError> {
-        Self::with_devices(config, Device::all().as_deref())
+        let found = Device::all();
+        if let Err(error) = &found {
+            tracing::debug!(%error, "no GPU was found");
+        }
+        Self::with_devices(config, found.as_deref())
     }
 
     #[cfg(not(feature = "gpu"))]

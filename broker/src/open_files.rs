@@ -14,16 +14,16 @@ pub fn raise() -> io::Result<u64> {
     rlimit::increase_nofile_limit(u64::MAX)
 }
 
-/// Raises the limit as [`raise`] does, and logs the outcome, with how many of `connections` connections find room in it where that is
-/// not all.
+/// Raises the limit as [`raise`] does, and logs the outcome. That `connections` connections have no room in it is ordinary, and
+/// nothing to worry about before [so many](near) are open.
 pub fn raise_for(connections: usize) {
     match raise() {
-        Ok(files) if room(files) < connections => tracing::info!(
-            files,
-            connections = room(files),
-            "open files leave room for so many connections, fewer than limits.connections"
-        ),
-        Ok(files) => tracing::info!(files, "so many files may be open"),
+        Ok(files) => {
+            tracing::info!(files, "so many files may be open");
+            if room(files) < connections {
+                tracing::debug!(room = room(files), "limits.connections is more than there is room for");
+            }
+        }
         Err(error) => tracing::warn!(%error, "no more files may be open than at the start"),
     }
 }

@@ -74,7 +74,13 @@ impl Auto {
                 let choice = Choice::Measured { devices };
                 Self::with(world, Some(DeviceEngine::Gpu(Box::new(gpu))), Some(Crossover::new()), choice)
             }
-            Err(error) => Self::with(world, None, None, Choice::Cells { reason: error.to_string() }),
+            Err(error) => {
+                // Ordinary where there is no driver: the loader's words would sound like a failure.
+                let is_ordinary = matches!(error, DriverError::NoDriver { .. });
+                let reason =
+                    if is_ordinary { "there is no NVIDIA driver here".to_owned() } else { error.to_string() };
+                Self::with(world, None, None, Choice::Cells { reason })
+            }
         }
     }
 

@@ -24,6 +24,7 @@ async fn it_warns_when_files_run_out_and_not_at_the_start() {
         assert_eq!(program.files_max(), [160, 160]);
         program.says("nearcast listens on ").await;
         assert!(!program.log().contains("WARN"), "{}", program.log());
+        assert!(!program.log().contains("limits.connections"), "{}", program.log());
         let mut open = Vec::new();
         for _ in 0..29 {
             let mut connection = Raw::connect(program.address()).await;
