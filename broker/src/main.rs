@@ -116,9 +116,11 @@ fn token(arguments: &TokenArguments) -> anyhow::Result<()> {
     let grant = Grant { client, scopes: scope, tenant: tenant.as_deref(), ttl: *ttl };
     let Issued { token, has_made_keys } = broker::issue(keys, grant)?;
     if has_made_keys {
+        // The whole path: another folder may have a file of that name, which the broker uses.
+        let path = std::path::absolute(keys)?;
         eprintln!(
             "nearcast: made {0} with a new secret, for you alone to read; start the broker with --auth jwt --jwks {0}",
-            keys.display()
+            path.display()
         );
     }
     println!("{token}");

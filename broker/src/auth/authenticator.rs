@@ -216,9 +216,7 @@ impl Checker {
             None => self.source.keys(),
         };
         let keys = keys.ok_or(ApiError::NoKeys)?;
-        let key = keys.find(&header).ok_or_else(|| {
-            invalid("no key, or more than one, fits the token's header (alg, kid): of which one it is has to be clear")
-        })?;
+        let key = keys.find(&header).map_err(invalid)?;
         let mut validation = Validation::new(key.algorithm);
         validation.leeway = self.leeway_s;
         validation.validate_nbf = true;

@@ -96,7 +96,8 @@ pub fn issue(keys: &Path, grant: Grant<'_>) -> anyhow::Result<Issued> {
     };
     let iat = get_current_timestamp();
     let exp = iat.saturating_add(grant.ttl.as_secs());
-    let claims = Claims { sub: grant.client, scope: grant.scopes, tenant: grant.tenant, iat, exp };
+    let scopes = names(grant.scopes).collect::<Vec<_>>().join(" ");
+    let claims = Claims { sub: grant.client, scope: &scopes, tenant: grant.tenant, iat, exp };
     let header = Header { kid: signer.id, ..Header::new(signer.algorithm) };
     Ok(Issued { token: jsonwebtoken::encode(&header, &claims, &signer.key)?, has_made_keys })
 }
@@ -117,6 +118,11 @@ pub fn public_half(keys: &Path) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&Set { keys: vec![jwk] })?)
 }
 
+/// The names of scopes, with spaces or commas between. In a token there are spaces (RFC 6749, 3.3).
+fn names(scopes: &str) -> impl Iterator<Item = &str> {
+    scopes.split(|c: char| c == ',' || c.is_whitespace()).filter(|name| !name.is_empty())
+}
+
 fn check(grant: Grant<'_>) -> anyhow::Result<()> {
     let is_name = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
     ensure!(is_name(grant.client), "a client's name is not empty and has no control characters");
@@ -126,10 +132,10 @@ fn check(grant: Grant<'_>) -> anyhow::Result<()> {
         "a tenant's name has 1 to {TENANT_BYTES_MAX} bytes and no control characters"
     );
     ensure!(!grant.ttl.is_zero(), "a token has to count for a second at least");
-    for name in grant.scopes.split_whitespace() {
+    for name in names(grant.scopes) {
         if !Scope::ALL.iter().any(|scope| scope.name() == name) {
             let all = Scope::ALL.map(Scope::name).join(", ");
-            bail!("there is no scope {name:?}: there are {all}, with spaces between");
+            bail!("there is no scope {name:?}: there are {all}, with spaces or commas between");
         }
     }
     Ok(())

@@ -144,13 +144,31 @@ impl Keys {
         self.keys.iter().any(|key| key.algorithm == Algorithm::HS256)
     }
 
-    /// The key that a token's header asks for, if exactly one fits.
-    pub(super) fn find(&self, header: &Header) -> Option<&Key> {
+    /// The key that a token's header asks for, or the reason why there is not exactly one.
+    pub(super) fn find(&self, header: &Header) -> Result<&Key, String> {
         let fits = |key: &&Key| {
             key.algorithm == header.alg && header.kid.as_ref().is_none_or(|kid| key.id.as_ref() == Some(kid))
         };
         let mut fitting = self.keys.iter().filter(fits);
-        fitting.next().filter(|_| fitting.next().is_none())
+        match (fitting.next(), fitting.next(), &header.kid) {
+            (Some(key), None, _) => Ok(key),
+            (Some(_), Some(_), None) => Err(format!(
+                "several keys of the broker's are for {:?}, and the token's header does not name one (kid)",
+                header.alg
+            )),
+            (Some(_), Some(_), Some(kid)) => {
+                Err(format!("several keys of the broker's have the name {kid:?} (the token's kid)"))
+            }
+            (None, _, Some(kid)) if self.know(kid) => {
+                Err(format!("the broker's key {kid:?} (the token's kid) is not for {:?}", header.alg))
+            }
+            (None, _, Some(kid)) => Err(format!(
+                "the token's kid {kid:?} is none of the broker's keys: was it made with another key file?"
+            )),
+            (None, _, None) => {
+                Err(format!("no key of the broker's is for {:?}, the token's alg", header.alg))
+            }
+        }
     }
 }
 
@@ -314,7 +332,7 @@ mod tests {
         let text = format!(r#"{{"keys":[{},{},{pair}]}}"#, key(r#","kid":"a""#), key(r#","kid":"b""#));
         let keys = Keys::of_file(text.as_bytes()).unwrap();
         let found =
-            |alg, kid| keys.find(&header(alg, kid)).map(|key| (key.id.clone().unwrap(), key.algorithm));
+            |alg, kid| keys.find(&header(alg, kid)).ok().map(|key| (key.id.clone().unwrap(), key.algorithm));
         let (hs, ed) = (Algorithm::HS256, Algorithm::EdDSA);
         assert_eq!(found(hs, Some("a")), Some(("a".to_owned(), hs)));
         assert_eq!(found(ed, Some("a")), Some(("a".to_owned(), ed)));
@@ -340,9 +358,10 @@ mod tests {
         let keys = Keys::of_issuer(set(&[&secret, &point, other]).as_bytes()).unwrap();
         assert_eq!((keys.count(), keys.unused.len(), keys.have_secrets()), (1, 2, false));
         assert!(keys.know("e") && !keys.know("s"));
-        assert!(keys.find(&header(Algorithm::ES256, Some("e"))).is_some());
-        assert!(keys.find(&header(Algorithm::HS256, Some("s"))).is_none());
-        assert!(keys.find(&header(Algorithm::HS256, Some("e"))).is_none());
+        assert!(keys.find(&header(Algorithm::ES256, Some("e"))).is_ok());
+        let refused = |kid| keys.find(&header(Algorithm::HS256, kid)).err().unwrap();
+        assert!(refused(Some("s")).starts_with("the token's kid \"s\" is none of the broker's keys"));
+        assert!(refused(Some("e")).contains("\"e\" (the token's kid) is not for HS256"));
         assert!(matches!(Keys::of_issuer(set(&[&secret]).as_bytes()), Err(KeysError::NoKey { .. })));
         let many = set(&vec![&*point; PUBLISHED_MAX + 1]);
         assert!(matches!(Keys::of_issuer(many.as_bytes()), Err(KeysError::TooMany { count: 101 })));

@@ -202,7 +202,7 @@ pub(crate) async fn position(
     let locate = |client, reply| Command::Locate { client, to_itself, confinement, reply };
     let (position, accuracy_m, told_ms) = match app.shards.ask(&client, locate).await?? {
         Located::At { position, accuracy_m, told_ms } => (position, accuracy_m, told_ms),
-        Located::Nowhere => return Err(ApiError::NotFound(format!("client {name} has told no position"))),
+        Located::Nowhere => return Err(ApiError::NotFound(format!("no position of client {name} is known"))),
         Located::Withheld => {
             return Err(forbidden("nobody is shown where others are (privacy.round_m is 0)"));
         }

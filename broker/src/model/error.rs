@@ -258,6 +258,9 @@ impl ApiError {
             errors: Vec::new(),
             facts: Default::default(),
         };
+        if let Self::Unauthenticated { has_token: true, .. } = self {
+            problems::TOKEN_REFUSED.clone_into(&mut problem.title);
+        }
         let mut fact = |name: &str, value: Value| problem.facts.insert(name.to_owned(), value);
         if let Self::Malformed { line, column, .. } = self {
             fact("line", Value::from(*line));

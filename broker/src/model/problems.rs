@@ -57,11 +57,13 @@ pub(crate) static INTERRUPTED: ProblemKind = ProblemKind {
     cure: "Send it again. What a [batch](publish.md#batches) did before stays done, and the answer says how far it came.",
     members: "of a batch `accepted` or `moved`, `rejected`, `rejected_unlisted`",
 };
+/// Title of [`UNAUTHENTICATED`] where a token came.
+pub(crate) const TOKEN_REFUSED: &str = "the token is refused";
 pub(crate) static UNAUTHENTICATED: ProblemKind = ProblemKind {
     code: "unauthenticated",
     title: "a token is needed",
     status: 401,
-    cause: "The broker wants [tokens](identity.md), and the request has none, or none that is valid.",
+    cause: "The broker wants [tokens](identity.md), and the request has none, or none that is valid (title: \"the token is refused\").",
     cure: "Send `Authorization: Bearer <token>`, signed by a key of the broker's. `detail` says what is wrong with the one that came.",
     members: "`WWW-Authenticate`",
 };

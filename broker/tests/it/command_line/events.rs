@@ -43,7 +43,7 @@ async fn what_is_live_is_shown_to_people_and_programs() {
 async fn a_position_is_shown_if_there_is_one() {
     let program = Serve::new().start().await;
     let refused = typed(&program, &["position", "ann"], "").await.with(1);
-    assert!(refused.err.contains("client ann has told no position"), "{}", refused.err);
+    assert!(refused.err.contains("no position of client ann is known"), "{}", refused.err);
     let there = json!({"coordinates": [9.19, 45.5], "accuracy_m": 12});
     program.http().put("/v1/clients/ann/position", &there).await.expect(204);
     let shown = typed(&program, &["position", "ann"], "").await.with(0);

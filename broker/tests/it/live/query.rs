@@ -223,7 +223,7 @@ async fn what_is_no_question_is_refused_with_what_would_be_one() {
 async fn a_position_is_told_as_it_was() {
     let (program, http) = start().await;
     let none = http.get("/v1/clients/car/position").await.problem(404);
-    assert!(none["detail"].as_str().unwrap().contains("has told no position"), "{none}");
+    assert!(none["detail"].as_str().unwrap().contains("no position of client"), "{none}");
     http.put("/v1/clients/car/position", &json!({"coordinates": [9.1918273, 45.5], "accuracy_m": 12}))
         .await
         .expect(204);
