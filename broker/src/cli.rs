@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ pub struct TokenArguments {
     /// The client that the token is of
     #[arg(value_name = "CLIENT", required_unless_present = "public")]
     pub client: Option<String>,
-    /// What it may do, with spaces between: subscribe, publish, alarm, admin
+    /// What it may do, with spaces or commas between: subscribe, publish, alarm, admin
     #[arg(long, value_name = "SCOPES", default_value = "subscribe publish")]
     pub scope: String,
     /// The client's tenant
@@ -107,6 +108,10 @@ fn parse_ttl(text: &str) -> Result<Duration, String> {
     if ttl.as_secs() == 0 { Err("it has to be above 0, in seconds".to_owned()) } else { Ok(ttl) }
 }
 
+fn no_port(port: &str) -> Result<Infallible, String> {
+    Err(format!("address and port go together: --listen 127.0.0.1:{port}"))
+}
+
 /// Flags that are settings, too.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Settings {
@@ -116,6 +121,9 @@ pub struct Settings {
     /// Address and port to listen on [server.listen]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
+    /// What other programs call it.
+    #[arg(long, hide = true, value_parser = no_port)]
+    pub port: Option<Infallible>,
     /// What coordinates mean [server.world]
     #[arg(long)]
     pub world: Option<WorldName>,

@@ -233,7 +233,18 @@ impl config::Auth {
             faults.push(format!("auth.jwks {NOT_HTTPS}"));
         }
         if self.mode == AuthMode::Oidc && https::discovery(&self.issuer).is_none() {
-            faults.push(format!("auth.mode oidc needs auth.issuer, which {NOT_HTTPS}, no query"));
+            faults.push(match self.issuer.split_once("://") {
+                _ if self.issuer.is_empty() => {
+                    "auth.mode oidc needs auth.issuer, the address of the tokens' issuer: \
+                     --auth oidc https://id.example/fleet"
+                        .to_owned()
+                }
+                None => "auth.issuer has no scheme: https:// stands before the host".to_owned(),
+                Some((scheme, _)) if scheme.eq_ignore_ascii_case("http") => {
+                    "auth.issuer begins with http, and keys are fetched over https alone".to_owned()
+                }
+                Some(_) => format!("auth.issuer {NOT_HTTPS}, no query"),
+            });
         }
         if self.tenant_claim.is_empty() {
             faults.push("auth.tenant_claim must name a claim".to_owned());

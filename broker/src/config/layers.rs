@@ -1,5 +1,6 @@
 //! Layers of settings: the defaults, a file, the environment and flags, later ones over earlier ones.
 
+use figment::error::Kind;
 use figment::providers::{Format, Toml};
 use figment::value::{Dict, Map, Num, Tag, Value};
 use figment::{Figment, Metadata, Profile, Provider};
@@ -141,7 +142,13 @@ fn compare(figment: &Figment, known: &Dict, given: &Dict, path: &str, faults: &m
     for (key, value) in given {
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         match (known.get(key), value) {
-            (None, _) => faults.push(format!("{path} is not a setting{}", origin(figment, value.tag()))),
+            (None, _) => {
+                faults.push(format!(
+                    "{path} is not a setting{}{}",
+                    origin(figment, value.tag()),
+                    meant(&path)
+                ));
+            }
             (Some(Value::Dict(_, known)), Value::Dict(_, given)) => {
                 compare(figment, known, given, &path, faults);
             }
@@ -173,10 +180,50 @@ fn compare(figment: &Figment, known: &Dict, given: &Dict, path: &str, faults: &m
     }
 }
 
+/// The advice for a setting that does not exist: the name that is nearest, or the one of another section.
+fn meant(path: &str) -> String {
+    let defaults =
+        defaults().data().ok().and_then(|mut data| data.remove(&Profile::Default)).unwrap_or_default();
+    let mut names = Vec::new();
+    for (section, value) in &defaults {
+        names.push(section.clone());
+        let keys = value.as_dict().into_iter().flat_map(Dict::keys);
+        names.extend(keys.map(|key| format!("{section}.{key}")));
+    }
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let found = nearest(path, names.iter().map(String::as_str)).map(str::to_owned);
+    let found = found.or_else(|| names.iter().find(|name| last(name) == last(path)).cloned());
+    found.map(|name| format!(": did you mean {name}?")).unwrap_or_default()
+}
+
+/// The name that is misspelt so, if one is near.
+fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let distances = names.map(|name| (strsim::osa_distance(text, name), name));
+    let allowed = (text.chars().count() / 4).clamp(1, 3);
+    distances
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, _)| *distance <= allowed)
+        .map(|near| near.1)
+}
+
+/// An error of the layers without the library's words for a choice that does not exist.
+pub(super) fn told(error: &figment::Error) -> String {
+    let Kind::UnknownVariant(found, choices) = &error.kind else { return error.to_string() };
+    let path = error.path.join(".");
+    let origin = error.metadata.as_ref().map(of_metadata).unwrap_or_default();
+    let meant = nearest(found, choices.iter().copied());
+    let meant = meant.map(|name| format!(": did you mean {name}?")).unwrap_or_default();
+    format!("{path} is {found:?}, and can be {}{origin}{meant}", choices.join(", "))
+}
+
 /// Where a value came from, for the message.
 fn origin(figment: &Figment, tag: Tag) -> String {
-    figment.get_metadata(tag).map_or_else(String::new, |metadata| match &metadata.source {
+    figment.get_metadata(tag).map_or_else(String::new, of_metadata)
+}
+
+fn of_metadata(metadata: &Metadata) -> String {
+    match &metadata.source {
         Some(source) => format!(" (in {source})"),
         None => format!(" (in {})", metadata.name),
-    })
+    }
 }

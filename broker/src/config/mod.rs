@@ -468,7 +468,9 @@ impl Config {
                 let faults = config.faults();
                 if faults.is_empty() { Ok(config) } else { Err(ConfigError { faults }) }
             }
-            Err(error) => Err(ConfigError { faults: error.into_iter().map(|one| one.to_string()).collect() }),
+            Err(error) => {
+                Err(ConfigError { faults: error.into_iter().map(|one| layers::told(&one)).collect() })
+            }
         }
     }
 

@@ -66,7 +66,9 @@ fn the_environment_stands_between_file_and_flags() {
     let error = load_with(toml, sources).unwrap_err();
     assert_eq!(
         error.faults,
-        ["server.listn is not a setting (in environment variable BROKER__SERVER__LISTN)"]
+        [
+            "server.listn is not a setting (in environment variable BROKER__SERVER__LISTN): did you mean server.listen?"
+        ]
     );
 }
 
@@ -95,6 +97,27 @@ fn every_setting_can_be_set_by_the_environment() {
         count += 1;
     }
     assert!(count > 100, "{count}");
+}
+
+#[test]
+fn a_fault_says_what_was_probably_meant() {
+    for (toml, told) in [
+        ("[limit]\na = 1\n", &["limit is not a setting", "did you mean limits?"][..]),
+        ("[server]\ndata = \"x\"\n", &["server.data is not a setting", "did you mean store.data?"]),
+        ("[server]\ncolour = 1\n", &["server.colour is not a setting"]),
+        (
+            "[auth]\nmode = \"jtw\"\n",
+            &["auth.mode is \"jtw\", and can be none, jwt, oidc", "did you mean jwt?"],
+        ),
+        ("[auth]\nmode = \"oidc\"\n", &["the address of the tokens' issuer"]),
+        ("[auth]\nmode = \"oidc\"\nissuer = \"id.example\"\n", &["auth.issuer has no scheme"]),
+        ("[auth]\nmode = \"oidc\"\nissuer = \"http://id.example\"\n", &["over https alone"]),
+    ] {
+        let faults = load(toml, Vec::new()).unwrap_err().faults;
+        let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+        assert!(told.iter().all(|part| fault.contains(part)), "{fault}");
+        assert!(!fault.contains("variant") && !fault.contains("default."), "{fault}");
+    }
 }
 
 #[test]
