@@ -12,6 +12,9 @@ const LAT: &[&str] = &["lat", "latitude", "y"];
 const ALTITUDE: &[&str] = &["altitude", "altitude_m", "alt", "ele", "elevation"];
 const TIME: &[&str] = &["time", "timestamp"];
 
+/// Members of an event that are numbers or words.
+const MEMBERS: &[&str] = &["ttl_s", "reach_m", "priority"];
+
 /// What a column is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Column {
@@ -21,6 +24,8 @@ enum Column {
     Time,
     Id,
     Key,
+    /// A member of an event besides these, by its name.
+    Member(&'static str),
     Property(String),
 }
 
@@ -137,7 +142,10 @@ fn column(name: &str) -> Column {
         _ if is(TIME) => Column::Time,
         "id" => Column::Id,
         "key" => Column::Key,
-        _ => Column::Property(name.to_owned()),
+        lower => match MEMBERS.iter().find(|member| **member == lower) {
+            Some(member) => Column::Member(member),
+            None => Column::Property(name.to_owned()),
+        },
     }
 }
 
@@ -149,6 +157,7 @@ fn said(column: &Column) -> String {
         Column::Time => "time".to_owned(),
         Column::Id => "id".to_owned(),
         Column::Key => "key".to_owned(),
+        Column::Member(name) => (*name).to_owned(),
         Column::Property(name) => format!("property {name:?}"),
     }
 }
@@ -184,7 +193,10 @@ fn record(row: &ByteRecord, columns: &[Column]) -> Result<Record, String> {
             Column::Time => record.time = text,
             Column::Id => record.id = text,
             Column::Key => record.key = text,
-            Column::Property(_) if cell.is_empty() => {}
+            Column::Member(_) | Column::Property(_) if cell.is_empty() => {}
+            Column::Member(name) => {
+                record.members.insert((*name).to_owned(), value(cell));
+            }
             Column::Property(name) => {
                 record.properties.insert(name.clone(), value(cell));
             }

@@ -19,6 +19,8 @@ pub(super) struct Record {
     pub(super) time: Option<String>,
     pub(super) id: Option<String>,
     pub(super) key: Option<String>,
+    /// What else an event says of itself, such as `ttl_s`.
+    pub(super) members: Map<String, Value>,
     pub(super) properties: Map<String, Value>,
 }
 
@@ -85,6 +87,9 @@ impl Record {
             if let Some(value) = value {
                 feature[name] = value.into();
             }
+        }
+        for (name, value) in self.members {
+            feature[name] = value;
         }
         with_id(feature.to_string())
     }

@@ -53,6 +53,21 @@ fn the_header_of_csv_says_what_is_where() {
 }
 
 #[test]
+fn members_of_events_are_columns_too() {
+    let found = events(
+        "lon,lat,TTL_s,reach_m,priority,type\n9,45,600,500,alarm,fire\n9,45,,,,fire\n9,45,soon,,,fire\n",
+    );
+    let plain = || feature(json!([9.0, 45.0]), json!({"type": "fire"}));
+    let (mut full, mut wrong) = (plain(), plain());
+    for (name, value) in [("ttl_s", json!(600)), ("reach_m", json!(500)), ("priority", json!("alarm"))] {
+        full[name] = value;
+    }
+    // The broker says what is wrong with it.
+    wrong["ttl_s"] = json!("soon");
+    assert_eq!(found, [(2, Ok(full)), (3, Ok(plain())), (4, Ok(wrong))]);
+}
+
+#[test]
 fn cells_may_have_lines_and_quotes() {
     let text = "lon,lat,text\n9,45,\"one\ntwo \"\"three\"\"\"\n9,45,5\" pipe\n9,45,4\" pipe\n9,45,end";
     let texts: Vec<_> = events(text)
