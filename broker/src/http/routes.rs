@@ -68,6 +68,7 @@ impl Route {
 }
 
 /// Paths of a client's subscriptions, and of one of them.
+const CLIENT: &str = "/v1/clients/{client}";
 const SUBSCRIPTIONS: &str = "/v1/clients/{client}/subscriptions";
 const SUBSCRIPTION: &str = "/v1/clients/{client}/subscriptions/{id}";
 
@@ -94,7 +95,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/v1/explain", post.clone(), SUBSCRIBE, explain::explain).named("explain"),
         Route::new("/v1/positions", post.clone(), SUBSCRIBE, positions::move_many).named("move_clients"),
         Route::new("/v1/clients", get.clone(), Need::Operator, clients::list).named("list_clients"),
-        Route::new("/v1/clients/{client}", delete.clone(), SUBSCRIBE, clients::forget).named("delete_client"),
+        Route::new(CLIENT, delete.clone(), SUBSCRIBE, clients::forget).named("delete_client"),
         Route::new("/v1/clients/{client}/connections", delete.clone(), ADMIN, clients::disconnect)
             .named("disconnect_client"),
         Route::new("/v1/clients/{client}/position", put.clone(), SUBSCRIBE, positions::move_one)
@@ -157,6 +158,11 @@ pub(crate) fn possible(path: &str) -> String {
     let methods = METHODS.get(path).map(|methods| methods.join(", ")).unwrap_or_default();
     match path {
         SUBSCRIPTIONS => format!("{methods} (PUT {SUBSCRIPTION} makes a subscription)"),
+        CLIENT => {
+            let below = METHODS.keys().filter(|below| below.starts_with("/v1/clients/{client}/"));
+            let below = below.copied().collect::<Vec<_>>().join(", ");
+            format!("{methods}, which forgets the client (what there is of it is at {below})")
+        }
         _ => methods,
     }
 }

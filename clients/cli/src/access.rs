@@ -51,7 +51,7 @@ impl Access {
         if error.problem().is_some() {
             told(error)
         } else {
-            anyhow::anyhow!("{}: {}{}", self.url, in_words(error), scheme_hint(&self.url, error))
+            anyhow::anyhow!("{}: {}{}", self.url, in_words(error), hint(&self.url, error))
         }
     }
 
@@ -139,9 +139,12 @@ impl Access {
     }
 }
 
-/// The advice where an address says TLS and the other side answers without. It is what the TLS library says of the first bytes,
-/// wherever among the causes that stands.
-fn scheme_hint(url: &str, error: &Error) -> String {
+/// The advice where nobody listens at an address, and where it says TLS and the other side answers without. That is what the system and
+/// the TLS library say, wherever among the causes that stands.
+fn hint(url: &str, error: &Error) -> String {
+    if in_words(error).contains("Connection refused") {
+        return format!(" (is `nearcast serve` running at {url}?)");
+    }
     match url.strip_prefix("https://") {
         Some(rest) if in_words(error).contains("InvalidContentType") => {
             format!(" (the broker speaks no TLS there: http://{rest}?)")

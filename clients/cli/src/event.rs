@@ -45,6 +45,11 @@ enum Priority {
 }
 
 impl EventFlags {
+    /// The place, if one was given.
+    pub(crate) fn at(&self) -> Option<Coordinates> {
+        self.at
+    }
+
     /// The event, where a place was given.
     pub(crate) fn feature(&self) -> Option<Feature> {
         let properties = self.set.iter().map(|set| (set.name.clone(), set.value.clone()));

@@ -79,6 +79,9 @@ pub(crate) async fn run(arguments: MoveArguments, stop: CancellationToken) -> an
         return Ok(ExitCode::SUCCESS);
     }
     let file = file.ok_or_else(|| usage("where? Name a file (- for standard input), or a place by --at"))?;
+    if !file.exists() && file.to_str().is_some_and(|text| values::place(text).is_ok()) {
+        return Err(usage(format!("a place goes with --at: --at {}", file.display())));
+    }
     let source = Source::open(&file)?;
     or_stopped(&stop, access.reach(&broker, patience)).await?;
     let pump = Pump { name: source.name.clone(), strict, shows_progress: !source.is_typed, done: "moved" };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use nearcast_client::{Batch, Feature, iter};
+use nearcast_client::{Batch, Coordinates, Feature, iter};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -53,8 +53,8 @@ pub struct PubArguments {
 
 pub(crate) async fn run(arguments: PubArguments, stop: CancellationToken) -> anyhow::Result<ExitCode> {
     let PubArguments { file, format, strict, patience, json, event, access } = arguments;
-    match (event.feature(), file) {
-        (Some(feature), _) => one(&feature, json, patience, &access, &stop).await,
+    match (event.feature().zip(event.at()), file) {
+        (Some((feature, at)), _) => one(&feature, at, json, patience, &access, &stop).await,
         (None, Some(file)) => {
             let broker = access.broker()?;
             let source = Source::open(&file)?;
@@ -79,6 +79,7 @@ pub(crate) async fn run(arguments: PubArguments, stop: CancellationToken) -> any
 
 async fn one(
     feature: &Feature,
+    at: Coordinates,
     json: bool,
     patience: Option<Duration>,
     access: &Access,
@@ -92,8 +93,12 @@ async fn one(
         published = broker.publish(feature) => published.map_err(|error| access.told(&error))?,
         () = stop.cancelled() => bail!("stopped before there was an answer; whether it was published is not known"),
     };
-    let line =
-        if json { json_text(&json!({"accepted": 1, "id": id}))? } else { plain(&format!("published {id}")) };
+    let line = if json {
+        json_text(&json!({"accepted": 1, "id": id}))?
+    } else {
+        // Said back, so that coordinates in the wrong order are seen.
+        plain(&format!("published {id} at longitude {}, latitude {}", at.lon, at.lat))
+    };
     Out::new().write(&format!("{line}\n")).await?;
     Ok(ExitCode::SUCCESS)
 }

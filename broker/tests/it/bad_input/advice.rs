@@ -27,6 +27,11 @@ async fn another_method_is_told_which_there_are() {
     for (method, path, told) in [
         ("PUT", "/v1/events", "PUT is not possible here: POST, GET"),
         ("POST", "/v1/clients/ann/position", "POST is not possible here: PUT, GET"),
+        (
+            "GET",
+            "/v1/clients/ann",
+            "GET is not possible here: DELETE, which forgets the client (what there is of it is at ",
+        ),
         ("DELETE", "/v1/clients", "DELETE is not possible here: GET"),
         ("PATCH", "/v1/clients/ann/subscriptions/s", "PATCH is not possible here: PUT, GET, DELETE"),
         (
@@ -36,7 +41,7 @@ async fn another_method_is_told_which_there_are() {
         ),
     ] {
         let problem = http.send(method, path, Some(JSON), "{}").await.problem(405);
-        assert_eq!(detail(&problem), told);
+        assert!(detail(&problem).starts_with(told), "{problem}");
     }
     program.finish().await;
 }

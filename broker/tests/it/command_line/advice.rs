@@ -12,6 +12,22 @@ fn a_negative_number_of_metres_is_none() {
     }
 }
 
+#[test]
+fn where_nobody_listens_the_broker_may_not_run() {
+    // The port of a listener that is gone.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    let (code, said) = output(&["pub", "--at", "9,45", "--url", &url]);
+    assert!(code == Some(1) && said.contains(&format!("is `nearcast serve` running at {url}?")), "{said}");
+}
+
+#[test]
+fn a_port_goes_with_its_address() {
+    let (code, said) = output(&["serve", "--port", "8080"]);
+    assert!(code == Some(2) && said.contains("--listen 127.0.0.1:8080"), "{said}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_without_tls_is_told_apart_from_one_that_is_away() {
     let program = Serve::new().start().await;

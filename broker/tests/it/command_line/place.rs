@@ -47,6 +47,8 @@ async fn a_client_is_moved_by_flags_by_lines_and_among_others() {
     assert!(ended.err.contains("/coordinates: latitude 95"), "{ended:?}");
     assert_eq!(output(&["move", "--at", "9,45"]).0, Some(2));
     assert_eq!(output(&["move", "--client", "ann"]).0, Some(2));
+    let (code, said) = output(&["move", "--client", "ann", "95,200"]);
+    assert!(code == Some(2) && said.contains("a place goes with --at: --at 95,200"), "{said}");
     program.finish().await;
 }
 

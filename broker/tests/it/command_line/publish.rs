@@ -33,7 +33,10 @@ async fn an_event_is_published_by_flags_and_says_its_id() {
         "500",
     ];
     let ended = typed(&program, &flags, "").await.with(0);
-    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("published a-1", ""));
+    assert_eq!(
+        (ended.out.as_str(), ended.err.as_str()),
+        ("published a-1 at longitude -9.19, latitude 45.464", "")
+    );
     let event = ws.next().await["event"].clone();
     assert_eq!(event["geometry"]["coordinates"], json!([-9.19, 45.464]));
     assert_eq!(event["properties"], json!({"type": "fire", "severity": 3}));
@@ -202,6 +205,9 @@ async fn a_token_comes_from_a_file_or_the_environment() {
         ended.err.ends_with("nothing from there on was published") && ended.out == "0 published",
         "{ended:?}"
     );
+    let ended =
+        typed_with(&program, &["pub", "--at", "9,45"], &[("NEARCAST_TOKEN", "x.y.z")], "").await.with(1);
+    assert!(ended.err.contains("the token is refused"), "{ended:?}");
     // Who only publishes may do nothing else, and need not.
     let token = ISSUER.token("feed", "publish");
     let path = jwks.with_file_name("token");
