@@ -34,11 +34,12 @@ fn sources(folder: &Path) -> Vec<Source> {
 }
 
 /// The crates that are delivered.
-const PRODUCT: [&str; 11] = [
+const PRODUCT: [&str; 12] = [
     "matcher/src",
     "kernels/src",
     "device/src",
     "matcher-gpu/src",
+    "checks/src",
     "clients/wire/src",
     "clients/rust/src",
     "clients/cli/src",

@@ -1,7 +1,5 @@
 //! In which order the variables of a node are bound, and how the events of each are found.
 
-use matcher::World;
-
 use super::index::{Index, Key, Probe};
 use super::joins::{self, Join};
 use super::normal::{Matrix, Node, Normal};
@@ -167,8 +165,7 @@ impl<'a> Planner<'a> {
         literals.dedup();
         let apart_ms = |a: usize, b: usize| apart_ms(check, node, a, b);
         let leaves = literals.iter().map(|(leaf, holds)| (&check.leaves[*leaf].predicate, *holds));
-        let world: World = check.world;
-        let joins = joins::of_leaves(world, leaves, apart_ms);
+        let joins = joins::of_leaves(check.world, leaves, apart_ms);
         Self { check, node, literals, joins }
     }
 
