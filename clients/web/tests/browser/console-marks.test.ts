@@ -78,3 +78,28 @@ test("two tabs of a browser have event streams, and others a WebSocket", async (
   expect(sockets).toEqual([0, 0, 1]);
   await context.close();
 });
+
+test("a page that is left ends its client, and what another left behind", async () => {
+  const { page } = await newPage(browser, {});
+  const clients = async (): Promise<string[]> => {
+    const answer = await fetch(`${broker.url}/v1/clients`);
+    return ((await answer.json()) as { clients: { client: string }[] }).clients.map(({ client }) => client);
+  };
+  await fetch(`${broker.url}/v1/clients/console-killed/subscriptions/all`, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ filters: [{}] }),
+  });
+  await page.addInitScript(() => {
+    if (location.protocol === "about:" || sessionStorage.length > 0) return;
+    sessionStorage.setItem("once", "");
+    localStorage.setItem("nearcast-streams", JSON.stringify({ [new URL("v1/clients/console-killed", location.href).href]: 1 }));
+  });
+  await page.goto(pages.url);
+  await connected(page);
+  await expect.poll(clients).not.toContain("console-killed");
+  await expect.poll(async () => (await clients()).some((client) => /^console-[0-9a-f]{10}$/.test(client))).toBe(true);
+  await page.goto("about:blank");
+  await expect.poll(async () => (await clients()).filter((client) => client.startsWith("console-"))).toEqual([]);
+  await page.context().close();
+});

@@ -9,11 +9,23 @@ const STALE_MS = 5 * BEAT_MS;
 type Notes = Record<string, number>;
 
 function read(): Notes {
+  return tried() ?? {};
+}
+
+/** What is noted; `undefined` where the browser notes nothing. */
+function tried(): Notes | undefined {
   try {
     return JSON.parse(localStorage.getItem(KEY) ?? "{}") as Notes;
   } catch {
-    return {}; // It is switched off, or somebody else's.
+    return undefined;
   }
+}
+
+/** How many clients of other pages have a stream; any number where the browser does not tell. */
+export function streamsBeside(client: string): number {
+  const notes = tried();
+  if (notes === undefined) return Infinity;
+  return Object.entries(notes).filter(([other, at_ms]) => other !== client && Date.now() - at_ms <= STALE_MS).length;
 }
 
 function write(notes: Notes): void {

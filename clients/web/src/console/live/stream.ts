@@ -6,52 +6,31 @@ import type { Subscription } from "nearcast";
 import { readProblem } from "../../../../typescript/src/problems.js";
 import { openWebSocket, type Platform, type Socket, type SocketHandlers } from "../../../../typescript/src/socket.js";
 import { call, HttpProblem } from "../../shared/http.js";
-import { endLater, sweep } from "./leftovers.js";
+import { endLater, streamsBeside, sweep } from "./leftovers.js";
 
 /** A browser has six connections to a broker without TLS, for all tabs together; as many of them may be streams. */
 const STREAMS = 2;
-/** Other tabs answer within this time, also where a busy one is among them. */
-const ANSWER_MS = 250;
 /** The broker's close code for a token whose time is over, which a stream does not have. */
 const TOKEN_ENDED = 4401;
 
 /** A platform whose sockets are event streams where that is possible. `own`: whether nobody else has the client's name, so that it may be ended. */
 export function platformOf(own: () => boolean): Platform {
-  const tabs = new Tabs();
+  let last: EventStream | undefined;
   return {
-    prepare: () => tabs.count(),
     openSocket: (url, protocols, handlers) => {
       // A subscription that was made over HTTP outlives the stream: others of its client's name would go on receiving it.
-      if (!own() || tabs.others >= STREAMS) return openWebSocket(url, protocols, handlers);
-      return tabs.hold(new EventStream(url, protocols, handlers));
+      if (!own() || streamsBeside(clientOf(url).href) >= STREAMS) return openWebSocket(url, protocols, handlers);
+      const stream = new EventStream(url, protocols, handlers);
+      last?.follow(stream);
+      return (last = stream);
     },
   };
 }
 
-/** How many tabs of this browser have a stream. */
-class Tabs {
-  readonly #channel = new BroadcastChannel("nearcast-streams");
-  #stream: EventStream | undefined;
-  others = 0;
-
-  constructor() {
-    this.#channel.onmessage = ({ data }: MessageEvent<unknown>) => {
-      if (data === "here") this.others += 1;
-      else if (this.#stream?.open === true) this.#channel.postMessage("here");
-    };
-  }
-
-  async count(): Promise<void> {
-    this.others = 0;
-    this.#channel.postMessage("who");
-    await new Promise((resolve) => setTimeout(resolve, ANSWER_MS));
-  }
-
-  hold(stream: EventStream): EventStream {
-    this.#stream?.follow(stream);
-    this.#stream = stream;
-    return stream;
-  }
+/** The client's address, of that of its socket. */
+function clientOf(url: string): URL {
+  const socket = new URL(url.replace(/^ws/, "http"));
+  return new URL(socket.pathname.replace(/\/ws$/, ""), socket);
 }
 
 /** A stream that looks like a WebSocket: requests go over HTTP, and their answers come as frames. */
@@ -71,20 +50,15 @@ export class EventStream implements Socket {
 
   constructor(url: string, protocols: readonly string[], handlers: SocketHandlers) {
     this.#handlers = handlers;
-    const socket = new URL(url.replace(/^ws/, "http"));
-    this.#client = new URL(socket.pathname.replace(/ws$/, ""), socket);
+    this.#client = clientOf(url);
     this.#token = protocols.find((protocol) => protocol.startsWith("nearcast.bearer."))?.slice("nearcast.bearer.".length);
-    void this.#run(socket.searchParams.get("resume"));
-  }
-
-  get open(): boolean {
-    return !this.#ended;
+    void this.#run(new URL(url).searchParams.get("resume"));
   }
 
   send(text: string): void {
     const frame = JSON.parse(text) as { op: string; ref?: number; id?: string } & Subscription;
     const { op, ref, id = "", ...subscription } = frame;
-    const path = new URL(`subscriptions/${encodeURIComponent(id)}`, this.#client).href;
+    const path = `${this.#client.href}/subscriptions/${encodeURIComponent(id)}`;
     if (op === "subscribe") void this.#ask(ref, path, { method: "PUT", body: subscription });
     else if (op === "unsubscribe") void this.#ask(ref, path, { method: "DELETE" });
   }
@@ -143,7 +117,7 @@ export class EventStream implements Socket {
 
   async #run(resume: string | null): Promise<void> {
     try {
-      const response = await fetch(new URL("events", this.#client), {
+      const response = await fetch(`${this.#client.href}/events`, {
         headers: {
           ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
           ...(resume === null ? {} : { "last-event-id": resume }),
@@ -157,7 +131,7 @@ export class EventStream implements Socket {
       }
       if (this.#endClient === undefined) {
         void sweep(this.#token);
-        this.#endClient = endLater(this.#client.href.replace(/\/$/, ""), this.#token);
+        this.#endClient = endLater(this.#client.href, this.#token);
       }
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";
