@@ -15,7 +15,7 @@ pub fn raise() -> io::Result<u64> {
 }
 
 /// Raises the limit as [`raise`] does, and logs the outcome. That `connections` connections have no room in it is ordinary, and
-/// nothing to worry about before [so many](near) are open.
+/// nothing to worry about before so many are open.
 pub fn raise_for(connections: usize) {
     match raise() {
         Ok(files) => {
