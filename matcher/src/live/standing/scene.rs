@@ -30,7 +30,7 @@ pub(in crate::live) struct Scene<P> {
     /// During a recovery: events of live objects that are older than the live ones, by object.
     pub(in crate::live) overtaken: HashMap<Arc<str>, Vec<Overtaken<P>>, foldhash::fast::RandomState>,
     pub(in crate::live) recalled: Recalled<P>,
-    /// Work done so far, in looks, see [`Tracker::work_count`](super::Tracker::work_count).
+    /// Work done so far, in looks, see [`Tracker::work_count`](crate::live::Tracker::work_count).
     pub(in crate::live) work_count: Cell<u64>,
 }
 

@@ -22,5 +22,6 @@ export function eventHash(id: string): string {
 
 /** The event that an address opens, by itself or beside the client that the broker names. */
 export function hashEvent(hash: string): string | undefined {
-  return new URLSearchParams(hash.slice(1)).get("event") || undefined;
+  const event = new URLSearchParams(hash.slice(1)).get("event");
+  return event === "" ? undefined : (event ?? undefined);
 }
