@@ -32,6 +32,13 @@ const NEEDS: &[(&str, &str, &str)] = &[
     ("delete", "/v1/clients/{client}/push", "subscribe"),
     ("get", "/v1/clients/{client}/events", "subscribe"),
     ("get", "/v1/clients/{client}/ws", "subscribe"),
+    ("get", "/v1/checks", "admin"),
+    ("put", "/v1/checks/{name}", "admin"),
+    ("get", "/v1/checks/{name}", "admin"),
+    ("delete", "/v1/checks/{name}", "admin"),
+    ("get", "/v1/checks/{name}/findings", "admin"),
+    ("post", "/v1/checks/{name}/pause", "admin"),
+    ("post", "/v1/checks/{name}/resume", "admin"),
     ("get", "/v1/stats", "admin"),
     ("get", "/v1/stats/history", "admin"),
     ("get", "/metrics", "admin"),
@@ -67,6 +74,11 @@ impl Call {
             ("put", "/v1/clients/{client}/position") => json!({"coordinates": [9.0, 45.0]}),
             ("put", "/v1/clients/{client}/subscriptions/{id}") => json!({"filters": [{}]}),
             ("put", "/v1/clients/{client}/push") => crate::push::document("https://1.1.1.1/a"),
+            ("put", "/v1/checks/{name}") => {
+                let formula = json!({"forall": "a", "in": "all", "that": "TRUE"});
+                json!({"contexts": {"all": {"for_s": 1}}, "formula": formula})
+            }
+            ("post", "/v1/checks/{name}/pause" | "/v1/checks/{name}/resume") => return None,
             ("post" | "put", path) => panic!("{path}: say here what it is sent"),
             _ => return None,
         })
@@ -83,7 +95,7 @@ enum Credential<'a> {
 /// Asks; gives the status, the challenge and, where it is a problem, the problem. What is not one may have no end.
 async fn ask(address: SocketAddr, call: &Call, client: &str, with: Credential<'_>) -> (u16, String, Value) {
     let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
-    let path = call.path.replace("{client}", client).replace("{id}", "s1");
+    let path = call.path.replace("{client}", client).replace("{id}", "s1").replace("{name}", "c1");
     let method = reqwest::Method::from_bytes(call.method.to_uppercase().as_bytes()).expect("a method");
     let mut request = http.request(method, format!("http://{address}{path}"));
     match with {
@@ -284,6 +296,8 @@ async fn a_confined_token_permits_less() {
                 Call { method: "delete".into(), path: "/v1/clients/{client}".into(), scope: "subscribe" };
             let admin = ISSUER.token("root", "admin");
             ask(program.address(), &forget, "ann", Credential::Bearer(&admin)).await;
+            let end = Call { method: "delete".into(), path: "/v1/checks/{name}".into(), scope: "admin" };
+            ask(program.address(), &end, "ann", Credential::Bearer(&admin)).await;
         }
     }
     program.finish().await;

@@ -32,10 +32,10 @@ async fn texts_that_are_no_condition_say_where() {
         ("a BETWEEN 1 OR 2", 13),
         ("a IS NOTHING", 6),
         ("a = 1e999", 5),
-        ("a = \u{1f697}", 5),
+        ("a = \u{a7}", 5),
         ("a = 1; DROP TABLE clients", 6),
         ("S_INTERSECTS(geometry, POINT(0 0))", 1),
-        ("a = 1 + 1", 7),
+        ("a = 1 +", 8),
     ] {
         let answer = http.send("PUT", PATH, Some("application/json"), with_condition(text)).await;
         let problem = answer.problem(400);
@@ -124,7 +124,7 @@ async fn json_that_is_no_condition_says_where() {
         (json!({}), "/filters/0/where"),
         (json!({"op": "explode", "args": []}), "/filters/0/where/op"),
         (json!({"op": "=", "args": [property()]}), "/filters/0/where/args"),
-        (json!({"op": "=", "args": [property(), {"op": "+", "args": [1, 2]}]}), "/filters/0/where/args/1"),
+        (json!({"op": "=", "args": [property(), {"op": "+", "args": [1]}]}), "/filters/0/where/args/1"),
         (
             json!({"op": "and", "args": [{"op": "isNull", "args": [property()]}, 7]}),
             "/filters/0/where/args/1",
