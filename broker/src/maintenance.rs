@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::store;
+use crate::{push, store};
 
 /// Arguments of `nearcast backup`.
 #[derive(Clone, Debug, Args)]
@@ -46,6 +46,10 @@ pub fn verify(data: &Path) -> ExitCode {
     match store::check(data) {
         Ok(report) => {
             println!("{report}");
+            if let Err(error) = push::verify_key(data) {
+                println!("{error:#}");
+                return ExitCode::from(1);
+            }
             if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) }
         }
         Err(error) => {

@@ -55,6 +55,12 @@ impl Key {
         Self::read(&path)
     }
 
+    /// Reads the key of a data directory, if there is one, only to see that it can be read. Blocks.
+    pub(super) fn verify(dir: &Path) -> anyhow::Result<()> {
+        let path = dir.join(PUSH_KEY);
+        if path.try_exists()? { Self::read(&path).map(drop) } else { Ok(()) }
+    }
+
     /// Makes a key that is in memory alone.
     pub(super) fn passing() -> anyhow::Result<Self> {
         Self::of(&new()?)

@@ -89,6 +89,14 @@ impl PushMeans {
     }
 }
 
+/// Sees that the key of a data directory, if it has one, can be read.
+///
+/// # Errors
+/// Why it cannot.
+pub(crate) fn verify_key(data: &Path) -> anyhow::Result<()> {
+    Key::verify(data)
+}
+
 impl Push {
     /// Makes the sender, and the queue that its courier takes from. Blocks.
     ///

@@ -62,7 +62,7 @@ fn subscriptions() -> Vec<String> {
         ]);
         let short = &name[..name.len() / 48 * 12];
         subscriptions.extend([
-            format!(r#"{{"filters":[{{"where":"a = {short}"}}]}}"#),
+            format!(r#"{{"filters":[{{"where":"a = {short} {short}"}}]}}"#),
             format!(
                 r#"{{"filters":[{{"where":{{"op":"=","args":[{{"property":"a"}},{{"{short}":1}}]}}}}]}}"#
             ),
