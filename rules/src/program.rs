@@ -195,7 +195,7 @@ impl Source {
 
     fn clause(&mut self, head: Node, body: Option<Node>, variables: Vec<String>) -> Result<(), At> {
         match head.callable() {
-            Some((name, _)) if name != Atom::COMMA => {
+            Some(_) if !matches!(head.kind, Kind::Conjunction(_)) => {
                 self.clauses.push((head, body, variables));
                 Ok(())
             }
@@ -313,7 +313,12 @@ fn head(node: &Node, is_removed: bool) -> Result<Head, At> {
         Kind::Compound(name, arguments) => (*name, arguments.clone()),
         _ => return Err(refused()),
     };
-    if matches!(name, Atom::SEMICOLON | Atom::UNIFY | Atom::IS | Atom::TRUE | Atom::FAIL | Atom::CUT) || arguments.len() > 63 {
+    let is_taken = match arguments.len() {
+        0 => matches!(name, Atom::TRUE | Atom::FAIL | Atom::CUT),
+        2 => matches!(name, Atom::SEMICOLON | Atom::UNIFY | Atom::IS | Atom::ARROW),
+        count => count > 63,
+    };
+    if is_taken {
         return Err(refused());
     }
     Ok(Head { name, arguments, is_removed, is_passive: false, id, at: node.at })

@@ -69,13 +69,15 @@ pub(crate) struct Parser<'a> {
     pub(crate) atoms: &'a mut Atoms,
     variables: Vec<String>,
     depth: u32,
+    /// Whether commas and bars are between arguments or elements here, and no operators.
+    is_argument: bool,
     end: usize,
 }
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(text: &'a str, atoms: &'a mut Atoms) -> Self {
         let token = Place { kind: Token::End, at: 0, is_apart: false };
-        Self { lexer: Lexer::new(text), token, atoms, variables: Vec::new(), depth: 0, end: text.len() }
+        Self { lexer: Lexer::new(text), token, atoms, variables: Vec::new(), depth: 0, is_argument: false, end: text.len() }
     }
 
     /// The next clause; none at the end. Behind a fault it goes on with the clause after it.
@@ -102,7 +104,7 @@ impl<'a> Parser<'a> {
 
     fn read(&mut self, operators: &Operators) -> Result<Option<Clause>, Fault> {
         self.variables.clear();
-        self.depth = 0;
+        (self.depth, self.is_argument) = (0, false);
         self.advance()?;
         if self.token.kind == Token::Nothing {
             return Ok(None);
@@ -156,12 +158,24 @@ impl<'a> Parser<'a> {
         Ok(term)
     }
 
+    /// A term between commas.
+    fn argument(&mut self, operators: &Operators) -> Result<Node, Fault> {
+        self.within(operators, true)
+    }
+
+    fn within(&mut self, operators: &Operators, is_argument: bool) -> Result<Node, Fault> {
+        let outer = std::mem::replace(&mut self.is_argument, is_argument);
+        let term = self.term(operators, 1200)?;
+        self.is_argument = outer;
+        Ok(term)
+    }
+
     /// The name of an infix or postfix operator that is next.
     fn operator(&self) -> Option<&str> {
         match &self.token.kind {
             Token::Name(name) | Token::Quoted(name) => Some(name),
-            Token::Punctuation(',') => Some(","),
-            Token::Punctuation('|') => Some("|"),
+            Token::Punctuation(',') if !self.is_argument => Some(","),
+            Token::Punctuation('|') if !self.is_argument => Some("|"),
             _ => None,
         }
     }
@@ -217,7 +231,7 @@ impl<'a> Parser<'a> {
             Token::Variable(name) => self.variable(name),
             Token::Punctuation('(') => {
                 self.advance()?;
-                let inner = self.term(operators, 1200)?;
+                let inner = self.within(operators, false)?;
                 self.expect(')')?;
                 return Ok((inner, 0));
             }
@@ -228,7 +242,7 @@ impl<'a> Parser<'a> {
                     self.advance()?;
                     return Ok((self.named(operators, Atom::CURLY, at)?, 0));
                 }
-                let inner = self.term(operators, 1200)?;
+                let inner = self.within(operators, false)?;
                 self.expect('}')?;
                 return Ok((Node { kind: Kind::Compound(Atom::CURLY, vec![inner]), at }, 0));
             }
@@ -258,10 +272,10 @@ impl<'a> Parser<'a> {
             return Ok(Node { kind: Kind::Atom(name), at });
         }
         self.advance()?;
-        let mut arguments = vec![self.term(operators, 999)?];
+        let mut arguments = vec![self.argument(operators)?];
         while self.is(',') {
             self.advance()?;
-            arguments.push(self.term(operators, 999)?);
+            arguments.push(self.argument(operators)?);
         }
         self.expect(')')?;
         Ok(Node { kind: Kind::Compound(name, arguments), at })
@@ -274,15 +288,15 @@ impl<'a> Parser<'a> {
             self.advance()?;
             return self.named(operators, Atom::NIL, at);
         }
-        let mut elements = vec![self.term(operators, 999)?];
+        let mut elements = vec![self.argument(operators)?];
         while self.is(',') {
             self.advance()?;
-            elements.push(self.term(operators, 999)?);
+            elements.push(self.argument(operators)?);
         }
         let mut tail = None;
         if self.is('|') {
             self.advance()?;
-            tail = Some(Box::new(self.term(operators, 999)?));
+            tail = Some(Box::new(self.argument(operators)?));
         }
         self.expect(']')?;
         Ok(Node { kind: Kind::List(elements, tail), at })
@@ -310,14 +324,11 @@ impl<'a> Parser<'a> {
         // An operator that stands alone is an atom.
         let Some(operator) = operators.prefix(name) else { return Ok((Node { kind: Kind::Atom(atom), at }, 0)) };
         if self.begins_operand(operators) {
-            let (priority, right) = match operator.priority {
-                priority if priority <= most => (priority, operator.right),
-                // Between the commas of arguments everything is taken that can be.
-                _ if most == 999 => (999, 999),
-                _ => return Err(Fault { at, what: format!("`{name}` needs parentheses around it here") }),
-            };
-            let operand = self.term(operators, right)?;
-            return Ok((Node { kind: Kind::Compound(atom, vec![operand]), at }, priority));
+            if operator.priority > most {
+                return Err(Fault { at, what: format!("`{name}` needs parentheses around it here") });
+            }
+            let operand = self.term(operators, operator.right)?;
+            return Ok((Node { kind: Kind::Compound(atom, vec![operand]), at }, operator.priority));
         }
         Ok((Node { kind: Kind::Atom(atom), at }, 0))
     }
