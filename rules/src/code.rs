@@ -150,6 +150,8 @@ pub(crate) struct ConstraintKind {
 pub(crate) struct Occurrence {
     pub(crate) rule: u32,
     pub(crate) pattern: Box<[Arg]>,
+    /// Arguments that have to be these constants, looked at before anything else.
+    pub(crate) constants: Box<[(usize, Term)]>,
     pub(crate) is_removed: bool,
     pub(crate) tests: Box<[Test]>,
     pub(crate) partners: Box<[Partner]>,

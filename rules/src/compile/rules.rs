@@ -1,7 +1,7 @@
 //! Rules become occurrences, each with an order in which the other heads are found.
 
 use super::{Compiler, End, Scope, each_variable, index};
-use crate::code::{Callable, Comparison, Instruction, Occurrence, Partner, Rule as Compiled, Test};
+use crate::code::{Arg, Callable, Comparison, Instruction, Occurrence, Partner, Rule as Compiled, Test};
 use crate::machine::Builtin;
 use crate::program::{Head, Rule};
 use crate::syntax::{Kind, Node};
@@ -76,8 +76,13 @@ impl Compiler<'_> {
             partners.push(Partner { kind, pattern, is_removed: head.is_removed, tests, index: idx, key });
             places[next] = partners.len();
         }
+        let constants = pattern.iter().enumerate().filter_map(|(idx, arg)| match arg {
+            Arg::Const(value) => Some((idx, *value)),
+            _ => None,
+        });
         let occurrence = Occurrence {
             rule: number,
+            constants: constants.collect(),
             pattern,
             is_removed: heads[active].is_removed,
             tests,

@@ -13,13 +13,46 @@ const NESTING_MAX: u32 = 500;
 
 impl Machine {
     #[inline]
-    pub(super) fn compares(&mut self, comparison: Comparison, left: &Expr, right: &Expr) -> Result<bool, Error> {
+    pub(super) fn compares(&self, comparison: Comparison, left: &Expr, right: &Expr) -> Result<bool, Error> {
+        if let (Some(left), Some(right)) = (self.whole(left), self.whole(right)) {
+            return Ok(holds(comparison, left.cmp(&right)));
+        }
         let (left, right) = (self.evaluate(left)?, self.evaluate(right)?);
         Ok(compare(comparison, left, right))
     }
 
+    /// The value of an expression that has whole numbers alone and needs no more than 64 bits, which most are.
+    fn whole(&self, expression: &Expr) -> Option<i64> {
+        match expression {
+            Expr::Value(Term::Int(value)) => Some(*value),
+            Expr::Slot(slot) => match self.slot(*slot) {
+                Term::Int(value) => Some(value),
+                term => match self.heap.resolve(term) {
+                    Term::Int(value) => Some(value),
+                    _ => None,
+                },
+            },
+            Expr::Binary(function, operands) => {
+                let (left, right) = (self.whole(&operands[0])?, self.whole(&operands[1])?);
+                match function {
+                    Binary::Add => left.checked_add(right),
+                    Binary::Subtract => left.checked_sub(right),
+                    Binary::Multiply => left.checked_mul(right),
+                    Binary::Mod if right > 0 => Some(left.rem_euclid(right)),
+                    Binary::Min => Some(left.min(right)),
+                    Binary::Max => Some(left.max(right)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
     #[inline]
     pub(super) fn evaluate(&self, expression: &Expr) -> Result<Term, Error> {
+        if let Some(value) = self.whole(expression) {
+            return Ok(Term::Int(value));
+        }
         match expression {
             Expr::Value(value) => Ok(*value),
             Expr::Slot(slot) => self.value(self.slot(*slot), 0),
@@ -68,7 +101,10 @@ pub(super) fn compare(comparison: Comparison, left: Term, right: Term) -> bool {
     if [left, right].iter().any(|number| matches!(number, Term::Float(float) if float.is_nan())) {
         return comparison == Comparison::NotEqual;
     }
-    let order = numbers(left, right);
+    holds(comparison, numbers(left, right))
+}
+
+fn holds(comparison: Comparison, order: Ordering) -> bool {
     match comparison {
         Comparison::Less => order == Ordering::Less,
         Comparison::Greater => order == Ordering::Greater,

@@ -102,7 +102,12 @@ impl Heap {
 
     /// Calls `visit` with each variable without value, each time that one is met, in order.
     pub(crate) fn variables(&self, term: Term, visit: &mut impl FnMut(u32)) {
-        let mut open = vec![term];
+        let at = match self.resolve(term) {
+            Term::Var(cell) => return visit(cell),
+            Term::Compound(at) => at,
+            _ => return,
+        };
+        let mut open: Vec<_> = self.arguments(at).iter().rev().copied().collect();
         while let Some(term) = open.pop() {
             match self.resolve(term) {
                 Term::Var(cell) => visit(cell),

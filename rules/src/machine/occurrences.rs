@@ -115,7 +115,7 @@ impl Machine {
                     continue;
                 }
                 depth = (0..count).find(|idx| !self.is_there(place.partner(*idx))).unwrap_or(count - 1);
-            } else if !self.begin(code, occurrence, rule, &mut place)? {
+            } else if !self.can_apply(occurrence, place) || !self.begin(code, occurrence, rule, &mut place)? {
                 place.number += 1;
                 continue;
             }
@@ -138,6 +138,13 @@ impl Machine {
             Term::Suspension(kind, slot) => self.constraints[kind as usize].is_stored(slot),
             _ => false,
         }
+    }
+
+    /// Whether the constants fit, and there is something that each partner could be.
+    fn can_apply(&self, occurrence: &Occurrence, place: Place) -> bool {
+        let arguments = self.constraints[place.kind as usize].arguments(place.slot);
+        occurrence.constants.iter().all(|(idx, value)| self.heap.resolve(arguments[*idx]) == *value)
+            && occurrence.partners.iter().all(|partner| self.constraints[partner.kind as usize].stored_count > 0)
     }
 
     /// Matches the active constraint. Returns whether that and what can be asked of it alone hold.

@@ -46,6 +46,8 @@ pub(super) struct Constraints {
     links: Vec<Link>,
     buckets: Box<[HashMap<u64, u32, RandomState>]>,
     free: Vec<u32>,
+    /// How many are stored.
+    pub(super) stored_count: usize,
     /// Dead ones whose slots may still be known to somebody.
     pub(super) dead: Vec<u32>,
 }
@@ -60,6 +62,7 @@ impl Constraints {
             links: Vec::new(),
             buckets: kind.indexes.iter().map(|_| HashMap::default()).collect(),
             free: Vec::new(),
+            stored_count: 0,
             dead: Vec::new(),
         }
     }
@@ -132,6 +135,7 @@ impl Constraints {
     /// Puts a constraint where others find it.
     pub(super) fn insert(&mut self, heap: &Heap, slot: u32) {
         self.suspensions[slot as usize].state = State::Stored;
+        self.stored_count += 1;
         for index in 0..self.indexes.len() {
             if let Some(hash) = self.hash(heap, slot, index) {
                 let first = self.buckets[index].insert(hash, slot).unwrap_or(NONE);
@@ -145,6 +149,7 @@ impl Constraints {
 
     /// Takes a constraint out. Its links stay, so that those that came to it find on.
     pub(super) fn remove(&mut self, heap: &Heap, slot: u32) {
+        self.stored_count -= 1;
         for index in 0..self.indexes.len() {
             let Link { next, previous } = *self.link(slot, index);
             if next == APART {
@@ -167,6 +172,7 @@ impl Constraints {
 
     /// Undoes a removal, of all that were the last one first.
     pub(super) fn restore(&mut self, heap: &Heap, slot: u32) {
+        self.stored_count += 1;
         for index in (0..self.indexes.len()).rev() {
             let Link { next, previous } = *self.link(slot, index);
             if next == APART {

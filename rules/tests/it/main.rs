@@ -1,3 +1,4 @@
 //! Tests of the rules.
 
 mod cases;
+mod peer;
