@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use rules::{Bounds, Goal, run};
+use rules::{Goal, Setting, Wrong, run};
 
 fn main() {
     let arguments: Vec<_> = std::env::args().collect();
@@ -10,7 +10,7 @@ fn main() {
     let program = std::fs::read_to_string(program).expect("the program can be read");
     let goal = match Goal::new(&program, goal) {
         Ok(goal) => goal,
-        Err((_, faults)) => {
+        Err(Wrong::Program(faults) | Wrong::Goal(faults)) => {
             for fault in faults {
                 eprintln!("{fault}");
             }
@@ -18,11 +18,16 @@ fn main() {
         }
     };
     let began = Instant::now();
-    let answer = run(&goal, Bounds::default());
+    let answer = run(&goal, Setting::default());
     println!("{:.6} s", began.elapsed().as_secs_f64());
     match answer {
         Ok(answer) => {
-            println!("{} {} applications, store of {}", answer.is_success, answer.applications, answer.store.len());
+            println!(
+                "{} {} applications, store of {}",
+                answer.is_success,
+                answer.applications,
+                answer.store.len()
+            );
             if arguments.len() > 3 {
                 println!("{}", answer.store.join("\n"));
             }

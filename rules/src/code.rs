@@ -24,8 +24,10 @@ pub(crate) enum Arg {
 pub(crate) enum Expr {
     Value(Term),
     Slot(u32),
-    Unary(Atom, Unary, Box<Self>),
+    Unary(Unary, Box<Self>),
     Binary(Binary, Box<[Self; 2]>),
+    /// Metres between two places: longitude and latitude of each.
+    Distance(Box<[Self; 4]>),
     /// One that is none: an error where it is evaluated.
     Unknown(Atom, usize),
 }
@@ -81,10 +83,21 @@ pub(crate) enum Test {
 /// One instruction. Frames, slots and code are numbered from 0.
 #[derive(Clone, Debug)]
 pub(crate) enum Instruction {
-    Call { predicate: u32, arguments: Box<[Arg]>, is_last: bool },
-    Add { kind: u32, arguments: Box<[Arg]>, is_last: bool },
+    Call {
+        predicate: u32,
+        arguments: Box<[Arg]>,
+        is_last: bool,
+    },
+    Add {
+        kind: u32,
+        arguments: Box<[Arg]>,
+        is_last: bool,
+    },
     /// Calls a term with further arguments.
-    CallTerm { arguments: Box<[Arg]>, is_last: bool },
+    CallTerm {
+        arguments: Box<[Arg]>,
+        is_last: bool,
+    },
     Builtin(Builtin, Box<[Arg]>),
     Unify(Arg, Arg),
     Is(Arg, Expr),
@@ -129,8 +142,6 @@ pub(crate) enum Key {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Predicate {
-    pub(crate) name: Atom,
-    pub(crate) arity: usize,
     pub(crate) clauses: Vec<Clause>,
 }
 

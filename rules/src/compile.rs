@@ -2,7 +2,9 @@
 
 mod rules;
 
-use crate::code::{Arg, Binary, Callable, Clause, Code, Comparison, ConstraintKind, Expr, Instruction, Key, Predicate, Unary};
+use crate::code::{
+    Arg, Binary, Callable, Clause, Code, Comparison, ConstraintKind, Expr, Instruction, Key, Predicate, Unary,
+};
 use crate::machine::Builtin;
 use crate::program::Source;
 use crate::syntax::{Fault, Kind, Node};
@@ -25,7 +27,7 @@ pub(crate) fn program(source: &Source, atoms: &mut Atoms) -> Result<(Code, Vec<F
         let arity = arguments.len();
         if !matches!(code.callables.get(&(name, arity)), Some(Callable::Predicate(_))) {
             let number = index(code.predicates.len());
-            code.predicates.push(Predicate { name, arity, clauses: Vec::new() });
+            code.predicates.push(Predicate { clauses: Vec::new() });
             code.callables.insert((name, arity), Callable::Predicate(number));
         }
     }
@@ -72,7 +74,12 @@ enum End {
 
 impl Scope {
     fn new(variables: usize) -> Self {
-        Self { uses: vec![0; variables], is_seen: vec![false; variables], slots: index(variables), barrier: None }
+        Self {
+            uses: vec![0; variables],
+            is_seen: vec![false; variables],
+            slots: index(variables),
+            barrier: None,
+        }
     }
 
     fn count(&mut self, node: &Node) {
@@ -94,7 +101,9 @@ impl Scope {
 fn each_variable(node: &Node, visit: &mut impl FnMut(usize)) {
     match &node.kind {
         Kind::Variable(variable) => visit(*variable),
-        Kind::Compound(_, parts) | Kind::Conjunction(parts) => parts.iter().for_each(|part| each_variable(part, visit)),
+        Kind::Compound(_, parts) | Kind::Conjunction(parts) => {
+            parts.iter().for_each(|part| each_variable(part, visit))
+        }
         Kind::List(parts, tail) => {
             parts.iter().for_each(|part| each_variable(part, visit));
             if let Some(tail) = tail {
@@ -123,10 +132,13 @@ impl Compiler<'_> {
             scope.count(body);
         }
         let pattern = self.arguments(arguments, &mut scope);
-        let first = arguments.first().and_then(|first| key(first));
+        let first = arguments.first().and_then(key);
         let is_true = body.is_none_or(|body| matches!(body.kind, Kind::Atom(Atom::TRUE)));
         let body = body.filter(|_| !is_true).map(|body| self.body(body, &mut scope, End::Proceed));
-        let Some(Callable::Predicate(number)) = self.code.callables.get(&(name, arguments.len())).copied() else { return };
+        let Some(Callable::Predicate(number)) = self.code.callables.get(&(name, arguments.len())).copied()
+        else {
+            return;
+        };
         let clause = Clause { head: pattern, first, slots: scope.slots, body };
         self.code.predicates[number as usize].clauses.push(clause);
     }
@@ -211,7 +223,14 @@ impl Compiler<'_> {
     }
 
     /// Compiles a goal without parts that are goals. Returns whether it goes on with what is behind by itself.
-    fn simple(&mut self, node: &Node, name: Atom, arguments: &[Node], scope: &mut Scope, is_last: bool) -> bool {
+    fn simple(
+        &mut self,
+        node: &Node,
+        name: Atom,
+        arguments: &[Node],
+        scope: &mut Scope,
+        is_last: bool,
+    ) -> bool {
         match (name, arguments) {
             (Atom::UNIFY, [left, right]) => {
                 let (left, right) = self.unification(left, right, scope);
@@ -362,7 +381,10 @@ impl Compiler<'_> {
             Kind::Conjunction(parts) => {
                 let mut parts: Vec<_> = parts.iter().map(|part| self.argument(part, scope)).collect();
                 let last = parts.pop().unwrap_or(Arg::Void);
-                parts.into_iter().rev().fold(last, |rest, part| Arg::Compound(Atom::COMMA, [part, rest].into()))
+                parts
+                    .into_iter()
+                    .rev()
+                    .fold(last, |rest, part| Arg::Compound(Atom::COMMA, [part, rest].into()))
             }
         }
     }
@@ -385,10 +407,14 @@ impl Compiler<'_> {
             Kind::List(parts, None) if parts.len() == 1 => self.expression(&parts[0], scope),
             Kind::Compound(name, parts) => match &parts[..] {
                 [operand] if let Some(function) = Unary::of(self.atoms.name(*name)) => {
-                    Expr::Unary(*name, function, Box::new(self.expression(operand, scope)))
+                    Expr::Unary(function, Box::new(self.expression(operand, scope)))
                 }
-                [left, right] if let Some(function) = Binary::of(self.atoms.name(*name)) => {
-                    Expr::Binary(function, Box::new([self.expression(left, scope), self.expression(right, scope)]))
+                [left, right] if let Some(function) = Binary::of(self.atoms.name(*name)) => Expr::Binary(
+                    function,
+                    Box::new([self.expression(left, scope), self.expression(right, scope)]),
+                ),
+                [a, b, c, d] if self.atoms.name(*name) == "distance" => {
+                    Expr::Distance(Box::new([a, b, c, d].map(|part| self.expression(part, scope))))
                 }
                 _ => Expr::Unknown(*name, parts.len()),
             },
@@ -428,7 +454,9 @@ fn key(node: &Node) -> Option<Key> {
 fn has_cut(node: &Node) -> bool {
     match node.callable() {
         Some((Atom::CUT, [])) => true,
-        Some((Atom::COMMA | Atom::SEMICOLON | Atom::ARROW | Atom::SOFT_ARROW | Atom::BAR, parts)) => parts.iter().any(has_cut),
+        Some((Atom::COMMA | Atom::SEMICOLON | Atom::ARROW | Atom::SOFT_ARROW | Atom::BAR, parts)) => {
+            parts.iter().any(has_cut)
+        }
         _ => false,
     }
 }

@@ -24,6 +24,15 @@ pub struct Fault {
     pub what: String,
 }
 
+/// What is wrong with a program and its goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// All that is wrong with the program.
+    Program(Vec<Fault>),
+    /// What is wrong with the goal.
+    Goal(Vec<Fault>),
+}
+
 impl Fault {
     pub(crate) fn new(text: &str, fault: At) -> Self {
         let before = &text[..fault.at.min(text.len())];
@@ -50,7 +59,6 @@ pub(crate) struct Head {
     /// Whether it never looks for the others.
     pub(crate) is_passive: bool,
     id: Option<usize>,
-    pub(crate) at: usize,
 }
 
 /// A rule, as it stands in the text.
@@ -79,20 +87,37 @@ impl Program {
     /// # Errors
     /// All that is wrong with it.
     pub fn new(text: &str) -> Result<Arc<Self>, Vec<Fault>> {
-        Self::read(text, None).map(|(program, _)| program).map_err(|(_, faults)| faults)
+        Self::with_constraints(text, &[])
     }
 
-    /// Compiles a program with a goal, and returns the goal's variables as well. A fault tells whether the goal has it.
-    pub(crate) fn with_goal(text: &str, goal: &str) -> Result<(Arc<Self>, Vec<String>), (bool, Vec<Fault>)> {
-        Self::read(text, Some(goal))
+    /// Reads and compiles a program in which these names are constraints as well: of one arity, or of all with which bodies have them.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn with_constraints(text: &str, names: &[(&str, Option<usize>)]) -> Result<Arc<Self>, Vec<Fault>> {
+        Self::read(text, None, names)
+            .map(|(program, _)| program)
+            .map_err(|(Wrong::Program(faults) | Wrong::Goal(faults))| faults)
     }
 
-    fn read(text: &str, goal: Option<&str>) -> Result<(Arc<Self>, Vec<String>), (bool, Vec<Fault>)> {
+    /// Compiles a program with a goal, and returns the goal's variables as well.
+    pub(crate) fn with_goal(text: &str, goal: &str) -> Result<(Arc<Self>, Vec<String>), Wrong> {
+        Self::read(text, Some(goal), &[])
+    }
+
+    fn read(
+        text: &str,
+        goal: Option<&str>,
+        names: &[(&str, Option<usize>)],
+    ) -> Result<(Arc<Self>, Vec<String>), Wrong> {
         let mut atoms = Atoms::default();
         let mut operators = Operators::default();
-        let (mut library, wrong) = Source::read(include_str!("library.pl"), &mut atoms, &mut operators.clone());
+        let (mut library, wrong) =
+            Source::read(include_str!("library.pl"), &mut atoms, &mut operators.clone());
         debug_assert!(wrong.is_empty(), "the library has faults: {wrong:?}");
-        let faults = |faults: Vec<At>| (false, faults.into_iter().map(|fault| Fault::new(text, fault)).collect());
+        let faults = |faults: Vec<At>| {
+            Wrong::Program(faults.into_iter().map(|fault| Fault::new(text, fault)).collect())
+        };
         if text.len() > PROGRAM_BYTES_MAX {
             let what = format!("a program has {PROGRAM_BYTES_MAX} bytes at most");
             return Err(faults(vec![At { at: 0, what }]));
@@ -101,19 +126,28 @@ impl Program {
         if !wrong.is_empty() {
             return Err(faults(wrong));
         }
+        let mut source = source;
+        for &(name, arity) in names {
+            source.add_constraint(atoms.intern(name), arity);
+        }
         // What a program defines itself is not taken from the library.
-        let own: hashbrown::HashSet<_, RandomState> =
-            source.clauses.iter().filter_map(|(head, ..)| key(head)).chain(source.constraints.iter().copied()).collect();
+        let own: hashbrown::HashSet<_, RandomState> = source
+            .clauses
+            .iter()
+            .filter_map(|(head, ..)| key(head))
+            .chain(source.constraints.iter().copied())
+            .collect();
         library.clauses.retain(|(head, ..)| key(head).is_none_or(|key| !own.contains(&key)));
         library.clauses.extend(source.clauses);
         let mut source = Source { clauses: library.clauses, ..source };
         let mut variables = Vec::new();
         if let Some(goal) = goal {
             let read = Parser::new(goal, &mut atoms).goal(&operators);
-            let read = read.map_err(|fault| (true, vec![Fault::new(goal, fault)]))?;
+            let read = read.map_err(|fault| Wrong::Goal(vec![Fault::new(goal, fault)]))?;
             variables = read.variables.iter().filter(|name| *name != "_").cloned().collect();
             let arguments = read.variables.iter().enumerate().filter(|(_, name)| *name != "_");
-            let arguments: Vec<_> = arguments.map(|(idx, _)| Node { kind: Kind::Variable(idx), at: 0 }).collect();
+            let arguments: Vec<_> =
+                arguments.map(|(idx, _)| Node { kind: Kind::Variable(idx), at: 0 }).collect();
             let name = atoms.intern(Self::GOAL);
             let kind = if arguments.is_empty() { Kind::Atom(name) } else { Kind::Compound(name, arguments) };
             source.clauses.push((Node { kind, at: 0 }, Some(read.term), read.variables));
@@ -174,6 +208,24 @@ impl Source {
         (source, faults)
     }
 
+    /// Makes a name a constraint of one arity, or of all with which bodies have it.
+    fn add_constraint(&mut self, name: Atom, arity: Option<usize>) {
+        let mut found: Vec<_> = arity.into_iter().collect();
+        if arity.is_none() {
+            let bodies = self
+                .rules
+                .iter()
+                .map(|rule| &rule.body)
+                .chain(self.clauses.iter().filter_map(|(_, body, _)| body.as_ref()));
+            bodies.for_each(|body| arities(body, name, &mut found));
+        }
+        for arity in found {
+            if !self.constraints.contains(&(name, arity)) {
+                self.constraints.push((name, arity));
+            }
+        }
+    }
+
     fn take(&mut self, clause: Clause, atoms: &mut Atoms, operators: &mut Operators) -> Result<(), At> {
         let Clause { term, variables } = clause;
         if let Kind::Compound(Atom::CLAUSE | Atom::QUERY, parts) = &term.kind
@@ -203,7 +255,12 @@ impl Source {
         }
     }
 
-    fn directive(&mut self, directive: &Node, atoms: &mut Atoms, operators: &mut Operators) -> Result<(), At> {
+    fn directive(
+        &mut self,
+        directive: &Node,
+        atoms: &mut Atoms,
+        operators: &mut Operators,
+    ) -> Result<(), At> {
         for part in directive.conjuncts() {
             match &part.kind {
                 Kind::Compound(Atom::CHR_CONSTRAINT | Atom::CONSTRAINTS, parts) => {
@@ -217,11 +274,11 @@ impl Source {
                         }
                     }
                 }
-                Kind::Compound(Atom::OP, parts) if parts.len() == 3 => {
-                    if !set_operator(parts, atoms, operators) {
-                        let what = "op/3 has a priority of 0 to 1200, a kind such as xfx, and a name".to_owned();
-                        return Err(At { at: part.at, what });
-                    }
+                Kind::Compound(Atom::OP, parts)
+                    if parts.len() == 3 && !set_operator(parts, atoms, operators) =>
+                {
+                    let what = "op/3 has a priority of 0 to 1200, a kind such as xfx, and a name".to_owned();
+                    return Err(At { at: part.at, what });
                 }
                 // Modules, options, types and the like change no answer.
                 _ => {}
@@ -231,9 +288,20 @@ impl Source {
     }
 }
 
+/// The arities with which a body has a name.
+fn arities(body: &Node, name: Atom, found: &mut Vec<usize>) {
+    let Some((called, parts)) = body.callable() else { return };
+    if called == name {
+        found.push(parts.len());
+    }
+    parts.iter().for_each(|part| arities(part, name, found));
+}
+
 fn set_operator(parts: &[Node], atoms: &Atoms, operators: &mut Operators) -> bool {
     let (Kind::Int(priority), Kind::Atom(kind)) = (&parts[0].kind, &parts[1].kind) else { return false };
-    let Some(priority) = u16::try_from(*priority).ok().filter(|priority| *priority <= 1200) else { return false };
+    let Some(priority) = u16::try_from(*priority).ok().filter(|priority| *priority <= 1200) else {
+        return false;
+    };
     let names = match &parts[2].kind {
         Kind::List(names, None) => names.iter().collect(),
         _ => vec![&parts[2]],
@@ -249,7 +317,9 @@ fn set_operator(parts: &[Node], atoms: &Atoms, operators: &mut Operators) -> boo
 fn declared(node: &Node) -> Option<(Atom, usize)> {
     if let Some([name, arity]) = node.binary(Atom::SLASH) {
         return match (&name.kind, &arity.kind) {
-            (Kind::Atom(name), Kind::Int(arity)) => Some((*name, usize::try_from(*arity).ok().filter(|arity| *arity < 64)?)),
+            (Kind::Atom(name), Kind::Int(arity)) => {
+                Some((*name, usize::try_from(*arity).ok().filter(|arity| *arity < 64)?))
+            }
             _ => None,
         };
     }
@@ -321,5 +391,5 @@ fn head(node: &Node, is_removed: bool) -> Result<Head, At> {
     if is_taken {
         return Err(refused());
     }
-    Ok(Head { name, arguments, is_removed, is_passive: false, id, at: node.at })
+    Ok(Head { name, arguments, is_removed, is_passive: false, id })
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::machine::{Bounds, Error, Machine};
-use crate::program::{Fault, Program};
+use crate::machine::{Error, Machine, Setting};
+use crate::program::{Program, Wrong};
 use crate::term::Term;
 
 /// A goal, compiled with its program.
@@ -30,8 +30,8 @@ impl Goal {
     /// Compiles a program together with a goal.
     ///
     /// # Errors
-    /// All that is wrong with the program, or what is wrong with the goal; the first member tells whether it is the goal.
-    pub fn new(program: &str, goal: &str) -> Result<Self, (bool, Vec<Fault>)> {
+    /// All that is wrong with the program, or what is wrong with the goal.
+    pub fn new(program: &str, goal: &str) -> Result<Self, Wrong> {
         let (program, variables) = Program::with_goal(program, goal)?;
         Ok(Self { program, variables })
     }
@@ -47,8 +47,8 @@ impl Goal {
 ///
 /// # Errors
 /// A bound that was reached, or an error of the program such as an expression without a value.
-pub fn run(goal: &Goal, bounds: Bounds) -> Result<Answer, Error> {
-    let mut machine = Machine::new(&goal.program, bounds);
+pub fn run(goal: &Goal, setting: Setting) -> Result<Answer, Error> {
+    let mut machine = Machine::new(&goal.program, setting);
     let variables: Vec<_> = goal.variables.iter().map(|_| machine.heap.fresh()).collect();
     let is_success = machine.run(Program::GOAL, &variables)?;
     let applications = machine.applications;
@@ -82,10 +82,17 @@ pub fn run(goal: &Goal, bounds: Bounds) -> Result<Answer, Error> {
         Err(_) => format!("_{cell}"),
     };
     let code = &goal.program.code;
-    let stored: Vec<_> = machine.stored().map(|(kind, arguments)| (code.kinds[kind as usize].name, arguments.to_vec())).collect();
+    let stored: Vec<_> = machine
+        .stored()
+        .map(|(kind, arguments)| (code.kinds[kind as usize].name, arguments.to_vec()))
+        .collect();
     let mut store = Vec::new();
     for (constraint, arguments) in stored {
-        let term = if arguments.is_empty() { Term::Atom(constraint) } else { machine.heap.compound(constraint, &arguments) };
+        let term = if arguments.is_empty() {
+            Term::Atom(constraint)
+        } else {
+            machine.heap.compound(constraint, &arguments)
+        };
         store.push(machine.text_with(term, &name));
     }
     store.sort_unstable();

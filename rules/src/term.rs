@@ -24,9 +24,9 @@ atoms! {
     NIL = "[]", DOT = "[|]", COMMA = ",", SEMICOLON = ";", ARROW = "->", SOFT_ARROW = "*->", NOT = "\\+",
     CLAUSE = ":-", QUERY = "?-", TRUE = "true", FAIL = "fail", FALSE = "false", CUT = "!", UNIFY = "=", IS = "is",
     PROPAGATE = "==>", SIMPLIFY = "<=>", KEPT = "\\", NAME = "@", PRAGMA = "pragma", PASSIVE = "passive", ID = "#", BAR = "|",
-    CURLY = "{}", MINUS = "-", PLUS = "+", CARET = "^", CALL = "call", COLON = ":", OP = "op", CHR_CONSTRAINT = "chr_constraint",
-    CONSTRAINTS = "constraints", SLASH = "/", ONCE = "once", IGNORE = "ignore", FINDALL = "findall", FORALL = "forall",
-    BAGOF = "bagof", SETOF = "setof", LESS = "<", GREATER = ">", EQUAL = "=:=", DOLLAR_VAR = "$VAR", MODULE = "module",
+    CURLY = "{}", MINUS = "-", CARET = "^", CALL = "call", COLON = ":", OP = "op", CHR_CONSTRAINT = "chr_constraint",
+    CONSTRAINTS = "constraints", SLASH = "/", ONCE = "once",
+
 }
 
 /// Atoms by number, and numbers by atom.
@@ -58,19 +58,21 @@ impl Atoms {
         atom
     }
 
+    pub(crate) fn find(&self, name: &str) -> Option<Atom> {
+        self.numbers.get(name).copied()
+    }
+
     pub(crate) fn name(&self, atom: Atom) -> &str {
         &self.names[atom.0 as usize]
     }
 
-    pub(crate) fn count(&self) -> usize {
-        self.names.len()
+    /// The text of an atom, shared.
+    pub(crate) fn text(&self, atom: Atom) -> Arc<str> {
+        Arc::clone(&self.names[atom.0 as usize])
     }
 
-    /// Forgets all atoms from this number on.
-    pub(crate) fn truncate(&mut self, count: usize) {
-        for name in self.names.drain(count..) {
-            self.numbers.remove(&name);
-        }
+    pub(crate) fn count(&self) -> usize {
+        self.names.len()
     }
 }
 
@@ -88,6 +90,10 @@ pub(crate) enum Term {
     Compound(u32),
     /// Only as a cell: name and arity of a compound.
     Functor(Atom, u32),
-    /// Only in frames: a stored constraint, by its kind and its slot.
+    /// Only in frames: a constraint, by its kind and its slot.
     Suspension(u32, u32),
+    /// Only in frames: the next constraint of an index, by its kind and its slot.
+    Next(u32, u32),
+    /// Only in frames: a list of those that wait for a variable, and how many of it are left.
+    Waiting(u32, u32),
 }

@@ -21,7 +21,14 @@ impl Compiler<'_> {
         let is_propagation = rule.heads.iter().all(|head| !head.is_removed);
         let is_told_by_age = rule.heads.iter().all(|head| !head.is_passive);
         let has_body = !matches!(rule.body.kind, Kind::Atom(Atom::TRUE));
-        self.code.rules.push(Compiled { slots: 0, body: None, body_and_resume: None, has_body, is_propagation, is_told_by_age });
+        self.code.rules.push(Compiled {
+            slots: 0,
+            body: None,
+            body_and_resume: None,
+            has_body,
+            is_propagation,
+            is_told_by_age,
+        });
         // Those that are removed are tried first.
         let removed = rule.heads.iter().enumerate().filter(|(_, head)| head.is_removed);
         let kept = rule.heads.iter().enumerate().filter(|(_, head)| !head.is_removed);
@@ -42,13 +49,22 @@ impl Compiler<'_> {
         }
         if has_body && rule.heads.iter().any(|head| !head.is_removed && !head.is_passive) {
             let mut scope = behind.clone();
-            self.code.rules[number as usize].body_and_resume = Some(self.body(&rule.body, &mut scope, End::Resume));
+            self.code.rules[number as usize].body_and_resume =
+                Some(self.body(&rule.body, &mut scope, End::Resume));
             slots = slots.max(scope.slots);
         }
         self.code.rules[number as usize].slots = slots;
     }
 
-    fn occurrence(&mut self, number: u32, rule: &Rule, order: &[usize], active: usize, guard: &[&Node], scope: &mut Scope) {
+    fn occurrence(
+        &mut self,
+        number: u32,
+        rule: &Rule,
+        order: &[usize],
+        active: usize,
+        guard: &[&Node],
+        scope: &mut Scope,
+    ) {
         let heads = &rule.heads;
         let mut places = vec![0; heads.len()];
         let mut pending: Vec<_> = guard.to_vec();
@@ -186,7 +202,11 @@ impl Compiler<'_> {
             Some((Atom::TRUE, [])) => {}
             Some((Atom::FAIL | Atom::FALSE, [])) => tests.push(Test::Fail),
             Some((name, [left, right])) if let Some(comparison) = Comparison::of(self.atoms.name(name)) => {
-                tests.push(Test::Compare(comparison, self.expression(left, scope), self.expression(right, scope)));
+                tests.push(Test::Compare(
+                    comparison,
+                    self.expression(left, scope),
+                    self.expression(right, scope),
+                ));
             }
             Some((name, arguments)) => {
                 let builtin = Builtin::of(self.atoms.name(name), arguments.len());
@@ -200,9 +220,10 @@ impl Compiler<'_> {
 
 /// The arguments of a head that are known before it is found, as bits. An index does not look into compounds.
 fn known(head: &Head, scope: &Scope) -> u64 {
-    let is_simple = |argument: &Node| !matches!(argument.kind, Kind::Compound(..) | Kind::List(..) | Kind::Conjunction(_));
+    let is_simple = |argument: &Node| {
+        !matches!(argument.kind, Kind::Compound(..) | Kind::List(..) | Kind::Conjunction(_))
+    };
     let bits = head.arguments.iter().enumerate();
     let bits = bits.filter(|(_, argument)| is_simple(argument) && scope.is_known(argument));
     bits.fold(0, |mask, (idx, _)| mask | 1 << idx)
 }
-

@@ -56,13 +56,25 @@ impl Machine {
         match expression {
             Expr::Value(value) => Ok(*value),
             Expr::Slot(slot) => self.value(self.slot(*slot), 0),
-            Expr::Unary(_, function, operand) => unary(*function, self.evaluate(operand)?),
+            Expr::Unary(function, operand) => unary(*function, self.evaluate(operand)?),
             Expr::Binary(function, operands) => {
                 let (left, right) = (self.evaluate(&operands[0])?, self.evaluate(&operands[1])?);
                 binary(*function, left, right)
             }
+            Expr::Distance(places) => {
+                let mut values = [Term::Int(0); 4];
+                for (value, place) in values.iter_mut().zip(places.iter()) {
+                    *value = self.evaluate(place)?;
+                }
+                self.distance(values)
+            }
             Expr::Unknown(name, arity) => Err(self.unknown(*name, *arity)),
         }
+    }
+
+    fn distance(&self, values: [Term; 4]) -> Result<Term, Error> {
+        let [from_lon, from_lat, to_lon, to_lat] = values.map(float);
+        finite((self.setting.distance)([from_lon, from_lat], [to_lon, to_lat]))
     }
 
     fn unknown(&self, name: Atom, arity: usize) -> Error {
@@ -83,11 +95,20 @@ impl Machine {
                 let (name, arity) = self.heap.functor(at);
                 let operand = |idx| self.value(self.heap.argument(at, idx), depth + 1);
                 match arity {
-                    1 => unary(Unary::of(self.atoms.name(name)).ok_or_else(|| self.unknown(name, 1))?, operand(0)?),
-                    2 if name == Atom::DOT && self.heap.argument(at, 1) == Term::Atom(Atom::NIL) => operand(0),
+                    1 => unary(
+                        Unary::of(self.atoms.name(name)).ok_or_else(|| self.unknown(name, 1))?,
+                        operand(0)?,
+                    ),
+                    2 if name == Atom::DOT && self.heap.argument(at, 1) == Term::Atom(Atom::NIL) => {
+                        operand(0)
+                    }
                     2 => {
-                        let function = Binary::of(self.atoms.name(name)).ok_or_else(|| self.unknown(name, 2))?;
+                        let function =
+                            Binary::of(self.atoms.name(name)).ok_or_else(|| self.unknown(name, 2))?;
                         binary(function, operand(0)?, operand(1)?)
+                    }
+                    4 if self.atoms.name(name) == "distance" => {
+                        self.distance([operand(0)?, operand(1)?, operand(2)?, operand(3)?])
                     }
                     _ => Err(self.unknown(name, arity)),
                 }
@@ -242,7 +263,11 @@ fn whole_numbers(function: Binary, left: i64, right: i64) -> Result<Term, Error>
         }
         Binary::Mod => {
             let remainder = left.checked_rem(right).ok_or_else(by_zero)?;
-            Ok(Term::Int(if remainder != 0 && (remainder < 0) != (right < 0) { remainder + right } else { remainder }))
+            Ok(Term::Int(if remainder != 0 && (remainder < 0) != (right < 0) {
+                remainder + right
+            } else {
+                remainder
+            }))
         }
         Binary::Min => Ok(Term::Int(left.min(right))),
         Binary::Max => Ok(Term::Int(left.max(right))),
@@ -281,6 +306,10 @@ fn power(base: i64, exponent: i64) -> Result<Term, Error> {
         (0, ..0) => Err(BY_ZERO),
         (_, ..0) => Err(UNDEFINED),
         (0, _) => Ok(Term::Int(i64::from(exponent == 0))),
-        _ => u32::try_from(exponent).ok().and_then(|exponent| base.checked_pow(exponent)).map(Term::Int).ok_or(OVERFLOW),
+        _ => u32::try_from(exponent)
+            .ok()
+            .and_then(|exponent| base.checked_pow(exponent))
+            .map(Term::Int)
+            .ok_or(OVERFLOW),
     }
 }

@@ -2,6 +2,9 @@
 
 use std::cmp::Ordering;
 
+use foldhash::fast::RandomState;
+use hashbrown::{HashMap, HashSet};
+
 use super::{Error, Machine};
 use crate::code::Code;
 use crate::syntax::Writer;
@@ -38,14 +41,19 @@ builtins! {
     #[test] Before = "@<"/2, #[test] After = "@>"/2, #[test] NotAfter = "@=<"/2, #[test] NotBefore = "@>="/2, #[test] NotUnifiable = "\\="/2,
     Unifiable = "?="/2, Compare = "compare"/3, Functor = "functor"/3, Arg = "arg"/3, Univ = "=.."/2, CopyTerm = "copy_term"/2,
     Findall = "findall"/3, Sort = "sort"/2, Msort = "msort"/2, PredSort = "sort"/4, KeySort = "keysort"/2, LengthOf = "$length"/3,
-    FreshList = "$fresh_list"/2, Free = "$free"/3, Distance = "distance"/4, CpuTime = "cputime"/1, Statistics = "statistics"/2,
+    FreshList = "$fresh_list"/2, Free = "$free"/3, CpuTime = "cputime"/1, Statistics = "statistics"/2,
     Write = "write"/1, Print = "print"/1, WriteLn = "writeln"/1, Writeq = "writeq"/1, Newline = "nl"/0, Halt = "garbage_collect"/0,
     TermVariables = "term_variables"/2, Succ = "succ"/2, Plus = "plus"/3, AtomLength = "atom_length"/2, AtomConcat = "atom_concat"/3,
     Dummy = "chr_dummy"/0, NotVariant = "\\=@="/2, Variant = "=@="/2, Tab = "tab"/1,
 }
 
 impl Machine {
-    pub(super) fn builtin(&mut self, code: &Code, builtin: Builtin, arguments: &[Term]) -> Result<bool, Error> {
+    pub(super) fn builtin(
+        &mut self,
+        code: &Code,
+        builtin: Builtin,
+        arguments: &[Term],
+    ) -> Result<bool, Error> {
         let argument = |machine: &Self, idx: usize| machine.heap.resolve(arguments[idx]);
         Ok(match builtin {
             Builtin::Var => matches!(argument(self, 0), Term::Var(_)),
@@ -67,7 +75,9 @@ impl Machine {
             Builtin::NotAfter => self.order(arguments).is_le(),
             Builtin::NotBefore => self.order(arguments).is_ge(),
             Builtin::NotUnifiable => !self.would_unify(arguments[0], arguments[1]),
-            Builtin::Unifiable => self.heap.is_same(arguments[0], arguments[1]) || !self.would_unify(arguments[0], arguments[1]),
+            Builtin::Unifiable => {
+                self.heap.is_same(arguments[0], arguments[1]) || !self.would_unify(arguments[0], arguments[1])
+            }
             Builtin::Variant => self.is_variant(arguments[0], arguments[1]),
             Builtin::NotVariant => !self.is_variant(arguments[0], arguments[1]),
             Builtin::Compare => {
@@ -114,30 +124,29 @@ impl Machine {
             }
             Builtin::FreshList => {
                 let Term::Int(count) = argument(self, 0) else { return Ok(false) };
-                if usize::try_from(count).is_ok_and(|count| count > self.bounds.words / 4) {
-                    return Err(Error::Words(self.bounds.words));
+                if usize::try_from(count).is_ok_and(|count| count > self.setting.bounds.words / 4) {
+                    return Err(Error::Words(self.setting.bounds.words));
                 }
                 let elements: Vec<_> = (0..count).map(|_| self.heap.fresh()).collect();
                 let list = self.heap.list(elements.into_iter(), Term::Atom(Atom::NIL));
                 self.unify(arguments[1], list)
             }
             Builtin::Free => self.free(arguments),
-            Builtin::Distance => return Err(Error::Undefined("distance".to_owned(), 4)),
             Builtin::CpuTime => self.unify(arguments[0], Term::Float(0.0)),
             Builtin::Statistics => {
                 let list = self.heap.list([Term::Int(0), Term::Int(0)].into_iter(), Term::Atom(Atom::NIL));
                 self.unify(arguments[1], list)
             }
             // There is no output, so that nothing is written.
-            Builtin::Write | Builtin::Print | Builtin::WriteLn | Builtin::Writeq | Builtin::Newline | Builtin::Tab => true,
+            Builtin::Write
+            | Builtin::Print
+            | Builtin::WriteLn
+            | Builtin::Writeq
+            | Builtin::Newline
+            | Builtin::Tab => true,
             Builtin::Halt | Builtin::Dummy => true,
             Builtin::TermVariables => {
-                let mut variables = Vec::new();
-                self.heap.variables(arguments[0], &mut |cell| {
-                    if !variables.contains(&Term::Var(cell)) {
-                        variables.push(Term::Var(cell));
-                    }
-                });
+                let variables = self.distinct(arguments[0], &HashSet::default());
                 let list = self.heap.list(variables.into_iter(), Term::Atom(Atom::NIL));
                 self.unify(arguments[1], list)
             }
@@ -149,9 +158,15 @@ impl Machine {
                 (found, _) => return Err(self.wrong("succ/2", found, "a whole number from 0 on")),
             },
             Builtin::Plus => match (argument(self, 0), argument(self, 1), argument(self, 2)) {
-                (Term::Int(left), Term::Int(right), _) => self.unify(arguments[2], Term::Int(left.wrapping_add(right))),
-                (Term::Int(left), _, Term::Int(sum)) => self.unify(arguments[1], Term::Int(sum.wrapping_sub(left))),
-                (_, Term::Int(right), Term::Int(sum)) => self.unify(arguments[0], Term::Int(sum.wrapping_sub(right))),
+                (Term::Int(left), Term::Int(right), _) => {
+                    self.unify(arguments[2], Term::Int(left.wrapping_add(right)))
+                }
+                (Term::Int(left), _, Term::Int(sum)) => {
+                    self.unify(arguments[1], Term::Int(sum.wrapping_sub(left)))
+                }
+                (_, Term::Int(right), Term::Int(sum)) => {
+                    self.unify(arguments[0], Term::Int(sum.wrapping_sub(right)))
+                }
                 _ => return Err(Error::Unbound("plus/3")),
             },
             Builtin::AtomLength => {
@@ -160,9 +175,10 @@ impl Machine {
                 self.unify(arguments[1], Term::Int(count))
             }
             Builtin::AtomConcat => {
-                let text = self.text_of(arguments[0], "atom_concat/3")? + &self.text_of(arguments[1], "atom_concat/3")?;
-                if text.len() > self.bounds.words {
-                    return Err(Error::Words(self.bounds.words));
+                let text = self.text_of(arguments[0], "atom_concat/3")?
+                    + &self.text_of(arguments[1], "atom_concat/3")?;
+                if text.len() > self.setting.bounds.words {
+                    return Err(Error::Words(self.setting.bounds.words));
                 }
                 let name = Term::Atom(self.atoms.intern(&text));
                 self.unify(arguments[2], name)
@@ -173,7 +189,9 @@ impl Machine {
     /// Whether a constraint that is there waits for a variable.
     fn is_watched(&self, cell: u32) -> bool {
         let Term::Watched(list) = self.heap.cells[cell as usize] else { return false };
-        self.watched[list as usize].iter().any(|(kind, slot)| self.constraints[*kind as usize].is_stored(*slot))
+        self.watched[list as usize]
+            .iter()
+            .any(|(kind, slot)| self.constraints[*kind as usize].is_stored(*slot))
     }
 
     fn wrong(&self, what: &'static str, found: Term, wanted: &'static str) -> Error {
@@ -200,21 +218,31 @@ impl Machine {
     }
 
     fn is_variant(&self, left: Term, right: Term) -> bool {
-        let (mut names, mut open) = (Vec::new(), vec![(left, right)]);
+        let (mut there, mut back): (HashMap<_, _, RandomState>, HashMap<_, _, RandomState>) =
+            Default::default();
+        let mut open = vec![(left, right)];
         while let Some((left, right)) = open.pop() {
             match (self.heap.resolve(left), self.heap.resolve(right)) {
                 (Term::Var(left), Term::Var(right)) => {
-                    let known = names.iter().find(|(one, other)| *one == left || *other == right);
-                    match known {
-                        Some(pair) if *pair != (left, right) => return false,
-                        Some(_) => {}
-                        None => names.push((left, right)),
+                    if *there.entry(left).or_insert(right) != right
+                        || *back.entry(right).or_insert(left) != left
+                    {
+                        return false;
                     }
                 }
-                (Term::Compound(left), Term::Compound(right)) if self.heap.functor(left) == self.heap.functor(right) => {
-                    open.extend(self.heap.arguments(left).iter().copied().zip(self.heap.arguments(right).iter().copied()));
+                (Term::Compound(left), Term::Compound(right))
+                    if self.heap.functor(left) == self.heap.functor(right) =>
+                {
+                    open.extend(
+                        self.heap
+                            .arguments(left)
+                            .iter()
+                            .copied()
+                            .zip(self.heap.arguments(right).iter().copied()),
+                    );
                 }
-                (left @ (Term::Int(_) | Term::Float(_) | Term::Atom(_)), right) if self.heap.is_same(left, right) => {}
+                (left @ (Term::Int(_) | Term::Float(_) | Term::Atom(_)), right)
+                    if self.heap.is_same(left, right) => {}
                 _ => return false,
             }
         }
@@ -299,7 +327,8 @@ impl Machine {
         let Term::Int(number) = self.heap.resolve(arguments[0]) else {
             return Err(self.wrong("arg/3", arguments[0], "a whole number"));
         };
-        let argument = usize::try_from(number - 1).ok().and_then(|idx| self.heap.arguments(at).get(idx).copied());
+        let argument =
+            usize::try_from(number - 1).ok().and_then(|idx| self.heap.arguments(at).get(idx).copied());
         Ok(argument.is_some_and(|argument| self.unify(arguments[2], argument)))
     }
 
@@ -307,7 +336,9 @@ impl Machine {
         let list = match self.heap.resolve(arguments[0]) {
             Term::Compound(at) => {
                 let (name, _) = self.heap.functor(at);
-                let parts: Vec<_> = std::iter::once(Term::Atom(name)).chain(self.heap.arguments(at).iter().copied()).collect();
+                let parts: Vec<_> = std::iter::once(Term::Atom(name))
+                    .chain(self.heap.arguments(at).iter().copied())
+                    .collect();
                 self.heap.list(parts.into_iter(), Term::Atom(Atom::NIL))
             }
             Term::Var(_) => {
@@ -337,19 +368,12 @@ impl Machine {
     fn save(&self, terms: &[Term]) -> Vec<Term> {
         let mut cells = vec![Term::Int(terms.len() as i64)];
         cells.extend_from_slice(terms);
-        let mut variables: Vec<(u32, u32)> = Vec::new();
+        let mut variables: HashMap<u32, u32, RandomState> = HashMap::default();
         let mut at = 1;
         while at < cells.len() {
             if !matches!(cells[at], Term::Functor(..)) {
                 cells[at] = match self.heap.resolve(cells[at]) {
-                    Term::Var(cell) => match variables.iter().find(|(known, _)| *known == cell) {
-                        Some((_, to)) => Term::Var(*to),
-                        None => {
-                            let to = super::index(at);
-                            variables.push((cell, to));
-                            Term::Var(to)
-                        }
-                    },
+                    Term::Var(cell) => Term::Var(*variables.entry(cell).or_insert(super::index(at))),
                     Term::Compound(from) => {
                         let to = super::index(cells.len());
                         cells.push(self.heap.cells[from as usize]);
@@ -372,7 +396,9 @@ impl Machine {
             Term::Compound(at) => Term::Compound(base + at),
             cell => *cell,
         }));
-        (1..=usize::try_from(*count).unwrap_or_default()).map(|idx| self.heap.cells[base as usize + idx]).collect()
+        (1..=usize::try_from(*count).unwrap_or_default())
+            .map(|idx| self.heap.cells[base as usize + idx])
+            .collect()
     }
 
     /// `findall/3`: the copies of a term for all answers of a goal.
@@ -383,7 +409,11 @@ impl Machine {
             let saved = machine.save(&arguments[..1]);
             words += saved.len();
             found.push(saved);
-            if words > machine.bounds.words { Err(Error::Words(machine.bounds.words)) } else { Ok(()) }
+            if words > machine.setting.bounds.words {
+                Err(Error::Words(machine.setting.bounds.words))
+            } else {
+                Ok(())
+            }
         })?;
         let elements: Vec<_> = found.iter().map(|saved| self.load_saved(saved)[0]).collect();
         let list = self.heap.list(elements.into_iter(), Term::Atom(Atom::NIL));
@@ -391,7 +421,12 @@ impl Machine {
     }
 
     /// Calls `each` at every answer of a goal, and undoes all of them.
-    fn answers(&mut self, code: &Code, goal: Term, mut each: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+    fn answers(
+        &mut self,
+        code: &Code,
+        goal: Term,
+        mut each: impl FnMut(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         if self.nesting == super::NESTING_MAX {
             return Err(Error::Nesting(super::NESTING_MAX));
         }
@@ -425,23 +460,29 @@ impl Machine {
     fn free(&mut self, arguments: &[Term]) -> bool {
         let Some((_, 2, at)) = self.heap.callable(arguments[0]) else { return false };
         let (template, mut goal) = (self.heap.argument(at, 0), self.heap.argument(at, 1));
-        let mut bound = Vec::new();
-        self.heap.variables(template, &mut |cell| bound.push(cell));
+        let mut bound = HashSet::default();
+        self.heap.variables(template, &mut |cell| _ = bound.insert(cell));
         while let Term::Compound(at) = goal
             && self.heap.functor(at) == (Atom::CARET, 2)
         {
             let (variables, inner) = (self.heap.argument(at, 0), self.heap.argument(at, 1));
-            self.heap.variables(variables, &mut |cell| bound.push(cell));
+            self.heap.variables(variables, &mut |cell| _ = bound.insert(cell));
             goal = inner;
         }
-        let mut free = Vec::new();
-        self.heap.variables(goal, &mut |cell| {
-            if !bound.contains(&cell) && !free.contains(&Term::Var(cell)) {
-                free.push(Term::Var(cell));
-            }
-        });
+        let free = self.distinct(goal, &bound);
         let free = self.heap.list(free.into_iter(), Term::Atom(Atom::NIL));
         self.unify(arguments[1], free) && self.unify(arguments[2], goal)
+    }
+
+    /// The variables of a term, each once, but for some.
+    fn distinct(&self, term: Term, but: &HashSet<u32, RandomState>) -> Vec<Term> {
+        let (mut found, mut known) = (Vec::new(), but.clone());
+        self.heap.variables(term, &mut |cell| {
+            if known.insert(cell) {
+                found.push(Term::Var(cell));
+            }
+        });
+        found
     }
 
     fn text_of(&self, term: Term, what: &'static str) -> Result<String, Error> {
@@ -460,9 +501,8 @@ impl Machine {
     /// A term as text, with names of variables.
     pub(crate) fn text_with(&self, term: Term, variables: &dyn Fn(u32) -> String) -> String {
         let (heap, atoms, operators) = (&self.heap, &self.atoms, &self.program.operators);
-        let mut writer = Writer { heap, atoms, operators, variables, text: String::new() };
+        let mut writer = Writer { heap, atoms, operators, variables, text: String::new(), depth: 0 };
         writer.term(term, 1200);
         writer.text
     }
 }
-

@@ -2,6 +2,9 @@
 
 use std::cmp::Ordering;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
 use crate::term::{Atom, Atoms, Term};
 
 /// Terms that are alive.
@@ -85,7 +88,9 @@ impl Heap {
     /// Head and tail, where a term is a list with an element.
     pub(crate) fn head_and_tail(&self, term: Term) -> Option<(Term, Term)> {
         match self.resolve(term) {
-            Term::Compound(at) if self.functor(at) == (Atom::DOT, 2) => Some((self.argument(at, 0), self.argument(at, 1))),
+            Term::Compound(at) if self.functor(at) == (Atom::DOT, 2) => {
+                Some((self.argument(at, 0), self.argument(at, 1)))
+            }
             _ => None,
         }
     }
@@ -124,6 +129,50 @@ impl Heap {
         is_there
     }
 
+    /// Copies a term of another heap, with all that it shares with those copied before.
+    pub(crate) fn take_over(
+        &mut self,
+        from: &Self,
+        term: Term,
+        moved: &mut HashMap<u32, Term, RandomState>,
+    ) -> Term {
+        let mut open = Vec::new();
+        let copied = self.take_one(from, term, moved, &mut open);
+        while let Some((old, new)) = open.pop() {
+            for idx in 1..=from.functor(old).1 {
+                let argument = from.cells[old as usize + idx];
+                let copied = self.take_one(from, argument, moved, &mut open);
+                self.cells[new as usize + idx] = copied;
+            }
+        }
+        copied
+    }
+
+    fn take_one(
+        &mut self,
+        from: &Self,
+        term: Term,
+        moved: &mut HashMap<u32, Term, RandomState>,
+        open: &mut Vec<(u32, u32)>,
+    ) -> Term {
+        match from.resolve(term) {
+            Term::Var(cell) => *moved.entry(cell).or_insert_with(|| {
+                let variable = self.fresh();
+                if let (Term::Var(new), waiting @ Term::Watched(_)) = (variable, from.cells[cell as usize]) {
+                    self.cells[new as usize] = waiting;
+                }
+                variable
+            }),
+            Term::Compound(at) => *moved.entry(at).or_insert_with(|| {
+                let new = self.top();
+                self.cells.extend_from_slice(&from.cells[at as usize..=at as usize + from.functor(at).1]);
+                open.push((at, new));
+                Term::Compound(new)
+            }),
+            constant => constant,
+        }
+    }
+
     pub(crate) fn is_ground(&self, term: Term) -> bool {
         match self.resolve(term) {
             Term::Var(_) => false,
@@ -148,7 +197,9 @@ impl Heap {
                         if self.cells[left as usize] != self.cells[right as usize] {
                             return false;
                         }
-                        open.extend(self.arguments(left).iter().copied().zip(self.arguments(right).iter().copied()));
+                        open.extend(
+                            self.arguments(left).iter().copied().zip(self.arguments(right).iter().copied()),
+                        );
                     }
                 }
                 (left, right) if is_equal(left, right) => {}
@@ -165,11 +216,13 @@ impl Heap {
             let (left, right) = (self.resolve(left), self.resolve(right));
             let order = match (left, right) {
                 (Term::Compound(left), Term::Compound(right)) => {
-                    let ((left_name, left_arity), (right_name, right_arity)) = (self.functor(left), self.functor(right));
+                    let ((left_name, left_arity), (right_name, right_arity)) =
+                        (self.functor(left), self.functor(right));
                     let order = left_arity.cmp(&right_arity);
                     let order = order.then_with(|| atoms.name(left_name).cmp(atoms.name(right_name)));
                     if order.is_eq() && left != right {
-                        let pairs = self.arguments(left).iter().copied().zip(self.arguments(right).iter().copied());
+                        let pairs =
+                            self.arguments(left).iter().copied().zip(self.arguments(right).iter().copied());
                         let from = open.len();
                         open.extend(pairs);
                         open[from..].reverse();

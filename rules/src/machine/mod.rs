@@ -10,6 +10,7 @@ mod occurrences;
 mod store;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
@@ -36,6 +37,25 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self { steps: u64::MAX, words: 1 << 27, constraints: 1 << 24 }
+    }
+}
+
+/// What a machine is given from outside.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// What a run may take.
+    pub bounds: Bounds,
+    /// Metres between two places, each longitude and latitude: `distance/4`.
+    pub distance: fn([f64; 2], [f64; 2]) -> f64,
+    /// A run ends soon after this is set.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Default for Setting {
+    /// Bounds that are wide, and distances on a plane.
+    fn default() -> Self {
+        let distance = |from: [f64; 2], to: [f64; 2]| (to[0] - from[0]).hypot(to[1] - from[1]);
+        Self { bounds: Bounds::default(), distance, stop: Arc::default() }
     }
 }
 
@@ -70,6 +90,9 @@ pub enum Error {
     /// A call of what is nowhere.
     #[error("{0}/{1} is defined nowhere")]
     Undefined(String, usize),
+    /// A stop from outside.
+    #[error("stopped")]
+    Stopped,
     /// Calls within calls that need a run of their own.
     #[error("guards, findall and the like are nested deeper than {0}")]
     Nesting(u32),
@@ -122,7 +145,7 @@ pub(crate) struct Machine {
     program: Arc<Program>,
     pub(crate) atoms: Atoms,
     pub(crate) heap: Heap,
-    bounds: Bounds,
+    setting: Setting,
     stack: Vec<Term>,
     undo: Vec<Undo>,
     choices: Vec<Choice>,
@@ -146,14 +169,16 @@ pub(crate) struct Machine {
     frame: usize,
     at: u32,
     alive: usize,
+    /// Constraints looked at since the stop was looked at.
+    looks: u32,
 }
 
 impl Machine {
-    pub(crate) fn new(program: &Arc<Program>, bounds: Bounds) -> Self {
+    pub(crate) fn new(program: &Arc<Program>, setting: Setting) -> Self {
         Self {
             atoms: program.atoms.clone(),
             heap: Heap::default(),
-            bounds,
+            setting,
             stack: vec![Term::Int(0), Term::Int(0), Term::Int(HEADER as i64)],
             undo: Vec::new(),
             choices: Vec::new(),
@@ -171,6 +196,7 @@ impl Machine {
             frame: 0,
             at: Code::STOP,
             alive: 0,
+            looks: 0,
             program: Arc::clone(program),
         }
     }
@@ -191,6 +217,122 @@ impl Machine {
         self.go_on(&program.code, 0)
     }
 
+    /// Adds a constraint and runs to the end of what that causes. What fails, or ends with an error, is undone whole. Returns the slot and
+    /// the id of the constraint; none where it failed.
+    pub(crate) fn step(&mut self, kind: u32, arguments: &[Term]) -> Result<Option<(u32, u64)>, Error> {
+        let program = Arc::clone(&self.program);
+        let (frame, next) = (0, Code::STOP);
+        let (undo, cells, top) = (self.undo.len(), self.heap.cells.len(), self.top(0));
+        self.choices.push(Choice { alternative: Alternative::End, undo, cells, top, frame, next });
+        self.steps = 0;
+        self.arguments.clear();
+        self.arguments.extend_from_slice(arguments);
+        let id = self.next_id + 1;
+        let mut ended = self.add(&program.code, kind, frame, next);
+        if matches!(ended, Ok(true)) {
+            ended = self.go_on(&program.code, 1);
+        }
+        if !matches!(ended, Ok(true)) {
+            // Choices of the step are above its own.
+            while self.choices.len() > 1 {
+                self.undo_to_choice();
+                self.drop_choice();
+            }
+            self.undo_to_choice();
+            self.nesting = 0;
+        }
+        let slot = self.undo.iter().find_map(|undo| match undo {
+            Undo::Create(created, slot) if *created == kind => Some(*slot),
+            _ => None,
+        });
+        self.frame = 0;
+        self.cut(0);
+        Ok(if ended? { slot.map(|slot| (slot, id)) } else { None })
+    }
+
+    /// Takes a constraint out, if it is the one of that id and still there.
+    pub(crate) fn take_out(&mut self, kind: u32, slot: u32, id: u64) -> bool {
+        let there = self.constraints[kind as usize].suspensions.get(slot as usize);
+        let is_there =
+            there.is_some_and(|suspension| suspension.state == State::Stored && suspension.id == id);
+        if is_there {
+            self.kill(kind, slot);
+        }
+        is_there
+    }
+
+    /// The constraints of a kind that are stored, the oldest first: slot, id and arguments.
+    pub(crate) fn of_kind(&self, kind: u32) -> Vec<(u32, u64)> {
+        let constraints = &self.constraints[kind as usize];
+        let mut found: Vec<_> =
+            constraints.stored().map(|slot| (slot, constraints.suspensions[slot as usize].id)).collect();
+        found.sort_unstable_by_key(|(_, id)| *id);
+        found
+    }
+
+    pub(crate) fn arguments_of(&self, kind: u32, slot: u32) -> &[Term] {
+        self.constraints[kind as usize].arguments(slot)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.alive
+    }
+
+    /// Forgets terms, atoms and slots that no constraint has any more. Only between steps.
+    pub(crate) fn compact(&mut self) {
+        debug_assert!(self.choices.is_empty(), "a step is at work");
+        self.frame = 0;
+        self.reclaim();
+        let mut old = std::mem::take(&mut self.heap);
+        let mut moved: HashMap<u32, Term, RandomState> = HashMap::default();
+        for constraints in &mut self.constraints {
+            let slots: Vec<_> = constraints.stored().collect();
+            for slot in slots {
+                for argument in constraints.arguments_mut(slot) {
+                    *argument = self.heap.take_over(&old, *argument, &mut moved);
+                }
+            }
+        }
+        old.cells.clear();
+        let base = self.program.atoms.count();
+        let mut atoms = self.program.atoms.clone();
+        let mut renamed = |name: &mut Atom| {
+            if name.0 as usize >= base {
+                *name = atoms.intern(self.atoms.name(*name));
+            }
+        };
+        for constraints in &mut self.constraints {
+            constraints.each_argument(|term| {
+                if let Term::Atom(name) = term {
+                    renamed(name)
+                }
+            });
+        }
+        for cell in &mut self.heap.cells {
+            if let Term::Atom(name) | Term::Functor(name, _) = cell {
+                renamed(name);
+            }
+        }
+        self.atoms = atoms;
+        let mut watched = Vec::new();
+        for cell in &mut self.heap.cells {
+            if let Term::Watched(list) = cell {
+                let waiting = std::mem::take(&mut self.watched[*list as usize]);
+                *list = index(watched.len());
+                watched.push(waiting);
+            }
+        }
+        self.watched = watched;
+        for constraints in &mut self.constraints {
+            constraints.build_again(&self.heap);
+        }
+    }
+
+    /// Words of terms and of the stack.
+    pub(crate) fn words(&self) -> usize {
+        self.heap.cells.len() + self.stack.len()
+    }
+
     /// The stored constraints: kind and arguments.
     pub(crate) fn stored(&self) -> impl Iterator<Item = (u32, &[Term])> {
         self.constraints.iter().zip(0..).flat_map(|(constraints, kind)| {
@@ -206,7 +348,11 @@ impl Machine {
         self.choices.last().map_or(top, |choice| top.max(choice.top))
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "these words are numbers of words")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "these words are numbers of words"
+    )]
     fn caller(&self, frame: usize) -> (usize, u32) {
         match (self.stack[frame], self.stack[frame + 1]) {
             (Term::Int(frame), Term::Int(at)) => (frame as usize, at as u32),
@@ -224,10 +370,11 @@ impl Machine {
     #[expect(clippy::cast_possible_wrap, reason = "a bound keeps words below 2^32")]
     fn make_frame(&mut self, frame: usize, caller: usize, next: u32, size: usize) -> Result<(), Error> {
         if self.stack.len() < frame + size {
-            if frame + size + self.heap.cells.len() > self.bounds.words {
-                return Err(Error::Words(self.bounds.words));
+            if frame + size + self.heap.cells.len() > self.setting.bounds.words {
+                return Err(Error::Words(self.setting.bounds.words));
             }
-            let length = (frame + size).max(self.stack.len() * 2).min(self.bounds.words.max(frame + size));
+            let length =
+                (frame + size).max(self.stack.len() * 2).min(self.setting.bounds.words.max(frame + size));
             self.stack.resize(length, Term::Int(0));
         }
         self.stack[frame] = Term::Int(caller as i64);
@@ -244,13 +391,24 @@ impl Machine {
         self.stack[self.frame + HEADER + slot as usize] = term;
     }
 
-    fn count_step(&mut self) -> Result<(), Error> {
-        self.steps += 1;
-        if self.steps > self.bounds.steps {
-            return Err(Error::Steps(self.bounds.steps));
+    /// Looks now and then whether a stop is wanted.
+    #[inline]
+    fn look_up(&mut self) -> Result<(), Error> {
+        self.looks = self.looks.wrapping_add(1);
+        if self.looks.is_multiple_of(4_096) && self.setting.stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
         }
-        if self.heap.cells.len() > self.bounds.words {
-            return Err(Error::Words(self.bounds.words));
+        Ok(())
+    }
+
+    fn count_step(&mut self) -> Result<(), Error> {
+        self.look_up()?;
+        self.steps += 1;
+        if self.steps > self.setting.bounds.steps {
+            return Err(Error::Steps(self.setting.bounds.steps));
+        }
+        if self.heap.cells.len() > self.setting.bounds.words {
+            return Err(Error::Words(self.setting.bounds.words));
         }
         Ok(())
     }
@@ -356,7 +514,12 @@ impl Machine {
                         if self.heap.cells[left as usize] != self.heap.cells[right as usize] {
                             return false;
                         }
-                        let pairs = self.heap.arguments(left).iter().copied().zip(self.heap.arguments(right).iter().copied());
+                        let pairs = self
+                            .heap
+                            .arguments(left)
+                            .iter()
+                            .copied()
+                            .zip(self.heap.arguments(right).iter().copied());
                         open.extend(pairs.rev());
                     }
                 }
@@ -429,7 +592,14 @@ impl Machine {
         self.clauses(code, predicate, 0, caller, next)
     }
 
-    fn clauses(&mut self, code: &Code, predicate: u32, from: usize, caller: usize, next: u32) -> Result<bool, Error> {
+    fn clauses(
+        &mut self,
+        code: &Code,
+        predicate: u32,
+        from: usize,
+        caller: usize,
+        next: u32,
+    ) -> Result<bool, Error> {
         let clauses = &code.predicates[predicate as usize].clauses;
         let first = self.arguments.first().map(|first| self.heap.resolve(*first));
         let found = match first {
@@ -454,22 +624,27 @@ impl Machine {
                 self.kept.extend_from_slice(&self.arguments);
                 let top = self.top(caller);
                 self.choices.push(Choice {
-                    alternative: Alternative::Clauses { predicate, clause: index(following), arguments: kept },
+                    alternative: Alternative::Clauses {
+                        predicate,
+                        clause: index(following),
+                        arguments: kept,
+                    },
                     undo: self.undo.len(),
                     cells: self.heap.cells.len(),
                     top,
                     frame: caller,
                     next,
                 });
-                if self.choices.len() > self.bounds.words / 8 {
-                    return Err(Error::Words(self.bounds.words));
+                if self.choices.len() > self.setting.bounds.words / 8 {
+                    return Err(Error::Words(self.setting.bounds.words));
                 }
             }
             let compiled = &clauses[clause];
             let frame = self.push_frame(caller, next, HEADER + compiled.slots as usize)?;
             self.frame = frame;
             let arguments = std::mem::take(&mut self.arguments);
-            let is_unified = compiled.head.iter().zip(&arguments).all(|(arg, term)| self.unify_arg(arg, *term));
+            let is_unified =
+                compiled.head.iter().zip(&arguments).all(|(arg, term)| self.unify_arg(arg, *term));
             self.arguments = arguments;
             if is_unified {
                 match compiled.body {
@@ -709,7 +884,9 @@ impl Machine {
                 let variable = self.heap.fresh();
                 self.set(*slot, variable);
             }
-            Instruction::Mark(slot) => self.set(*slot, Term::Int(i64::try_from(self.choices.len()).unwrap_or(i64::MAX))),
+            Instruction::Mark(slot) => {
+                self.set(*slot, Term::Int(i64::try_from(self.choices.len()).unwrap_or(i64::MAX)))
+            }
             Instruction::Cut(slot) => {
                 let count = self.marked(*slot);
                 self.cut(count);

@@ -1,5 +1,8 @@
 //! The refined semantics: an active constraint tries its occurrences in order, and stays where none removed it.
 
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
+
 use super::store::{self, NONE, State};
 use super::{Choice, Error, HEADER, Machine, Undo, index};
 use crate::code::{Arg, Code, Occurrence, Partner, Rule, Test};
@@ -8,6 +11,9 @@ use crate::term::Term;
 /// Words at the end of the frame of an occurrence: its number among those of its kind, and the active constraint. Before them are two for
 /// each partner: the one at hand, and the next one.
 const BEHIND: usize = 2;
+
+/// Dead constraints that are left alone.
+const RECLAIM: usize = 65_536;
 
 /// The frame of an occurrence.
 #[derive(Clone, Copy)]
@@ -31,8 +37,12 @@ impl Machine {
     /// Adds a constraint with the arguments at hand, and makes it active.
     pub(super) fn add(&mut self, code: &Code, kind: u32, caller: usize, next: u32) -> Result<bool, Error> {
         self.count_step()?;
-        if self.alive >= self.bounds.constraints {
-            return Err(Error::Constraints(self.bounds.constraints));
+        if self.alive >= self.setting.bounds.constraints {
+            return Err(Error::Constraints(self.setting.bounds.constraints));
+        }
+        let dead: usize = self.constraints.iter().map(|constraints| constraints.dead.len()).sum();
+        if dead > RECLAIM.max(self.alive) {
+            self.reclaim();
         }
         self.next_id += 1;
         let arguments = std::mem::take(&mut self.arguments);
@@ -46,13 +56,82 @@ impl Machine {
         self.activate(code, kind, slot, caller, next)
     }
 
-    fn activate(&mut self, code: &Code, kind: u32, slot: u32, caller: usize, next: u32) -> Result<bool, Error> {
+    /// Gives the slots of dead constraints back, but for those that a frame, a choice or a search may still come to.
+    pub(super) fn reclaim(&mut self) {
+        let mut known: HashSet<(u32, u32), RandomState> = HashSet::default();
+        let mut searched: HashSet<u32, RandomState> = HashSet::default();
+        let mut open = Vec::new();
+        let top = self.top(self.frame);
+        for word in &self.stack[..top] {
+            match *word {
+                Term::Suspension(kind, slot) | Term::Next(kind, slot) if slot != NONE => {
+                    open.push((kind, slot))
+                }
+                Term::Waiting(list, _) => {
+                    searched.insert(list);
+                }
+                _ => {}
+            }
+        }
+        for undo in &self.undo {
+            match undo {
+                Undo::Create(kind, slot)
+                | Undo::Store(kind, slot)
+                | Undo::Kill(kind, slot, _)
+                | Undo::Late(kind, slot, _) => {
+                    open.push((*kind, *slot));
+                }
+                Undo::Watch(list, _) => {
+                    searched.insert(*list);
+                }
+                Undo::Cell(..) | Undo::History(_) => {}
+            }
+        }
+        for (waiting, list) in self.watched.iter_mut().zip(0..) {
+            if searched.contains(&list) || !self.choices.is_empty() {
+                open.extend_from_slice(waiting);
+            } else {
+                waiting.retain(|(kind, slot)| self.constraints[*kind as usize].is_stored(*slot));
+            }
+        }
+        while let Some((kind, slot)) = open.pop() {
+            let constraints = &self.constraints[kind as usize];
+            if constraints.suspensions[slot as usize].state == State::Dead && known.insert((kind, slot)) {
+                open.extend(constraints.nexts(slot).map(|next| (kind, next)));
+            }
+        }
+        for (constraints, kind) in self.constraints.iter_mut().zip(0..) {
+            let mut dead = std::mem::take(&mut constraints.dead);
+            dead.sort_unstable();
+            dead.dedup();
+            for slot in dead {
+                if known.contains(&(kind, slot)) {
+                    constraints.dead.push(slot)
+                } else {
+                    constraints.release(slot)
+                }
+            }
+        }
+    }
+
+    fn activate(
+        &mut self,
+        code: &Code,
+        kind: u32,
+        slot: u32,
+        caller: usize,
+        next: u32,
+    ) -> Result<bool, Error> {
         let frame = self.top(caller);
         self.occurrences(code, Place { frame, end: 0, kind, slot, number: 0, caller, next }, false)
     }
 
     /// Goes on with the next one of those that were woken.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the word is a number of a list")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the word is a number of a list"
+    )]
     pub(super) fn wake(&mut self, code: &Code) -> Result<bool, Error> {
         let mut frame = self.frame;
         let Term::Int(size) = self.stack[frame + 2] else { unreachable!("a frame has a size") };
@@ -64,10 +143,16 @@ impl Machine {
         }
         frame = self.own(frame, size)?;
         self.stack[frame + HEADER] = Term::Int(number as i64 + 1);
-        let Term::Suspension(kind, slot) = self.stack[frame + HEADER + 1 + number] else { unreachable!("the list has constraints") };
+        let Term::Suspension(kind, slot) = self.stack[frame + HEADER + 1 + number] else {
+            unreachable!("the list has constraints")
+        };
         self.frame = frame;
         self.at = Code::WAKE;
-        if self.constraints[kind as usize].is_stored(slot) { self.activate(code, kind, slot, frame, Code::WAKE) } else { Ok(true) }
+        if self.constraints[kind as usize].is_stored(slot) {
+            self.activate(code, kind, slot, frame, Code::WAKE)
+        } else {
+            Ok(true)
+        }
     }
 
     /// A frame that may be written to: this one, or a copy where a choice needs it as it is.
@@ -83,13 +168,19 @@ impl Machine {
     }
 
     /// Goes on behind a body, with the combination that is next.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the words are numbers of words and of a list")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the words are numbers of words and of a list"
+    )]
     pub(super) fn resume(&mut self, code: &Code) -> Result<bool, Error> {
         let Term::Int(size) = self.stack[self.frame + 2] else { unreachable!("a frame has a size") };
         let size = size as usize;
         let (caller, next) = self.caller(self.frame);
         let end = self.frame + size;
-        let Term::Suspension(kind, slot) = self.stack[end - 2] else { unreachable!("an occurrence has an active constraint") };
+        let Term::Suspension(kind, slot) = self.stack[end - 2] else {
+            unreachable!("an occurrence has an active constraint")
+        };
         if self.constraints[kind as usize].suspensions[slot as usize].state == State::Dead {
             (self.frame, self.at) = (caller, next);
             return Ok(true);
@@ -144,19 +235,30 @@ impl Machine {
     fn can_apply(&self, occurrence: &Occurrence, place: Place) -> bool {
         let arguments = self.constraints[place.kind as usize].arguments(place.slot);
         occurrence.constants.iter().all(|(idx, value)| self.heap.resolve(arguments[*idx]) == *value)
-            && occurrence.partners.iter().all(|partner| self.constraints[partner.kind as usize].stored_count > 0)
+            && occurrence
+                .partners
+                .iter()
+                .all(|partner| self.constraints[partner.kind as usize].stored_count > 0)
     }
 
     /// Matches the active constraint. Returns whether that and what can be asked of it alone hold.
     #[expect(clippy::cast_possible_wrap, reason = "the number of an occurrence is small")]
-    fn begin(&mut self, code: &Code, occurrence: &Occurrence, rule: &Rule, place: &mut Place) -> Result<bool, Error> {
+    fn begin(
+        &mut self,
+        code: &Code,
+        occurrence: &Occurrence,
+        rule: &Rule,
+        place: &mut Place,
+    ) -> Result<bool, Error> {
         let size = HEADER + rule.slots as usize + 2 * occurrence.partners.len() + BEHIND;
         self.make_frame(place.frame, place.caller, place.next, size)?;
         place.end = place.frame + size;
         self.stack[place.end - 1] = Term::Int(place.number as i64);
         self.stack[place.end - 2] = Term::Suspension(place.kind, place.slot);
         self.frame = place.frame;
-        if !self.matches_constraint(&occurrence.pattern, place.kind, place.slot) || !self.tests(code, &occurrence.tests)? {
+        if !self.matches_constraint(&occurrence.pattern, place.kind, place.slot)
+            || !self.tests(code, &occurrence.tests)?
+        {
             return Ok(false);
         }
         if let Some(partner) = occurrence.partners.first() {
@@ -167,7 +269,14 @@ impl Machine {
     }
 
     /// Looks for combinations, and applies the rule to each, until a body has to run or there are no more.
-    fn combine(&mut self, code: &Code, occurrence: &Occurrence, rule: &Rule, place: Place, from: usize) -> Result<Found, Error> {
+    fn combine(
+        &mut self,
+        code: &Code,
+        occurrence: &Occurrence,
+        rule: &Rule,
+        place: Place,
+        from: usize,
+    ) -> Result<Found, Error> {
         let partners = &occurrence.partners;
         self.frame = place.frame;
         let mut depth = from;
@@ -197,7 +306,9 @@ impl Machine {
             let mut removed = partners.len();
             for (idx, partner) in partners.iter().enumerate().rev() {
                 if partner.is_removed {
-                    let Term::Suspension(kind, slot) = self.stack[place.partner(idx)] else { unreachable!("it was found") };
+                    let Term::Suspension(kind, slot) = self.stack[place.partner(idx)] else {
+                        unreachable!("it was found")
+                    };
                     self.kill(kind, slot);
                     removed = idx;
                 }
@@ -212,7 +323,9 @@ impl Machine {
             }
             if rule.has_body {
                 self.store(place.kind, place.slot)?;
-                self.at = rule.body_and_resume.expect("a rule that keeps the active constraint has a body for that");
+                self.at = rule
+                    .body_and_resume
+                    .expect("a rule that keeps the active constraint has a body for that");
                 return Ok(Found::Body);
             }
             match partners.len() {
@@ -235,39 +348,38 @@ impl Machine {
         }
         if let Some(hash) = hash {
             let slot = self.constraints[partner.kind as usize].first(partner.index, hash);
-            return Term::Int(i64::from(slot));
+            return Term::Next(partner.kind, slot);
         }
         // One of its variables is an argument of each constraint that fits.
         let mut lists = partner.key.iter().filter_map(|arg| {
             let Arg::Slot(slot) = arg else { return None };
             let mut first = None;
-            self.heap.variables(self.stack[self.frame + HEADER + *slot as usize], &mut |cell| first = first.or(Some(cell)));
+            self.heap.variables(self.stack[self.frame + HEADER + *slot as usize], &mut |cell| {
+                first = first.or(Some(cell))
+            });
             first.map(|cell| self.heap.cells[cell as usize])
         });
         match lists.next() {
-            Some(Term::Watched(list)) => Term::Suspension(list, index(self.watched[list as usize].len())),
-            _ => Term::Int(i64::from(NONE)),
+            Some(Term::Watched(list)) => Term::Waiting(list, index(self.watched[list as usize].len())),
+            _ => Term::Next(partner.kind, NONE),
         }
     }
 
     /// Goes on to the next constraint that a partner can be, and matches it.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the word is a slot")]
     fn advance(&mut self, code: &Code, partner: &Partner, place: Place, idx: usize) -> Result<bool, Error> {
         let word = place.partner(idx);
         loop {
+            self.look_up()?;
             let (slot, next) = match self.stack[word + 1] {
-                Term::Int(slot) => {
-                    let slot = slot as u32;
-                    if slot == NONE {
-                        return Ok(false);
-                    }
-                    let next = self.constraints[partner.kind as usize].next(slot, partner.index);
-                    (slot, Term::Int(i64::from(next)))
+                Term::Next(_, NONE) => return Ok(false),
+                Term::Next(kind, slot) => {
+                    let next = self.constraints[kind as usize].next(slot, partner.index);
+                    (slot, Term::Next(kind, next))
                 }
-                Term::Suspension(_, 0) => return Ok(false),
-                Term::Suspension(list, count) => {
+                Term::Waiting(_, 0) => return Ok(false),
+                Term::Waiting(list, count) => {
                     let (kind, slot) = self.watched[list as usize][count as usize - 1];
-                    let next = Term::Suspension(list, count - 1);
+                    let next = Term::Waiting(list, count - 1);
                     if kind != partner.kind {
                         self.stack[word + 1] = next;
                         continue;
@@ -277,7 +389,9 @@ impl Machine {
                 term => unreachable!("a next one is a slot, and not {term:?}"),
             };
             self.stack[word + 1] = next;
-            if !self.constraints[partner.kind as usize].is_stored(slot) || (partner.kind, slot) == (place.kind, place.slot) {
+            if !self.constraints[partner.kind as usize].is_stored(slot)
+                || (partner.kind, slot) == (place.kind, place.slot)
+            {
                 continue;
             }
             let found = Term::Suspension(partner.kind, slot);
@@ -285,7 +399,9 @@ impl Machine {
                 continue;
             }
             self.stack[word] = found;
-            if self.matches_constraint(&partner.pattern, partner.kind, slot) && self.tests(code, &partner.tests)? {
+            if self.matches_constraint(&partner.pattern, partner.kind, slot)
+                && self.tests(code, &partner.tests)?
+            {
                 return Ok(true);
             }
         }
@@ -323,7 +439,7 @@ impl Machine {
         true
     }
 
-    fn kill(&mut self, kind: u32, slot: u32) {
+    pub(super) fn kill(&mut self, kind: u32, slot: u32) {
         let constraints = &mut self.constraints[kind as usize];
         let suspension = &mut constraints.suspensions[slot as usize];
         let (id, before) = (suspension.id, suspension.state);
@@ -335,7 +451,11 @@ impl Machine {
         if !self.choices.is_empty() {
             return self.undo.push(Undo::Kill(kind, slot, before));
         }
-        if before == State::Stored { constraints.dead.push(slot) } else { constraints.release(slot) }
+        if before == State::Stored {
+            constraints.dead.push(slot)
+        } else {
+            constraints.release(slot)
+        }
         self.forget(id);
     }
 
@@ -399,10 +519,12 @@ impl Machine {
             Arg::Const(value) => self.heap.is_same(term, *value),
             Arg::Slot(slot) => self.heap.is_same(term, self.stack[self.frame + HEADER + *slot as usize]),
             Arg::Compound(name, parts) => match self.heap.resolve(term) {
-                Term::Compound(at) if self.heap.functor(at) == (*name, parts.len()) => parts.iter().enumerate().all(|(idx, part)| {
-                    let argument = self.heap.cells[at as usize + 1 + idx];
-                    self.matches(part, argument)
-                }),
+                Term::Compound(at) if self.heap.functor(at) == (*name, parts.len()) => {
+                    parts.iter().enumerate().all(|(idx, part)| {
+                        let argument = self.heap.cells[at as usize + 1 + idx];
+                        self.matches(part, argument)
+                    })
+                }
                 _ => false,
             },
             Arg::List(parts, tail) => {

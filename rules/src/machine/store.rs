@@ -104,7 +104,8 @@ impl Constraints {
     /// Gives a slot back that nobody knows.
     pub(super) fn release(&mut self, slot: u32) {
         let count = self.indexes.len();
-        self.links[slot as usize * count..(slot as usize + 1) * count].fill(Link { next: APART, previous: NONE });
+        self.links[slot as usize * count..(slot as usize + 1) * count]
+            .fill(Link { next: APART, previous: NONE });
         self.free.push(slot);
     }
 
@@ -120,6 +121,11 @@ impl Constraints {
         }
     }
 
+    /// What a search that stands at a slot may come to next.
+    pub(super) fn nexts(&self, slot: u32) -> impl Iterator<Item = u32> {
+        (0..self.indexes.len()).map(move |index| self.next(slot, index)).filter(|next| *next != NONE)
+    }
+
     /// The hash of what an index asks; none where that has variables.
     fn hash(&self, heap: &Heap, slot: u32, index: usize) -> Option<u64> {
         let mask = self.indexes[index];
@@ -130,6 +136,26 @@ impl Constraints {
     /// The newest constraint of a bucket.
     pub(super) fn first(&self, index: usize, hash: u64) -> u32 {
         self.buckets[index].get(&hash).copied().unwrap_or(NONE)
+    }
+
+    pub(super) fn each_argument(&mut self, mut visit: impl FnMut(&mut Term)) {
+        for (suspension, slot) in self.suspensions.iter().zip(0..) {
+            if suspension.state == State::Stored {
+                self.arguments[slot * self.arity..(slot + 1) * self.arity].iter_mut().for_each(&mut visit);
+            }
+        }
+    }
+
+    /// Makes all indexes anew.
+    pub(super) fn build_again(&mut self, heap: &Heap) {
+        self.buckets.iter_mut().for_each(HashMap::clear);
+        self.links.fill(Link { next: APART, previous: NONE });
+        self.stored_count = 0;
+        let mut slots: Vec<_> = self.stored().collect();
+        slots.sort_unstable_by_key(|slot| self.suspensions[*slot as usize].id);
+        for slot in slots {
+            self.insert(heap, slot);
+        }
     }
 
     /// Puts a constraint where others find it.
@@ -225,7 +251,8 @@ impl Constraints {
 
     /// Undoes that a constraint came late into an index.
     pub(super) fn remove_late(&mut self, heap: &Heap, slot: u32, index: usize) {
-        let Link { next, previous } = std::mem::replace(self.link(slot, index), Link { next: APART, previous: NONE });
+        let Link { next, previous } =
+            std::mem::replace(self.link(slot, index), Link { next: APART, previous: NONE });
         if next != NONE {
             self.link(next, index).previous = previous;
         }

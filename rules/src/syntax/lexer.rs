@@ -130,7 +130,10 @@ impl<'a> Lexer<'a> {
             }
             '\'' => Kind::Quoted(self.quoted()?),
             '"' | '`' => {
-                return Err(Self::fault(at, "texts in these quotes are not taken: write an atom in single quotes"));
+                return Err(Self::fault(
+                    at,
+                    "texts in these quotes are not taken: write an atom in single quotes",
+                ));
             }
             '.' if self.rest()[1..].chars().next().is_none_or(|next| next.is_whitespace() || next == '%') => {
                 self.at += 1;
@@ -207,7 +210,9 @@ impl<'a> Lexer<'a> {
                 self.at += 2;
                 let digits = self.take(|sign| sign.is_digit(radix));
                 let value = i64::from_str_radix(digits, radix);
-                return value.map(Kind::Int).map_err(|_| Self::fault(at, "the number does not fit into 64 bits"));
+                return value
+                    .map(Kind::Int)
+                    .map_err(|_| Self::fault(at, "the number does not fit into 64 bits"));
             }
         }
         if let Some(sign) = rest.strip_prefix("0'").and_then(|rest| rest.chars().next()) {

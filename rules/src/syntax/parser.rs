@@ -77,7 +77,15 @@ pub(crate) struct Parser<'a> {
 impl<'a> Parser<'a> {
     pub(crate) fn new(text: &'a str, atoms: &'a mut Atoms) -> Self {
         let token = Place { kind: Token::End, at: 0, is_apart: false };
-        Self { lexer: Lexer::new(text), token, atoms, variables: Vec::new(), depth: 0, is_argument: false, end: text.len() }
+        Self {
+            lexer: Lexer::new(text),
+            token,
+            atoms,
+            variables: Vec::new(),
+            depth: 0,
+            is_argument: false,
+            end: text.len(),
+        }
     }
 
     /// The next clause; none at the end. Behind a fault it goes on with the clause after it.
@@ -130,7 +138,9 @@ impl<'a> Parser<'a> {
             Token::Float(number) => format!("`{number:?}`"),
             Token::Punctuation(sign) => format!("`{sign}`"),
             Token::End => "a full stop".to_owned(),
-            Token::Nothing => return Fault { at: self.end, what: format!("the text ends where {wanted} should be") },
+            Token::Nothing => {
+                return Fault { at: self.end, what: format!("the text ends where {wanted} should be") };
+            }
         };
         Fault { at: self.token.at, what: format!("{found} stands where {wanted} should be") }
     }
@@ -150,7 +160,10 @@ impl<'a> Parser<'a> {
     fn term(&mut self, operators: &Operators, most: u16) -> Result<Node, Fault> {
         self.depth += 1;
         if self.depth > NESTING_MAX {
-            return Err(Fault { at: self.token.at, what: format!("terms are nested deeper than {NESTING_MAX}") });
+            return Err(Fault {
+                at: self.token.at,
+                what: format!("terms are nested deeper than {NESTING_MAX}"),
+            });
         }
         let (left, priority) = self.primary(operators, most)?;
         let term = self.operators_behind(operators, left, priority, most)?;
@@ -187,9 +200,12 @@ impl<'a> Parser<'a> {
         mut priority: u16,
         most: u16,
     ) -> Result<Node, Fault> {
-        loop {
-            let Some(name) = self.operator().map(str::to_owned) else { return Ok(left) };
+        for nesting in self.depth.. {
+            let Some(name) = self.operator().map(str::to_owned) else { break };
             let at = left.at;
+            if nesting > NESTING_MAX {
+                return Err(Fault { at, what: format!("terms are nested deeper than {NESTING_MAX}") });
+            }
             if let Some(operator) = operators.infix(&name)
                 && operator.priority <= most
                 && priority <= operator.left
@@ -217,9 +233,10 @@ impl<'a> Parser<'a> {
                 left = Node { kind: Kind::Compound(name, vec![left]), at };
                 priority = operator.priority;
             } else {
-                return Ok(left);
+                break;
             }
         }
+        Ok(left)
     }
 
     /// A term without infix operators, and its priority.
@@ -322,7 +339,9 @@ impl<'a> Parser<'a> {
             }
         }
         // An operator that stands alone is an atom.
-        let Some(operator) = operators.prefix(name) else { return Ok((Node { kind: Kind::Atom(atom), at }, 0)) };
+        let Some(operator) = operators.prefix(name) else {
+            return Ok((Node { kind: Kind::Atom(atom), at }, 0));
+        };
         if self.begins_operand(operators) {
             if operator.priority > most {
                 return Err(Fault { at, what: format!("`{name}` needs parentheses around it here") });

@@ -13,7 +13,12 @@ pub(crate) struct Writer<'a> {
     /// Names of variables, by their cells.
     pub(crate) variables: &'a dyn Fn(u32) -> String,
     pub(crate) text: String,
+    pub(crate) depth: u32,
 }
+
+/// Most levels and bytes of a text; what is beyond them is three dots.
+const DEPTH_MAX: u32 = 1_000;
+const BYTES_MAX: usize = 1 << 20;
 
 impl Writer<'_> {
     /// Adds a token, with a blank before it where it would grow together with what is there.
@@ -22,7 +27,9 @@ impl Writer<'_> {
             self.text.push_str(token);
             return;
         };
-        let grows = (is_word(last) && is_word(first)) || (is_symbol(last) && is_symbol(first)) || (last == ',' && first == ',');
+        let grows = (is_word(last) && is_word(first))
+            || (is_symbol(last) && is_symbol(first))
+            || (last == ',' && first == ',');
         if grows {
             self.text.push(' ');
         }
@@ -36,6 +43,15 @@ impl Writer<'_> {
 
     /// Writes a term that may have that priority without parentheses.
     pub(crate) fn term(&mut self, term: Term, most: u16) {
+        if self.depth == DEPTH_MAX || self.text.len() > BYTES_MAX {
+            return self.token("...");
+        }
+        self.depth += 1;
+        self.term_within(term, most);
+        self.depth -= 1;
+    }
+
+    fn term_within(&mut self, term: Term, most: u16) {
         match self.heap.resolve(term) {
             Term::Var(cell) => {
                 let name = (self.variables)(cell);
@@ -48,7 +64,11 @@ impl Writer<'_> {
                 self.enclosed(is_operator && most < 999, |writer| writer.atom(name));
             }
             Term::Compound(at) => self.compound(at, most),
-            Term::Watched(_) | Term::Functor(..) | Term::Suspension(..) => {}
+            Term::Watched(_)
+            | Term::Functor(..)
+            | Term::Suspension(..)
+            | Term::Next(..)
+            | Term::Waiting(..) => {}
         }
     }
 
@@ -80,7 +100,9 @@ impl Writer<'_> {
                         let end = writer.text.len();
                         writer.term(operand, operator.right);
                         // Without a blank these would be read as arguments, and as the number's own sign.
-                        if writer.text[end..].starts_with('(') || (is_number && name == Atom::MINUS && !writer.text[end..].starts_with(' ')) {
+                        if writer.text[end..].starts_with('(')
+                            || (is_number && name == Atom::MINUS && !writer.text[end..].starts_with(' '))
+                        {
                             writer.text.insert(end, ' ');
                         }
                     });
@@ -133,6 +155,10 @@ impl Writer<'_> {
         loop {
             self.term(head, 999);
             match self.heap.head_and_tail(tail) {
+                Some(_) if self.text.len() > BYTES_MAX => {
+                    self.text.push_str("|...");
+                    break;
+                }
                 Some(next) => {
                     (head, tail) = next;
                     self.text.push(',');

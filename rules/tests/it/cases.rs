@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rules::{Bounds, Goal, run};
+use rules::{Goal, Setting, run};
 use serde_json::Value;
 
 fn data() -> PathBuf {
@@ -18,15 +18,25 @@ fn all_cases_end_with_the_store_and_the_bindings_given() {
         let text = |member: &str| case[member].as_str().unwrap();
         let program = std::fs::read_to_string(data().join("programs").join(text("program"))).unwrap();
         let goal = Goal::new(&program, text("goal")).unwrap();
-        let answer = run(&goal, Bounds::default());
+        let answer = run(&goal, Setting::default());
         let Ok(answer) = answer else {
             wrong.push(format!("{}: {answer:?}", text("name")));
             continue;
         };
-        let bindings: serde_json::Map<_, _> = answer.bindings.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let bindings: serde_json::Map<_, _> =
+            answer.bindings.into_iter().map(|(name, value)| (name, value.into())).collect();
         let store = Value::from(answer.store);
-        if answer.is_success != (text("outcome") == "success") || store != case["store"] || Value::Object(bindings.clone()) != case["bindings"] {
-            wrong.push(format!("{}: {} {store} {bindings:?} and not {} {}", text("name"), answer.is_success, case["store"], case["bindings"]));
+        if answer.is_success != (text("outcome") == "success")
+            || store != case["store"]
+            || Value::Object(bindings.clone()) != case["bindings"]
+        {
+            wrong.push(format!(
+                "{}: {} {store} {bindings:?} and not {} {}",
+                text("name"),
+                answer.is_success,
+                case["store"],
+                case["bindings"]
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
@@ -34,10 +44,19 @@ fn all_cases_end_with_the_store_and_the_bindings_given() {
 
 #[test]
 fn the_tests_of_swi_prolog_succeed() {
-    for name in ["dense_int", "fibonacci", "leq", "passive_check", "passive_check2", "primes", "trigger_no_active_occurrence", "zebra"] {
+    for name in [
+        "dense_int",
+        "fibonacci",
+        "leq",
+        "passive_check",
+        "passive_check2",
+        "primes",
+        "trigger_no_active_occurrence",
+        "zebra",
+    ] {
         let program = std::fs::read_to_string(data().join(format!("swi-bsd/test_{name}.chr"))).unwrap();
         let goal = Goal::new(&program, name).unwrap();
-        let answer = run(&goal, Bounds::default());
+        let answer = run(&goal, Setting::default());
         assert!(answer.as_ref().is_ok_and(|answer| answer.is_success), "{name}: {answer:?}");
     }
 }

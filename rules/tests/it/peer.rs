@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
-use rules::{Bounds, Goal, run};
+use rules::{Bounds, Goal, Setting, run};
 
 /// Names of constraints and their arities.
 const KINDS: [(&str, usize); 4] = [("a", 1), ("b", 2), ("c", 1), ("d", 2)];
@@ -89,8 +89,16 @@ impl World {
         guards.dedup();
         let guard = if guards.is_empty() { String::new() } else { guards.join(", ") + " | " };
         let body = if body.is_empty() { "true".to_owned() } else { body.join(", ") };
-        let split = if is_propagation || count == 1 || self.random.random_bool(0.4) { 0 } else { self.random.random_range(1..count) };
-        let sides = if split == 0 { heads.join(", ") } else { format!("{} \\ {}", heads[..split].join(", "), heads[split..].join(", ")) };
+        let split = if is_propagation || count == 1 || self.random.random_bool(0.4) {
+            0
+        } else {
+            self.random.random_range(1..count)
+        };
+        let sides = if split == 0 {
+            heads.join(", ")
+        } else {
+            format!("{} \\ {}", heads[..split].join(", "), heads[split..].join(", "))
+        };
         let arrow = if is_propagation { "==>" } else { "<=>" };
         format!("{sides} {arrow} {guard}{body}.")
     }
@@ -134,7 +142,8 @@ fn variables(goal: &str) -> Vec<&str> {
 /// Store lines of a program in SWI-Prolog; `fail` where the goal fails, and none where it ends with an error or in no time.
 fn theirs(folder: &Path, number: usize, program: &str, goal: &str) -> Option<Vec<String>> {
     let (path, names) = (folder.join(format!("p{number}.pl")), variables(goal));
-    let mut text = format!(":- use_module(library(chr)).\n:- chr_constraint a/1, b/2, c/1, d/2.\n{program}\n");
+    let mut text =
+        format!(":- use_module(library(chr)).\n:- chr_constraint a/1, b/2, c/1, d/2.\n{program}\n");
     let quoted: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
     let (values, quoted) = (names.join(","), quoted.join(","));
     write!(
@@ -162,7 +171,8 @@ fn theirs(folder: &Path, number: usize, program: &str, goal: &str) -> Option<Vec
 fn ours(program: &str, goal: &str) -> Option<Vec<String>> {
     let text = format!(":- chr_constraint a/1, b/2, c/1, d/2.\n{program}");
     let goal = Goal::new(&text, goal).unwrap();
-    let answer = run(&goal, Bounds { steps: 1_000_000, ..Bounds::default() }).ok()?;
+    let setting = Setting { bounds: Bounds { steps: 1_000_000, ..Bounds::default() }, ..Setting::default() };
+    let answer = run(&goal, setting).ok()?;
     if !answer.is_success {
         return Some(vec!["fail".to_owned()]);
     }
@@ -170,7 +180,9 @@ fn ours(program: &str, goal: &str) -> Option<Vec<String>> {
     let nameless = |text: &String| {
         let mut parts = text.split('_');
         let first = parts.next().unwrap_or_default().to_owned();
-        parts.fold(first, |text, part| text + "_" + part.trim_start_matches(|sign: char| sign.is_ascii_digit()))
+        parts.fold(first, |text, part| {
+            text + "_" + part.trim_start_matches(|sign: char| sign.is_ascii_digit())
+        })
     };
     let mut lines: Vec<_> = answer.store.iter().map(nameless).collect();
     lines.sort_unstable();
