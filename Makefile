@@ -33,9 +33,9 @@ demo: web ## Start a broker and replay real taxis against it; ARGS="--for 20s --
 TEST_THREADS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 test: web ## Run every test
-	@PATH=$$PATH:/usr/sbin; for tool in curl jq pgrep script mosquitto nats-server; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
+	@PATH=$$PATH:/usr/sbin; for tool in curl jq pgrep script swipl mosquitto nats-server; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
 		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends \
-			bsdutils curl jq procps mosquitto nats-server; } # what the documents have one type, and the load's peers
+			bsdutils curl jq procps swi-prolog-nox mosquitto nats-server; } # what the documents have one type, and the peers of rules and of the load
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(TEST_THREADS)} $(CARGO) test --workspace --locked
 	@echo "The clients' tests: two programs at a time, each of which reports when it is done; three to four minutes"
 	$(MAKE) --jobs 2 --output-sync=target web-test typescript-test python-test contract-test api-test

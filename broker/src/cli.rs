@@ -11,6 +11,7 @@ use figment::value::Value;
 use crate::config::{EngineName, Fsync, WorldName};
 use crate::demo::{self, DemoArguments};
 use crate::dry_run::ReplayArguments;
+use crate::dry_run::rules::RunArguments;
 use crate::maintenance::BackupArguments;
 
 /// A location-aware, content-based publish/subscribe broker.
@@ -50,6 +51,9 @@ pub enum Command {
     /// Checks: hold recorded events against them, or put them in force at a running broker.
     #[command(subcommand)]
     Checks(Checks),
+    /// Rules: apply them to a goal.
+    #[command(subcommand)]
+    Rules(Rules),
     /// Print a token for a client of a broker with `--auth jwt`, and make the file of keys where there is none.
     Token(TokenArguments),
     /// Print what a shell has to know to complete what is typed: `source <(nearcast completions bash)`.
@@ -72,6 +76,13 @@ pub enum Checks {
     #[cfg(feature = "client")]
     #[command(flatten)]
     Client(nearcast_cli::CheckVerb),
+}
+
+/// What is done with rules.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Rules {
+    /// Apply the rules of a program until none applies, and print what is left.
+    Run(RunArguments),
 }
 
 /// Arguments of `nearcast token`.

@@ -1,4 +1,6 @@
-//! Dry runs of situations over recorded events: `nearcast checks replay`.
+//! Dry runs of situations: `nearcast checks replay` over recorded events, and `nearcast rules run`.
+
+pub mod rules;
 
 use std::collections::BTreeMap;
 use std::fs::File;

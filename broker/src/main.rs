@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use broker::cli::{Checks, Cli, Command, Settings, TokenArguments};
+use broker::cli::{Checks, Cli, Command, Rules, Settings, TokenArguments};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
 use broker::{Config, Grant, Issued, Resources, Stage, dry_run, maintenance, open_files};
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Checks(Checks::Replay(arguments)) => dry_run::replay(&arguments).map(|()| ExitCode::SUCCESS),
         #[cfg(feature = "client")]
         Command::Checks(Checks::Client(verb)) => client(nearcast_cli::Verb::Checks(verb)),
+        Command::Rules(Rules::Run(arguments)) => dry_run::rules::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Token(arguments) => token(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "nearcast", &mut std::io::stdout());

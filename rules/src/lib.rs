@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![expect(clippy::wildcard_enum_match_arm, reason = "a place asks a term for few of its kinds")]
+
+mod code;
+mod compile;
+mod machine;
+mod program;
+mod run;
+mod session;
+mod syntax;
+mod term;
+
+pub use machine::{Bounds, Error, Setting};
+pub use program::{Fault, PROGRAM_BYTES_MAX, Program, Wrong};
+pub use run::{Answer, Goal, run};
+pub use session::{Fact, Kind, Session, Value};

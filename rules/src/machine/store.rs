@@ -1,0 +1,306 @@
+//! Constraints that are there, and indexes over them.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::Heap;
+use crate::code::ConstraintKind;
+use crate::term::Term;
+
+/// No slot.
+pub(super) const NONE: u32 = u32::MAX;
+/// In the place of the next slot: the constraint is not in the index.
+const APART: u32 = u32::MAX - 1;
+
+/// What has become of a constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It is active, and not yet where others find it.
+    New,
+    Stored,
+    Dead,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    next: u32,
+    previous: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspension {
+    /// Counted over all kinds.
+    pub(super) id: u64,
+    pub(super) state: State,
+    /// Whether it had variables when it came, so that it can be woken.
+    pub(super) is_reactive: bool,
+}
+
+/// The constraints of a kind, in slots.
+#[derive(Debug)]
+pub(super) struct Constraints {
+    arity: usize,
+    indexes: Box<[u64]>,
+    pub(super) suspensions: Vec<Suspension>,
+    arguments: Vec<Term>,
+    links: Vec<Link>,
+    buckets: Box<[HashMap<u64, u32, RandomState>]>,
+    free: Vec<u32>,
+    /// How many are stored.
+    pub(super) stored_count: usize,
+    /// Dead ones whose slots may still be known to somebody.
+    pub(super) dead: Vec<u32>,
+}
+
+impl Constraints {
+    pub(super) fn new(kind: &ConstraintKind) -> Self {
+        Self {
+            arity: kind.arity,
+            indexes: kind.indexes.clone().into(),
+            suspensions: Vec::new(),
+            arguments: Vec::new(),
+            links: Vec::new(),
+            buckets: kind.indexes.iter().map(|_| HashMap::default()).collect(),
+            free: Vec::new(),
+            stored_count: 0,
+            dead: Vec::new(),
+        }
+    }
+
+    pub(super) fn arguments(&self, slot: u32) -> &[Term] {
+        let begin = slot as usize * self.arity;
+        &self.arguments[begin..begin + self.arity]
+    }
+
+    pub(super) fn arguments_mut(&mut self, slot: u32) -> &mut [Term] {
+        let begin = slot as usize * self.arity;
+        &mut self.arguments[begin..begin + self.arity]
+    }
+
+    pub(super) fn is_stored(&self, slot: u32) -> bool {
+        self.suspensions[slot as usize].state == State::Stored
+    }
+
+    /// The slots of those that are stored.
+    pub(super) fn stored(&self) -> impl Iterator<Item = u32> {
+        let all = self.suspensions.iter().zip(0..);
+        all.filter(|(suspension, _)| suspension.state == State::Stored).map(|(_, slot)| slot)
+    }
+
+    pub(super) fn create(&mut self, id: u64, arguments: &[Term], is_reactive: bool) -> u32 {
+        let suspension = Suspension { id, state: State::New, is_reactive };
+        if let Some(slot) = self.free.pop() {
+            self.suspensions[slot as usize] = suspension;
+            self.arguments_mut(slot).copy_from_slice(arguments);
+            return slot;
+        }
+        let slot = u32::try_from(self.suspensions.len()).expect("a bound keeps slots below 2^32");
+        self.suspensions.push(suspension);
+        self.arguments.extend_from_slice(arguments);
+        self.links.extend(self.indexes.iter().map(|_| Link { next: APART, previous: NONE }));
+        slot
+    }
+
+    /// Gives a slot back that nobody knows.
+    pub(super) fn release(&mut self, slot: u32) {
+        let count = self.indexes.len();
+        self.links[slot as usize * count..(slot as usize + 1) * count]
+            .fill(Link { next: APART, previous: NONE });
+        self.free.push(slot);
+    }
+
+    fn link(&mut self, slot: u32, index: usize) -> &mut Link {
+        let count = self.indexes.len();
+        &mut self.links[slot as usize * count + index]
+    }
+
+    pub(super) fn next(&self, slot: u32, index: usize) -> u32 {
+        match self.links[slot as usize * self.indexes.len() + index].next {
+            APART => NONE,
+            next => next,
+        }
+    }
+
+    /// What a search that stands at a slot may come to next.
+    pub(super) fn nexts(&self, slot: u32) -> impl Iterator<Item = u32> {
+        (0..self.indexes.len()).map(move |index| self.next(slot, index)).filter(|next| *next != NONE)
+    }
+
+    /// The hash of what an index asks; none where that has variables.
+    fn hash(&self, heap: &Heap, slot: u32, index: usize) -> Option<u64> {
+        let mask = self.indexes[index];
+        let asked = self.arguments(slot).iter().enumerate().filter(|(idx, _)| mask >> idx & 1 == 1);
+        hash(heap, asked.map(|(_, argument)| *argument))
+    }
+
+    /// The newest constraint of a bucket.
+    pub(super) fn first(&self, index: usize, hash: u64) -> u32 {
+        self.buckets[index].get(&hash).copied().unwrap_or(NONE)
+    }
+
+    pub(super) fn each_argument(&mut self, mut visit: impl FnMut(&mut Term)) {
+        for (suspension, slot) in self.suspensions.iter().zip(0..) {
+            if suspension.state == State::Stored {
+                self.arguments[slot * self.arity..(slot + 1) * self.arity].iter_mut().for_each(&mut visit);
+            }
+        }
+    }
+
+    /// Makes all indexes anew.
+    pub(super) fn build_again(&mut self, heap: &Heap) {
+        self.buckets.iter_mut().for_each(HashMap::clear);
+        self.links.fill(Link { next: APART, previous: NONE });
+        self.stored_count = 0;
+        let mut slots: Vec<_> = self.stored().collect();
+        slots.sort_unstable_by_key(|slot| self.suspensions[*slot as usize].id);
+        for slot in slots {
+            self.insert(heap, slot);
+        }
+    }
+
+    /// Puts a constraint where others find it.
+    pub(super) fn insert(&mut self, heap: &Heap, slot: u32) {
+        self.suspensions[slot as usize].state = State::Stored;
+        self.stored_count += 1;
+        for index in 0..self.indexes.len() {
+            if let Some(hash) = self.hash(heap, slot, index) {
+                let first = self.buckets[index].insert(hash, slot).unwrap_or(NONE);
+                *self.link(slot, index) = Link { next: first, previous: NONE };
+                if first != NONE {
+                    self.link(first, index).previous = slot;
+                }
+            }
+        }
+    }
+
+    /// Takes a constraint out. Its links stay, so that those that came to it find on.
+    pub(super) fn remove(&mut self, heap: &Heap, slot: u32) {
+        self.stored_count -= 1;
+        for index in 0..self.indexes.len() {
+            let Link { next, previous } = *self.link(slot, index);
+            if next == APART {
+                continue;
+            }
+            if next != NONE {
+                self.link(next, index).previous = previous;
+            }
+            if previous != NONE {
+                self.link(previous, index).next = next;
+            } else if let Some(hash) = self.hash(heap, slot, index) {
+                if next == NONE {
+                    self.buckets[index].remove(&hash);
+                } else {
+                    self.buckets[index].insert(hash, next);
+                }
+            }
+        }
+    }
+
+    /// Undoes a removal, of all that were the last one first.
+    pub(super) fn restore(&mut self, heap: &Heap, slot: u32) {
+        self.stored_count += 1;
+        for index in (0..self.indexes.len()).rev() {
+            let Link { next, previous } = *self.link(slot, index);
+            if next == APART {
+                continue;
+            }
+            if next != NONE {
+                self.link(next, index).previous = slot;
+            }
+            if previous != NONE {
+                self.link(previous, index).next = slot;
+            } else if let Some(hash) = self.hash(heap, slot, index) {
+                self.buckets[index].insert(hash, slot);
+            }
+        }
+    }
+
+    /// Takes a constraint out of the indexes as if it had never been there.
+    pub(super) fn withdraw(&mut self, heap: &Heap, slot: u32) {
+        self.remove(heap, slot);
+        for index in 0..self.indexes.len() {
+            *self.link(slot, index) = Link { next: APART, previous: NONE };
+        }
+    }
+
+    /// Puts a stored constraint into those indexes for which its variables have values now; each is told.
+    pub(super) fn insert_late(&mut self, heap: &Heap, slot: u32, mut told: impl FnMut(usize)) {
+        let id = self.suspensions[slot as usize].id;
+        for index in 0..self.indexes.len() {
+            if self.link(slot, index).next != APART {
+                continue;
+            }
+            let Some(hash) = self.hash(heap, slot, index) else { continue };
+            // Buckets are in the order of age, the newest first.
+            let (mut previous, mut next) = (NONE, self.first(index, hash));
+            while next != NONE && self.suspensions[next as usize].id > id {
+                (previous, next) = (next, self.next(next, index));
+            }
+            *self.link(slot, index) = Link { next, previous };
+            if next != NONE {
+                self.link(next, index).previous = slot;
+            }
+            if previous == NONE {
+                self.buckets[index].insert(hash, slot);
+            } else {
+                self.link(previous, index).next = slot;
+            }
+            told(index);
+        }
+    }
+
+    /// Undoes that a constraint came late into an index.
+    pub(super) fn remove_late(&mut self, heap: &Heap, slot: u32, index: usize) {
+        let Link { next, previous } =
+            std::mem::replace(self.link(slot, index), Link { next: APART, previous: NONE });
+        if next != NONE {
+            self.link(next, index).previous = previous;
+        }
+        if previous != NONE {
+            self.link(previous, index).next = next;
+        } else if let Some(hash) = self.hash(heap, slot, index) {
+            if next == NONE {
+                self.buckets[index].remove(&hash);
+            } else {
+                self.buckets[index].insert(hash, next);
+            }
+        }
+    }
+}
+
+/// The hash of terms without variables; none where there is one.
+pub(super) fn hash(heap: &Heap, terms: impl Iterator<Item = Term>) -> Option<u64> {
+    let mut state = 0;
+    for term in terms {
+        match heap.resolve(term) {
+            Term::Compound(at) => {
+                let mut open = vec![Term::Compound(at)];
+                while let Some(term) = open.pop() {
+                    match heap.resolve(term) {
+                        Term::Compound(at) => {
+                            let (name, arity) = heap.functor(at);
+                            state = mix(state, u64::from(name.0) << 32 | arity as u64);
+                            open.extend(heap.arguments(at));
+                        }
+                        term => state = mix(state, simple(term)?),
+                    }
+                }
+            }
+            term => state = mix(state, simple(term)?),
+        }
+    }
+    Some(state)
+}
+
+fn simple(term: Term) -> Option<u64> {
+    match term {
+        Term::Int(number) => Some(number.cast_unsigned()),
+        Term::Float(number) => Some(number.to_bits() ^ 1),
+        Term::Atom(name) => Some(!u64::from(name.0)),
+        _ => None,
+    }
+}
+
+fn mix(state: u64, value: u64) -> u64 {
+    (state.rotate_left(23) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}

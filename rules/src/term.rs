@@ -1,0 +1,99 @@
+//! Atoms and terms.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+/// The number of an atom in a table of atoms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Atom(pub(crate) u32);
+
+macro_rules! atoms {
+    ($($name:ident = $text:literal,)*) => {
+        /// Atoms that every table has, by their names here.
+        #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "names of a table, not of types")]
+        enum Known { $($name,)* }
+        impl Atom {
+            $(pub(crate) const $name: Self = Self(Known::$name as u32);)*
+            const KNOWN: &[&str] = &[$($text,)*];
+        }
+    };
+}
+
+atoms! {
+    NIL = "[]", DOT = "[|]", COMMA = ",", SEMICOLON = ";", ARROW = "->", SOFT_ARROW = "*->", NOT = "\\+",
+    CLAUSE = ":-", QUERY = "?-", TRUE = "true", FAIL = "fail", FALSE = "false", CUT = "!", UNIFY = "=", IS = "is",
+    PROPAGATE = "==>", SIMPLIFY = "<=>", KEPT = "\\", NAME = "@", PRAGMA = "pragma", PASSIVE = "passive", ID = "#", BAR = "|",
+    CURLY = "{}", MINUS = "-", CARET = "^", CALL = "call", COLON = ":", OP = "op", CHR_CONSTRAINT = "chr_constraint",
+    CONSTRAINTS = "constraints", SLASH = "/", ONCE = "once",
+
+}
+
+/// Atoms by number, and numbers by atom.
+#[derive(Clone, Debug)]
+pub(crate) struct Atoms {
+    names: Vec<Arc<str>>,
+    numbers: hashbrown::HashMap<Arc<str>, Atom, RandomState>,
+}
+
+impl Default for Atoms {
+    fn default() -> Self {
+        let mut atoms = Self { names: Vec::new(), numbers: hashbrown::HashMap::default() };
+        for name in Atom::KNOWN {
+            atoms.intern(name);
+        }
+        atoms
+    }
+}
+
+impl Atoms {
+    pub(crate) fn intern(&mut self, name: &str) -> Atom {
+        if let Some(atom) = self.numbers.get(name) {
+            return *atom;
+        }
+        let atom = Atom(u32::try_from(self.names.len()).expect("a program has fewer than 2^32 atoms"));
+        let name: Arc<str> = name.into();
+        self.names.push(Arc::clone(&name));
+        self.numbers.insert(name, atom);
+        atom
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<Atom> {
+        self.numbers.get(name).copied()
+    }
+
+    pub(crate) fn name(&self, atom: Atom) -> &str {
+        &self.names[atom.0 as usize]
+    }
+
+    /// The text of an atom, shared.
+    pub(crate) fn text(&self, atom: Atom) -> Arc<str> {
+        Arc::clone(&self.names[atom.0 as usize])
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.names.len()
+    }
+}
+
+/// A term, or a cell of the heap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Term {
+    /// The cell of that number. A cell that is itself is a variable without value.
+    Var(u32),
+    /// Only as a cell: a variable without value that stored constraints wait for, by the number of their list.
+    Watched(u32),
+    Int(i64),
+    Float(f64),
+    Atom(Atom),
+    /// The functor is in the cell of that number, and the arguments are behind it.
+    Compound(u32),
+    /// Only as a cell: name and arity of a compound.
+    Functor(Atom, u32),
+    /// Only in frames: a constraint, by its kind and its slot.
+    Suspension(u32, u32),
+    /// Only in frames: the next constraint of an index, by its kind and its slot.
+    Next(u32, u32),
+    /// Only in frames: a list of those that wait for a variable, and how many of it are left.
+    Waiting(u32, u32),
+}

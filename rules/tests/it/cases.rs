@@ -1,0 +1,62 @@
+//! Programs with the stores that K.U.Leuven's CHR ends with.
+
+use std::path::{Path, PathBuf};
+
+use rules::{Goal, Setting, run};
+use serde_json::Value;
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/chr")
+}
+
+#[test]
+fn all_cases_end_with_the_store_and_the_bindings_given() {
+    let cases = std::fs::read_to_string(data().join("cases.jsonl")).unwrap();
+    let mut wrong = Vec::new();
+    for line in cases.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let text = |member: &str| case[member].as_str().unwrap();
+        let program = std::fs::read_to_string(data().join("programs").join(text("program"))).unwrap();
+        let goal = Goal::new(&program, text("goal")).unwrap();
+        let answer = run(&goal, Setting::default());
+        let Ok(answer) = answer else {
+            wrong.push(format!("{}: {answer:?}", text("name")));
+            continue;
+        };
+        let bindings: serde_json::Map<_, _> =
+            answer.bindings.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let store = Value::from(answer.store);
+        if answer.is_success != (text("outcome") == "success")
+            || store != case["store"]
+            || Value::Object(bindings.clone()) != case["bindings"]
+        {
+            wrong.push(format!(
+                "{}: {} {store} {bindings:?} and not {} {}",
+                text("name"),
+                answer.is_success,
+                case["store"],
+                case["bindings"]
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_tests_of_swi_prolog_succeed() {
+    for name in [
+        "dense_int",
+        "fibonacci",
+        "leq",
+        "passive_check",
+        "passive_check2",
+        "primes",
+        "trigger_no_active_occurrence",
+        "zebra",
+    ] {
+        let program = std::fs::read_to_string(data().join(format!("swi-bsd/test_{name}.chr"))).unwrap();
+        let goal = Goal::new(&program, name).unwrap();
+        let answer = run(&goal, Setting::default());
+        assert!(answer.as_ref().is_ok_and(|answer| answer.is_success), "{name}: {answer:?}");
+    }
+}

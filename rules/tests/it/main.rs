@@ -1,0 +1,5 @@
+//! Tests of the rules.
+
+mod cases;
+mod peer;
+mod session;
