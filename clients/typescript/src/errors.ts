@@ -19,6 +19,9 @@ export interface Fault {
   readonly detail: string;
 }
 
+/** Events that do not fit together: the ids of them, by variable of the check. */
+export type Link = Readonly<Record<string, string>>;
+
 /** A problem document (RFC 9457) as the broker writes it. A problem may have further members, such as `line` and `column`. */
 export interface Problem {
   /** `urn:nearcast:problem:` and the code. */
@@ -30,6 +33,8 @@ export interface Problem {
   /** The bound that was passed, and the setting that it is. */
   readonly limit?: number;
   readonly setting?: string;
+  /** Of the code `inconsistent`: with which events the refused one does not fit. */
+  readonly links?: readonly Link[];
   readonly [member: string]: unknown;
 }
 
@@ -50,6 +55,8 @@ export class ProblemError extends NearcastError {
   readonly errors: readonly Fault[];
   readonly limit: number | undefined;
   readonly setting: string | undefined;
+  /** With which events the refused one does not fit; empty where the problem is another than `inconsistent`. */
+  readonly links: readonly Link[];
   /** After how many seconds it is worth trying again, where the broker said so. */
   readonly retry_after_s: number | undefined;
 
@@ -66,6 +73,7 @@ export class ProblemError extends NearcastError {
     this.errors = problem.errors ?? [];
     this.limit = problem.limit;
     this.setting = problem.setting;
+    this.links = problem.links ?? [];
     this.retry_after_s = retry_after_s;
   }
 }

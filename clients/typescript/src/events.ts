@@ -26,11 +26,23 @@ export interface Feature<P = Properties> {
   readonly [member: string]: unknown;
 }
 
+/** Where an event of the broker's own comes from. */
+export interface Derived {
+  /** What published it: `checks/` and the name of a check. */
+  readonly by: string;
+  /** The ids of the events that it was made of. */
+  readonly from: readonly string[];
+  /** One more than the greatest depth of those. */
+  readonly depth: number;
+}
+
 /** An event, as it is delivered: with an `id` and a `time`. `properties` are what the publisher wrote, whatever `P` says, and `{}` where that is `null`. */
 export interface DeliveredFeature<P = Properties> extends Feature<P> {
   readonly id: string | number;
   readonly time: string;
   readonly properties: P;
+  /** Only the broker's own events have it. */
+  readonly derived?: Derived;
 }
 
 /** An event of the broker's. GeoJSON lets `properties` be `null` or absent; an application may then rely on an object without members. */

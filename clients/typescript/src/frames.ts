@@ -83,6 +83,7 @@ export interface EventFrame {
   readonly transition?: "enter" | "exit";
   readonly traceparent?: string;
   readonly tracestate?: string;
+  readonly violates?: readonly string[];
   readonly event: DeliveredFeature;
 }
 
@@ -118,7 +119,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   ready: ["client", "epoch", "offset"],
   ok: ["ref", "warnings"],
   problem: ["ref", "problem"],
-  event: ["offset", "ahead", "subscriptions", "cause", "transition", "traceparent", "tracestate", "event"],
+  event: ["offset", "ahead", "subscriptions", "cause", "transition", "traceparent", "tracestate", "violates", "event"],
   gap: ["from", "to", "count", "reason"],
   retry: ["retry_ms"],
   pong: [],

@@ -97,6 +97,12 @@ interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
+interface Answer {
+  readonly status: number;
+  /** `undefined` for nothing. */
+  readonly body: unknown;
+}
+
 const ADDRESS = /^https?:\/\/[^/?#]+[^?#]*$/;
 
 export class Http {
@@ -136,6 +142,11 @@ export class Http {
 
   /** Carries out a call and returns what it answers, `undefined` for nothing. A token that has just ended is asked for again, once. */
   async call(method: string, path: string, call: Call = {}): Promise<unknown> {
+    return (await this.answer(method, path, call)).body;
+  }
+
+  /** As `call`, with the status of the answer. */
+  async answer(method: string, path: string, call: Call = {}): Promise<Answer> {
     try {
       return await this.#once(method, path, call, await this.#token(() => this.#tokens.current()));
     } catch (error) {
@@ -152,7 +163,7 @@ export class Http {
     }
   }
 
-  async #once(method: string, path: string, { body, contentType, signal }: Call, token: string | undefined): Promise<unknown> {
+  async #once(method: string, path: string, { body, contentType, signal }: Call, token: string | undefined): Promise<Answer> {
     const { clock, timeout_s } = this.#options;
     const headers: Record<string, string> = {};
     if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
@@ -180,7 +191,7 @@ export class Http {
         ...(body !== undefined && { body }),
       });
       const text = await answer.text();
-      if (answer.ok) return text === "" ? undefined : (JSON.parse(text) as unknown);
+      if (answer.ok) return { status: answer.status, body: text === "" ? undefined : (JSON.parse(text) as unknown) };
       throw readProblem({ status: answer.status, header: (name) => answer.headers.get(name) }, text);
     } catch (cause) {
       if (cause instanceof ProblemError) throw cause;

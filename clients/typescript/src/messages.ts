@@ -25,6 +25,8 @@ export interface Delivery<P = Properties> {
   /** Of subscriptions to transitions: what became of the event's object. */
   readonly transition?: "enter" | "exit";
   readonly trace?: Trace;
+  /** The checks that mark what violates them, and that the event violates. */
+  readonly violates?: readonly string[];
   readonly feature: DeliveredFeature<P>;
 }
 
@@ -56,7 +58,7 @@ export function message<P>(frame: EventFrame | GapFrame, epoch: string): Message
   if (frame.kind === "gap") {
     return { kind: "gap", epoch, from: frame.from, to: frame.to, count: frame.count, reason: frame.reason };
   }
-  const { offset, subscriptions, cause, transition, traceparent, tracestate } = frame;
+  const { offset, subscriptions, cause, transition, traceparent, tracestate, violates } = frame;
   return {
     kind: "event",
     epoch,
@@ -66,6 +68,7 @@ export function message<P>(frame: EventFrame | GapFrame, epoch: string): Message
     cause,
     ...(transition !== undefined && { transition }),
     ...(traceparent !== undefined && { trace: tracestate === undefined ? { traceparent } : { traceparent, tracestate } }),
+    ...(violates !== undefined && { violates }),
     feature: delivered(frame.event as Feature<P>),
   };
 }

@@ -1,6 +1,6 @@
 // Reading what the broker refuses with, whatever a proxy on the way made of it.
 
-import { ProblemError, type Fault, type Problem } from "./errors.js";
+import { ProblemError, type Fault, type Link, type Problem } from "./errors.js";
 
 /** What an answer says besides its body. */
 export interface AnswerHead {
@@ -36,7 +36,7 @@ function parse(body: string): unknown {
 function normalised(document: unknown, status: number): Problem {
   const members: Record<string, unknown> =
     typeof document === "object" && document !== null && !Array.isArray(document) ? { ...document } : {};
-  const { detail, errors, limit, setting, ...others } = members;
+  const { detail, errors, limit, setting, links, ...others } = members;
   return {
     ...others,
     type: typeof members["type"] === "string" ? members["type"] : "about:blank",
@@ -46,7 +46,12 @@ function normalised(document: unknown, status: number): Problem {
     ...(Array.isArray(errors) && { errors: errors.filter(isFault) }),
     ...(typeof limit === "number" && { limit }),
     ...(typeof setting === "string" && { setting }),
+    ...(Array.isArray(links) && { links: links.filter(isLink) }),
   };
+}
+
+function isLink(link: unknown): link is Link {
+  return typeof link === "object" && link !== null && !Array.isArray(link);
 }
 
 function isFault(fault: unknown): fault is Fault {

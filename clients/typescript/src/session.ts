@@ -2,6 +2,19 @@
 
 import type { Coordinates } from "./areas.js";
 import { Batcher, type BatchOptions, type MoveReport, type NamedPosition, type PublishReport } from "./batches.js";
+import {
+  checkFindings,
+  deleteCheck,
+  getCheck,
+  getChecks,
+  pauseCheck,
+  putCheck,
+  resumeCheck,
+  type Check,
+  type CheckDocument,
+  type PutCheck,
+  type Violation,
+} from "./checks.js";
 import type { Clock, Random } from "./clock.js";
 import type { ConnectOptions } from "./connect.js";
 import { Acknowledger } from "./acks.js";
@@ -365,6 +378,41 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   /** Ends the client's push subscription, if it has one. */
   async deletePush(): Promise<void> {
     return deletePush(this.#http, this.client);
+  }
+
+  /** All checks of the tenant, by name; takes a token with the scope `admin`, as do the other calls for checks. */
+  async checks(): Promise<readonly CheckDocument[]> {
+    return getChecks(this.#http);
+  }
+
+  /** A check as the broker has it, with what it does. */
+  async check(name: string): Promise<CheckDocument> {
+    return getCheck(this.#http, name);
+  }
+
+  /** Puts a check in force, with empty sets, in the place of one of the same name. */
+  async putCheck(name: string, check: Check | CheckDocument): Promise<PutCheck> {
+    return putCheck(this.#http, name, check);
+  }
+
+  /** The newest 1,000 events that a check published, the newest first. */
+  async checkFindings(name: string): Promise<readonly DeliveredFeature<Violation>[]> {
+    return checkFindings(this.#http, name);
+  }
+
+  /** Ends a check. */
+  async deleteCheck(name: string): Promise<void> {
+    return deleteCheck(this.#http, name);
+  }
+
+  /** Pauses a check; its inputs wait. */
+  async pauseCheck(name: string): Promise<void> {
+    return pauseCheck(this.#http, name);
+  }
+
+  /** Has a check go on with the inputs that have waited. */
+  async resumeCheck(name: string): Promise<void> {
+    return resumeCheck(this.#http, name);
   }
 
   /** Asks why an event comes to the client, or does not. */

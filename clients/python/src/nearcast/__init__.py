@@ -16,12 +16,27 @@ from .areas import Area, Position, around, circle, corridor, everywhere, polygon
 from .backoff import Backoff
 from .batches import BatchError, Outcome, Rejected, Warned
 from .checkpoints import CheckpointFile
+from .checks import (
+    AccuracyCheck,
+    Check,
+    CheckContext,
+    CheckDocument,
+    DuplicateCheck,
+    Formula,
+    FormulaCheck,
+    FrozenCheck,
+    OutsideCheck,
+    PutCheck,
+    SituationActivity,
+    SpeedCheck,
+    Violation,
+)
 from .clock import Clock, SystemClock
 from .conditions import Attribute, Condition, Value, attr
 from .connect import connect
 from .documents import Delivered, Deliveries, Explanation
 from .errors import ClosedError, NearcastError, ProblemError, QueueFullError, TimedOutError, UnreachableError
-from .events import Feature, event
+from .events import Derived, Feature, event
 from .follow import Fix, TrackPoint
 from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
 from .problems import Fault, Problem
@@ -34,6 +49,7 @@ from .tokens import TokenProvider
 from .version import __version__
 
 __all__ = [
+    "AccuracyCheck",
     "Activity",
     "Api",
     "Area",
@@ -41,6 +57,9 @@ __all__ = [
     "Backoff",
     "BatchError",
     "Cause",
+    "Check",
+    "CheckContext",
+    "CheckDocument",
     "Checkpoint",
     "CheckpointFile",
     "ClientPosition",
@@ -52,29 +71,38 @@ __all__ = [
     "Connecting",
     "Delivered",
     "Deliveries",
+    "Derived",
+    "DuplicateCheck",
     "Event",
     "Explanation",
     "Fault",
     "Feature",
     "Filter",
     "Fix",
+    "Formula",
+    "FormulaCheck",
+    "FrozenCheck",
     "Gap",
     "Lost",
     "Message",
     "NearcastError",
     "On",
     "Outcome",
+    "OutsideCheck",
     "Overflow",
     "Position",
     "Problem",
     "ProblemError",
     "PushState",
+    "PutCheck",
     "QueueFullError",
     "Ready",
     "Refused",
     "Rejected",
     "RequestWarned",
     "Session",
+    "SituationActivity",
+    "SpeedCheck",
     "State",
     "SubscriptionDocument",
     "SystemClock",
@@ -84,6 +112,7 @@ __all__ = [
     "Transition",
     "UnreachableError",
     "Value",
+    "Violation",
     "Warned",
     "__version__",
     "around",

@@ -13,6 +13,7 @@ import httpx
 
 from .areas import Position
 from .batches import BATCH, Batches, Outcome, chunks, chunks_as_they_come
+from .checks import Check, CheckDocument, PutCheck, Violation, check_document
 from .conditions import Condition
 from .documents import Deliveries, Explanation
 from .endpoint import Endpoint, segment
@@ -243,6 +244,46 @@ class Api:
         """Ends the push subscription of a client, if it has one."""
         await self._call("DELETE", f"/v1/clients/{segment(client)}/push")
 
+    async def checks(self) -> list[CheckDocument]:
+        """All checks of the tenant, by name; needs a token with the scope `admin`, as do the other calls for checks."""
+        answer: list[CheckDocument] = await self._call("GET", "/v1/checks")
+        return answer
+
+    async def check(self, name: str) -> CheckDocument:
+        """A check as the broker has it, with what it does.
+
+        Raises:
+            ProblemError: With the code `not-found` where there is none.
+        """
+        answer: CheckDocument = await self._call("GET", f"/v1/checks/{segment(name)}")
+        return answer
+
+    async def put_check(self, name: str, check: Check | CheckDocument | Mapping[str, Any]) -> PutCheck:
+        """Puts a check in force, with empty sets, in the place of one of the same name.
+
+        Raises:
+            ProblemError: With what is wrong with the document.
+        """
+        answer = await self._answer("PUT", f"/v1/checks/{segment(name)}", encode(check_document(check)).encode())
+        return PutCheck(json.loads(answer.content), answer.status_code == 201)
+
+    async def check_findings(self, name: str) -> list[Violation]:
+        """The newest 1,000 events that a check published, the newest first."""
+        answer: list[Violation] = await self._call("GET", f"/v1/checks/{segment(name)}/findings")
+        return answer
+
+    async def delete_check(self, name: str) -> None:
+        """Ends a check."""
+        await self._call("DELETE", f"/v1/checks/{segment(name)}")
+
+    async def pause_check(self, name: str) -> None:
+        """Pauses a check; its inputs wait."""
+        await self._call("POST", f"/v1/checks/{segment(name)}/pause")
+
+    async def resume_check(self, name: str) -> None:
+        """Has a check go on with the inputs that have waited."""
+        await self._call("POST", f"/v1/checks/{segment(name)}/resume")
+
     async def forget(self, client: str) -> None:
         """Deletes a client: its position, its subscriptions, and what is kept for it. Its connections are closed."""
         await self._call("DELETE", f"/v1/clients/{segment(client)}")
@@ -279,6 +320,12 @@ class Api:
             UnreachableError: There was no answer.
             TimedOutError: Not in time.
         """
+        answer = await self._answer(method, path, body, headers)
+        return json.loads(answer.content) if answer.content else None
+
+    async def _answer(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> httpx.Response:
         headers = {"content-type": "application/json", **(headers or {})} if body is not None else {}
         answer = await self._send(method, path, body, headers, await self._tokens.current())
         problem = _problem(answer)
@@ -287,7 +334,7 @@ class Api:
             problem = _problem(answer)
         if problem is not None:
             raise ProblemError(problem)
-        return json.loads(answer.content) if answer.content else None
+        return answer
 
     async def _send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], token: str | None

@@ -15,6 +15,11 @@ class PointGeometry(TypedDict):
     coordinates: list[float]
 
 
+Derived = TypedDict("Derived", {"by": str, "from": list[str], "depth": int})
+"""Where an event of the broker's own comes from: what published it, as `checks/jump`, the ids of the events that it was made of, and one more
+than the greatest depth of those."""
+
+
 class _Required(TypedDict):
     type: Literal["Feature"]
     geometry: PointGeometry
@@ -30,6 +35,8 @@ class Feature(_Required, total=False):
     key: str
     priority: Literal["normal", "alarm"]
     reach_m: float
+    derived: Derived
+    """Only the broker's own events have it."""
 
 
 def delivered(feature: Feature) -> Feature:

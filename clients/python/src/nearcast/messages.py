@@ -46,6 +46,8 @@ class Event:
     epoch: str = field(default="", compare=False)
     """Names the session; offsets of another one do not compare."""
     _generation: int = field(default=0, compare=False, repr=False)
+    violates: tuple[str, ...] = ()
+    """The checks that mark what violates them, and that the event violates."""
 
     @property
     def id(self) -> str | float | None:
@@ -157,6 +159,7 @@ def read_frame(text: str | bytes, epoch: str = "", generation: int = 0) -> Frame
                     frame.get("tracestate"),
                     epoch,
                     generation,
+                    tuple(frame.get("violates", ())),
                 )
             case "ok":
                 warnings = tuple((warning["pointer"], warning["detail"]) for warning in frame.get("warnings", ()))

@@ -39,6 +39,8 @@ class Problem:
     """The limit that was passed."""
     setting: str | None = None
     """The broker's setting that says so."""
+    links: tuple[Mapping[str, str], ...] = ()
+    """Of the code `inconsistent`: with which events the refused one does not fit, their ids by variable of the check."""
     retry_after_s: float | None = None
     """How long to wait before trying again, of the header `Retry-After`."""
     document: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -77,6 +79,7 @@ def read_problem(document: Mapping[str, Any], status: int | None = None, retry_a
         ),
         limit=_member(document, "limit", (int, float)),
         setting=_member(document, "setting", str),
+        links=tuple(link for link in _member(document, "links", list) or [] if isinstance(link, dict)),
         retry_after_s=retry_after_s,
         document=document,
     )

@@ -27,6 +27,7 @@ from .areas import Position
 from .background import background
 from .backoff import Backoff
 from .batches import BATCH, Outcome, chunks
+from .checks import Check, CheckDocument, PutCheck, Violation
 from .clock import Clock
 from .conditions import Condition
 from .connect import connect as connect_asynchronously
@@ -398,6 +399,34 @@ class Api:
     def delete_push(self, client: str) -> None:
         """Ends the push subscription of a client, if it has one."""
         background.call(self._api.delete_push, client)
+
+    def checks(self) -> list[CheckDocument]:
+        """All checks of the tenant, by name: see `nearcast.Api.checks`."""
+        return background.call(self._api.checks)
+
+    def check(self, name: str) -> CheckDocument:
+        """A check as the broker has it, with what it does."""
+        return background.call(self._api.check, name)
+
+    def put_check(self, name: str, check: Check | CheckDocument | Mapping[str, Any]) -> PutCheck:
+        """Puts a check in force: see `nearcast.Api.put_check`."""
+        return background.call(self._api.put_check, name, check)
+
+    def check_findings(self, name: str) -> list[Violation]:
+        """The newest 1,000 events that a check published, the newest first."""
+        return background.call(self._api.check_findings, name)
+
+    def delete_check(self, name: str) -> None:
+        """Ends a check."""
+        background.call(self._api.delete_check, name)
+
+    def pause_check(self, name: str) -> None:
+        """Pauses a check; its inputs wait."""
+        background.call(self._api.pause_check, name)
+
+    def resume_check(self, name: str) -> None:
+        """Has a check go on with the inputs that have waited."""
+        background.call(self._api.resume_check, name)
 
     def forget(self, client: str) -> None:
         """Deletes a client: its position, its subscriptions, and what is kept for it. Its connections are closed."""
