@@ -100,6 +100,6 @@ async def test_a_snippet(broker: Broker, client: str, snippet: str) -> None:
 
 
 def test_there_is_something_to_run() -> None:
-    assert len(SAMPLES) == 4
+    assert len(SAMPLES) == 5
     assert PROGRAMS
     assert len(SNIPPETS) > 10
