@@ -30,6 +30,7 @@ mod meaning;
 mod operations;
 mod pages;
 mod push;
+mod rules;
 mod slow_reader;
 mod tidy;
 mod tls;

@@ -1,0 +1,61 @@
+//! Rules on the command line.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::run_to_end;
+
+fn run(program: &str, arguments: &[&str]) -> Result<Value, String> {
+    let folder = TempDir::new().expect("a folder");
+    std::fs::write(folder.path().join("p.chr"), program).expect("written");
+    let arguments = [&["rules", "run", "p.chr"], arguments].concat();
+    let output = run_to_end(&arguments, &[], folder.path());
+    if !output.status.success() {
+        assert_eq!(output.status.code(), Some(1));
+        return Err(String::from_utf8(output.stderr).expect("UTF-8"));
+    }
+    let mut document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(document["seconds"].take().as_f64().is_some_and(|seconds| seconds >= 0.0));
+    Ok(document)
+}
+
+#[test]
+fn a_goal_ends_with_what_rules_leave() {
+    let gcd = "gcd(0) <=> true.\ngcd(N) \\ gcd(M) <=> N =< M | L is M mod N, gcd(L).";
+    let expected = json!({"outcome": "success", "store": ["gcd(3)"], "bindings": {}, "seconds": null, "applications": 3});
+    assert_eq!(run(gcd, &["--goal", "gcd(9), gcd(6)"]), Ok(expected));
+    let leq = "leq(X,X) <=> true.\nleq(X,Y), leq(Y,X) <=> X = Y.\nleq(X,Y) ==> seen('a b', X, [Y|_]).\nseen(_,_,_) ==> true.";
+    let expected = json!({
+        "outcome": "success", "store": ["leq(A,B)", "seen('a b',A,[B|_1])"], "bindings": {"A": "A", "B": "B"}, "seconds": null, "applications": 2,
+    });
+    assert_eq!(run(leq, &["--goal", "leq(A,B)", "--bindings"]), Ok(expected));
+    let failed = json!({"outcome": "fail", "store": [], "bindings": {}, "seconds": null, "applications": 1});
+    assert_eq!(run("a(X) <=> X > 1, fail.", &["--goal", "a(2)"]), Ok(failed));
+    // Rome and Milan.
+    let far = ":- chr_constraint at/2, apart/1.\nat(X,Y), at(V,W) <=> D is truncate(distance(X,Y,V,W) / 1000), apart(D).";
+    let answer = run(far, &["--goal", "at(12.5,41.9), at(9.19,45.46)"]).expect("an answer");
+    assert_eq!(answer["store"], json!(["apart(477)"]));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let told =
+        run("a(X) <=> b(X.\nc(X) ==> d(X)\n\ne(1) <=> true.", &["--goal", "a(1)"]).expect_err("faults");
+    assert!(
+        told.contains("p.chr: line 1, column 13: ") && told.contains("p.chr: line 4, column 1: "),
+        "{told}"
+    );
+    assert!(
+        run("a(1) <=> true.", &["--goal", "a(1"]).expect_err("a fault").contains("goal: line 1, column 4: ")
+    );
+    let endless = run("a(X) <=> Y is X + 1, a(Y).", &["--goal", "a(1)", "--steps", "1000"]);
+    assert!(endless.expect_err("too many").contains("more than 1000 steps"));
+    assert!(
+        run("a(X) <=> Y is X + _, b(Y).", &["--goal", "a(1)"])
+            .expect_err("an error")
+            .contains("has no value")
+    );
+    assert!(
+        run("a(X) <=> b(X).", &["--goal", "a(1)"]).expect_err("an error").contains("b/1 is defined nowhere")
+    );
+}
