@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::check;
 use super::oracle::{Fact, Figures};
 
 /// How often the line changes on a terminal.
@@ -63,6 +64,12 @@ pub(super) fn links(broker: SocketAddr) {
     } else {
         println!("  console    http://{broker}/  is not built into this program, and says there how it is");
     }
+    println!("  the check  http://{broker}/v1/checks/{}/findings", check::NAME);
+    println!(
+        "             no taxi is faster than {:.0} km/h between two of its reports of a minute;",
+        check::MAX_M_PER_S * 3.6
+    );
+    println!("             the console and the phone page mark the taxis that seem to be");
     println!("  the API    http://{broker}/docs");
     println!("  figures    http://{broker}/v1/stats");
     println!("  listen     websocat ws://{broker}/v1/clients/me/ws");
@@ -148,6 +155,9 @@ impl fmt::Display for Line<'_> {
         if behind >= BEHIND_MIN {
             write!(f, ", {:.1} s behind", behind.as_secs_f64())?;
         }
+        if self.now.violations > 0 {
+            write!(f, ", {} jumps", self.now.violations)?;
+        }
         if let Some((count, _)) = self.progress.refusals() {
             write!(f, ", {count} refused and sent again")?;
         }
@@ -202,6 +212,12 @@ impl fmt::Display for Summary {
             "{}, max {:.2} ms",
             Latency(&figures.latency_us),
             figures.latency_us.max() as f64 / 1_000.0
+        )?;
+        writeln!(
+            f,
+            "the check {} has found {} pairs of reports that do not fit together",
+            check::NAME,
+            figures.violations
         )?;
         if figures.foreign > 0 {
             writeln!(

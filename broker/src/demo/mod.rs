@@ -8,7 +8,10 @@
 //! answered all of that, the reports are published, and only once that is answered comes the next wave. So each event
 //! meets the positions that the oracle saw before it, and no others. A report that a busy broker refuses goes with the wave
 //! that comes a second later.
+//!
+//! Reports have the time at which they were made, and a check of the broker's (`check`) holds them against each other by it.
 
+mod check;
 mod display;
 mod fleet;
 mod oracle;
@@ -23,6 +26,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use jiff::Timestamp;
 use matcher::event::Event;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -34,7 +38,7 @@ use crate::config::{Config, DEMO_ROADS};
 use display::{Progress, Summary};
 use fleet::{Role, WORLD};
 use oracle::{FACTS_MAX, Fact, Figures, Oracle};
-use replay::{Recording, Report};
+use replay::{Due, Recording, Report};
 use socket::{Answer, Client, Outcome, PAUSE};
 
 /// Where the broker listens, unless somebody else does.
@@ -113,8 +117,10 @@ async fn perform(
     let replayed = tokio::select! {
         replayed = async {
             let speakers = cast.connect(broker, &facts, &progress, &mut sockets).await?;
+            check::put(broker).await.context("the check")?;
             display::links(broker);
-            let stage = Stage { recording: &recording, speakers, facts, progress: progress.clone(), next_number: 1 };
+            let stage =
+                Stage { broker, recording: &recording, speakers, facts, progress: progress.clone(), next_number: 1 };
             stage.replay(arguments, &mut sockets).await
         } => replayed,
         ended = &mut server => anyhow::bail!("the broker stopped: {ended:?}"),
@@ -229,6 +235,7 @@ struct Speakers {
 
 /// The tools of the replay.
 struct Stage<'a> {
+    broker: SocketAddr,
     recording: &'a Recording,
     speakers: Speakers,
     facts: mpsc::Sender<Fact>,
@@ -256,6 +263,7 @@ impl Stage<'_> {
         display.await?;
         played?;
         settle(&self.facts).await;
+        check::settle(self.broker, &self.facts).await.context("the check")?;
         Ok(elapsed)
     }
 
@@ -267,9 +275,9 @@ impl Stage<'_> {
         let mut stopped = std::pin::pin!(stop());
         let mut reports = recording.rounds(speed).peekable();
         let mut wave = Vec::with_capacity(WAVE_MAX);
-        while let Some(&(due, _)) = reports.peek() {
+        while let Some(&Due { after, .. }) = reports.peek() {
             // What was refused is in the wave still.
-            let next = if wave.is_empty() { due } else { started.elapsed() + PAUSE };
+            let next = if wave.is_empty() { after } else { started.elapsed() + PAUSE };
             let wait = next.min(end).saturating_sub(started.elapsed());
             tokio::select! {
                 biased;
@@ -280,11 +288,11 @@ impl Stage<'_> {
             if elapsed >= end {
                 break;
             }
-            self.progress.set_behind(elapsed.saturating_sub(due));
+            self.progress.set_behind(elapsed.saturating_sub(after));
             while wave.len() < WAVE_MAX
-                && let Some((_, report)) = reports.next_if(|(due, _)| *due <= elapsed)
+                && let Some(due) = reports.next_if(|due| due.after <= elapsed)
             {
-                wave.push(report);
+                wave.push(due);
             }
             wave = self.surge(&wave).await?;
         }
@@ -292,9 +300,9 @@ impl Stage<'_> {
     }
 
     /// Moves the taxis, then publishes what they reported. Returns the reports of which the broker has refused either.
-    async fn surge<'r>(&mut self, wave: &[&'r Report]) -> anyhow::Result<Vec<&'r Report>> {
+    async fn surge<'r>(&mut self, wave: &[Due<'r>]) -> anyhow::Result<Vec<Due<'r>>> {
         let mut moves = Vec::with_capacity(wave.len());
-        for Report { taxi_idx, lon, lat, .. } in wave {
+        for Due { report: Report { taxi_idx, lon, lat, .. }, .. } in wave {
             let coordinates = vec![*lon, *lat];
             let frame = |reference| {
                 let (track, accuracy_m, time) = (Vec::new(), None, None);
@@ -303,25 +311,25 @@ impl Stage<'_> {
             moves.push(self.speakers.taxis[*taxi_idx].ask(frame).await?);
         }
         let (mut moved, mut refused) = (Vec::with_capacity(wave.len()), Vec::new());
-        for (answer, report) in moves.into_iter().zip(wave) {
+        for (answer, due) in moves.into_iter().zip(wave) {
             if !self.is_done(answer).await? {
-                refused.push(*report);
+                refused.push(*due);
                 continue;
             }
-            let Report { taxi_idx, lon, lat, .. } = *report;
-            let (client_idx, position) = (u32::try_from(*taxi_idx)?, WORLD.position(&[*lon, *lat])?);
+            let Report { taxi_idx, lon, lat, .. } = *due.report;
+            let (client_idx, position) = (u32::try_from(taxi_idx)?, WORLD.position(&[lon, lat])?);
             self.tell(Fact::Moved { client_idx, position }).await?;
-            moved.push(*report);
+            moved.push(*due);
         }
         let mut published = Vec::with_capacity(moved.len());
-        for report in &moved {
-            published.push(self.publish(report).await?);
+        for due in &moved {
+            published.push(self.publish(due).await?);
         }
-        for ((answer, fact), report) in published.into_iter().zip(moved) {
+        for ((answer, fact), due) in published.into_iter().zip(moved) {
             if self.is_done(answer).await? {
                 self.tell(fact).await?;
             } else {
-                refused.push(report);
+                refused.push(due);
             }
         }
         Ok(refused)
@@ -337,10 +345,10 @@ impl Stage<'_> {
     }
 
     /// Publishes what a taxi reported; the fact is one once the broker has answered.
-    async fn publish(&mut self, report: &Report) -> anyhow::Result<(Answer, Fact)> {
+    async fn publish(&mut self, due: &Due<'_>) -> anyhow::Result<(Answer, Fact)> {
         let number = self.next_number;
         self.next_number += 1;
-        let Report { taxi_idx, lon, lat, speed_kmh, status, .. } = *report;
+        let Report { taxi_idx, lon, lat, speed_kmh, status, .. } = *due.report;
         let position = WORLD.position(&[lon, lat])?;
         let taxi_id = self.recording.taxis[taxi_idx];
         let mut properties = serde_json::Map::new();
@@ -349,6 +357,7 @@ impl Stage<'_> {
         properties.insert("status".to_owned(), json!(status));
         let mut feature = wire::Feature::at([lon, lat], properties);
         feature.id = Some(socket::id_of(number).into());
+        feature.time = Some(Timestamp::from_millisecond(i64::try_from(due.time_ms)?)?.to_string());
         let sent_at = Instant::now();
         let publish = |reference| wire::ClientFrame::Publish {
             reference,

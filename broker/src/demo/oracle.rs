@@ -37,6 +37,8 @@ pub(super) enum Fact {
     Delivered { client_idx: u32, number: u64, offset: u64, subscriptions: u64, received_at: Instant },
     /// A socket received an event that somebody else published, from the console perhaps: the oracle knows nothing of it.
     Foreign { client_idx: u32, offset: u64 },
+    /// A socket received what the check has found.
+    Violated { client_idx: u32, offset: u64 },
     /// The broker told a client of deliveries that are lost.
     Lost { count: u64 },
     /// Somebody wants to know how things stand.
@@ -64,6 +66,8 @@ pub(super) struct Figures {
     pub(super) gaps: u64,
     /// Deliveries of events that others published, which nothing is held against.
     pub(super) foreign: u64,
+    /// What the check has found, of which the operator gets all.
+    pub(super) violations: u64,
     /// From the sending of the publish to the receipt of the delivery, in microseconds; since the last time
     /// that somebody asked, or of the whole run at its end.
     pub(super) latency_us: Histogram<u64>,
@@ -127,6 +131,7 @@ impl Oracle {
             duplicates: 0,
             gaps: 0,
             foreign: 0,
+            violations: 0,
             latency_us: latency_us.clone(),
             examples: Vec::new(),
         };
@@ -175,6 +180,10 @@ impl Oracle {
             }
             Fact::Foreign { client_idx, offset } => {
                 self.figures.foreign += 1;
+                self.follows(client_idx, offset);
+            }
+            Fact::Violated { client_idx, offset } => {
+                self.figures.violations += u64::from(client_idx == self.operator_idx);
                 self.follows(client_idx, offset);
             }
             Fact::Lost { count } => self.figures.gaps += count,
@@ -366,8 +375,10 @@ mod tests {
             delivered(1, 1, 1, 1),
             delivered(2, 1, 2, 1),
             Fact::Foreign { client_idx: 2, offset: 3 },
+            Fact::Violated { client_idx: 2, offset: 4 },
+            Fact::Violated { client_idx: 1, offset: 2 },
         ]);
-        assert!(figures.exact() && figures.foreign == 2, "{figures:?}");
+        assert!(figures.exact() && figures.foreign == 2 && figures.violations == 1, "{figures:?}");
         let figures = conclude([2, 4].map(|offset| Fact::Foreign { client_idx: 0, offset }));
         assert_eq!(figures.gaps, 1);
     }

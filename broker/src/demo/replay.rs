@@ -11,6 +11,10 @@ use serde::Deserialize;
 /// Embedded, so that the demo needs no file beside the program. Where it is from and on what terms: the README beside it.
 const RECORDING: &[u8] = include_bytes!("../../../loadgen/data/shenzhen-taxi/taxi_20min.csv.gz");
 
+/// Time between the last report of a round and the first of the next: longer than the check holds reports against each other, so that
+/// taxis do not seem to jump back to where the recording begins.
+const BETWEEN_ROUNDS: Duration = Duration::from_secs(61);
+
 /// A report of a taxi.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Report {
@@ -34,6 +38,18 @@ pub(super) struct Recording {
     /// Numbers of the taxis, in the order in which they appear.
     pub(super) taxis: Vec<u32>,
     pub(super) reports: Vec<Report>,
+    /// When it begins, in Unix milliseconds.
+    pub(super) start_ms: u64,
+}
+
+/// A report of a round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due<'a> {
+    /// Time after the start at which it is to be sent.
+    pub(super) after: Duration,
+    /// When it was made, in Unix milliseconds. Later rounds go on where the recording ends: the time of events does not go back.
+    pub(super) time_ms: u64,
+    pub(super) report: &'a Report,
 }
 
 /// A line of the file.
@@ -56,7 +72,7 @@ impl Recording {
     fn read(source: impl std::io::Read) -> anyhow::Result<Self> {
         let mut text = String::new();
         std::io::BufReader::new(source).read_to_string(&mut text)?;
-        let mut recording = Self { taxis: Vec::new(), reports: Vec::new() };
+        let mut recording = Self { taxis: Vec::new(), reports: Vec::new(), start_ms: 0 };
         let mut idxs = HashMap::new();
         let mut start_ms = None;
         for row in csv::Reader::from_reader(text.as_bytes()).deserialize() {
@@ -75,20 +91,21 @@ impl Recording {
             recording.reports.is_sorted_by_key(|report| report.at),
             "the reports are out of order"
         );
-        anyhow::ensure!(!recording.reports.is_empty(), "there are no reports");
+        recording.start_ms = start_ms.context("there are no reports")?;
         Ok(recording)
     }
 
-    /// The reports over and over, each with the time at which it is due after the start. A round begins one
-    /// second after the last report of the round before.
-    pub(super) fn rounds(&self, speed: f64) -> impl Iterator<Item = (Duration, &Report)> {
+    /// The reports over and over, each with its time.
+    pub(super) fn rounds(&self, speed: f64) -> impl Iterator<Item = Due<'_>> {
         let last = self.reports.last().map_or(Duration::ZERO, |report| report.at);
-        let round = last + Duration::from_secs(1);
+        let round = last + BETWEEN_ROUNDS;
         (0_u32..).flat_map(move |number| {
             let start = round.saturating_mul(number);
             self.reports.iter().map(move |report| {
-                let due = (start + report.at).as_secs_f64() / speed;
-                (Duration::try_from_secs_f64(due).unwrap_or(Duration::MAX), report)
+                let made = start.saturating_add(report.at);
+                let after = Duration::try_from_secs_f64(made.as_secs_f64() / speed).unwrap_or(Duration::MAX);
+                let made_ms = u64::try_from(made.as_millis()).unwrap_or(u64::MAX);
+                Due { after, time_ms: self.start_ms.saturating_add(made_ms), report }
             })
         })
     }
@@ -115,9 +132,11 @@ mod tests {
         let due: Vec<_> = recording
             .rounds(2.0)
             .take(4)
-            .map(|(due, report)| (due.as_millis(), recording.taxis[report.taxi_idx]))
+            .map(|Due { after, time_ms, report }| {
+                (after.as_millis(), time_ms, recording.taxis[report.taxi_idx])
+            })
             .collect();
-        assert_eq!(due, [(0, 7), (1_500, 9), (2_000, 7), (3_500, 9)]);
+        assert_eq!(due, [(0, 5_000, 7), (1_500, 8_000, 9), (32_000, 69_000, 7), (33_500, 72_000, 9)]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use wire::{ClientFrame, Problem, ServerFrame};
 
 use super::PATIENCE;
+use super::check;
 use super::display::Progress;
 use super::fleet::Role;
 use super::oracle::Fact;
@@ -214,6 +215,7 @@ async fn attend(
                     Some(number) => {
                         Fact::Delivered { client_idx, number, offset, subscriptions, received_at }
                     }
+                    None if check::tells(&event) => Fact::Violated { client_idx, offset },
                     None => Fact::Foreign { client_idx, offset },
                 }
             }

@@ -12,10 +12,14 @@ export interface Sight {
 export type Opened =
   | { readonly kind: "client"; readonly client: string }
   /** `object`: the point of its object, whose newest event is meant where that one is gone. */
-  | { readonly kind: "event"; readonly id: string; readonly object?: string };
+  | { readonly kind: "event"; readonly id: string; readonly object?: string }
+  | { readonly kind: "check"; readonly check: string }
+  | { readonly kind: "finding"; readonly check: string; readonly id: string }
+  /** Without a check: a new one. */
+  | { readonly kind: "edit-check"; readonly check?: string };
 
 export interface Address {
-  readonly tab: "live" | "clients" | "try";
+  readonly tab: (typeof TABS)[number];
   readonly opened?: Opened;
   readonly sight?: Sight;
   /** The filter of the event list. */
@@ -26,7 +30,7 @@ export interface Address {
   readonly following?: string;
 }
 
-const TABS = ["live", "clients", "try"] as const;
+const TABS = ["live", "clients", "checks", "try"] as const;
 const MARKS = ["auto", "points", "clusters", "heat"] as const;
 
 /** The query of an address, with its question mark; empty for what the console shows by itself. */
@@ -38,6 +42,9 @@ export function toQuery({ tab, opened, sight, filter, marks, colourBy, following
     query.set("event", opened.id);
     if (opened.object !== undefined) query.set("object", opened.object);
   }
+  if (opened?.kind === "check" || opened?.kind === "finding") query.set("check", opened.check);
+  if (opened?.kind === "finding") query.set("finding", opened.id);
+  if (opened?.kind === "edit-check") query.set("edit", opened.check ?? "");
   if (following !== undefined) query.set("follow", following);
   if (filter !== "") query.set("filter", filter);
   if (marks !== "auto") query.set("marks", marks);
@@ -58,7 +65,7 @@ export function fromQuery(text: string): Address {
       ? { kind: "client", client }
       : event !== undefined
         ? { kind: "event", id: event, ...(object === undefined ? {} : { object }) }
-        : undefined;
+        : openedCheck(get("check"), get("finding"), get("edit"));
   const sight = sightOf(get("at") ?? "");
   return {
     tab: TABS.find((tab) => tab === get("tab")) ?? "live",
@@ -69,6 +76,12 @@ export function fromQuery(text: string): Address {
     ...(colourBy === undefined ? {} : { colourBy }),
     ...(following === undefined ? {} : { following }),
   };
+}
+
+function openedCheck(check: string | undefined, finding: string | undefined, edit: string | undefined): Opened | undefined {
+  if (edit !== undefined) return { kind: "edit-check", ...(edit === "" ? {} : { check: edit }) };
+  if (check === undefined) return undefined;
+  return finding === undefined ? { kind: "check", check } : { kind: "finding", check, id: finding };
 }
 
 function sightOf(text: string): Sight | undefined {

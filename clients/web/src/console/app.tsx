@@ -5,6 +5,10 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { showTheme, storedTheme, THEMES } from "../shared/theme.js";
 
+import { CheckDetail } from "./checks/check.js";
+import { EditCheck } from "./checks/edit.js";
+import { FindingDetail } from "./checks/finding.js";
+import { ChecksTab } from "./checks/tab.js";
 import { ClientDetail } from "./clients/client.js";
 import { ClientsTab } from "./clients/clients.js";
 import { useConsole } from "./context.js";
@@ -16,11 +20,12 @@ import { TokenDialog } from "./token/dialog.js";
 import { TryTab } from "./try/tab.js";
 import { ChoiceDetail } from "./why/choice.js";
 import { EventDetail } from "./why/event.js";
-import { EventName } from "./why/name.js";
+import { EventName, ViolationSign } from "./why/name.js";
 
 const TABS: readonly (readonly [Tab, string])[] = [
   ["live", "Live"],
   ["clients", "Clients"],
+  ["checks", "Checks"],
   ["try", "Try"],
 ];
 
@@ -143,7 +148,7 @@ function Panel() {
   const { tab } = useConsole();
   return (
     <div class="content" id="panel" role="tabpanel" aria-labelledby={`tab-${tab.value}`} tabIndex={-1}>
-      {tab.value === "live" ? <LiveTab /> : tab.value === "clients" ? <ClientsTab /> : <TryTab />}
+      {tab.value === "live" ? <LiveTab /> : tab.value === "clients" ? <ClientsTab /> : tab.value === "checks" ? <ChecksTab /> : <TryTab />}
     </div>
   );
 }
@@ -170,28 +175,65 @@ function Opened({ detail }: { readonly detail: Detail }) {
           <span aria-hidden="true">←</span> Back
         </button>
         <h2 id="opened" tabIndex={-1} ref={heading}>
-          {detail.kind === "event" ? (
-            <EventName feature={detail.feature} />
-          ) : detail.kind === "client" ? (
-            <bdi>{detail.client}</bdi>
-          ) : detail.kind === "sought" ? (
-            <bdi>{detail.id}</bdi>
-          ) : (
-            `Choose one of ${detail.events.length + detail.clients.length}`
-          )}
+          <Heading detail={detail} />
         </h2>
       </div>
-      {detail.kind === "event" ? (
-        <EventDetail feature={detail.feature} />
-      ) : detail.kind === "client" ? (
-        <ClientDetail client={detail.client} />
-      ) : detail.kind === "sought" ? (
+      <Body detail={detail} />
+    </section>
+  );
+}
+
+function Heading({ detail }: { readonly detail: Detail }) {
+  switch (detail.kind) {
+    case "event":
+      return <EventName feature={detail.feature} />;
+    case "client":
+      return <bdi>{detail.client}</bdi>;
+    case "check":
+      return (
+        <>
+          Check <bdi>{detail.check}</bdi>
+        </>
+      );
+    case "finding":
+      return (
+        <>
+          <ViolationSign /> Check <bdi>{detail.check}</bdi> is violated
+        </>
+      );
+    case "edit-check":
+      return (
+        <>
+          {detail.check === undefined ? "New check" : "Edit check "}
+          <bdi>{detail.check}</bdi>
+        </>
+      );
+    case "sought":
+      return <bdi>{detail.id}</bdi>;
+    case "choice":
+      return <>Choose one of {detail.events.length + detail.clients.length}</>;
+  }
+}
+
+function Body({ detail }: { readonly detail: Detail }) {
+  switch (detail.kind) {
+    case "event":
+      return <EventDetail feature={detail.feature} />;
+    case "client":
+      return <ClientDetail client={detail.client} />;
+    case "check":
+      return <CheckDetail check={detail.check} />;
+    case "finding":
+      return <FindingDetail check={detail.check} id={detail.id} />;
+    case "edit-check":
+      return <EditCheck {...(detail.check === undefined ? {} : { check: detail.check })} />;
+    case "sought":
+      return (
         <p class="quiet">
           This event has not come since the page was opened. It is shown as soon as it, or a newer one of its object, comes.
         </p>
-      ) : (
-        <ChoiceDetail detail={detail} />
-      )}
-    </section>
-  );
+      );
+    case "choice":
+      return <ChoiceDetail detail={detail} />;
+  }
 }

@@ -6,7 +6,9 @@ import type { DeliveredFeature } from "nearcast";
 import type { Place } from "../shared/map/plane.js";
 import { pageSettings, type PageSettings } from "../shared/pages.js";
 import { Access } from "./access.js";
-import { fromQuery, toQuery, type Opened, type Sight } from "./address.js";
+import { fromQuery, toQuery, type Address, type Opened, type Sight } from "./address.js";
+import { Checks } from "./checks/list.js";
+import { violationOf } from "./checks/violation.js";
 import { Clients } from "./clients/list.js";
 import { Figures } from "./live/figures.js";
 import type { Objects } from "./live/objects.js";
@@ -20,14 +22,16 @@ import type { Marks } from "./map/density.js";
 import type { Layer, MapView, Meaning, Picked } from "./map/view.js";
 import { Draft } from "./try/draft.js";
 import type { Drawing } from "./try/draw.js";
+import type { Shape } from "./try/shape.js";
 import { rounded } from "./try/shape.js";
 
-export type Tab = "live" | "clients" | "try";
+export type Tab = Address["tab"];
 
 /** What was clicked. */
 export type Detail =
   | { readonly kind: "event"; readonly feature: DeliveredFeature }
   | { readonly kind: "client"; readonly client: string }
+  | Extract<Opened, { kind: "check" | "finding" | "edit-check" }>
   /** An event that an address names and that has not come yet. */
   | { readonly kind: "sought"; readonly id: string; readonly object?: string }
   /** Several were near. */
@@ -53,6 +57,9 @@ export class Console {
   readonly figures: Figures;
   readonly clients: Clients;
   readonly draft: Draft;
+  readonly checks: Checks;
+  /** The polygon of a check that is being written. */
+  readonly outline = { shape: signal<Shape>({ form: "polygon", corners: [] }), active: signal(false) };
   readonly tab = signal<Tab>("live");
   /** What was opened, the last one on top. */
   readonly details = signal<readonly Detail[]>([]);
@@ -81,6 +88,7 @@ export class Console {
   /** Both come with the map. */
   readonly view = signal<MapView | undefined>(undefined);
   readonly drawing = signal<Drawing | undefined>(undefined);
+  readonly outlining = signal<Drawing | undefined>(undefined);
   /** Why there is no map. */
   readonly mapProblem = signal<string | undefined>(undefined);
 
@@ -98,6 +106,7 @@ export class Console {
     effect(() => {
       if (this.filter.value !== "" || this.live.rows.peek().length > 0) untracked(() => this.live.list());
     });
+    this.checks = new Checks(this.access);
     this.draft = new Draft(this.access, this.live, settings.world);
     this.#read();
     addEventListener("popstate", () => this.#read());
@@ -109,15 +118,17 @@ export class Console {
     });
     effect(() => {
       const opened = this.details.value.length > 0;
+      this.checks.seen.value = this.tab.value === "checks" || this.details.value.some(({ kind }) => kind === "check" || kind === "edit-check");
       this.clients.seen.value = this.tab.value === "clients" || opened;
       this.draft.active.value = this.tab.value === "try";
     });
   }
 
   /** The map is there. */
-  show(view: MapView, drawing: Drawing): void {
+  show(view: MapView, drawing: Drawing, outlining: Drawing): void {
     this.view.value = view;
     this.drawing.value = drawing;
+    this.outlining.value = outlining;
     const replay = new Replay(this.live.objects, view, (seen) => this.scale.peek()?.of(seen.feature.properties) ?? -1);
     this.replay.value = replay;
     this.live.show(replay);
@@ -169,6 +180,9 @@ export class Console {
     effect(() => {
       if (!this.draft.active.value) drawing.finish();
     });
+    effect(() => {
+      if (!this.outline.active.value) outlining.finish();
+    });
   }
 
   /** Opens what was picked on the map, or a choice where that is more than one thing. */
@@ -202,7 +216,7 @@ export class Console {
       this.colourBy.value = colourBy;
       this.following.value = following;
       if (sight !== undefined) this.sight.value = sight;
-      this.details.value = opened === undefined ? [] : [opened.kind === "client" ? opened : { ...opened, kind: "sought" }];
+      this.details.value = opened === undefined ? [] : [opened.kind === "event" ? { ...opened, kind: "sought" } : opened];
     });
     if (sight !== undefined) this.view.peek()?.look(sight);
   }
@@ -283,6 +297,7 @@ export class Console {
         return seen === undefined ? undefined : this.same.put(seen, this.live.objects.attribute);
       },
       colourOf: ({ feature }) => scale?.of(feature.properties) ?? -1,
+      violates: (point) => this.live.violations.checksOf(point).length > 0,
     };
   }
 
@@ -320,7 +335,15 @@ export class Console {
   }
 
   open(detail: Detail): void {
-    this.details.value = [...this.details.value.slice(1 - BACK), detail];
+    // An event that tells a finding is opened as one.
+    const violation = detail.kind === "event" ? violationOf(detail.feature, this.live.violations.find) : undefined;
+    const opened: Detail = violation === undefined ? detail : { kind: "finding", check: violation.check, id: violation.id };
+    this.details.value = [...this.details.value.slice(1 - BACK), opened];
+  }
+
+  /** Opens something in the place of what is open. */
+  replace(detail: Detail): void {
+    this.details.value = [...this.details.value.slice(0, -1), detail];
   }
 
   back(): void {
@@ -336,8 +359,8 @@ export class Console {
 
 /** How an address names what is opened. */
 function openedOf(detail: Detail, objects: Objects): Opened | undefined {
-  if (detail.kind === "client") return detail;
   if (detail.kind === "choice") return undefined;
+  if (detail.kind !== "event" && detail.kind !== "sought") return detail;
   if (detail.kind === "sought") return { ...detail, kind: "event" };
   const object = objects.idOf(detail.feature);
   return { kind: "event", id: String(detail.feature.id), ...(object === undefined ? {} : { object }) };

@@ -11,6 +11,8 @@ export class HttpProblem extends Error {
     readonly status: number,
     message: string,
     readonly faults: readonly Fault[] = [],
+    /** Of an event that a check refuses: what it does not fit together with, as the broker says it. */
+    readonly links: readonly unknown[] = [],
   ) {
     super(message);
   }
@@ -41,11 +43,12 @@ export async function call(
     if (text === "") return undefined;
     return response.headers.get("content-type")?.startsWith("application/json") === true ? (JSON.parse(text) as unknown) : text;
   }
-  let problem: { title?: string; detail?: string; errors?: Fault[] } = {};
+  let problem: { title?: string; detail?: string; errors?: Fault[]; links?: unknown } = {};
   try {
     problem = JSON.parse(text) as typeof problem;
   } catch {
     // A proxy's page, not the broker's answer.
   }
-  throw new HttpProblem(response.status, problem.detail ?? problem.title ?? `${response.status} ${response.statusText}`, problem.errors);
+  const words = problem.detail ?? problem.title ?? `${response.status} ${response.statusText}`;
+  throw new HttpProblem(response.status, words, problem.errors, Array.isArray(problem.links) ? problem.links : []);
 }

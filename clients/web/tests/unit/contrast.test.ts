@@ -29,8 +29,9 @@ const pairs = [
   ...["--text", "--accent"].map((text) => [text, "--accent-soft", 4.5] as const),
   ...["--text", "--bad"].map((text) => [text, "--bad-soft", 4.5] as const),
   ["--on-accent", "--accent", 4.5] as const,
+  ...surfaces.map((surface) => ["--map-violation", surface, 4.5] as const),
   ...surfaces.map((surface) => ["--line-strong", surface, 3] as const),
-  ...["--map-object", "--map-client", "--map-match", "--map-area", ...Array.from({ length: 14 }, (_, at) => `--map-c${at}`)].map(
+  ...["--map-object", "--map-client", "--map-match", "--map-violation", "--map-area", ...Array.from({ length: 14 }, (_, at) => `--map-c${at}`)].map(
     (shape) => [shape, "--map-ground", 3] as const,
   ),
 ];

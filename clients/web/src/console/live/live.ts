@@ -10,6 +10,7 @@ import { Attributes } from "./attributes.js";
 import { Feed, type FeedRow } from "./feed.js";
 import { Objects, type Seen } from "./objects.js";
 import { platformOf } from "./stream.js";
+import { Violations } from "./violations.js";
 
 /** What the connection is at, in a word for machines and a sentence for people. */
 export interface Link {
@@ -51,6 +52,7 @@ export class Live {
   readonly missed = signal(0);
   readonly attributes = new Attributes();
   readonly objects: Objects;
+  readonly violations = new Violations();
   /** Told of each event, and whether the draft's subscription had it. */
   readonly draft = signal<string | undefined>(undefined);
   readonly draftMatches = signal(0);
@@ -86,6 +88,7 @@ export class Live {
   /** Events of one value of this attribute are one object from now on. */
   tellApartBy(attribute: string | undefined): void {
     this.objects.tellApartBy(attribute);
+    this.violations.clear();
     this.#shown?.clear();
     this.points.value = 0;
   }
@@ -225,7 +228,16 @@ export class Live {
     }
     this.#came += 1;
     if (matched) this.#matched += 1;
+    const found = this.violations.take(message.feature, now_ms);
+    const concerned = found?.point === undefined ? undefined : this.objects.get(found.point);
+    if (concerned !== undefined) {
+      // It is shown at the mark of the object that it is about, and has none of its own.
+      this.#shown?.put(concerned);
+      if (!this.paused.value && this.listed(message.feature)) this.#feed.offer(message.feature, matched);
+      return;
+    }
     const { seen, gone } = this.objects.put(message.feature, matched, now_ms);
+    if (found === undefined) this.violations.learn(message.feature, seen.id, message.violates ?? [], now_ms);
     if (gone !== undefined) this.#shown?.remove(gone);
     this.#shown?.put(seen);
     this.onEvent(seen);
@@ -239,6 +251,7 @@ export class Live {
   /** The broker is another one, or has forgotten everything: what was shown is not there. */
   #forget(): void {
     this.objects.clear();
+    this.violations.clear();
     this.#shown?.clear();
     this.points.value = 0;
   }
@@ -255,6 +268,10 @@ export class Live {
   #look(): void {
     const now_ms = performance.now();
     for (const id of this.objects.sweep(now_ms)) this.#shown?.remove(id);
+    for (const point of this.violations.sweep(now_ms)) {
+      const seen = this.objects.get(point);
+      if (seen !== undefined) this.#shown?.put(seen);
+    }
     this.came_per_s.value = (this.#came * 1000) / (now_ms - this.#looked_ms);
     this.#looked_ms = now_ms;
     this.#came = 0;

@@ -26,6 +26,8 @@ export interface Seen {
   readonly ends_ms: number;
   /** Whether the draft's subscription had it. */
   readonly matched: boolean;
+  /** Seconds between the times of its object's event before and of this one; absent of a first one. */
+  readonly after_s?: number;
 }
 
 /** The member of nested properties with this dotted name. */
@@ -100,7 +102,18 @@ export class Objects {
     const life_ms = feature.ttl_s !== undefined ? feature.ttl_s * 1000 : Infinity;
     const stay_ms = object === undefined ? this.#bounds.event_ms : this.#bounds.object_ms;
     const [x, y] = feature.geometry.coordinates;
-    const seen: Seen = { id, object, feature, place: [x, y], seen_ms: now_ms, ends_ms: now_ms + Math.min(life_ms, stay_ms), matched };
+    const before = this.#seen.get(id);
+    const after_s = before === undefined ? NaN : (Date.parse(feature.time) - Date.parse(before.feature.time)) / 1000;
+    const seen: Seen = {
+      id,
+      object,
+      feature,
+      place: [x, y],
+      seen_ms: now_ms,
+      ends_ms: now_ms + Math.min(life_ms, stay_ms),
+      matched,
+      ...(Number.isNaN(after_s) ? {} : { after_s }),
+    };
     this.#seen.delete(id); // So that it goes to the end.
     this.#seen.set(id, seen);
     if (this.#seen.size <= this.#bounds.points) return { seen, gone: undefined };

@@ -24,7 +24,7 @@ export function MapPart() {
         // The map library comes after the frame of the page is painted.
         const [{ MapView }, { Drawing }] = await Promise.all([import("./view.js"), import("../try/draw.js")]);
         const made = await MapView.create(container.current, console.settings);
-        console.show(made, new Drawing(made, console.draft));
+        console.show(made, new Drawing(made, console.draft), new Drawing(made, console.outline));
       } catch (error) {
         mapProblem.value = reasonOf(error);
       }
@@ -94,6 +94,12 @@ function Layers() {
       {draft.trial.value.state === "running" && (
         <p>
           <span class="sample match" aria-hidden="true" /> Matches of the draft
+        </p>
+      )}
+      {live.violations.marked.value > 0 && (
+        <p>
+          <span class="sample violations" aria-hidden="true" />{" "}
+          <span data-violations={live.violations.marked.value}>{counted(live.violations.marked.value, "mark")} violated a check</span>
         </p>
       )}
       {clients.tooMany.value && <p class="quiet">Zoom in to see areas around clients.</p>}
@@ -212,6 +218,7 @@ function Tip() {
   const what = hovered.value;
   if (what === undefined) return ring;
   const [event] = what.events.flatMap((id) => live.objects.get(id)?.feature ?? []);
+  const jumped = what.events[0] === undefined ? [] : live.violations.checksOf(what.events[0]);
   const client = what.clients[0];
   const listed = clients.list.value.find((each) => each.client === client);
   const more = what.events.length + what.clients.length - 1;
@@ -225,6 +232,7 @@ function Tip() {
               <EventName feature={event} />
             </strong>
             {isLive && <EventSummary feature={event} />}
+            {isLive && jumped.length > 0 && <span class="bad">its place may be wrong: check {jumped.join(", ")}</span>}
             {isLive && <span class="quiet">{clock(event.time)}</span>}
           </>
         ) : (

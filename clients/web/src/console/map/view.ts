@@ -24,6 +24,7 @@ const LOOKS: readonly PointLook[] = [
   { colour: "--map-match", shape: "diamond", size: 14 },
   { colour: "--map-match", shape: "halo", size: 26 }, // Around what was clicked.
   { colour: "--map-client", shape: "ring", size: 11 },
+  { colour: "--map-violation", shape: "triangle", size: 19 }, // Of an object that has violated a check.
 ];
 const OBJECT = 0;
 const EVENT = 1;
@@ -31,12 +32,15 @@ const BOTH = 2;
 const MATCH = 3;
 const CHOSEN = 4;
 const CLIENT = 5;
+const VIOLATION = 6;
 
 /** What can be switched. */
 export type Layer = "events" | "clients" | "areas" | "trails" | "flashes";
 
 /** Marks glide for so long at most, and leave trails that are seen for so long. */
 const MOTION = { glide_s: 4, trail_s: 40 };
+/** A mark that was not heard of for longer stands at its new place at once, without a trail. */
+const KNOWN_WAY_S = 60;
 /** By itself the map counts marks below this zoom where there are more than so many. */
 const FAR = 9;
 const CROWD = 150;
@@ -60,6 +64,8 @@ export interface Meaning {
   clientOf(point: string): string | undefined;
   /** The class of a point's colour; -1 for that of all points. */
   colourOf(seen: Seen): number;
+  /** Whether a point has violated a check lately. */
+  violates(point: string): boolean;
 }
 
 /** Calls of a tool that has the map's clicks for itself. */
@@ -79,7 +85,7 @@ export class MapView implements Shown {
   readonly answer: AnswerLayer;
   readonly #density: Density;
   readonly #flashes: Flashes;
-  #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1 };
+  #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1, violates: () => false };
   #switched: Readonly<Record<Layer, boolean>> = { events: true, clients: true, areas: true, trails: true, flashes: true };
   /** What was chosen; by itself the map goes by its zoom. */
   #marks: Marks | "auto" = "auto";
@@ -184,9 +190,20 @@ export class MapView implements Shown {
 
   put(seen: Seen): void {
     const at = this.#base.plane.toMap(seen.place);
-    const look = seen.matched ? MATCH : seen.object === undefined ? EVENT : this.#meaning.clientOf(seen.id) === undefined ? OBJECT : BOTH;
-    const colour = seen.matched ? -1 : this.#meaning.colourOf(seen);
-    this.#events.put(seen.id, at, look, { colour, life_s: (seen.ends_ms - seen.seen_ms) / 1000 });
+    const violates = this.#meaning.violates(seen.id);
+    const look = seen.matched
+      ? MATCH
+      : violates
+        ? VIOLATION
+        : seen.object === undefined
+          ? EVENT
+          : this.#meaning.clientOf(seen.id) === undefined
+            ? OBJECT
+            : BOTH;
+    const colour = seen.matched || violates ? -1 : this.#meaning.colourOf(seen);
+    // Of a longer time nobody knows the way in between.
+    const jump = Math.abs(seen.after_s ?? 0) > KNOWN_WAY_S;
+    this.#events.put(seen.id, at, look, { colour, life_s: (seen.ends_ms - seen.seen_ms) / 1000, jump });
   }
 
   /** Puts a mark where it was; `at_ms` is the time that the map shows. */
@@ -198,7 +215,7 @@ export class MapView implements Shown {
   /** What marks mean from now on; those that are there are put again. */
   mean(meaning: Meaning, all: Iterable<Seen>): void {
     this.#meaning = meaning;
-    for (const seen of all) if (!seen.matched) this.#events.recolour(seen.id, meaning.colourOf(seen));
+    for (const seen of all) if (!seen.matched && !meaning.violates(seen.id)) this.#events.recolour(seen.id, meaning.colourOf(seen));
   }
 
   /** Says how marks are shown; `auto` counts them where many are far away. */

@@ -47,7 +47,9 @@ export function Walker() {
       .filter(([name]) => name !== attribute)
       .slice(0, 4)
       .map(([name, value]) => `${name} ${valueText(value, 32)}`);
-    return [nameOf(feature, attribute), ...properties].join(", ");
+    const checks = console.live.violations.checksOf(spot.id);
+    const violates = checks.length === 0 ? [] : [`its place may be wrong: check ${checks.join(", ")}`];
+    return [nameOf(feature, attribute), ...violates, ...properties].join(", ");
   };
   const begin = (on: MapView): void => go(nearestOf(on.spots(), on.middle()), "There is no mark on this part of the map.");
 

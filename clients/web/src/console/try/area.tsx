@@ -136,7 +136,7 @@ function begun(form: DrawnForm, [x, y]: Place): Shape {
 /** Corners that are shown as fields; a shape with more is drawn. */
 const FIELDS = 50;
 
-function Numbers({
+export function Numbers({
   shape,
   change,
   names,

@@ -1,14 +1,13 @@
 // Drawing a draft's area on the map: one shape at a time, whose numbers are also fields. A library for drawing would bring layers, shapes and stores of its
 // own, of which one shape in a world that may be planar needs little.
 
-import { effect, signal } from "@preact/signals";
+import { effect, signal, type Signal } from "@preact/signals";
 import type { Feature } from "geojson";
 import type { MapMouseEvent, MapTouchEvent } from "maplibre-gl";
 
 import { destination, distance_m, type Place } from "../../shared/map/plane.js";
 import { shapesOf } from "../map/areas.js";
 import type { MapView } from "../map/view.js";
-import type { Draft } from "./draft.js";
 import { missing, rounded, triedArea, type Form, type Shape } from "./shape.js";
 
 /** A corridor that is drawn is as wide as this until its field says otherwise. */
@@ -19,20 +18,31 @@ const SAME_PX = 6;
 /** What is drawn; an area around a client goes where the client is. */
 export type DrawnForm = Exclude<Form, "everywhere" | "around">;
 
+/** Whose shape is drawn. */
+export interface Drawn {
+  readonly shape: Signal<Shape>;
+  /** Only while it is, its shape is on the map. */
+  readonly active: Signal<boolean>;
+}
+
 export class Drawing {
   readonly active = signal<Form | undefined>(undefined);
   readonly #view: MapView;
-  readonly #draft: Draft;
+  readonly #draft: Drawn;
   /** The radius was not set by a click yet. */
   #open = false;
   /** Where the pointer went down, while it is. */
   #pressed: Place | undefined;
 
-  constructor(view: MapView, draft: Draft) {
+  constructor(view: MapView, draft: Drawn) {
     this.#view = view;
     this.#draft = draft;
+    let shown = false;
     effect(() => {
-      this.#show(draft.active.value ? draft.shape.value : { form: "everywhere" });
+      const { value: active } = draft.active;
+      // Another drawing may be on the map.
+      if (active || shown) this.#show(active ? draft.shape.value : { form: "everywhere" });
+      shown = active;
     });
     const { map } = view.base;
     map.on("dblclick", (event) => {
@@ -116,7 +126,7 @@ export class Drawing {
   /** Moves a corner, or the circle's edge, as long as it is held. */
   #grab(event: MapMouseEvent | MapTouchEvent, moves: "mousemove" | "touchmove", ends: "mouseup" | "touchend"): void {
     const { map, plane } = this.#view.base;
-    if (this.active.value !== undefined) return;
+    if (this.active.value !== undefined || !this.#draft.active.peek()) return;
     const [handle] = map.queryRenderedFeatures(event.point, { layers: ["draft-handles"] });
     const index: unknown = handle?.properties["index"];
     if (typeof index !== "number") return;

@@ -36,13 +36,13 @@ const language = StreamLanguage.define({
   },
 });
 
-const colours = HighlightStyle.define([
+export const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--accent)", fontWeight: "600" },
   { tag: tags.string, color: "var(--good)" },
   { tag: tags.number, color: "var(--bad)" },
 ]);
 
-const look = EditorView.theme({
+export const look = EditorView.theme({
   "&": { fontSize: "0.875rem" },
   ".cm-content": {
     minHeight: "4.5rem",

@@ -5,8 +5,11 @@ import { useRef } from "preact/hooks";
 
 import type { DeliveredFeature } from "nearcast";
 
+import { HttpProblem } from "../../shared/http.js";
 import type { Place } from "../../shared/map/plane.js";
 import { randomName, reasonOf, statusOf } from "../access.js";
+import { BoundEvents } from "../checks/finding.js";
+import { linksOf } from "../checks/violation.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
 import { WhoGotIt } from "../why/event.js";
@@ -20,7 +23,7 @@ interface Line extends Row {
 
 export function PublishPart() {
   const console = useConsole();
-  const { access, view, drawing, settings } = console;
+  const { access, view, drawing, settings, live } = console;
   const place = useSignal(console.middle());
   const placing = useSignal(false);
   const lines = useSignal<readonly Line[]>([{ key: 0, name: "", value: "" }]);
@@ -29,6 +32,8 @@ export function PublishPart() {
   const problem = useSignal<string | undefined>(undefined);
   const said = useRef<HTMLDivElement>(null);
   const published = useSignal<DeliveredFeature | undefined>(undefined);
+  /** Why a check has refused it. */
+  const links = useSignal<ReturnType<typeof linksOf>>([]);
   const names = settings.world === "planar" ? ["x, m", "y, m"] : ["longitude", "latitude"];
   const setPlace = ([x, y]: Place): void => {
     place.value = [rounded(x, settings.world), rounded(y, settings.world)];
@@ -70,11 +75,17 @@ export function PublishPart() {
       ...(key.value === "" ? {} : { key: key.value }),
     } as const;
     published.value = undefined;
+    links.value = [];
     try {
       await access.call("v1/events", { method: "POST", body: event });
       published.value = { ...event, time: new Date().toISOString() };
       intoView(said);
     } catch (error) {
+      if (error instanceof HttpProblem) {
+        // The event itself is bound, too, and nobody but this page has seen it.
+        const own = { ...event, time: new Date().toISOString() };
+        links.value = linksOf(error.links, (id) => (id === event.id ? own : live.violations.find(id)));
+      }
       problem.value =
         statusOf(error) === 403 ? `This token does not permit to publish that: ${reasonOf(error)}` : `Not published: ${reasonOf(error)}`;
     }
@@ -154,6 +165,14 @@ export function PublishPart() {
         <p class="bad" role="alert">
           {problem.value}
         </p>
+        {links.value.map(({ check, bound }, index) => (
+          <div key={index} class="refused">
+            <p>
+              Held back by check <bdi>{check}</bdi>: {bound.length === 1 ? "this event" : "these events"} {bound.length === 1 ? "breaks" : "break"} it.
+            </p>
+            <BoundEvents bound={bound} />
+          </div>
+        ))}
         <button type="submit" class="primary">
           Publish
         </button>

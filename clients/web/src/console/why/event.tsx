@@ -7,15 +7,18 @@ import type { DeliveredFeature, EventDeliveries } from "nearcast";
 import { degrees } from "../../shared/degrees.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
+import { BoundEvents } from "../checks/finding.js";
 import { FollowButton } from "../follow.js";
 import { placeOf } from "../model.js";
 import { clock, counted, span, valueText } from "../words.js";
 import { WhyForm } from "./form.js";
+import { ViolationSign } from "./name.js";
 
 export function EventDetail({ feature }: { readonly feature: DeliveredFeature }) {
   return (
     <>
       <EventFacts feature={feature} />
+      <ViolatedPart id={String(feature.id)} />
       <WhoGotIt id={feature.id} />
       <section aria-labelledby="why">
         <h3 id="why">Why does a client get it, or not?</h3>
@@ -99,6 +102,53 @@ function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
         </dd>
       </dl>
     </section>
+  );
+}
+
+/** Which checks the event violates, and together with which other events. */
+function ViolatedPart({ id }: { readonly id: string }) {
+  const console = useConsole();
+  const { violations } = console.live;
+  void violations.count.value;
+  const marked = violations.violatedBy(id);
+  const found = violations.of(id);
+  if (marked.length + found.length === 0) return null;
+  return (
+    <section class="violated" aria-labelledby="violated">
+      <h3 id="violated">
+        <ViolationSign /> Its place may be wrong
+      </h3>
+      {marked.map((check) => (
+        <p key={check}>
+          Marked by check <CheckLink check={check} />.
+        </p>
+      ))}
+      {found.slice(0, 5).map((violation) => (
+        <div key={violation.id}>
+          <p>
+            Check <CheckLink check={violation.check} /> says that these do not fit together (
+            <button
+              type="button"
+              class="link"
+              onClick={() => console.visit({ kind: "finding", check: violation.check, id: violation.id })}
+            >
+              show on the map
+            </button>
+            ):
+          </p>
+          <BoundEvents bound={violation.bound} />
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function CheckLink({ check }: { readonly check: string }) {
+  const console = useConsole();
+  return (
+    <button type="button" class="link" onClick={() => console.open({ kind: "check", check })}>
+      <bdi>{check}</bdi>
+    </button>
   );
 }
 

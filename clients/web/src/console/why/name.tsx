@@ -1,8 +1,15 @@
 import type { DeliveredFeature } from "nearcast";
 
 import { useConsole } from "../context.js";
+import { violationOf, violationWords, type Violation } from "../checks/violation.js";
 import { attributeOf } from "../live/objects.js";
 import { valueText } from "../words.js";
+
+/** What a finding is about: the object of its newest event, if the page has seen that. */
+export function subjectOf({ bound, check }: Violation, attribute: string | undefined): string {
+  const newest = bound.at(-1)?.feature;
+  return newest === undefined ? check : nameOf(newest, attribute);
+}
 
 /** What an event is called, as a text. */
 export function nameOf(feature: DeliveredFeature, attribute: string | undefined): string {
@@ -16,6 +23,14 @@ export function nameOf(feature: DeliveredFeature, attribute: string | undefined)
 export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
   const { live } = useConsole();
   const { attribute } = live.objects;
+  const violation = violationOf(feature, live.violations.find);
+  if (violation !== undefined) {
+    return (
+      <>
+        <ViolationSign /> <bdi>{violation.check}</bdi>: <bdi>{subjectOf(violation, attribute)}</bdi>
+      </>
+    );
+  }
   const object = attribute === undefined ? undefined : attributeOf(feature.properties, attribute);
   if (feature.key !== undefined) return <bdi>{valueText(feature.key, 60)}</bdi>;
   if (object !== undefined && object !== null) {
@@ -30,7 +45,9 @@ export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
 
 /** A few of an event's properties on one line. */
 export function EventSummary({ feature }: { readonly feature: DeliveredFeature }) {
-  const { live } = useConsole();
+  const { live, settings } = useConsole();
+  const violation = live.violations.get(String(feature.id)) ?? violationOf(feature, live.violations.find);
+  if (violation !== undefined) return <span class="summary numbers">{violationWords(violation, settings.world)}</span>;
   const shown = Object.entries((feature.properties as Record<string, unknown> | null) ?? {})
     .filter(([name]) => name !== live.objects.attribute)
     .slice(0, 4);
@@ -43,4 +60,9 @@ export function EventSummary({ feature }: { readonly feature: DeliveredFeature }
       ))}
     </span>
   );
+}
+
+/** The sign of what violates a check, as the map has it. */
+export function ViolationSign() {
+  return <span class="sample violations" role="img" aria-label="violates" />;
 }

@@ -55,7 +55,12 @@ export function spriteOf(options: SpriteOptions): Sprite {
 function coverage({ across, ratio, shape, heading }: SpriteOptions, x: number, y: number): { inside: number; body: number } {
   const edge = across / 2;
   const fine = ratio / 2;
-  const away = shape === "diamond" ? Math.abs(x) + Math.abs(y) : Math.hypot(x, y);
+  const away =
+    shape === "diamond"
+      ? Math.abs(x) + Math.abs(y)
+      : shape === "triangle"
+        ? 2 * Math.max(y, 0.866 * Math.abs(x) - 0.5 * y)
+        : Math.hypot(x, y);
   let inside = 1 - smooth(edge - fine, edge + fine * 0.2, away);
   let body = 1 - smooth(edge - ratio - fine, edge - ratio + fine, away);
   if (shape === "ring") body *= smooth(edge - 3 * ratio - fine, edge - 3 * ratio + fine, away);

@@ -1,0 +1,329 @@
+// A new check, of a preset or as a document, or another document for one that is there.
+
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { Fault } from "nearcast";
+
+import { HttpProblem } from "../../shared/http.js";
+import { reasonOf, statusOf } from "../access.js";
+import { useConsole } from "../context.js";
+import { Numbers } from "../try/area.js";
+import { missing } from "../try/shape.js";
+import { ACTIONS, formulaText, type CheckShown } from "./formula.js";
+import type { JsonEditor } from "./json-editor.js";
+import { pathOf } from "./list.js";
+import { placesOf, readDocument, type Place } from "./pointers.js";
+import { presetDocument, presetFormula, PRESETS, presetWhole, type Preset, type Values } from "./presets.js";
+
+const EMPTY = { contexts: { recent: { for_s: 60 } }, formula: { forall: "a", in: "recent", that: "a.speed >= 0" } };
+
+export function EditCheck({ check }: { readonly check?: string }) {
+  const { checks } = useConsole();
+  const shown = check === undefined ? undefined : checks.get(check);
+  if (check !== undefined && shown === undefined) return <p class="quiet">{checks.why.value ?? "Asking…"}</p>;
+  return <EditForm {...(shown === undefined ? {} : { shown })} />;
+}
+
+/** The members of a check that are its own, as they are sent. */
+function documentOf({ contexts, formula, clock, on_violation }: CheckShown): object {
+  return { contexts, formula, ...(clock === undefined ? {} : { clock }), ...(on_violation === undefined ? {} : { on_violation }) };
+}
+
+function EditForm({ shown }: { readonly shown?: CheckShown }) {
+  const console = useConsole();
+  const { access, checks, outline } = console;
+  const name = useSignal(shown?.name ?? "");
+  const preset = useSignal<Preset | undefined>(shown === undefined ? PRESETS[0] : undefined);
+  const values = useSignal<Values>({});
+  const clock = useSignal<"arrival" | "event">("arrival");
+  const action = useSignal<keyof typeof ACTIONS>("tell");
+  const text = useSignal(JSON.stringify(shown === undefined ? EMPTY : documentOf(shown), null, 2));
+  const faults = useSignal<readonly Fault[]>([]);
+  const problem = useSignal<string | undefined>(undefined);
+  /** What is replaced when it is saved once more. */
+  const agreed = useSignal<string | undefined>(undefined);
+  const corners = outline.shape.value.form === "polygon" ? outline.shape.value.corners : [];
+  const chosen = preset.value;
+  useEffect(() => () => void (outline.active.value = false), []);
+  useEffect(() => {
+    outline.active.value = chosen?.name === "outside";
+  }, [chosen?.name]);
+  const common = (): object => ({
+    ...(clock.value === "arrival" ? {} : { clock: clock.value }),
+    ...(action.value === "tell" ? {} : { on_violation: action.value }),
+  });
+  const save = async (): Promise<void> => {
+    problem.value = undefined;
+    faults.value = [];
+    let document: unknown;
+    if (chosen === undefined) {
+      const read = readDocument(text.value);
+      if ("fault" in read) {
+        faults.value = [{ pointer: "", detail: read.fault.detail }];
+        return;
+      }
+      document = read.document;
+    } else document = { ...presetDocument(chosen, values.value, corners), ...common() };
+    const wanted = name.value.trim();
+    if (shown === undefined && agreed.value !== wanted && checks.get(wanted) !== undefined) {
+      agreed.value = wanted;
+      problem.value = `There is a check ${wanted} already. Save again to replace it; it begins with empty sets.`;
+      return;
+    }
+    try {
+      await access.call(pathOf(wanted), { method: "PUT", body: document });
+      await checks.look();
+      console.replace({ kind: "check", check: wanted });
+    } catch (error) {
+      faults.value = error instanceof HttpProblem ? error.faults : [];
+      problem.value = statusOf(error) === 403 ? `This token does not permit it: ${reasonOf(error)}` : `Not saved: ${reasonOf(error)}`;
+    }
+  };
+  const asDocument = (): void => {
+    if (chosen !== undefined) text.value = JSON.stringify({ ...presetWhole(chosen, values.value, corners), ...common() }, null, 2);
+    preset.value = undefined;
+    faults.value = [];
+  };
+  return (
+    <form
+      id="edit-check"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      {shown === undefined && (
+        <>
+          <div class="field">
+            <label for="check-name">Name</label>
+            <input
+              id="check-name"
+              required
+              autocomplete="off"
+              placeholder="jump"
+              value={name.value}
+              onInput={({ currentTarget }) => (name.value = currentTarget.value)}
+            />
+          </div>
+          <div class="forms kinds" role="group" aria-label="Kind of check">
+            {PRESETS.map((each) => (
+              <button
+                key={each.name}
+                type="button"
+                aria-pressed={chosen === each}
+                onClick={() => {
+                  preset.value = each;
+                  faults.value = [];
+                }}
+              >
+                {each.title}
+              </button>
+            ))}
+            <button type="button" aria-pressed={chosen === undefined} onClick={asDocument}>
+              Document
+            </button>
+          </div>
+        </>
+      )}
+      {chosen === undefined ? (
+        <DocumentField text={text.value} change={(changed) => (text.value = changed)} faults={faults.value} />
+      ) : (
+        <>
+          <p>{chosen.says}</p>
+          <PresetFields preset={chosen} values={values.value} change={(changed) => (values.value = changed)} faults={faults.value} />
+          <div class="pair">
+            <div class="field">
+              <label for="check-clock">Times are</label>
+              <select
+                id="check-clock"
+                value={clock.value}
+                onChange={({ currentTarget: { value } }) => (clock.value = value as "arrival" | "event")}
+              >
+                <option value="arrival">when events arrive</option>
+                <option value="event">what events say</option>
+              </select>
+            </div>
+            <div class="field">
+              <label for="check-action">A violation is</label>
+              <select
+                id="check-action"
+                value={action.value}
+                onChange={({ currentTarget: { value } }) => (action.value = value as keyof typeof ACTIONS)}
+              >
+                <option value="tell">told</option>
+                <option value="mark">told and marked</option>
+                <option value="drop">refused</option>
+              </select>
+            </div>
+          </div>
+          <p class="quiet">Violations are {ACTIONS[action.value]}.</p>
+          <h3 id="becomes">The formula that it becomes</h3>
+          <pre class="mono" tabIndex={0} role="group" aria-labelledby="becomes">
+            {formulaText(presetFormula(chosen, values.value, corners))}
+          </pre>
+          <button type="button" class="small" onClick={asDocument}>
+            Change it as a document
+          </button>
+        </>
+      )}
+      {shown !== undefined && <p class="quiet">A check that is replaced begins with empty sets.</p>}
+      <p class="bad" role="alert">
+        {problem.value}
+      </p>
+      <button type="submit" class="primary">
+        {shown === undefined ? "Put it in force" : "Replace it"}
+      </button>
+    </form>
+  );
+}
+
+function PresetFields({
+  preset,
+  values,
+  change,
+  faults,
+}: {
+  readonly preset: Preset;
+  readonly values: Values;
+  readonly change: (values: Values) => void;
+  readonly faults: readonly Fault[];
+}) {
+  const { live } = useConsole();
+  const known = live.attributes.list().map(({ name }) => name);
+  const faultOf = (name: string): string | undefined => faults.find(({ pointer }) => pointer === `/${name}`)?.detail;
+  const elsewhere = faults.filter(({ pointer }) => !preset.fields.some(({ name }) => pointer === `/${name}`));
+  return (
+    <>
+      {preset.fields.map(({ name, label, kind, example }) => {
+        const fault = faultOf(name);
+        const value = values[name] ?? "";
+        return (
+          <div key={name} class="field">
+            <label for={`check-${name}`}>{label}</label>
+            <input
+              id={`check-${name}`}
+              autocomplete="off"
+              placeholder={example}
+              required
+              {...(kind === "attribute" ? { list: "check-attributes" } : { inputMode: "decimal" as const })}
+              aria-invalid={fault !== undefined}
+              value={value}
+              onInput={({ currentTarget }) => change({ ...values, [name]: currentTarget.value })}
+            />
+            {fault !== undefined && <span class="bad">{fault}</span>}
+            {kind === "attribute" && value.trim() !== "" && known.length > 0 && !known.includes(value.trim()) && (
+              <span class="warn">No event so far has {value.trim()}. Is it spelt like that?</span>
+            )}
+          </div>
+        );
+      })}
+      <datalist id="check-attributes">
+        {known.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      {preset.name === "outside" && <OutlineField />}
+      {elsewhere.map(({ pointer, detail }) => (
+        <p key={pointer + detail} class="bad">
+          <code>{pointer}</code> {detail}
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** The polygon that events are to be within. */
+function OutlineField() {
+  const console = useConsole();
+  const { outline, outlining, settings } = console;
+  const shape = outline.shape.value;
+  const draws = outlining.value?.active.value !== undefined;
+  return (
+    <section aria-labelledby="outline">
+      <h3 id="outline">Polygon</h3>
+      {outlining.value !== undefined && (
+        <button
+          type="button"
+          class="small"
+          aria-pressed={draws}
+          onClick={() => {
+            if (draws) outlining.value?.finish();
+            else outlining.value?.begin("polygon");
+          }}
+        >
+          {draws ? "Done" : "Draw it on the map"}
+        </button>
+      )}
+      {draws && (
+        <p class="hint" role="status">
+          Click the corners on the map; double-click, or Done, ends it.
+        </p>
+      )}
+      <Numbers
+        shape={shape}
+        change={(changed) => (outline.shape.value = changed)}
+        names={settings.world === "planar" ? ["x, m", "y, m"] : ["longitude", "latitude"]}
+      />
+      {shape.form === "polygon" && shape.corners.length === 0 && (
+        <button type="button" class="small" onClick={() => (outline.shape.value = { form: "polygon", corners: [console.middle()] })}>
+          Type its corners
+        </button>
+      )}
+      <p class="quiet">{missing(shape) ?? "Drag its dots on the map, or change the numbers."}</p>
+    </section>
+  );
+}
+
+function DocumentField({
+  text,
+  change,
+  faults,
+}: {
+  readonly text: string;
+  readonly change: (text: string) => void;
+  readonly faults: readonly Fault[];
+}) {
+  const place = useRef<HTMLDivElement>(null);
+  const editor = useSignal<JsonEditor | undefined>(undefined);
+  const told = useSignal<readonly Fault[]>(faults);
+  told.value = faults;
+  /** As it was when the faults were told: they are of that text. */
+  const places = useSignal<readonly Place[]>([]);
+  useEffect(() => {
+    let gone = false;
+    void import("./json-editor.js").then(({ createJsonEditor }) => {
+      if (gone || place.current === null) return;
+      editor.value = createJsonEditor(place.current, text, { labelledby: "document-label", describedby: "document-faults" }, change);
+    });
+    return () => {
+      gone = true;
+      editor.peek()?.remove();
+    };
+  }, []);
+  const latest = useRef(text);
+  latest.current = text;
+  useSignalEffect(() => {
+    const read = readDocument(latest.current);
+    places.value = told.value.length === 0 ? [] : "fault" in read ? [read.fault] : placesOf(latest.current, told.value);
+    editor.value?.faults(places.value);
+  });
+  return (
+    <section aria-labelledby="document-label">
+      <h3 id="document-label">Document</h3>
+      <div class="editor" ref={place} />
+      <p class="quiet">
+        <code>contexts</code> are sets of recent events, <code>formula</code> is what has to hold for them.
+      </p>
+      <ul id="document-faults" class="faults" role="status">
+        {places.value.map((fault) => (
+          <li key={fault.pointer + fault.detail}>
+            <button type="button" class="link" onClick={() => editor.value?.goTo(fault)}>
+              <code>{fault.pointer === "" ? "document" : fault.pointer}</code>
+            </button>{" "}
+            <span class="bad">{fault.detail}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

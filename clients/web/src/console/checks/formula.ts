@@ -1,0 +1,63 @@
+// Checks as their documents have them, and formulas as people read them.
+
+import type { AreaShown } from "../map/areas.js";
+
+export type Formula =
+  | string
+  | { readonly forall: string; readonly in: string; readonly that: Formula }
+  | { readonly exists: string; readonly in: string; readonly that: Formula }
+  | { readonly and: readonly Formula[] }
+  | { readonly or: readonly Formula[] }
+  | { readonly implies: readonly Formula[] }
+  | { readonly not: Formula };
+
+export interface ContextSet {
+  readonly where?: unknown;
+  readonly area?: AreaShown;
+  readonly for_s: number;
+}
+
+export interface Activity {
+  readonly inputs: number;
+  readonly evaluations: number;
+  readonly published: number;
+  readonly queued: number;
+  readonly mean_us: number;
+  readonly p99_us: number;
+  readonly engine: string;
+  readonly dropped: number;
+  readonly restarts: number;
+  readonly paused: boolean;
+  readonly problem?: string;
+}
+
+/** A check as the broker shows it. */
+export interface CheckShown {
+  readonly name: string;
+  readonly contexts: Readonly<Record<string, ContextSet>>;
+  readonly formula: Formula;
+  readonly clock?: "arrival" | "event";
+  readonly on_violation?: "tell" | "mark" | "drop";
+  readonly activity: Activity;
+}
+
+/** A formula with a part on each line, indented by what is around it. */
+export function formulaText(formula: Formula, indent = ""): string {
+  if (typeof formula === "string") return indent + formula;
+  const deeper = `${indent}  `;
+  const parts = (all: readonly Formula[]): string => all.map((part) => formulaText(part, deeper)).join("\n");
+  if ("forall" in formula) return `${indent}for every ${formula.forall} in ${formula.in}:\n${formulaText(formula.that, deeper)}`;
+  if ("exists" in formula) return `${indent}there is ${formula.exists} in ${formula.in} so that:\n${formulaText(formula.that, deeper)}`;
+  if ("and" in formula) return `${indent}all of these:\n${parts(formula.and)}`;
+  if ("or" in formula) return `${indent}one of these:\n${parts(formula.or)}`;
+  if ("not" in formula) return `${indent}not:\n${formulaText(formula.not, deeper)}`;
+  const [premise = "", conclusion = ""] = formula.implies;
+  return `${indent}if\n${formulaText(premise, deeper)}\n${indent}then\n${formulaText(conclusion, deeper)}`;
+}
+
+/** What becomes of a violation. */
+export const ACTIONS = {
+  tell: "published as an event",
+  mark: "published, and the event is delivered with a mark",
+  drop: "refused to its publisher",
+} as const;

@@ -1,0 +1,87 @@
+// What a check has found: which events do not fit together, as far as the page has seen them.
+
+import type { DeliveredFeature } from "nearcast";
+
+import { distance_m, type Place, type Plane } from "../../shared/map/plane.js";
+import { clock, metres, span } from "../words.js";
+
+/** An event that a finding binds. */
+export interface Bound {
+  readonly variable: string;
+  readonly id: string;
+  /** The event itself; absent where the page has not seen it. */
+  readonly feature?: DeliveredFeature;
+}
+
+export interface Violation {
+  readonly id: string;
+  readonly check: string;
+  readonly time: string;
+  /** Where the newest of the events is. */
+  readonly place: Place;
+  /** In the order of their times, as far as those are known. */
+  readonly bound: readonly Bound[];
+  readonly feature: DeliveredFeature;
+}
+
+/** What is known of an event by its id. */
+export type Find = (id: string) => DeliveredFeature | undefined;
+
+/** Reads the event that tells a finding; `undefined` of any other event. */
+export function violationOf(feature: DeliveredFeature, find: Find): Violation | undefined {
+  const { check, bindings } = (feature.properties as { check?: unknown; bindings?: unknown } | null) ?? {};
+  const { by } = ((feature as { derived?: { by?: unknown } }).derived ?? {}) as { by?: unknown };
+  // Publishers may write anything into properties, and nothing into `derived`.
+  if (typeof check !== "string" || by !== `checks/${check}`) return undefined;
+  const [x, y] = feature.geometry.coordinates;
+  return { id: String(feature.id), check, time: feature.time, place: [x, y], bound: boundOf(bindings, find), feature };
+}
+
+/** The events of bindings: ids by variables. */
+export function boundOf(bindings: unknown, find: Find): Bound[] {
+  if (typeof bindings !== "object" || bindings === null) return [];
+  const bound = Object.entries(bindings).flatMap(([variable, id]: [string, unknown]): Bound[] => {
+    if (typeof id !== "string" && typeof id !== "number") return [];
+    const feature = find(String(id));
+    return [{ variable, id: String(id), ...(feature === undefined ? {} : { feature }) }];
+  });
+  const time = ({ feature }: Bound): number => (feature === undefined ? 0 : Date.parse(feature.time));
+  return bound.sort((one, other) => time(one) - time(other));
+}
+
+/** The links of a refused event: each with its check, where the broker names it, and the events. */
+export function linksOf(links: readonly unknown[], find: Find): { readonly check: string | undefined; readonly bound: readonly Bound[] }[] {
+  return links.flatMap((link) => {
+    if (typeof link !== "object" || link === null) return [];
+    const { check, bindings } = link as { check?: unknown; bindings?: unknown };
+    return [{ check: typeof check === "string" ? check : undefined, bound: boundOf(bindings ?? link, find) }];
+  });
+}
+
+export interface Step {
+  readonly metres: number;
+  readonly seconds: number;
+}
+
+/** From one event to the next: how far, and in which time. */
+export function stepOf(world: Plane["world"], one: DeliveredFeature, other: DeliveredFeature): Step {
+  const [from, to] = [one, other].map(({ geometry: { coordinates } }): Place => [coordinates[0], coordinates[1]]) as [Place, Place];
+  return { metres: distance_m(world, from, to), seconds: Math.abs(Date.parse(other.time) - Date.parse(one.time)) / 1000 };
+}
+
+/** `9.2 km in 31 s: 297 m/s`. */
+export function stepWords({ metres: far, seconds }: Step): string {
+  const way = `${metres(far)} in ${seconds > 0 && seconds < 10 ? `${Number(seconds.toFixed(1))} s` : span(seconds)}`;
+  if (seconds === 0) return `${metres(far)} apart at the same time`;
+  const speed = far / seconds;
+  return `${way}: ${speed >= 9.95 ? Math.round(speed).toLocaleString("en") : speed.toFixed(1)} m/s`;
+}
+
+/** What a finding says on one line; the ids where the page has not seen the events. */
+export function violationWords({ bound }: Pick<Violation, "bound">, world: Plane["world"]): string {
+  const [first, last] = [bound[0], bound.at(-1)];
+  if (first === undefined || last === undefined) return "nothing is bound";
+  if (first === last) return first.feature === undefined ? first.id : `at ${clock(first.feature.time)}`;
+  if (first.feature === undefined || last.feature === undefined) return bound.map(({ id }) => id).join(" and ");
+  return stepWords(stepOf(world, first.feature, last.feature));
+}
