@@ -118,7 +118,8 @@ export class Console {
     });
     effect(() => {
       const opened = this.details.value.length > 0;
-      this.checks.seen.value = this.tab.value === "checks" || this.details.value.some(({ kind }) => kind === "check" || kind === "edit-check");
+      this.checks.seen.value =
+        this.tab.value === "checks" || this.details.value.some(({ kind }) => kind === "check" || kind === "edit-check");
       this.clients.seen.value = this.tab.value === "clients" || opened;
       this.draft.active.value = this.tab.value === "try";
     });
@@ -335,9 +336,15 @@ export class Console {
   }
 
   open(detail: Detail): void {
-    // An event that tells a finding is opened as one.
+    // An event that tells a finding is opened as one, and the client of a check as the check.
     const violation = detail.kind === "event" ? violationOf(detail.feature, this.live.violations.find) : undefined;
-    const opened: Detail = violation === undefined ? detail : { kind: "finding", check: violation.check, id: violation.id };
+    const check = detail.kind === "client" ? /^~checks\/(.+)$/.exec(detail.client)?.[1] : undefined;
+    const opened: Detail =
+      violation !== undefined
+        ? { kind: "finding", check: violation.check, id: violation.id }
+        : check !== undefined
+          ? { kind: "check", check }
+          : detail;
     this.details.value = [...this.details.value.slice(1 - BACK), opened];
   }
 

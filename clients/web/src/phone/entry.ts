@@ -2,6 +2,7 @@
 
 import type { Delivery, Message } from "nearcast";
 
+import { findingOf, idsOf } from "../shared/finding.js";
 import { distance_m, type Place } from "../shared/map/plane.js";
 import type { PageSettings } from "../shared/pages.js";
 import { KINDS, kindText, objectName } from "./readable.js";
@@ -26,6 +27,8 @@ export interface Entry {
   readonly over_ms?: number;
   /** What the broker has said of it since: its life ended, its object left, or one has gone from it, or wants other things. */
   readonly gone?: Gone;
+  /** Checks that say that it does not fit together with another event: its place may be wrong. */
+  readonly doubts?: readonly string[];
   /** Of an alarm: the person has opened its line. */
   readonly read?: true;
   /** Entries that came later have a greater one. */
@@ -74,6 +77,16 @@ export function entryOf(message: Message, serial: number, now_ms: number, object
   return { key, kind: "gap", title, pairs: [], alarm: false, time_ms: now_ms, serial };
 }
 
+/** The entries that a check has found something about, if the event tells that; each with the check. */
+export function doubted({ feature }: Delivery, entries: () => readonly Entry[]): Entry[] {
+  const finding = findingOf(feature);
+  if (finding === undefined) return [];
+  const ids = new Set(idsOf(finding.bindings).map(([, id]) => id));
+  return entries()
+    .filter(({ id }) => id !== undefined && ids.has(id))
+    .map((entry) => ({ ...entry, doubts: [...new Set([...(entry.doubts ?? []), cut(finding.check, NAME_MAX)])] }));
+}
+
 function eventEntry(delivery: Delivery, serial: number, now_ms: number, object: string | undefined): Entry {
   const { feature } = delivery;
   const flat = flattened(feature.properties);
@@ -89,7 +102,9 @@ function eventEntry(delivery: Delivery, serial: number, now_ms: number, object: 
         ? objectName(object, subject)
         : `${kind} ${subject}`
       : undefined;
-  const title = named ?? kind ?? feature.key ?? "Event";
+  const finding = findingOf(feature);
+  const title =
+    finding === undefined ? (named ?? kind ?? feature.key ?? "Event") : `Check ${finding.check}: events that do not fit together`;
   if (name !== undefined) flat.delete(name);
   if (object !== undefined && named !== undefined) flat.delete(object);
   const [x, y] = feature.geometry.coordinates;
@@ -107,6 +122,7 @@ function eventEntry(delivery: Delivery, serial: number, now_ms: number, object: 
     id: String(feature.id),
     time_ms,
     ...(typeof ttl_s === "number" && { over_ms: time_ms + ttl_s * 1000 }),
+    ...(delivery.violates !== undefined && delivery.violates.length > 0 && { doubts: delivery.violates }),
     serial,
   };
 }

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { Checkpoint, Message } from "nearcast";
 
 import { Entries, ENTRIES_MAX } from "./entries.js";
-import { afterTransition, entryOf, pressing, type Entry } from "./entry.js";
+import { afterTransition, doubted, entryOf, pressing, type Entry } from "./entry.js";
 import type { Store } from "./storage.js";
 
 /** The list changes so often, and no more. */
@@ -64,7 +64,9 @@ export class Inbox {
   /** Takes a message. `acknowledge` is called when it, and all before it, is stored. */
   take(message: Message, acknowledge: () => void): void {
     const now_ms = Date.now();
-    const entry = entryOf(message, this.#serial + 1, now_ms, this.#object);
+    const doubts = message.kind === "event" && message.transition === undefined ? doubted(message, () => this.#list.newestFirst()) : [];
+    const entry = doubts.length > 0 ? undefined : entryOf(message, this.#serial + 1, now_ms, this.#object);
+    for (const each of doubts) this.#replace(each);
     if (entry !== undefined) this.#add(entry, now_ms);
     else if (message.kind === "event") this.#replace(afterTransition(message, (key) => this.#list.get(key), this.#object));
     const offset = message.kind === "gap" ? message.to : message.offset;

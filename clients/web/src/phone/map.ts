@@ -28,6 +28,11 @@ const EVENT_LOOKS = [
   { colour: "--map-object", shape: "ring", size: 10 },
   { colour: "--map-object", shape: "ring", size: 30 },
   { colour: "--map-object", shape: "ring", size: 22 },
+  // The same of those whose place may be wrong.
+  { colour: "--map-violation", shape: "triangle", size: 22 },
+  { colour: "--map-violation", shape: "triangle", size: 15 },
+  { colour: "--map-violation", shape: "triangle", size: 38 },
+  { colour: "--map-violation", shape: "triangle", size: 28 },
 ] as const;
 const ALARM_LOOKS = [
   { colour: "--map-match", shape: "diamond", size: 22 },
@@ -35,7 +40,7 @@ const ALARM_LOOKS = [
   { colour: "--map-match", shape: "diamond", size: 38 },
   { colour: "--map-match", shape: "diamond", size: 26 },
 ] as const;
-const [AWAY, SELECTED] = [1, 2];
+const [AWAY, SELECTED, DOUBTED] = [1, 2, 4];
 /** Fingers are wide. */
 const TAP_PX = 26;
 /** How often the position is sent while the marker is dragged. */
@@ -204,11 +209,12 @@ function drawing(
     const before = drawn;
     drawn = new Map();
     for (const entry of entries) {
-      const { key, place, alarm } = entry;
+      const { key, place, alarm, doubts } = entry;
       const gone = status(entry, reach, now_ms);
       if (place === undefined || gone === "over" || gone === "left") continue;
       const layer = alarm ? alarms : events;
-      layer.put(key, plane.toMap(place), (gone === undefined ? 0 : AWAY) + (key === selected ? SELECTED : 0));
+      const doubted = !alarm && doubts !== undefined ? DOUBTED : 0;
+      layer.put(key, plane.toMap(place), (gone === undefined ? 0 : AWAY) + (key === selected ? SELECTED : 0) + doubted);
       drawn.set(key, layer);
     }
     for (const [key, layer] of before) if (drawn.get(key) !== layer) layer.remove(key);

@@ -38,14 +38,15 @@ export function whereabouts(world: PageSettings["world"], from: Place, to: Place
   return distance < 1 ? "here" : `${metres(distance)} ${direction(bearing_deg(world, from, to))}`;
 }
 
-/** `just now`, `3 s ago`, `5 min ago`, `2 h ago`, `4 days ago`. */
+/** `just now`, `3 s ago`, `5 min ago`, `2 h ago`, `4 days ago`; the day of what is two months old. */
 export function ago(elapsed_ms: number): string {
   const seconds = Math.floor(elapsed_ms / 1000);
   if (seconds < 2) return "just now";
   if (seconds < 60) return `${seconds} s ago`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h ago`;
-  return `${Math.floor(seconds / 86_400)} days ago`;
+  if (seconds < 60 * 86_400) return `${Math.floor(seconds / 86_400)} days ago`;
+  return dateTime(Date.now() - elapsed_ms);
 }
 
 /** `18:03`, as the person's own country writes it, and of another day with the day. */
@@ -65,6 +66,11 @@ export function dateTime(unix_ms: number): string {
 /** Why something is not of here and now. */
 export function goneWords(gone: Gone): string {
   return { over: "over", left: "left your reach", away: "out of reach", unwanted: "not asked for any more" }[gone];
+}
+
+/** What checks say of an event. */
+export function doubtWords(checks: readonly string[]): string {
+  return `▲ Its place may be wrong: ${checks.length === 1 ? "check" : "checks"} ${checks.join(", ")}`;
 }
 
 /** What a gap means; `undefined` where nothing is missing. */

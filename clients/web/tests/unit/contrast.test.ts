@@ -31,9 +31,14 @@ const pairs = [
   ["--on-accent", "--accent", 4.5] as const,
   ...surfaces.map((surface) => ["--map-violation", surface, 4.5] as const),
   ...surfaces.map((surface) => ["--line-strong", surface, 3] as const),
-  ...["--map-object", "--map-client", "--map-match", "--map-violation", "--map-area", ...Array.from({ length: 14 }, (_, at) => `--map-c${at}`)].map(
-    (shape) => [shape, "--map-ground", 3] as const,
-  ),
+  ...[
+    "--map-object",
+    "--map-client",
+    "--map-match",
+    "--map-violation",
+    "--map-area",
+    ...Array.from({ length: 14 }, (_, at) => `--map-c${at}`),
+  ].map((shape) => [shape, "--map-ground", 3] as const),
 ];
 
 test("dark is the same whether the system or somebody has chosen it", () => {

@@ -36,7 +36,11 @@ export function CheckDetail({ check: name }: { readonly check: string }) {
     }
   };
   if (check === undefined) {
-    return <p class={checks.list.value === undefined ? "quiet" : "warn"}>{checks.why.value ?? (checks.list.value === undefined ? "Asking…" : "There is no check of this name.")}</p>;
+    return (
+      <p class={checks.list.value === undefined ? "quiet" : "warn"}>
+        {checks.why.value ?? (checks.list.value === undefined ? "Asking…" : "There is no check of this name.")}
+      </p>
+    );
   }
   const { word, why } = stateOf(check);
   const { paused } = check.activity;
@@ -45,8 +49,7 @@ export function CheckDetail({ check: name }: { readonly check: string }) {
       <section class="checks" aria-label="Activity">
         <div class="title">
           <span>
-            <span class={`state ${word.replace(" ", "-")}`}>{word}</span>{" "}
-            <span class={word === "problem" ? "bad" : "quiet"}>{why}</span>
+            <span class={`state ${word.replace(" ", "-")}`}>{word}</span> <span class={word === "problem" ? "bad" : "quiet"}>{why}</span>
           </span>
         </div>
         <ActivityFacts activity={check.activity} all />
@@ -132,7 +135,9 @@ function Findings({ check }: { readonly check: string }) {
         const features = (await access.call(pathOf(check, "/findings"), { signal: stop.signal })) as readonly DeliveredFeature[];
         // What came while the page was open says where its events were.
         if (!held.current || found.peek() === undefined)
-          found.value = features.flatMap((feature) => live.violations.get(String(feature.id)) ?? violationOf(feature, live.violations.find) ?? []);
+          found.value = features.flatMap(
+            (feature) => live.violations.get(String(feature.id)) ?? violationOf(feature, live.violations.find) ?? [],
+          );
         problem.value = undefined;
       } catch (error) {
         if (stop.signal.aborted) return;

@@ -49,7 +49,11 @@ export function createJsonEditor(
         syntaxHighlighting(colours),
         look,
         EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-labelledby": label.labelledby, "aria-describedby": label.describedby, spellcheck: "false" }),
+        EditorView.contentAttributes.of({
+          "aria-labelledby": label.labelledby,
+          "aria-describedby": label.describedby,
+          spellcheck: "false",
+        }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) changed(update.state.doc.toString());
         }),
@@ -60,7 +64,12 @@ export function createJsonEditor(
   });
   return {
     faults(places) {
-      view.dispatch(setDiagnostics(view.state, places.map(({ from, to, detail }) => ({ from, to, severity: "error" as const, message: detail }))));
+      view.dispatch(
+        setDiagnostics(
+          view.state,
+          places.map(({ from, to, detail }) => ({ from, to, severity: "error" as const, message: detail })),
+        ),
+      );
       if (places.length === 0) view.contentDOM.removeAttribute("aria-invalid");
       else view.contentDOM.setAttribute("aria-invalid", "true");
     },

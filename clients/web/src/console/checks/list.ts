@@ -23,8 +23,8 @@ export class Checks {
     this.#access = access;
     effect(() => {
       // Another token may permit more.
-      void this.#access.given.value;
-      if (this.seen.value) void this.look();
+      const [seen] = [this.seen.value, this.#access.given.value];
+      if (seen) void this.look();
       else clearTimeout(this.#timer);
     });
   }
@@ -42,7 +42,9 @@ export class Checks {
       } catch (error) {
         if (turn !== this.#turn) return;
         this.why.value =
-          statusOf(error) === 403 ? "This token does not permit to see checks: that takes the scope admin." : `There is no list now: ${reasonOf(error)}.`;
+          statusOf(error) === 403
+            ? "This token does not permit to see checks: that takes the scope admin."
+            : `There is no list now: ${reasonOf(error)}.`;
       }
     }
     if (this.seen.peek() && turn === this.#turn) this.#timer = setTimeout(() => void this.look(), SEEN_MS);
@@ -59,7 +61,10 @@ export function pathOf(name: string, part = ""): string {
 }
 
 /** What a check is at, in a word with its reason. */
-export function stateOf({ activity: { paused, problem, queued } }: CheckShown): { readonly word: "at work" | "paused" | "problem" | "behind"; readonly why: string } {
+export function stateOf({ activity: { paused, problem, queued } }: CheckShown): {
+  readonly word: "at work" | "paused" | "problem" | "behind";
+  readonly why: string;
+} {
   if (paused) return { word: "paused", why: queued > 0 ? `${queued} wait` : "" };
   if (problem !== undefined) return { word: "problem", why: problem };
   return queued > 1000 ? { word: "behind", why: `${queued} wait` } : { word: "at work", why: "" };

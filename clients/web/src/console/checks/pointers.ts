@@ -17,8 +17,11 @@ export function readDocument(text: string): { readonly document: unknown } | { r
   } catch {
     const errors: ParseError[] = [];
     parseTree(text, errors, { disallowComments: true });
-    const [{ error, offset, length } = { error: 0, offset: text.length, length: 0 }] = errors;
-    const words = printParseErrorCode(error).replaceAll(/(?!^)([A-Z])/g, " $1").toLowerCase();
+    const [first] = errors;
+    const { offset, length } = first ?? { offset: text.length, length: 0 };
+    const words = (first === undefined ? "unreadable" : printParseErrorCode(first.error))
+      .replaceAll(/(?!^)([A-Z])/g, " $1")
+      .toLowerCase();
     return { fault: { pointer: "", detail: `this is no JSON: ${words}`, from: offset, to: Math.min(text.length, offset + length) } };
   }
 }

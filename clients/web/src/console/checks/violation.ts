@@ -2,6 +2,7 @@
 
 import type { DeliveredFeature } from "nearcast";
 
+import { findingOf, idsOf } from "../../shared/finding.js";
 import { distance_m, type Place, type Plane } from "../../shared/map/plane.js";
 import { clock, metres, span } from "../words.js";
 
@@ -21,7 +22,6 @@ export interface Violation {
   readonly place: Place;
   /** In the order of their times, as far as those are known. */
   readonly bound: readonly Bound[];
-  readonly feature: DeliveredFeature;
 }
 
 /** What is known of an event by its id. */
@@ -29,21 +29,17 @@ export type Find = (id: string) => DeliveredFeature | undefined;
 
 /** Reads the event that tells a finding; `undefined` of any other event. */
 export function violationOf(feature: DeliveredFeature, find: Find): Violation | undefined {
-  const { check, bindings } = (feature.properties as { check?: unknown; bindings?: unknown } | null) ?? {};
-  const { by } = ((feature as { derived?: { by?: unknown } }).derived ?? {}) as { by?: unknown };
-  // Publishers may write anything into properties, and nothing into `derived`.
-  if (typeof check !== "string" || by !== `checks/${check}`) return undefined;
+  const finding = findingOf(feature);
+  if (finding === undefined) return undefined;
   const [x, y] = feature.geometry.coordinates;
-  return { id: String(feature.id), check, time: feature.time, place: [x, y], bound: boundOf(bindings, find), feature };
+  return { id: String(feature.id), check: finding.check, time: feature.time, place: [x, y], bound: boundOf(finding.bindings, find) };
 }
 
 /** The events of bindings: ids by variables. */
 export function boundOf(bindings: unknown, find: Find): Bound[] {
-  if (typeof bindings !== "object" || bindings === null) return [];
-  const bound = Object.entries(bindings).flatMap(([variable, id]: [string, unknown]): Bound[] => {
-    if (typeof id !== "string" && typeof id !== "number") return [];
-    const feature = find(String(id));
-    return [{ variable, id: String(id), ...(feature === undefined ? {} : { feature }) }];
+  const bound = idsOf(bindings).map(([variable, id]): Bound => {
+    const feature = find(id);
+    return { variable, id, ...(feature === undefined ? {} : { feature }) };
   });
   const time = ({ feature }: Bound): number => (feature === undefined ? 0 : Date.parse(feature.time));
   return bound.sort((one, other) => time(one) - time(other));

@@ -162,8 +162,8 @@ export class Clients {
     const now_ms = performance.now();
     const waiting = clients.filter(({ client, subscriptions, tenant }) => {
       fetched += subscriptions;
-      // Of another tenant an admin without one sees the names alone.
-      if (tenant !== undefined || fetched > FETCHED) return false;
+      // Of another tenant an admin without one sees the names alone; the broker's own clients tell what they do elsewhere.
+      if (tenant !== undefined || fetched > FETCHED || client.startsWith("~")) return false;
       const known = this.#subscriptions.get(client);
       // One that was replaced does not change their number.
       return (known?.count ?? 0) !== subscriptions || (known !== undefined && now_ms - known.fetched_ms > STALE_MS);

@@ -19,9 +19,16 @@ export interface Received {
   readonly subscriptions: readonly string[];
 }
 
+/** Later events after which the broker may have forgotten an event's deliveries: it remembers a thousand (`sessions.recent_events`). */
+const FORGOTTEN = 700;
+/** A page takes so long until it keeps up. */
+const SETTLED_MS = 5000;
+
 interface Offered {
   readonly feature: DeliveredFeature;
   readonly due_ms: number;
+  /** Its number among all that came. */
+  readonly number: number;
 }
 
 export class Reach {
@@ -31,6 +38,7 @@ export class Reach {
   readonly skipped = signal(0);
   readonly #access: Access;
   #waiting: Offered[] = [];
+  #came = 0;
   #watched: string | undefined;
   /** Whether an event may reach somebody of interest. */
   #wanted: (feature: DeliveredFeature) => boolean = () => false;
@@ -63,17 +71,24 @@ export class Reach {
   }
 
   offer(feature: DeliveredFeature): void {
+    this.#came += 1;
+    // What a busy broker sent while the page was made is old by now.
+    if (this.#came > FORGOTTEN / 2 && performance.now() < SETTLED_MS) return;
     // Where nobody is watched some that are shown will do.
     if (document.hidden || (this.#watched === undefined && this.#waiting.length >= ASKED_PER_S) || !this.#wanted(feature)) return;
     if (this.#waiting.length >= WAITING) {
       this.#waiting.shift();
       if (this.#watched !== undefined) this.skipped.value += 1;
     }
-    this.#waiting.push({ feature, due_ms: performance.now() + LATER_MS });
+    this.#waiting.push({ feature, due_ms: performance.now() + LATER_MS, number: this.#came });
   }
 
   async #ask(): Promise<void> {
     const token = this.#access.token.peek();
+    while (this.#came - (this.#waiting[0]?.number ?? Infinity) > FORGOTTEN) {
+      this.#waiting.shift();
+      if (this.#watched !== undefined) this.skipped.value += 1;
+    }
     const [next] = this.#waiting;
     if (next === undefined || next.due_ms > performance.now() || !this.#access.usable.peek()) return;
     this.#waiting.shift();

@@ -8,6 +8,7 @@ import type { WhyDrawing } from "../why/drawing.js";
 const HOLDS: ExpressionSpecification = ["boolean", ["get", "holds"], false];
 /** Of the map's shorter side, around what is drawn. */
 const PADDING = 0.18;
+const CORNER_PX = 240;
 
 export class AnswerLayer {
   readonly #base: BaseMap;
@@ -82,6 +83,9 @@ export class AnswerLayer {
       for (const [lon = 0, lat = 0] of places) bounds.extend([lon, lat]);
     }
     const { clientWidth, clientHeight } = map.getCanvas();
-    map.fitBounds(bounds, { padding: Math.min(clientWidth, clientHeight) * PADDING, maxZoom: 16, duration: 600 });
+    const around = Math.min(clientWidth, clientHeight) * PADDING;
+    // What is switched on the map stands in its corner.
+    const left = clientWidth > 3 * CORNER_PX ? Math.max(around, CORNER_PX) : around;
+    map.fitBounds(bounds, { padding: { top: around, right: around, bottom: around, left }, maxZoom: 16, duration: 600 });
   }
 }

@@ -133,7 +133,9 @@ function subject(done: readonly Token[]): string | undefined {
 export function unknownNames(condition: string, known: ReadonlySet<string>): string[] {
   const pieces = tokens(condition);
   const names = pieces.filter(({ kind, open }, at) => kind === "name" && !open && pieces[at + 1]?.text !== "(").map(({ text }) => text);
-  const plain = names.map((name) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name));
+  const plain = names
+    .filter((name) => !/^(?:event|me|me\..*|div)$/i.test(name))
+    .map((name) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name));
   // What somebody is still writing is not unknown yet.
   const unfinished = pieces.at(-1)?.kind === "name" ? plain.at(-1) : undefined;
   return [...new Set(plain)].filter((name) => !known.has(name) && name !== unfinished);

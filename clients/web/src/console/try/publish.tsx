@@ -1,6 +1,6 @@
 // Publishes a test event.
 
-import { useSignal } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
 import type { DeliveredFeature } from "nearcast";
@@ -26,6 +26,16 @@ export function PublishPart() {
   const { access, view, drawing, settings, live } = console;
   const place = useSignal(console.middle());
   const placing = useSignal(false);
+  // A page that was opened here has no map at first.
+  const chosen = useSignal(view.peek() !== undefined);
+  useSignalEffect(() => {
+    if (view.value === undefined || chosen.peek()) return;
+    const begin = (): void => {
+      if (!chosen.peek()) place.value = console.middle();
+    };
+    begin();
+    view.value.onMoved(begin);
+  });
   const lines = useSignal<readonly Line[]>([{ key: 0, name: "", value: "" }]);
   const key = useSignal("");
   const ttl_s = useSignal("");
@@ -37,6 +47,7 @@ export function PublishPart() {
   const names = settings.world === "planar" ? ["x, m", "y, m"] : ["longitude", "latitude"];
   const setPlace = ([x, y]: Place): void => {
     place.value = [rounded(x, settings.world), rounded(y, settings.world)];
+    chosen.value = true;
     problem.value = undefined;
   };
   const pick = (): void => {
@@ -168,7 +179,8 @@ export function PublishPart() {
         {links.value.map(({ check, bound }, index) => (
           <div key={index} class="refused">
             <p>
-              Held back by check <bdi>{check}</bdi>: {bound.length === 1 ? "this event" : "these events"} {bound.length === 1 ? "breaks" : "break"} it.
+              Held back by check <bdi>{check}</bdi>: {bound.length === 1 ? "this event" : "these events"}{" "}
+              {bound.length === 1 ? "breaks" : "break"} it.
             </p>
             <BoundEvents bound={bound} />
           </div>

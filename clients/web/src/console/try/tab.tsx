@@ -37,7 +37,8 @@ export function TryTab() {
 function UnknownAttributes() {
   const { draft, live } = useConsole();
   const known = new Set(live.attributes.list().map(({ name }) => name));
-  const unknown = known.size === 0 ? [] : unknownNames(draft.where.value, known);
+  // Attributes are learnt as events come: with the first point there are some.
+  const unknown = live.points.value === 0 || known.size === 0 ? [] : unknownNames(draft.where.value, known);
   if (unknown.length === 0) return null;
   return (
     <p class="warn" role="status">

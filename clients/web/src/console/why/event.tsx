@@ -109,9 +109,8 @@ function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
 function ViolatedPart({ id }: { readonly id: string }) {
   const console = useConsole();
   const { violations } = console.live;
-  void violations.count.value;
   const marked = violations.violatedBy(id);
-  const found = violations.of(id);
+  const found = violations.count.value === 0 ? [] : violations.of(id);
   if (marked.length + found.length === 0) return null;
   return (
     <section class="violated" aria-labelledby="violated">
@@ -127,11 +126,7 @@ function ViolatedPart({ id }: { readonly id: string }) {
         <div key={violation.id}>
           <p>
             Check <CheckLink check={violation.check} /> says that these do not fit together (
-            <button
-              type="button"
-              class="link"
-              onClick={() => console.visit({ kind: "finding", check: violation.check, id: violation.id })}
-            >
+            <button type="button" class="link" onClick={() => console.visit({ kind: "finding", check: violation.check, id: violation.id })}>
               show on the map
             </button>
             ):

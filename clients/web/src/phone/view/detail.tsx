@@ -9,7 +9,7 @@ import type { Entry } from "../entry.js";
 import { status } from "../entry.js";
 import { now_ms } from "../now.js";
 import { readable } from "../readable.js";
-import { ago, dateTime, goneWords, whereabouts } from "../words.js";
+import { ago, dateTime, doubtWords, goneWords, whereabouts } from "../words.js";
 import { Arrow } from "./arrow.js";
 import type { Props } from "./app.js";
 
@@ -56,6 +56,7 @@ export function Detail({ phone, entry, show }: DetailProps): JSX.Element {
           {gone !== undefined && ` · ${goneWords(gone)}`}
         </span>
       </p>
+      {entry.doubts !== undefined && <p class="doubt">{doubtWords(entry.doubts)}</p>}
       <div class="actions">
         {place !== undefined && world === "geodetic" && (
           <a class="button primary" href={geoLink(entry)}>

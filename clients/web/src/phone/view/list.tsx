@@ -9,7 +9,7 @@ import { Hold } from "../hold.js";
 import { slowNow_ms } from "../now.js";
 import { radiusAt, stepOf } from "../radius.js";
 import { inLine } from "../readable.js";
-import { ago, goneWords, metres, whereabouts } from "../words.js";
+import { ago, doubtWords, goneWords, metres, whereabouts } from "../words.js";
 import { Arrow } from "./arrow.js";
 import type { Props } from "./app.js";
 
@@ -134,6 +134,7 @@ function Line({ phone, entry }: LineProps): JSX.Element {
             {alarm && <strong class="tag">◆ Alarm</strong>} <bdi>{title}</bdi>
           </span>
           <span class="whereabouts numbers">{words.join(" · ")}</span>
+          {entry.doubts !== undefined && <span class="doubt">{doubtWords(entry.doubts)}</span>}
           {pairs.length > 0 && (
             <span class="summary quiet">
               {pairs.slice(0, IN_LINE).map(([name, value]) => (
