@@ -73,7 +73,7 @@ test("a broker that wants tokens is asked nothing without one, and a bad one is 
   await publish(place("a", [9, 45]), good);
   await numberOf(page.locator("[data-layer=events]"), (count) => count === 1, "the event");
   await page.locator("[data-rate=events]").waitFor();
-  expect(await page.locator(".bar").textContent()).toContain("me");
+  await expect.poll(() => page.locator(".bar").textContent()).toContain("me");
 
   // It is kept for this tab, and can be forgotten.
   await page.reload();

@@ -51,7 +51,9 @@ const feature = (id: string): object => ({
 
 test("an empty broker says how to publish, and lists each event of a small batch, the newest included", async () => {
   await page.getByText("No events yet.").waitFor();
-  expect(await page.getByRole("group", { name: "Command that publishes an event" }).textContent()).toMatch(/curl http.*\/v1\/events/);
+  await expect
+    .poll(() => page.getByRole("group", { name: "Command that publishes an event" }).textContent())
+    .toMatch(/curl http.*\/v1\/events/);
   await expectAccessible(page, "an empty console");
   await send("POST", "/v1/events", { type: "FeatureCollection", features: ["burst-1", "burst-2", "burst-3"].map(feature) });
   await expect.poll(() => page.locator(".feed .row .name").allTextContents()).toEqual(["burst-3", "burst-2", "burst-1"]);
@@ -70,7 +72,7 @@ test("a client's name can be typed slowly, and one that does not exist is told a
   // The list of clients is asked for meanwhile.
   await page.waitForResponse((response) => response.url().includes("/v1/clients?"));
   await page.waitForResponse((response) => response.url().includes("/v1/clients?"));
-  expect(await field.inputValue()).toBe("an");
+  await expect.poll(() => field.inputValue()).toBe("an");
   await page.getByText("There is no client an.").waitFor();
   await field.pressSequentially("na");
   await page.getByRole("button", { name: "Why?" }).click();
@@ -85,7 +87,7 @@ test("an address keeps the view, Back goes back, and the search finds clients an
   await connected(page);
   const map = page.locator("[data-center]");
   expect((await map.getAttribute("data-center"))?.split(",").map((part) => Number(part).toFixed(3))).toEqual(["9.100", "45.400"]);
-  expect(await map.getAttribute("data-zoom")).toBe("13");
+  await expect.poll(() => map.getAttribute("data-zoom")).toBe("13");
   const search = page.getByRole("combobox", { name: "Search" });
   await page.keyboard.press("/");
   await search.pressSequentially("carl");
@@ -108,7 +110,7 @@ test("an address keeps the view, Back goes back, and the search finds clients an
   await page.getByText("No event like that so far.").waitFor();
   await page.getByRole("button", { name: /theme, change/ }).click();
   await page.getByRole("button", { name: /theme, change/ }).click();
-  expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
+  await expect.poll(() => page.locator("html").getAttribute("data-theme")).toBe("dark");
 });
 
 test("why is drawn on the map: the area, the event, and the line between them with its metres", async () => {
@@ -120,7 +122,7 @@ test("why is drawn on the map: the area, the event, and the line between them wi
   await page.getByRole("combobox", { name: "Client" }).fill("dora");
   await page.getByRole("button", { name: "Why?" }).click();
   await page.locator('.answer[data-matched="false"]').waitFor();
-  expect(await page.locator(".why-label.bad").textContent()).toBe("1.6 km, 1.1 km outside");
+  await expect.poll(() => page.locator(".why-label.bad").textContent()).toBe("1.6 km, 1.1 km outside");
   await page.getByRole("combobox", { name: "Client" }).fill("nobody");
   await page.locator(".why-label").waitFor({ state: "detached" });
 });

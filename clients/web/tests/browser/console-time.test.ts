@@ -95,12 +95,12 @@ test("the map shows how things were, clearly marked, and comes back to now", asy
   const walker = page.getByRole("application", { name: "Marks on the map" });
   await walker.focus();
   await expect.poll(() => ringFrom(after), { timeout: 30_000 }).toBeLessThan(12);
-  expect(await slider.getAttribute("aria-valuetext")).toBe("now");
+  await expect.poll(() => slider.getAttribute("aria-valuetext")).toBe("now");
 
   await slider.focus();
   await slider.press("Home");
   await page.getByText("Not live: the map shows the past").waitFor();
-  expect(await slider.getAttribute("aria-valuetext")).toMatch(/^\d\d:\d\d:\d\d, \d+ s ago$/);
+  await expect.poll(() => slider.getAttribute("aria-valuetext")).toMatch(/^\d\d:\d\d:\d\d, \d+ s ago$/);
   await slider.press("ArrowRight");
   await slider.press("ArrowRight");
   await walker.focus();
@@ -128,12 +128,12 @@ test("marks are gone through by arrow keys, said aloud, and opened by Enter", as
   await page.getByRole("application", { name: "Marks on the map" }).focus();
   await expect.poll(() => now.textContent(), { timeout: 30_000 }).toBe("middle, load 7");
   await page.keyboard.press("ArrowRight");
-  expect(await now.textContent()).toBe("east, load 7");
+  await expect.poll(() => now.textContent()).toBe("east, load 7");
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("ArrowLeft");
-  expect(await now.textContent()).toBe("west, load 7");
+  await expect.poll(() => now.textContent()).toBe("west, load 7");
   await page.keyboard.press("ArrowLeft");
-  expect(await now.textContent()).toBe("There is no mark further on in this direction.");
+  await expect.poll(() => now.textContent()).toBe("There is no mark further on in this direction.");
   await expectAccessible(page, "a mark by keyboard");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "west" }).waitFor();

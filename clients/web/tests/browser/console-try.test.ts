@@ -140,7 +140,7 @@ test("polygons and corridors are drawn by mouse and match by brute force; their 
   await page.getByRole("button", { name: "Done" }).click();
   const longitudes = page.getByRole("region", { name: "Area" }).getByLabel("longitude");
   const latitudes = page.getByRole("region", { name: "Area" }).getByLabel("latitude");
-  expect(await longitudes.count()).toBe(3);
+  await expect.poll(() => longitudes.count()).toBe(3);
   const corners: [number, number][] = [];
   for (const index of [0, 1, 2]) {
     corners.push([Number(await longitudes.nth(index).inputValue()), Number(await latitudes.nth(index).inputValue())]);
@@ -240,8 +240,8 @@ test("a test event that was published arrives, and says who got it", async () =>
       { timeout: 30_000 },
     )
     .toBe(1);
-  expect(await page.locator(".opened h2").textContent()).toBe("line-4");
-  expect(await page.locator(".properties").textContent()).toMatch(/kind.*bus.*speed.*12/);
+  await expect.poll(() => page.locator(".opened h2").textContent()).toBe("line-4");
+  await expect.poll(() => page.locator(".properties").textContent()).toMatch(/kind.*bus.*speed.*12/);
 });
 
 test("a draft is saved as a subscription of a client, with a refusal in words", async () => {

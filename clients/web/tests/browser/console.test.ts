@@ -41,7 +41,7 @@ test("events come onto the map and into the feed, areas are there, and figures m
   await numberOf(page.locator("[data-layer=clients]"), (count) => count > 300, "clients on the map");
   // A row comes each quarter of a second.
   await expect.poll(() => page.locator(".feed .row").count()).toBeGreaterThan(2);
-  expect(await page.locator(".feed .row").first().textContent()).toMatch(/taxi_id \d+.*speed_kmh \d+/);
+  await expect.poll(() => page.locator(".feed .row").first().textContent()).toMatch(/taxi_id \d+.*speed_kmh \d+/);
   for (const rate of ["events", "matches", "deliveries", "moves"]) {
     await numberOf(page.locator(`[data-rate=${rate}]`), (number) => number > 10, rate);
   }
@@ -88,8 +88,8 @@ test("an event is told in full, and why a client gets it or not", async () => {
   await page.getByRole("button", { name: "Why?" }).click();
   const answer = page.locator(".answer");
   await answer.waitFor();
-  expect(await answer.getAttribute("data-matched")).toBe(String(speed >= 80));
-  expect(await answer.textContent()).toContain(`speed_kmh is ${speed}`);
+  await expect.poll(() => answer.getAttribute("data-matched")).toBe(String(speed >= 80));
+  await expect.poll(() => answer.textContent()).toContain(`speed_kmh is ${speed}`);
   await page.getByLabel("Subscription").selectOption("everything");
   await page.getByRole("button", { name: "Why?" }).click();
   await page.locator('.answer[data-matched="true"]').waitFor();
@@ -111,7 +111,7 @@ test("a client shows its state and its subscriptions, and answers for the newest
   const verdict = page.locator(".answer");
   await verdict.waitFor();
   const matched = (await verdict.getAttribute("data-matched")) === "true";
-  expect(await verdict.textContent()).toMatch(matched ? /Inside of the polygon/ : /\d (m|km) outside of the polygon/);
+  await expect.poll(() => verdict.textContent()).toMatch(matched ? /Inside of the polygon/ : /\d (m|km) outside of the polygon/);
   await expectAccessible(page, "a client");
   await page.getByRole("button", { name: "Back" }).click();
   await page.getByLabel("Find a client by its name").waitFor();

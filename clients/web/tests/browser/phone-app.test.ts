@@ -124,8 +124,7 @@ describe.runIf(areBuilt)("with its service worker", () => {
     await page.goto(`${net.url}/phone`);
     await phone.came("before");
     await seen(page, /^Offline since/);
-    // Without a network the map is drawn from what the service worker kept, and later than the words.
-    await page.locator(".maplibregl-canvas").waitFor({ timeout: 20_000 });
+    await expect.poll(() => page.locator(".maplibregl-canvas").count()).toBe(1);
     net.mend();
     await phone.came("on the way");
     await seen(page, /Your place was sent/);

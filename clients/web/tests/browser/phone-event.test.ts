@@ -42,7 +42,7 @@ test("a line says the name, then where, then the rest; the event says everything
   const phone = await withEvents();
   const { page } = phone;
   const line = page.getByRole("button", { name: /Road closed/ });
-  expect(await line.textContent()).toMatch(/^\s*Road closed31\d m east · .*Road works.*Depth 40 cm/);
+  await expect.poll(() => line.textContent()).toMatch(/^\s*Road closed31\d m east · .*Road works.*Depth 40 cm/);
   await line.click();
   await page.getByRole("heading", { name: "Road closed" }).waitFor();
   const pairs = await page
@@ -58,8 +58,8 @@ test("a line says the name, then where, then the rest; the event says everything
   await expect.poll(() => page.locator(".detail .whereabouts").textContent()).toMatch(/^31\d m east · (just now|\d+ s ago)$/);
   const [lon, lat] = [here[0] + 0.004, here[1]];
   const way = page.getByRole("link", { name: "Way there" });
-  expect(await way.getAttribute("href")).toBe(`geo:${lat},${lon}?q=${lat},${lon}(Road%20closed)`);
-  expect(await page.getByRole("link", { name: "https://example.org/works?id=7" }).getAttribute("rel")).toContain("noopener");
+  await expect.poll(() => way.getAttribute("href")).toBe(`geo:${lat},${lon}?q=${lat},${lon}(Road%20closed)`);
+  await expect.poll(() => page.getByRole("link", { name: "https://example.org/works?id=7" }).getAttribute("rel")).toContain("noopener");
   // To the system's sheet where there is one, which is the browser's own, and to the clipboard where there is none.
   const share = async (given: boolean): Promise<void> => {
     await page.keyboard.press("Escape");
@@ -109,7 +109,7 @@ test("it has the focus, is closed by its button, Escape and Back, and the line h
   await page.getByRole("dialog").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  expect(await heading.isVisible()).toBe(true);
+  await expect.poll(() => heading.isVisible()).toBe(true);
   // It is open again after the page was loaded anew, as what is before it is.
   await page.reload();
   await heading.waitFor();

@@ -65,12 +65,12 @@ test("a place that the browser does not tell any more is not one set by hand: th
   await page.reload();
   await seen(page, /This page does not follow you any more/);
   await around(page);
-  expect(await button.getAttribute("aria-pressed")).toBe("false");
+  await expect.poll(() => button.getAttribute("aria-pressed")).toBe("false");
   await phone.context.grantPermissions(["geolocation"]);
   await page.reload();
   await seen(page, /Your place was sent/);
   await around(page);
-  expect(await button.getAttribute("aria-pressed")).toBe("true");
+  await expect.poll(() => button.getAttribute("aria-pressed")).toBe("true");
   expect(phone.errors()).toEqual([]);
   await phone.context.close();
 });

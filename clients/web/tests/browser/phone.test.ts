@@ -72,16 +72,16 @@ describe("with one broker", () => {
     const client = await phone.client();
     await around(page);
     const slider = page.getByRole("slider", { name: "Within" });
-    expect(await slider.getAttribute("aria-valuetext")).toBe("1.0 kilometres");
+    await expect.poll(() => slider.getAttribute("aria-valuetext")).toBe("1.0 kilometres");
     await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 1000 } }]);
     await slider.press("Home");
-    expect(await slider.getAttribute("aria-valuetext")).toBe("50 metres");
+    await expect.poll(() => slider.getAttribute("aria-valuetext")).toBe("50 metres");
     await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 50 } }]);
     await slider.press("End");
-    expect(await page.locator("output[for=radius]").textContent()).toBe("20 km");
+    await expect.poll(() => page.locator("output[for=radius]").textContent()).toBe("20 km");
     await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 20_000 } }]);
     await slider.press("ArrowLeft");
-    expect(await page.locator("output[for=radius]").textContent()).toBe("19 km");
+    await expect.poll(() => page.locator("output[for=radius]").textContent()).toBe("19 km");
     expect(phone.errors()).toEqual([]);
     await phone.context.close();
   });
@@ -125,7 +125,7 @@ describe("with one broker", () => {
     await phone.page.getByRole("button", { name: "Use my location" }).click();
     await seen(phone.page, /You have not allowed this page to see where you are/);
     await check(phone.page, "without permission");
-    expect(await phone.page.getByRole("button", { name: "Use my location" }).getAttribute("aria-pressed")).toBe("false");
+    await expect.poll(() => phone.page.getByRole("button", { name: "Use my location" }).getAttribute("aria-pressed")).toBe("false");
     await phone.context.close();
   });
 
@@ -172,24 +172,24 @@ describe("with one broker", () => {
     await field.fill("speed_kmh << 10");
     await field.press("Enter");
     await seen(page, "This condition cannot be used: expected a value after '<', found '<', at column 12");
-    expect(await page.locator("#refused mark").textContent()).toBe("<");
-    expect(await page.locator("#refused .mono").textContent()).toBe("speed_kmh << 10");
-    expect(await field.getAttribute("aria-invalid")).toBe("true");
+    await expect.poll(() => page.locator("#refused mark").textContent()).toBe("<");
+    await expect.poll(() => page.locator("#refused .mono").textContent()).toBe("speed_kmh << 10");
+    await expect.poll(() => field.getAttribute("aria-invalid")).toBe("true");
     expect(await subscription(served.broker, client)).toEqual([{ area: { radius_m: 1000 } }]);
     // The radius goes out with what is in force, folded or not it is said, and an interest beside it counts.
     await page.getByRole("slider", { name: "Within" }).press("Home");
     await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 50 } }]);
     await around(page);
-    expect(await page.locator(".around > summary").textContent()).toMatch(/Own condition has a fault\. In force: Everything/);
+    await expect.poll(() => page.locator(".around > summary").textContent()).toMatch(/Own condition has a fault\. In force: Everything/);
     await around(page);
     await page.getByRole("button", { name: "Fires" }).click();
     await expect.poll(() => subscription(served.broker, client)).toEqual([{ area: { radius_m: 50 }, where: "type = 'fire'" }]);
-    expect(await field.inputValue()).toBe("speed_kmh << 10");
+    await expect.poll(() => field.inputValue()).toBe("speed_kmh << 10");
     // The broker takes two subscriptions, and the page keeps what is in force then.
     await expect.poll(() => page.locator(".around > summary").textContent()).toMatch(/In force: Fires/);
     await page.reload();
     await seen(page, /Your place was sent/);
-    expect(await page.locator(".around > summary").textContent()).toBe("Within 50 mFires");
+    await expect.poll(() => page.locator(".around > summary").textContent()).toBe("Within 50 mFires");
     expect(await subscription(served.broker, client)).toEqual([{ area: { radius_m: 50 }, where: "type = 'fire'" }]);
     await around(page);
     await page.getByRole("button", { name: "Fires" }).click();
@@ -248,7 +248,7 @@ describe("with one broker", () => {
     await page.evaluate(() => new Promise((frame) => requestAnimationFrame(() => requestAnimationFrame(frame))));
     await publish(served.broker, [feature("Flood", here, { priority: "alarm", ttl_s: 60 })]);
     await phone.came("Flood");
-    expect(await page.locator(".entry.alarm .tag").textContent()).toBe("◆ Alarm");
+    await expect.poll(() => page.locator(".entry.alarm .tag").textContent()).toBe("◆ Alarm");
     await expect.poll(() => page.locator("[aria-live=assertive]").textContent()).toBe("Alarm: Flood, here");
     expect(await page.evaluate(() => document.body.dataset["shaken"])).toBe("yes");
     // The page tells its title behind the frame that shows the alarm.
@@ -412,7 +412,7 @@ test("a planar world has no geolocation: one puts oneself there", async () => {
   await publish(served.broker, [feature("near", [x + 600, y + 790]), feature("far", [x + 800, y + 610]), feature("last", [x, y])]);
   await phone.came("last");
   expect(await phone.titles()).toEqual(["last", "near"]);
-  expect(await page.locator(".entry", { hasText: "near" }).textContent()).toMatch(/99\d m north-east/);
+  await expect.poll(() => page.locator(".entry", { hasText: "near" }).textContent()).toMatch(/99\d m north-east/);
   expect(phone.errors()).toEqual([]);
   await phone.context.close();
   await served.close();
@@ -486,7 +486,7 @@ describe("where tokens are wanted", () => {
     const narrow = broker.token("ann", "publish");
     await give(narrow);
     await expect.poll(() => dialog.locator(".bad").textContent()).toMatch(/scope|permit/i);
-    expect(await dialog.getByLabel("Token").inputValue()).toBe(narrow);
+    await expect.poll(() => dialog.getByLabel("Token").inputValue()).toBe(narrow);
     await give(broker.token("ann", "subscribe"));
     await dialog.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Use my location" }).click();

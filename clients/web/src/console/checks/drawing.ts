@@ -3,13 +3,13 @@
 import type { Feature } from "geojson";
 
 import type { Plane } from "../../shared/map/plane.js";
-import { placeOf } from "../model.js";
 import type { WhyDrawing } from "../why/drawing.js";
 import { stepOf, stepWords, type Violation } from "./violation.js";
 
 export function drawingOf(plane: Plane, { bound, place }: Violation): WhyDrawing {
   const seen = bound.flatMap(({ feature }) => feature ?? []);
-  const places = seen.length === 0 ? [plane.toMap(place)] : seen.map((feature) => plane.toMap(placeOf(feature)));
+  const places =
+    seen.length === 0 ? [plane.toMap(place)] : seen.map(({ geometry: { coordinates } }) => plane.toMap([coordinates[0], coordinates[1]]));
   const features: Feature[] = places.map((coordinates) => ({
     type: "Feature",
     properties: { holds: false },

@@ -19,9 +19,7 @@ export function readDocument(text: string): { readonly document: unknown } | { r
     parseTree(text, errors, { disallowComments: true });
     const [first] = errors;
     const { offset, length } = first ?? { offset: text.length, length: 0 };
-    const words = (first === undefined ? "unreadable" : printParseErrorCode(first.error))
-      .replaceAll(/(?!^)([A-Z])/g, " $1")
-      .toLowerCase();
+    const words = (first === undefined ? "unreadable" : printParseErrorCode(first.error)).replaceAll(/(?!^)([A-Z])/g, " $1").toLowerCase();
     return { fault: { pointer: "", detail: `this is no JSON: ${words}`, from: offset, to: Math.min(text.length, offset + length) } };
   }
 }
