@@ -77,10 +77,22 @@ async function event(page: Page, url: string): Promise<void> {
   await page.waitForTimeout(1000);
 }
 
+/** A finding of the demo's check that came while the page was open, so that it says where its events were. */
+async function finding(page: Page, url: string): Promise<void> {
+  await page.goto(`${url}?tab=checks`);
+  await page.locator("[data-violations]").waitFor();
+  const near = page.locator(".found .row").filter({ hasText: /\d\.\d km in/ });
+  await page.locator(".cards").getByRole("button", { name: "jump" }).click();
+  await near.first().click();
+  await page.locator(".why-label").waitFor();
+  await page.waitForTimeout(4000);
+}
+
 const DESK: Size = { width: 1280, height: 800 };
 const PHONES = { phone: { width: 412, height: 915 }, small: { width: 360, height: 780 } };
 const PICTURES: Readonly<Record<string, { show: (page: Page, url: string) => Promise<void>; sizes: Readonly<Record<string, Size>> }>> = {
   console: { show: console_, sizes: { desk: DESK, phone: { width: 390, height: 844 } } },
+  "console-check": { show: finding, sizes: { desk: DESK } },
   phone: { show: phone, sizes: { desk: DESK, ...PHONES } },
   "phone-event": { show: event, sizes: PHONES },
   "phone-first": { show: first, sizes: PHONES },

@@ -46,7 +46,7 @@ export function ago(elapsed_ms: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h ago`;
   if (seconds < 60 * 86_400) return `${Math.floor(seconds / 86_400)} days ago`;
-  return dateTime(Date.now() - elapsed_ms);
+  return new Date(Date.now() - elapsed_ms).toLocaleDateString([], { dateStyle: "medium" });
 }
 
 /** `18:03`, as the person's own country writes it, and of another day with the day. */

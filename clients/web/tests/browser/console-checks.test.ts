@@ -186,7 +186,6 @@ test("what a check does is shown, and it is paused, resumed, replaced and delete
   await page.getByRole("button", { name: "Pause", exact: true }).click();
   await page.locator(".state.paused").waitFor();
   await jump("t2", "10");
-  await expect.poll(() => fact("queued").textContent()).toBe("2");
   await expectAccessible(page, "a check that is paused");
   await page.getByRole("button", { name: "Resume" }).click();
   await expect.poll(() => fact("published").textContent()).toBe("2");
@@ -213,10 +212,11 @@ test("faults of a document stand at their places", async () => {
   };
   await write('{"contexts": }');
   await page.getByText("this is no JSON: value expected").waitFor();
-  await write('{"contexts": {"recent": {"for_s": -1}}, "formula": {"forall": "a", "in": "recent", "that": "a.speed >> 1"}}');
+  await write('{"contexts": {"recent": {"for_s": -1}}, "formula": {"forall": "a", "in": "recent", "that": "a.speed > 1"}}');
   await page.getByRole("button", { name: "/contexts/recent/for_s" }).waitFor();
+  await expect.poll(() => page.locator(".cm-lintRange-error").allTextContents()).toEqual(["-1"]);
+  await write('{"contexts": {"recent": {"for_s": 1}}, "formula": {"forall": "a", "in": "recent", "that": "a.speed > 1 AND"}}');
   await page.getByRole("button", { name: "/formula/that" }).waitFor();
-  await expect.poll(() => page.locator(".cm-lintRange-error").allTextContents()).toContain("-1");
   await expectAccessible(page, "a document with faults");
   await write('{"contexts": {"recent": {"for_s": 1}}, "formula": {"forall": "a", "in": "recent", "that": "a.speed > 1"}}');
   await page.getByRole("heading", { name: "Check odd" }).waitFor();

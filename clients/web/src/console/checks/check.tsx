@@ -8,7 +8,7 @@ import type { DeliveredFeature } from "nearcast";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { areaWords } from "../map/areas.js";
-import { clock, counted, metres, span, valueText } from "../words.js";
+import { clock, count, counted, metres, span, valueText } from "../words.js";
 import { ACTIONS, formulaText, type CheckShown } from "./formula.js";
 import { pathOf, stateOf } from "./list.js";
 import { ActivityFacts } from "./tab.js";
@@ -16,6 +16,8 @@ import { violationOf, violationWords, type Violation } from "./violation.js";
 import { subjectOf } from "../why/name.js";
 
 const EVERY_MS = 3000;
+/** The broker keeps so many. */
+const KEPT = 1000;
 /** Rows that are shown at once. */
 const ROWS = 50;
 
@@ -161,7 +163,7 @@ function Findings({ check }: { readonly check: string }) {
       {list !== undefined && list.length > 0 && (
         <>
           <p class="quiet" role="status">
-            {list.length === 1000 ? "The newest 1,000" : counted(list.length, "finding")}, the newest first
+            {list.length < KEPT ? `${counted(list.length, "finding")}, the newest first` : `The newest ${count(KEPT)}`}
           </p>
           <ol
             class="rows received"

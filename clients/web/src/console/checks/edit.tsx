@@ -105,7 +105,7 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
               onInput={({ currentTarget }) => (name.value = currentTarget.value)}
             />
           </div>
-          <div class="forms kinds" role="group" aria-label="Kind of check">
+          <div class="forms" role="group" aria-label="Kind of check">
             {PRESETS.map((each) => (
               <button
                 key={each.name}

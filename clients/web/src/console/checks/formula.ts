@@ -55,6 +55,15 @@ export function formulaText(formula: Formula, indent = ""): string {
   return `${indent}if\n${formulaText(premise, deeper)}\n${indent}then\n${formulaText(conclusion, deeper)}`;
 }
 
+/** The texts of a formula, in one line: first what has to hold, then when. */
+export function formulaLine(formula: Formula): string {
+  if (typeof formula === "string") return formula;
+  if ("that" in formula) return formulaLine(formula.that);
+  if ("not" in formula) return `not (${formulaLine(formula.not)})`;
+  if ("implies" in formula) return [...formula.implies].reverse().map(formulaLine).join(" if ");
+  return "and" in formula ? formula.and.map(formulaLine).join("; ") : formula.or.map(formulaLine).join(" or ");
+}
+
 /** What becomes of a violation. */
 export const ACTIONS = {
   tell: "published as an event",

@@ -2,7 +2,7 @@
 
 import { useConsole } from "../context.js";
 import { count, duration } from "../words.js";
-import type { Activity } from "./formula.js";
+import { formulaLine, type Activity } from "./formula.js";
 import { stateOf } from "./list.js";
 
 export function ChecksTab() {
@@ -46,6 +46,9 @@ export function ChecksTab() {
                 </span>
               </div>
               {why !== "" && <p class={word === "problem" ? "bad" : "quiet"}>{why}</p>}
+              <code class="where" title={formulaLine(check.formula)}>
+                <bdi>{formulaLine(check.formula)}</bdi>
+              </code>
               <ActivityFacts activity={check.activity} />
             </li>
           );

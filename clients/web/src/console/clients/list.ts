@@ -5,6 +5,7 @@ import type { Feature } from "geojson";
 import type { SubscriptionDocument } from "nearcast";
 
 import type { Place } from "../../shared/map/plane.js";
+import { count, span } from "../words.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
 import { shapesOf } from "../map/areas.js";
 import type { MapView } from "../map/view.js";
@@ -237,16 +238,19 @@ function boxOfShape({ geometry }: Feature): [number, number, number, number] {
 }
 
 /** What a client is at, in a word with its reason. */
-export function stateOf({ connections, behind, waiting_frames, kept_matches, silence_ms }: ClientShown): {
+export function stateOf({ client, connections, behind, waiting_frames, kept_matches, silence_ms }: ClientShown): {
   readonly word: "connected" | "slow" | "away" | "not connected";
   readonly why: string;
 } {
   if (connections === 0) {
-    return kept_matches > 0 ? { word: "away", why: `${kept_matches} kept for it` } : { word: "not connected", why: "nobody reads for it" };
+    return kept_matches > 0
+      ? { word: "away", why: `${count(kept_matches)} kept for it` }
+      : { word: "not connected", why: "nobody reads for it" };
   }
-  if (behind > 0 || waiting_frames > 0) return { word: "slow", why: `${Math.max(behind, waiting_frames)} deliveries wait` };
+  if (behind > 0 || waiting_frames > 0) return { word: "slow", why: `${count(Math.max(behind, waiting_frames))} deliveries wait` };
   return {
     word: "connected",
-    why: silence_ms === undefined || silence_ms < SILENT_MS ? "" : `silent for ${Math.round(silence_ms / 1000)} s`,
+    // The broker's own clients have no connection that could be silent.
+    why: silence_ms === undefined || silence_ms < SILENT_MS || client.startsWith("~") ? "" : `silent for ${span(silence_ms / 1000)}`,
   };
 }

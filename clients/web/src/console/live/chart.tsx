@@ -10,7 +10,7 @@ export interface Series {
   readonly values: readonly (number | undefined)[];
 }
 
-const [WIDTH, HEIGHT] = [336, 140];
+const [WIDTH, HEIGHT] = [336, 104];
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 8, 20];
 /** A line breaks where for so long there is nothing; the broker's own points are ten seconds apart. */
 const BREAK_MS = 25_000;

@@ -23,6 +23,8 @@ export interface Received {
 const FORGOTTEN = 700;
 /** A page takes so long until it keeps up. */
 const SETTLED_MS = 5000;
+/** A page that was behind asks again after so long. */
+const BEHIND_MS = 5000;
 
 interface Offered {
   readonly feature: DeliveredFeature;
@@ -39,6 +41,7 @@ export class Reach {
   readonly #access: Access;
   #waiting: Offered[] = [];
   #came = 0;
+  #again_ms = 0;
   #watched: string | undefined;
   /** Whether an event may reach somebody of interest. */
   #wanted: (feature: DeliveredFeature) => boolean = () => false;
@@ -73,7 +76,7 @@ export class Reach {
   offer(feature: DeliveredFeature): void {
     this.#came += 1;
     // What a busy broker sent while the page was made is old by now.
-    if (this.#came > FORGOTTEN / 2 && performance.now() < SETTLED_MS) return;
+    if (this.#came > FORGOTTEN / 2 && performance.now() < Math.max(SETTLED_MS, this.#again_ms)) return;
     // Where nobody is watched some that are shown will do.
     if (document.hidden || (this.#watched === undefined && this.#waiting.length >= ASKED_PER_S) || !this.#wanted(feature)) return;
     if (this.#waiting.length >= WAITING) {
@@ -105,6 +108,8 @@ export class Reach {
     } catch (error) {
       // A token that does not permit it will not permit it the next time either.
       if (statusOf(error) === 403) this.#refused = { token };
+      // The page is behind, so that the broker has forgotten what it would ask about next.
+      if (statusOf(error) === 404) this.#again_ms = performance.now() + BEHIND_MS;
     }
   }
 }

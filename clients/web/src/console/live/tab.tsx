@@ -128,7 +128,7 @@ function Feed() {
           </button>
         </div>
       )}
-      <div class="pair">
+      <div>
         <input
           type="search"
           aria-label="Filter events"

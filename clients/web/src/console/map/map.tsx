@@ -97,9 +97,19 @@ function Layers() {
         </p>
       )}
       {live.violations.marked.value > 0 && (
-        <p>
-          <span class="sample violations" aria-hidden="true" />{" "}
-          <span data-violations={live.violations.marked.value}>{counted(live.violations.marked.value, "mark")} violated a check</span>
+        <p class="marked">
+          <span class="sample violations" aria-hidden="true" />
+          <button
+            type="button"
+            class="link"
+            title="Objects that violated a check in the last half minute"
+            onClick={() => console.go("checks")}
+          >
+            Violations
+          </button>
+          <output class="numbers quiet" data-violations={live.violations.marked.value}>
+            {count(live.violations.marked.value)}
+          </output>
         </p>
       )}
       {clients.tooMany.value && <p class="quiet">Zoom in to see areas around clients.</p>}

@@ -3,12 +3,12 @@ import type { DeliveredFeature } from "nearcast";
 import { useConsole } from "../context.js";
 import { violationOf, violationWords, type Violation } from "../checks/violation.js";
 import { attributeOf } from "../live/objects.js";
-import { valueText } from "../words.js";
+import { counted, valueText } from "../words.js";
 
-/** What a finding is about: the object of its newest event, if the page has seen that. */
-export function subjectOf({ bound, check }: Violation, attribute: string | undefined): string {
+/** What a finding is about: the object of its newest event, or how many events where the page has not seen that. */
+export function subjectOf({ bound }: Pick<Violation, "bound">, attribute: string | undefined): string {
   const newest = bound.at(-1)?.feature;
-  return newest === undefined ? check : nameOf(newest, attribute);
+  return newest === undefined ? counted(bound.length, "event") : nameOf(newest, attribute);
 }
 
 /** What an event is called, as a text. */
