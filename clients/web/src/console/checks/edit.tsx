@@ -314,16 +314,16 @@ function DocumentField({
       <p class="quiet">
         <code>contexts</code> are sets of recent events, <code>formula</code> is what has to hold for them.
       </p>
-      <ul id="document-faults" class="faults" role="status">
+      <div id="document-faults" class="faults" role="status">
         {places.value.map((fault) => (
-          <li key={fault.pointer + fault.detail}>
+          <p key={fault.pointer + fault.detail}>
             <button type="button" class="link" onClick={() => editor.value?.goTo(fault)}>
               <code>{fault.pointer === "" ? "document" : fault.pointer}</code>
             </button>{" "}
             <span class="bad">{fault.detail}</span>
-          </li>
+          </p>
         ))}
-      </ul>
+      </div>
     </section>
   );
 }
