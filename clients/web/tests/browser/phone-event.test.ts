@@ -147,3 +147,26 @@ test("where nothing came the page says so, and looks farther on a tap", async ()
   expect(phone.errors()).toEqual([]);
   await phone.context.close();
 });
+
+test("an event that a check finds at fault is marked, in the list and where it is opened", async () => {
+  const phone = await withEvents();
+  const { page } = phone;
+  const document = { preset: "speed", object: "bus", max_m_per_s: 55, clock: "arrival" };
+  const put = await fetch(`${served.broker.url}/v1/checks/leap`, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(document),
+  });
+  expect(put.status, await put.text()).toBe(201);
+  const bus = (id: string, place: Place, time: string): object => feature(`Bus ${id}`, place, { id, time }, { bus: 7 });
+  await publish(served.broker, [
+    bus("near", [here[0] + 0.001, here[1]], "2026-03-01T08:00:00Z"),
+    bus("far", [here[0] + 0.005, here[1]], "2026-03-01T08:00:01Z"),
+  ]);
+  const line = page.getByRole("button", { name: /Bus far/ });
+  await line.getByText("Its place may be wrong: check leap").waitFor();
+  await line.click();
+  await page.locator(".detail").getByText("Its place may be wrong: check leap").waitFor();
+  expect(phone.errors()).toEqual([]);
+  await phone.context.close();
+});

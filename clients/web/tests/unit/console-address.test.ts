@@ -23,6 +23,14 @@ test("an address says what is shown, and says it again", () => {
   };
   expect(fromQuery(toQuery(full))).toEqual(full);
   expect(toQuery({ ...plain, opened: { kind: "client", client: "ann" } })).toBe("?client=ann");
+  const opened: readonly NonNullable<Address["opened"]>[] = [
+    { kind: "check", check: "a/b" },
+    { kind: "finding", check: "jump", id: "1f-2" },
+    { kind: "edit-check" },
+    { kind: "edit-check", check: "jump" },
+  ];
+  for (const each of opened)
+    expect(fromQuery(toQuery({ ...plain, tab: "checks", opened: each }))).toEqual({ ...plain, tab: "checks", opened: each });
 });
 
 test("what an address does not say rightly counts as absent", () => {

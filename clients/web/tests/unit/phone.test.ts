@@ -3,13 +3,13 @@ import { describe, expect, test, vi } from "vitest";
 
 import { Announcer } from "../../src/phone/announcer.js";
 import { Entries, ENTRIES_MAX, held, ordered } from "../../src/phone/entries.js";
-import { afterTransition, entryOf, pressing, status, type Entry, type Reach } from "../../src/phone/entry.js";
+import { afterTransition, doubted, entryOf, pressing, status, type Entry, type Reach } from "../../src/phone/entry.js";
 import { Inbox } from "../../src/phone/inbox.js";
 import { EVERYTHING, isEverything, offered, subscriptionOf, toggled, type Choice } from "../../src/phone/interests.js";
 import { radiusAt, RADIUS_MAX_M, RADIUS_MIN_M, stepOf, STEPS } from "../../src/phone/radius.js";
 import type { Saving, Store } from "../../src/phone/storage.js";
 import { Wish } from "../../src/phone/wish.js";
-import { ago, bearing_deg, direction, faultAt, gapWords, metres, spokenMetres, whereabouts } from "../../src/phone/words.js";
+import { ago, bearing_deg, direction, doubtWords, faultAt, gapWords, metres, spokenMetres, whereabouts } from "../../src/phone/words.js";
 import { destination, type Place } from "../../src/shared/map/plane.js";
 
 function delivery(offset: number, properties: Record<string, unknown>, more: Record<string, unknown> = {}): Delivery {
@@ -52,6 +52,30 @@ describe("the radius slider", () => {
 
   test("takes radii that it does not have", () => {
     expect([stepOf(1), stepOf(1e9), radiusAt(stepOf(1000))]).toEqual([0, STEPS, 1000]);
+  });
+});
+
+describe("checks", () => {
+  const found = (bindings: object, by = "checks/jump"): Delivery =>
+    delivery(9, { type: "violation", check: "jump", bindings }, { derived: { by, from: [], depth: 1 } });
+
+  test("an event whose frame says that it violates a check is in doubt", () => {
+    expect(entry({ ...delivery(1, { taxi: 7 }), violates: ["jump"] }).doubts).toEqual(["jump"]);
+    expect(entry({ ...delivery(1, { taxi: 7 }), violates: [] }).doubts).toBeUndefined();
+    expect(entry(delivery(1, { taxi: 7 })).doubts).toBeUndefined();
+  });
+
+  test("a finding puts those of its events in doubt that are in the list, and no others", () => {
+    const entries = [entry(delivery(1, { taxi: 7 })), entry(delivery(2, { taxi: 8 }))];
+    const doubts = (message: Delivery): unknown => doubted(message, () => entries).map(({ id, doubts }) => [id, doubts]);
+    expect(doubts(found({ a: "e1", b: "gone" }))).toEqual([["e1", ["jump"]]]);
+    expect(doubts(found({ a: "gone" }))).toEqual([]);
+    expect(doubts(delivery(9, { type: "violation", check: "jump", bindings: { a: "e1" } }))).toEqual([]);
+    expect(doubtWords(["jump"])).toBe("▲ Its place may be wrong: check jump");
+  });
+
+  test("a finding whose events are not in the list has a line of its own", () => {
+    expect(entry(found({ a: "gone" })).title).toBe("Check jump: events that do not fit together");
   });
 });
 

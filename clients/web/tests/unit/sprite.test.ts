@@ -42,3 +42,12 @@ test("a ring has a middle of the ground's colour, a halo none, and a nose points
 test("what fades is less opaque all over", () => {
   expect(opacity(at({ ...DISC, opacity: 0.3 }, 0, 0))).toBe(77);
 });
+
+test("a triangle has its tip up", () => {
+  const triangle = { ...DISC, shape: "triangle", across: 20 } as const;
+  expect(at(triangle, 0, 0)).toBe(0xffff8000);
+  expect(at(triangle, 0, -7)).not.toBe(0);
+  expect(at(triangle, 0, 7)).toBe(0);
+  expect(at(triangle, 6, -6)).toBe(0);
+  expect(at(triangle, 6, 3)).not.toBe(0);
+});
