@@ -133,14 +133,14 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
           <PresetFields preset={chosen} values={values.value} change={(changed) => (values.value = changed)} faults={faults.value} />
           <div class="pair">
             <div class="field">
-              <label for="check-clock">Times are</label>
+              <label for="check-clock">Clock</label>
               <select
                 id="check-clock"
                 value={clock.value}
                 onChange={({ currentTarget: { value } }) => (clock.value = value as "arrival" | "event")}
               >
-                <option value="arrival">when events arrive</option>
-                <option value="event">what events say</option>
+                <option value="arrival">arrival of events</option>
+                <option value="event">time of events</option>
               </select>
             </div>
             <div class="field">

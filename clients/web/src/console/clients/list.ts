@@ -247,7 +247,7 @@ export function stateOf({ client, connections, behind, waiting_frames, kept_matc
       ? { word: "away", why: `${count(kept_matches)} kept for it` }
       : { word: "not connected", why: "nobody reads for it" };
   }
-  if (behind > 0 || waiting_frames > 0) return { word: "slow", why: `${count(Math.max(behind, waiting_frames))} deliveries wait` };
+  if (behind > 0 || waiting_frames > 0) return { word: "slow", why: `${count(Math.max(behind, waiting_frames))} wait` };
   return {
     word: "connected",
     // The broker's own clients have no connection that could be silent.

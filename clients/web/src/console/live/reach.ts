@@ -109,7 +109,11 @@ export class Reach {
       // A token that does not permit it will not permit it the next time either.
       if (statusOf(error) === 403) this.#refused = { token };
       // The page is behind, so that the broker has forgotten what it would ask about next.
-      if (statusOf(error) === 404) this.#again_ms = performance.now() + BEHIND_MS;
+      if (statusOf(error) === 404) {
+        this.#again_ms = performance.now() + BEHIND_MS;
+        if (this.#watched !== undefined) this.skipped.value += this.#waiting.length;
+        this.#waiting = [];
+      }
     }
   }
 }
