@@ -81,9 +81,9 @@ async function event(page: Page, url: string): Promise<void> {
 async function finding(page: Page, url: string): Promise<void> {
   await page.goto(`${url}?tab=checks`);
   await page.locator("[data-violations]").waitFor();
-  const near = page.locator(".found .row").filter({ hasText: /\d\.\d km in/ });
+  const near = page.locator(".found .row").filter({ hasText: /[3-6]\.\d km in/ }); // Within the city.
   await page.locator(".cards").getByRole("button", { name: "jump" }).click();
-  await near.first().click();
+  await near.first().click({ timeout: 150_000 });
   await page.locator(".why-label").waitFor();
   await page.waitForTimeout(4000);
 }
