@@ -194,6 +194,17 @@ describe("a connection that is there no more although nobody said so", () => {
   });
 });
 
+describe("a delivery", () => {
+  test("says which checks its event violates, and nothing where there are none", async () => {
+    const { session, peer } = await opened({ ack: "manual" });
+    const messages = session[Symbol.asyncIterator]();
+    peer.event(1, { violates: ["jump"] });
+    peer.event(2);
+    expect((await messages.next()).value).toMatchObject({ offset: 1, violates: ["jump"] });
+    expect((await messages.next()).value).not.toHaveProperty("violates");
+  });
+});
+
 describe("an application that does not keep up", () => {
   test("is not sent more: the connection is not read until it has taken half", async () => {
     const { session, peer } = await opened({ inbox: 10, ack: "manual" });

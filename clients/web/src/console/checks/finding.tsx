@@ -63,12 +63,10 @@ export function FindingDetail({ check, id }: { readonly check: string; readonly 
           <h3 id="bound">{violation.bound.length === 1 ? "This event breaks it" : "These events do not fit together"}</h3>
           <BoundEvents bound={violation.bound} />
           {violation.bound.some(({ feature }) => feature === undefined) && (
-            <>
-              <p class="quiet">
-                The map shows where the newest of them is: {degrees(violation.place, settings.world)}. Events without more words came before
-                this page was opened, or too long ago for it.
-              </p>
-            </>
+            <p class="quiet">
+              The map shows where the newest of them is: {degrees(violation.place, settings.world)}. Events without more words came before
+              this page was opened, or too long ago for it.
+            </p>
           )}
         </section>
       )}

@@ -179,8 +179,8 @@ export function PublishPart() {
         {links.value.map(({ check, bound }, index) => (
           <div key={index} class="refused">
             <p>
-              Held back by check <bdi>{check}</bdi>: {bound.length === 1 ? "this event" : "these events"}{" "}
-              {bound.length === 1 ? "breaks" : "break"} it.
+              Held back by {check === undefined ? "a check" : "check "}
+              <bdi>{check}</bdi>: {bound.length === 1 ? "this event breaks it." : "these events do not fit together."}
             </p>
             <BoundEvents bound={bound} />
           </div>
