@@ -11,7 +11,7 @@ export interface Finding {
 /** What an event tells of a check; `undefined` of any other event. */
 export function findingOf(feature: DeliveredFeature): Finding | undefined {
   const { check, bindings } = (feature.properties as { check?: unknown; bindings?: unknown } | null) ?? {};
-  const { by } = (feature as { derived?: { by?: unknown } | null }).derived ?? {};
+  const { by } = feature.derived ?? {};
   // Publishers may write anything into properties, and nothing into `derived`.
   return typeof check === "string" && by === `checks/${check}` ? { check, bindings } : undefined;
 }
