@@ -111,15 +111,22 @@ pub(crate) struct Leaf {
     pub(crate) depths: Vec<usize>,
 }
 
-/// A part of a resolved formula.
+/// A part of a resolved formula, for an engine.
 #[derive(Debug)]
-pub(crate) enum Node {
+pub enum Node {
+    /// A leaf, by its place in [`Check::predicate`].
     Leaf(usize),
+    /// A variable, and the part that has to hold for every event of its set.
     Forall(usize, Box<Node>),
+    /// A variable, and the part that has to hold for some event of its set.
     Exists(usize, Box<Node>),
+    /// All of them.
     And(Vec<Node>),
+    /// Some of them.
     Or(Vec<Node>),
+    /// The second where the first holds.
     Implies(Box<Node>, Box<Node>),
+    /// The inner part does not hold.
     Not(Box<Node>),
 }
 
@@ -199,6 +206,30 @@ impl Check {
     #[must_use]
     pub fn set_of(&self, context: &str) -> Option<usize> {
         self.contexts.iter().find(|(name, _)| name == context).map(|(_, set)| *set)
+    }
+
+    /// The world of its places and distances.
+    #[must_use]
+    pub fn world(&self) -> World {
+        self.world
+    }
+
+    /// The formula, for an engine.
+    #[must_use]
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// A leaf of the formula. Its variables are those that are bound around it, from the outermost inwards.
+    #[must_use]
+    pub fn predicate(&self, leaf: usize) -> &Predicate {
+        &self.leaves[leaf].predicate
+    }
+
+    /// Number of the set that a variable goes through.
+    #[must_use]
+    pub fn set_of_variable(&self, variable: usize) -> usize {
+        self.variables[variable].set
     }
 
     /// How many different sets there are.

@@ -33,6 +33,12 @@ impl<P> Checker<P> {
     #[must_use]
     pub fn new(check: Arc<Check>, kind: Kind, bounds: Bounds) -> Self {
         let engine = kind.engine(&check, bounds);
+        Self::with_engine(check, engine)
+    }
+
+    /// A check over no events, evaluated by an engine that was made for it.
+    #[must_use]
+    pub fn with_engine(check: Arc<Check>, engine: Box<dyn Engine>) -> Self {
         Self { sets: Sets::new(&check), engine, payloads: Vec::new(), evaluations: 0, check }
     }
 

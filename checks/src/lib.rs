@@ -11,10 +11,10 @@ pub mod presets;
 mod replay;
 mod sets;
 
-pub use check::{CONTEXTS_MAX, Check, CheckError, FOR_S_MAX, Fault, NESTING_MAX, PARTS_MAX, VARIABLES_MAX};
+pub use check::{CONTEXTS_MAX, Check, CheckError, FOR_S_MAX, Fault, NESTING_MAX, Node, PARTS_MAX, VARIABLES_MAX};
 pub use checker::{Checker, Outcome};
 pub use engine::{Engine, Evaluation, Kind};
 pub use formula::{Clock, Context, Document, Formula, Quantified};
 pub use links::{Binding, Bounds, Link, Overflow};
-pub use replay::{Report, replay};
-pub use sets::{AHEAD_MS_MAX, Arrival, Changes, Held, Removal, Sets};
+pub use replay::{Report, replay, replay_with};
+pub use sets::{AHEAD_MS_MAX, Arrival, Changes, Held, Removal, Sets, Slot};

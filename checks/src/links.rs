@@ -1,6 +1,6 @@
 //! Links: which events are to blame for a violation.
 
-use crate::sets::Slot;
+use crate::sets::{Sets, Slot};
 
 /// A variable of a formula and the event that it is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +21,15 @@ impl Link {
         let mut bindings = bindings.to_vec();
         bindings.sort_unstable();
         Self(bindings)
+    }
+
+    /// The link that binds variables to events that sets hold, by their slots.
+    ///
+    /// # Panics
+    /// When there is no event of a slot.
+    pub fn of(sets: &Sets, bindings: impl Iterator<Item = (usize, Slot)>) -> Self {
+        let binding = |(variable, slot)| Binding { variable, number: sets.get(slot).number, slot };
+        Self::new(&bindings.map(binding).collect::<Vec<_>>())
     }
 
     /// What it binds.

@@ -39,7 +39,17 @@ pub fn replay<K: Clone + Eq + Hash>(
     bounds: Bounds,
     events: impl IntoIterator<Item = (K, Arrival)>,
 ) -> Result<Report<K>, Overflow> {
-    let mut checker = Checker::new(check.clone(), kind, bounds);
+    replay_with(&mut Checker::new(check.clone(), kind, bounds), events)
+}
+
+/// Does what [`replay`] does, with a checker that has seen nothing.
+///
+/// # Errors
+/// [`Overflow`]
+pub fn replay_with<K: Clone + Eq + Hash>(
+    checker: &mut Checker<K>,
+    events: impl IntoIterator<Item = (K, Arrival)>,
+) -> Result<Report<K>, Overflow> {
     let mut seen: HashSet<Vec<(usize, K)>> = HashSet::new();
     let mut links = Vec::new();
     for (key, arrival) in events {

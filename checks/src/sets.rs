@@ -13,7 +13,7 @@ use crate::formula::Clock;
 pub const AHEAD_MS_MAX: i64 = 60_000;
 
 /// Place of an event in the store of a check; given out again after the event has left all sets.
-pub(crate) type Slot = u32;
+pub type Slot = u32;
 
 /// An event as it comes to a check.
 #[derive(Clone, Debug)]
@@ -63,7 +63,8 @@ pub struct Removal {
     pub number: u64,
     /// Which set it left.
     pub set: usize,
-    pub(crate) slot: Slot,
+    /// Place of the event, which stays its own until the sets settle.
+    pub slot: Slot,
 }
 
 /// What happened since the evaluation before: removals in the order in which they were due, then the addition.
@@ -71,7 +72,8 @@ pub struct Removal {
 pub struct Changes {
     /// Events that left sets.
     pub removed: Vec<Removal>,
-    pub(crate) added: Option<Slot>,
+    /// The event that came.
+    pub added: Option<Slot>,
 }
 
 /// The sets of one check.
@@ -233,7 +235,10 @@ impl Sets {
     }
 
     /// Slots of a range of a set, the oldest first.
-    pub(crate) fn members(
+    ///
+    /// # Panics
+    /// When the set holds fewer.
+    pub fn members(
         &self,
         set: usize,
         range: std::ops::Range<usize>,
@@ -250,13 +255,21 @@ impl Sets {
     }
 
     /// The event as leaves see it.
-    pub(crate) fn subject(&self, slot: Slot) -> Subject<'_> {
+    ///
+    /// # Panics
+    /// When there is none of that slot.
+    #[must_use]
+    pub fn subject(&self, slot: Slot) -> Subject<'_> {
         let held = self.get(slot);
         Subject { event: &held.event, time_ms: held.time_ms, identity: held.number }
     }
 
     /// Whether a set holds the event of a slot now.
-    pub(crate) fn holds(&self, set: usize, slot: Slot) -> bool {
+    ///
+    /// # Panics
+    /// When there is none of that slot.
+    #[must_use]
+    pub fn holds(&self, set: usize, slot: Slot) -> bool {
         self.get(slot).sets >> set & 1 == 1
     }
 }

@@ -4,10 +4,11 @@
 //! belong to its source. With the feature `host` they are also compiled as plain C++, so that tests run them on the
 //! processor; code with block-wide barriers is out of that's reach.
 //!
-//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `matcher-gpu` for the others), which knows its parameters.
+//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `checks-gpu` for checks, `matcher-gpu` for the others), which knows its parameters.
 
 #![forbid(unsafe_code)]
 
+pub mod checks;
 pub mod clcb;
 pub mod gpu;
 
@@ -37,6 +38,8 @@ macro_rules! modules {
 modules! {
     /// Tells whether a device runs our kernels at all: `probe`.
     PROBE = "kernel_probe";
+    /// Checks: GAIN.
+    CHECKS = "kernel_checks";
     /// CLCB to the letter: Loc, Cont and Zip.
     CLCB = "kernel_clcb";
     /// Changes of the batched engine's table.
@@ -120,6 +123,58 @@ mod tests {
             ("ANSWER_DOUBT", gpu::ANSWER_DOUBT.into()),
         ] {
             assert_eq!(u64::from(in_header(gpu, name)), value, "{name}");
+        }
+        let checks = include_str!("../include/checks.cuh");
+        for (name, value) in [
+            ("NODES", checks::NODES as u64),
+            ("CODE", checks::CODE as u64),
+            ("DEPTH", checks::DEPTH as u64),
+            ("STACK", checks::STACK as u64),
+            ("ABSENT", checks::ABSENT.into()),
+            ("LEAF", checks::LEAF.into()),
+            ("FORALL", checks::FORALL.into()),
+            ("EXISTS", checks::EXISTS.into()),
+            ("AND", checks::AND.into()),
+            ("OR", checks::OR.into()),
+            ("IMPLIES", checks::IMPLIES.into()),
+            ("NOT", checks::NOT.into()),
+            ("PUSH_CELL", checks::PUSH_CELL.into()),
+            ("PUSH_NUMBER", checks::PUSH_NUMBER.into()),
+            ("PUSH_TEXT", checks::PUSH_TEXT.into()),
+            ("PUSH_BOOL", checks::PUSH_BOOL.into()),
+            ("PUSH_ARRAY", checks::PUSH_ARRAY.into()),
+            ("PUSH_DISTANCE", checks::PUSH_DISTANCE.into()),
+            ("PUSH_ELAPSED", checks::PUSH_ELAPSED.into()),
+            ("PUSH_SPEED", checks::PUSH_SPEED.into()),
+            ("NEGATE", checks::NEGATE.into()),
+            ("ABSOLUTE", checks::ABSOLUTE.into()),
+            ("ARITHMETIC", checks::ARITHMETIC.into()),
+            ("PUSH_NOTHING", checks::PUSH_NOTHING.into()),
+            ("COMPARE", checks::COMPARE.into()),
+            ("BETWEEN", checks::BETWEEN.into()),
+            ("TRUTH_CELL", checks::TRUTH_CELL.into()),
+            ("TRUTH_CONSTANT", checks::TRUTH_CONSTANT.into()),
+            ("SAME", checks::SAME.into()),
+            ("TRUTH_NOT", checks::TRUTH_NOT.into()),
+            ("TRUTH_AND", checks::TRUTH_AND.into()),
+            ("TRUTH_OR", checks::TRUTH_OR.into()),
+            ("MAY_HOLD", checks::MAY_HOLD.into()),
+            ("MAY_FAIL", checks::MAY_FAIL.into()),
+            ("MAY_BE_UNKNOWN", checks::MAY_BE_UNKNOWN.into()),
+            ("MAY_BE_ANY", checks::MAY_BE_ANY.into()),
+            ("NOTHING", checks::NOTHING.into()),
+            ("NUMBER", checks::NUMBER.into()),
+            ("TEXT", checks::TEXT.into()),
+            ("BOOL", checks::BOOL.into()),
+            ("ARRAY", checks::ARRAY.into()),
+            ("HEAD_DOUBTS", checks::HEAD_DOUBTS as u64),
+            ("HEAD_LINKS", checks::HEAD_LINKS as u64),
+            ("HEAD_OVERFLOW", checks::HEAD_OVERFLOW as u64),
+            ("HEAD_ROOT", checks::HEAD_ROOT as u64),
+            ("HEAD_BEGIN", checks::HEAD_BEGIN as u64),
+            ("HEAD_LENGTH", checks::HEAD_LENGTH as u64),
+        ] {
+            assert_eq!(u64::from(in_header(checks, name)), value, "{name}");
         }
         let clcb = include_str!("../include/clcb.cuh");
         for (name, value) in [

@@ -36,14 +36,8 @@ impl<'a> Recursion<'a> {
             before.clear();
             return Ok(Evaluation::default());
         }
-        let mut links: HashSet<_> =
-            self.links(&self.check.root, false, &mut frame)?.iter().map(|link| Link::new(link)).collect();
-        if links.is_empty() {
-            links.insert(Link::default());
-        }
-        let told = links.iter().filter(|link| !before.contains(link)).cloned().collect();
-        *before = links;
-        Ok(Evaluation { violated: true, told })
+        let links = self.links(&self.check.root, false, &mut frame)?;
+        Ok(told(before, links.iter().map(|link| Link::new(link))))
     }
 
     fn truth(&self, node: &'a Node, frame: &mut Frame<'a>, may_split: bool) -> bool {
@@ -240,6 +234,17 @@ impl<'a> Recursion<'a> {
         let max = self.links_max;
         if links_count > max { Err(Overflow::Links { max }) } else { Ok(()) }
     }
+}
+
+/// Outcome of a violation with these links, told from those that there were before.
+pub(super) fn told(before: &mut HashSet<Link>, links: impl Iterator<Item = Link>) -> Evaluation {
+    let mut links: HashSet<_> = links.collect();
+    if links.is_empty() {
+        links.insert(Link::default());
+    }
+    let told = links.iter().filter(|link| !before.contains(link)).cloned().collect();
+    *before = links;
+    Evaluation { violated: true, told }
 }
 
 /// A share of a set for each thread.

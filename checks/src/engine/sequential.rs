@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::recursion::{Recursion, Told};
+use super::recursion::{self, Recursion, Told};
 use super::{Engine, Evaluation};
 use crate::check::Check;
 use crate::links::{Bounds, Link, Overflow};
@@ -20,6 +20,15 @@ impl Sequential {
     #[must_use]
     pub fn new(check: Arc<Check>, bounds: Bounds) -> Self {
         Self { check, told: Told::new(bounds) }
+    }
+
+    /// Goes on from what another engine found over the same sets: the links of a violation, `None` where there is none.
+    pub fn adopt(&mut self, links: Option<impl Iterator<Item = Link>>) -> Evaluation {
+        let Some(links) = links else {
+            self.told.links.clear();
+            return Evaluation::default();
+        };
+        recursion::told(&mut self.told.links, links)
     }
 }
 

@@ -5,6 +5,7 @@ mod links;
 mod presets;
 mod random;
 mod reports;
+mod shapes;
 mod taxis;
 mod windows;
 mod world;

@@ -59,6 +59,12 @@ impl Predicate {
         Ok(Self { world, tree: parse_node(text, &Scope::Variables(variables), Some(world))? })
     }
 
+    /// A predicate made of a part of another one's tree.
+    #[must_use]
+    pub fn of(world: World, tree: Node) -> Self {
+        Self { world, tree }
+    }
+
     /// The indices of the variables that it reads, ascending.
     pub fn variables(&self) -> impl Iterator<Item = usize> {
         let mut variables = Vec::new();
@@ -116,6 +122,12 @@ impl Term {
     /// [`ConditionError`], with the place of what is wrong.
     pub fn parse(world: World, text: &str, variables: &[&str]) -> Result<Self, ConditionError> {
         Ok(Self { world, tree: parse_operand(text, &Scope::Variables(variables), Some(world))? })
+    }
+
+    /// A term made of a part of a tree.
+    #[must_use]
+    pub fn of(world: World, tree: Operand) -> Self {
+        Self { world, tree }
     }
 
     /// The indices of the variables that it reads, ascending.

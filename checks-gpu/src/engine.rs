@@ -1,0 +1,431 @@
+//! The engine `gpu`: GAIN's Algorithm 2.
+
+use std::sync::Arc;
+
+use checks::engine::{Engine, Evaluation, Sequential};
+use checks::{Bounds, Check, Link, Overflow, Sets, Slot};
+use device::{Device, DriverError};
+use kernels::checks::{
+    ABSENT, Change, Decision, Doubt, Event, EXISTS, FORALL, HEAD_BEGIN, HEAD_DOUBTS, HEAD_LENGTH, HEAD_LINKS,
+    HEAD_OVERFLOW, HEAD_ROOT, Layout, Unit,
+};
+use matcher::World;
+use matcher::predicate::Subject;
+
+use crate::compile::{Program, Unfit, u32_of};
+use crate::memory::{Granularity, Memory, Settings, room};
+use crate::tree::Tree;
+
+/// Lanes of a warp.
+const WARP: u32 = 32;
+/// Copies from which on each has a thread to itself: so many warps fill a large device.
+const COPIES_BY_THREAD: u32 = 8_192;
+/// Room for links to begin with.
+const LINKS_ROOM: usize = 1 << 12;
+/// Times up to here have differences that fit.
+const TIME_MAX: i64 = i64::MAX / 2;
+
+/// What an engine did where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Evaluations by the device.
+    pub on_device: u64,
+    /// Evaluations by the processor, since the device had too little room or the check does not fit.
+    pub on_host: u64,
+    /// Leaves that the processor decided for the device.
+    pub doubts: u64,
+    /// Launches of kernels that evaluate.
+    pub launches: u64,
+}
+
+/// GAIN on a device.
+pub struct Gpu {
+    check: Arc<Check>,
+    settings: Settings,
+    bounds: Bounds,
+    /// Evaluates where the device does not, and keeps what was told.
+    host: Sequential,
+    members: Members,
+    side: Result<Box<Side>, Reason>,
+    figures: Figures,
+}
+
+/// The device's side of a check.
+struct Side {
+    program: Program,
+    memory: Memory,
+    /// Changes that the device has not seen yet.
+    changes: Vec<Change>,
+    /// Whether the device's sets and events have to be sent whole.
+    is_stale: bool,
+}
+
+/// Why a check is not on the device.
+#[derive(Clone, Debug, thiserror::Error)]
+enum Reason {
+    #[error(transparent)]
+    Unfit(Unfit),
+    #[error(transparent)]
+    Driver(DriverError),
+}
+
+/// What an evaluation on the device came to.
+enum Found {
+    Holds,
+    Violated(Vec<Link>),
+    /// The processor has to do it.
+    TooLarge,
+}
+
+impl Gpu {
+    /// An engine that has seen nothing. Without room for it on the device, and for a formula that does not fit, the processor does all of the work:
+    /// [`Gpu::refusal`] tells.
+    #[must_use]
+    pub fn new(check: Arc<Check>, bounds: Bounds, device: &Device, settings: Settings) -> Self {
+        let side = Program::new(&check).map_err(Reason::Unfit).and_then(|program| {
+            let memory = Memory::new(device, &settings).map_err(Reason::Driver)?;
+            Ok(Box::new(Side { program, memory, changes: Vec::new(), is_stale: false }))
+        });
+        let host = Sequential::new(check.clone(), bounds);
+        let members = Members::new(check.sets_count());
+        Self { check, settings, bounds, host, members, side, figures: Figures::default() }
+    }
+
+    /// What it did where.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    /// Why the processor does all of the work, where it does.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        self.side.as_ref().err().map(ToString::to_string)
+    }
+
+    fn on_device(&mut self, sets: &Sets) -> Result<Found, DriverError> {
+        let Self { check, settings, bounds, members, side, figures, .. } = self;
+        let Ok(side) = side else {
+            members.follow(sets, &mut Vec::new());
+            return Ok(Found::TooLarge);
+        };
+        members.follow(sets, &mut side.changes);
+        let counts = members.counts();
+        // Before anything is sent: what is too large for the device costs no copies.
+        let Some(tree) = Tree::new(&side.program.units, &counts, settings.nodes_max) else {
+            side.changes.clear();
+            side.is_stale = true;
+            return Ok(Found::TooLarge);
+        };
+        match side.evaluate(check, settings, *bounds, members, sets, &tree, figures) {
+            Err(DriverError::OutOfMemory { .. } | DriverError::OutOfPinnedMemory { .. }) => {
+                side.changes.clear();
+                side.is_stale = true;
+                Ok(Found::TooLarge)
+            }
+            result => result,
+        }
+    }
+}
+
+impl Side {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one engine")]
+    fn evaluate(
+        &mut self,
+        check: &Check,
+        settings: &Settings,
+        bounds: Bounds,
+        members: &Members,
+        sets: &Sets,
+        tree: &Tree,
+        figures: &mut Figures,
+    ) -> Result<Found, DriverError> {
+        self.update(members, sets)?;
+        let doubts_max = settings.doubts_max.min(tree.size);
+        self.memory.room_for_tree(tree.size, doubts_max)?;
+        let mut layout = Layout {
+            columns: u32_of(self.program.columns.count()),
+            capacity: u32_of(members.capacity),
+            variables: u32_of(check.variables().len()),
+            geodetic: (check.world() == World::Geodetic).into(),
+            together: 1,
+            buffering: (settings.buffering && settings.granularity == Granularity::Unit).into(),
+            decided: 0,
+            doubts_max: u32_of(doubts_max),
+            links_max: u32_of(bounds.links_max.min(1 << 26)),
+            room: 0,
+        };
+        let launches = launches(settings, tree, self.memory.device.is_host());
+        for round in 0..2 {
+            layout.decided = round;
+            self.memory.clear_head()?;
+            for (unit, together) in &launches {
+                layout.together = *together;
+                self.memory.truth(unit, &layout)?;
+            }
+            figures.launches += launches.len() as u64;
+            let head = self.memory.read_head()?;
+            let Ok(doubts) = usize::try_from(head[HEAD_DOUBTS]) else { return Ok(Found::TooLarge) };
+            if doubts > doubts_max {
+                return Ok(Found::TooLarge);
+            }
+            if doubts > 0 {
+                debug_assert_eq!(round, 0, "what was decided is in no doubt");
+                figures.doubts += doubts as u64;
+                let doubts = self.memory.read_doubts(doubts)?;
+                let decide = |doubt: &Doubt| self.program.decide(check, members, sets, tree, doubt);
+                let decisions: Vec<_> = doubts.iter().map(decide).collect();
+                self.memory.decide(&decisions)?;
+                continue;
+            }
+            if head[HEAD_ROOT] != 0 {
+                return Ok(Found::Holds);
+            }
+            break;
+        }
+        self.links(&launches, layout, settings, sets, figures)
+    }
+
+    /// Makes the device's sets those of the host: Algorithm 2, lines 1 and 2.
+    fn update(&mut self, members: &Members, sets: &Sets) -> Result<(), DriverError> {
+        let Self { program, memory, changes, is_stale } = self;
+        if program.columns.is_stale(sets.events_count()) {
+            program.columns.forget();
+            *is_stale = true;
+        }
+        memory.room_for_events(members.slots(), program.columns.count())?;
+        let words = members.capacity * members.of_set.len();
+        if memory.members.len() < words {
+            room(&memory.device, &mut memory.members, words)?;
+            *is_stale = true;
+        }
+        let mut cells = Vec::new();
+        if *is_stale {
+            let mut sent = vec![0; words];
+            for (set, slots) in members.of_set.iter().enumerate() {
+                sent[set * members.capacity..][..slots.len()].copy_from_slice(slots);
+            }
+            memory.send_members(&sent)?;
+            let mut held: Vec<Slot> = members.of_set.iter().flatten().copied().collect();
+            held.sort_unstable();
+            held.dedup();
+            for slot in held {
+                cells.clear();
+                program.columns.fill(sets.subject(slot), &mut cells);
+                memory.send_events(slot, &[event(sets.subject(slot))], &cells)?;
+            }
+            changes.clear();
+            *is_stale = false;
+            return Ok(());
+        }
+        if let Some(slot) = sets.changes().added {
+            program.columns.fill(sets.subject(slot), &mut cells);
+            memory.send_events(slot, &[event(sets.subject(slot))], &cells)?;
+        }
+        memory.change(changes, members.of_set.len(), members.capacity)?;
+        changes.clear();
+        Ok(())
+    }
+
+    fn links(
+        &mut self,
+        launches: &[(Unit, u32)],
+        mut layout: Layout,
+        settings: &Settings,
+        sets: &Sets,
+        figures: &mut Figures,
+    ) -> Result<Found, DriverError> {
+        let variables = layout.variables as usize;
+        let mut needed = LINKS_ROOM.min(settings.links_max);
+        loop {
+            room(&self.memory.device, &mut self.memory.links, needed * variables)?;
+            let has = self.memory.links.len().checked_div(variables).unwrap_or(needed);
+            layout.room = u32_of(has.min(settings.links_max));
+            self.memory.clear_head()?;
+            for (unit, together) in launches {
+                layout.together = *together;
+                self.memory.link(unit, &layout)?;
+            }
+            figures.launches += launches.len() as u64;
+            let head = self.memory.read_head()?.map(|word| usize::try_from(word).unwrap_or(usize::MAX));
+            if head[HEAD_OVERFLOW] == 0 {
+                let (begin, length) = (head[HEAD_BEGIN], head[HEAD_LENGTH]);
+                let words = self.memory.read_links(begin * variables..(begin + length) * variables)?;
+                let bindings = |words: &[u32]| {
+                    let bound = words.iter().copied().enumerate().filter(|(_, slot)| *slot != ABSENT);
+                    Link::of(sets, bound)
+                };
+                let links = words.chunks(variables.max(1)).map(bindings).collect();
+                return Ok(Found::Violated(links));
+            }
+            // More than a node may have, or than the store: what each part needs is known only once those below it fit.
+            if head[HEAD_LINKS] <= layout.room as usize || layout.room as usize >= settings.links_max {
+                return Ok(Found::TooLarge);
+            }
+            needed = (2 * layout.room as usize).max(head[HEAD_LINKS]).min(settings.links_max);
+        }
+    }
+}
+
+/// Units from bottom to top, by the launch, each with the threads that work at a copy together.
+fn launches(settings: &Settings, tree: &Tree, is_host: bool) -> Vec<(Unit, u32)> {
+    let mut launches = Vec::new();
+    for unit in tree.units.iter().rev().filter(|unit| unit.copies > 0) {
+        let is_wide = |kind: u32, count: u32| (kind == FORALL || kind == EXISTS) && count >= WARP;
+        let nodes = &unit.nodes[..unit.nodes_count as usize];
+        let by_warp = settings.warps
+            && !is_host
+            && unit.copies < COPIES_BY_THREAD
+            && nodes.iter().any(|node| is_wide(node.kind, node.count));
+        let together = if by_warp { WARP } else { 1 };
+        match settings.granularity {
+            Granularity::Unit => launches.push((Unit { begin: 0, end: unit.nodes_count, ..*unit }, together)),
+            Granularity::Node => {
+                let one = |node| (Unit { begin: node, end: node + 1, ..*unit }, together);
+                launches.extend((0..unit.nodes_count).rev().map(one));
+            }
+        }
+    }
+    launches
+}
+
+impl Program {
+    /// The truth of a leaf by the processor.
+    fn decide(&self, check: &Check, members: &Members, sets: &Sets, tree: &Tree, doubt: &Doubt) -> Decision {
+        let (number, node) = (doubt.unit as usize, doubt.node as usize);
+        let (branches, place) = tree.place(number, doubt.copy);
+        let unit = &self.units[number];
+        let slot = |(at, branch): (usize, &u32)| members.of_set[unit.fixed.set[at] as usize][*branch as usize];
+        let frame: Vec<_> =
+            branches.iter().enumerate().map(slot).map(|slot| Some(sets.subject(slot))).collect();
+        let leaf = unit.leaves[node].expect("only leaves are in doubt");
+        let truth = check.predicate(leaf).truth(&frame) == matcher::condition::expression::Truth::True;
+        Decision { at: place + doubt.node, truth: truth.into() }
+    }
+}
+
+fn event(subject: Subject<'_>) -> Event {
+    let position = &subject.event.position;
+    let is_near = (-TIME_MAX..=TIME_MAX).contains(&subject.time_ms);
+    Event {
+        point: *position.point(),
+        x: position.x(),
+        y: position.y(),
+        time: if is_near { subject.time_ms } else { i64::MIN },
+    }
+}
+
+impl Engine for Gpu {
+    fn name(&self) -> &'static str {
+        "gpu"
+    }
+
+    fn evaluate(&mut self, sets: &Sets) -> Result<Evaluation, Overflow> {
+        match self.on_device(sets) {
+            Ok(Found::Holds) => {
+                self.figures.on_device += 1;
+                Ok(self.host.adopt(None::<std::iter::Empty<Link>>))
+            }
+            Ok(Found::Violated(links)) => {
+                self.figures.on_device += 1;
+                Ok(self.host.adopt(Some(links.into_iter())))
+            }
+            Ok(Found::TooLarge) => {
+                self.figures.on_host += 1;
+                self.host.evaluate(sets)
+            }
+            Err(error) => {
+                self.side = Err(Reason::Driver(error));
+                self.figures.on_host += 1;
+                self.host.evaluate(sets)
+            }
+        }
+    }
+
+    fn links(&self, sets: &Sets) -> Vec<Link> {
+        self.host.links(sets)
+    }
+
+    fn links_count(&self) -> usize {
+        self.host.links_count()
+    }
+
+    fn clear(&mut self) {
+        self.host.clear();
+        self.members = Members::new(self.check.sets_count());
+        if let Ok(side) = &mut self.side {
+            side.changes.clear();
+            side.program.columns.forget();
+            side.is_stale = true;
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let side = self.side.as_ref().map_or(0, |side| side.memory.bytes() + side.program.columns.bytes());
+        self.host.bytes() + self.members.bytes() + side
+    }
+}
+
+/// The sets as the device has them: in any order, without holes.
+struct Members {
+    of_set: Vec<Vec<Slot>>,
+    /// Where a set has the event of a slot.
+    places: Vec<Vec<u32>>,
+    /// Room that each set has on the device.
+    capacity: usize,
+}
+
+impl Members {
+    fn new(sets: usize) -> Self {
+        Self { of_set: vec![Vec::new(); sets], places: vec![Vec::new(); sets], capacity: 0 }
+    }
+
+    /// Takes over what changed, and tells it as the device needs it.
+    fn follow(&mut self, sets: &Sets, changes: &mut Vec<Change>) {
+        for removal in &sets.changes().removed {
+            let (set, slot) = (removal.set, removal.slot);
+            // One that came and left between two evaluations was never here.
+            let at = self.places[set].get(slot as usize).copied().unwrap_or(ABSENT);
+            if at == ABSENT {
+                continue;
+            }
+            self.places[set][slot as usize] = ABSENT;
+            self.of_set[set].swap_remove(at as usize);
+            if let Some(&moved) = self.of_set[set].get(at as usize) {
+                self.put(set, at, moved, changes);
+            }
+        }
+        let Some(slot) = sets.changes().added else { return };
+        for set in (0..self.of_set.len()).filter(|set| sets.holds(*set, slot)) {
+            let at = u32_of(self.of_set[set].len());
+            self.of_set[set].push(slot);
+            self.put(set, at, slot, changes);
+        }
+    }
+
+    fn put(&mut self, set: usize, at: u32, slot: Slot, changes: &mut Vec<Change>) {
+        let places = &mut self.places[set];
+        if places.len() <= slot as usize {
+            places.resize(slot as usize + 1, ABSENT);
+        }
+        places[slot as usize] = at;
+        if at as usize >= self.capacity {
+            self.capacity = (2 * self.capacity).max(64);
+        }
+        changes.push(Change { set: u32_of(set), at, slot });
+    }
+
+    fn counts(&self) -> Vec<usize> {
+        self.of_set.iter().map(Vec::len).collect()
+    }
+
+    /// Slots that there may be.
+    fn slots(&self) -> usize {
+        self.places.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    fn bytes(&self) -> usize {
+        let words = self.of_set.iter().chain(&self.places).map(Vec::capacity);
+        words.sum::<usize>() * size_of::<u32>()
+    }
+}

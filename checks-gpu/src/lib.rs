@@ -1,0 +1,19 @@
+//! Checks on CUDA devices: the engine `gpu`, which is GAIN ("GAIN: GPU-based constraint checking for context consistency").
+//!
+//! It builds and starts without CUDA; a device is found at run time or a sentence says why not. Its answers are those of
+//! [`Sequential`](checks::engine::Sequential): what the device cannot decide, the processor does.
+
+mod columns;
+mod compile;
+mod engine;
+#[expect(unsafe_code, reason = "to start a kernel is unsafe; each launcher has its proof")]
+mod launchers;
+mod leaves;
+mod memory;
+mod placement;
+mod tree;
+
+pub use compile::Unfit;
+pub use engine::{Figures, Gpu};
+pub use memory::{Granularity, Settings, Transmission};
+pub use placement::{Placement, UnknownPlacement};

@@ -1,0 +1,121 @@
+//! Random formulas over random worlds, and the paper's shapes, in all variants.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use checks::engine::Sequential;
+use checks::{Bounds, Check, Clock, Document, Engine, Link, Sets};
+use checks_gpu::{Figures, Gpu, Settings};
+use device::Device;
+use matcher::World;
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+use crate::shapes::{FAMILIES, shaped};
+use crate::world;
+
+/// Random checks: a second or two.
+const RUNS: u64 = 300;
+
+fn runs() -> u64 {
+    let asked = std::env::var("NEARCAST_CHECKS_RUNS").ok().and_then(|runs| runs.parse().ok());
+    asked.unwrap_or(RUNS)
+}
+
+/// What evaluations of a test came to.
+#[derive(Default)]
+struct Seen {
+    links: usize,
+    violations: usize,
+    figures: Figures,
+}
+
+/// Lets random events come and go, and compares every answer with the oracle's.
+fn compare(
+    random: &mut SmallRng,
+    world: World,
+    check: &Arc<Check>,
+    engine: &mut Gpu,
+    events: usize,
+    seen: &mut Seen,
+) -> Result<(), String> {
+    let set = |links: Vec<Link>| links.into_iter().collect::<BTreeSet<_>>();
+    let mut oracle = Sequential::new(check.clone(), Bounds::default());
+    let mut sets = Sets::new(check);
+    let mut now_ms = 1_000_000;
+    for event in 0..events {
+        let arrival = world::random_arrival(random, world, now_ms);
+        now_ms = arrival.arrival_ms;
+        if !sets.admit(check, &arrival) {
+            continue;
+        }
+        let expected = oracle.evaluate(&sets).map_err(|error| error.to_string())?;
+        let found = engine.evaluate(&sets).map_err(|error| error.to_string())?;
+        let answers = [(expected, oracle.links(&sets)), (found, engine.links(&sets))];
+        let [expected, found] = answers.map(|(said, links)| (said.violated, set(said.told), set(links)));
+        if expected != found {
+            return Err(format!("event {event}: {found:?}, not {expected:?}"));
+        }
+        seen.links += expected.2.len();
+        seen.violations += usize::from(expected.0);
+        sets.settle();
+        if random.random_bool(0.1) {
+            sets.retract();
+        }
+    }
+    let figures = engine.figures();
+    seen.figures.on_device += figures.on_device;
+    seen.figures.on_host += figures.on_host;
+    seen.figures.doubts += figures.doubts;
+    Ok(())
+}
+
+fn engine(check: &Arc<Check>, device: &Device, settings: Settings) -> Gpu {
+    Gpu::new(check.clone(), Bounds::default(), device, settings)
+}
+
+#[test]
+fn random_formulas_have_the_oracles_answers() {
+    let device = crate::device();
+    let variants = crate::variants();
+    let mut seen = Seen::default();
+    for seed in 0..runs() {
+        let mut random = world::generator(seed);
+        let world = if seed % 4 == 0 { World::Geodetic } else { World::Planar };
+        let (document, check) = world::check(&mut random, world);
+        let settings = variants[usize::try_from(seed % variants.len() as u64).expect("small")];
+        let mut engine = engine(&check, &device, settings);
+        assert_eq!(engine.refusal(), None, "seed {seed}: {document:#?}");
+        let found = compare(&mut random, world, &check, &mut engine, 16, &mut seen);
+        found.unwrap_or_else(|error| panic!("seed {seed}, {settings:?}: {error}\n{document:#?}"));
+    }
+    let Figures { on_device, on_host, doubts, .. } = seen.figures;
+    eprintln!(
+        "{}: {on_device} evaluations on the device, {on_host} not, {doubts} leaves in doubt, {} violations, {} links",
+        device.name(),
+        seen.violations,
+        seen.links
+    );
+    assert!(on_device > 40 * on_host && doubts > 0 && seen.violations > 100 && seen.links > 100);
+}
+
+#[test]
+fn the_papers_shapes_have_the_oracles_answers_in_all_variants() {
+    let device = crate::device();
+    for family in FAMILIES {
+        for nth in 0..3 {
+            for settings in crate::variants() {
+                let mut random = world::generator(nth);
+                let formula = shaped(&mut random, &family);
+                let contexts = world::contexts(&mut random);
+                let document = Document { contexts, formula, clock: Clock::Event };
+                let check = Arc::new(Check::new(World::Planar, &document).expect("it is sound"));
+                let mut engine = engine(&check, &device, settings);
+                let mut seen = Seen::default();
+                let found = compare(&mut random, World::Planar, &check, &mut engine, 40, &mut seen);
+                found.unwrap_or_else(|error| panic!("{} {nth}, {settings:?}: {error}\n{document:#?}", family.name));
+                assert_eq!((engine.refusal(), seen.figures.on_host), (None, 0), "{document:#?}");
+            }
+        }
+    }
+}
