@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use checks::{Arrival, Bounds, Check, Kind};
+use checks::{Arrival, Bounds, Check, Checker, Kind};
 use clap::{Args, ValueEnum};
 use matcher::geo::World;
 use serde_json::value::RawValue;
@@ -39,6 +39,9 @@ pub struct ReplayArguments {
     /// The engine that evaluates them
     #[arg(long, value_enum, default_value_t = EngineArgument::Incremental)]
     pub engine: EngineArgument,
+    /// What a launch of the engine `gpu` is about
+    #[arg(long, value_enum, default_value_t = GranularityArgument::Unit)]
+    pub granularity: GranularityArgument,
     /// Where to write what made the checks fail, a line each
     #[arg(long, value_name = "FILE")]
     pub links: Option<PathBuf>,
@@ -56,16 +59,66 @@ pub enum EngineArgument {
     Concurrent,
     /// What an event touches
     Incremental,
+    /// Everything anew for each event, on a CUDA device; without one, `incremental`
+    Gpu,
 }
 
-impl From<EngineArgument> for Kind {
-    fn from(engine: EngineArgument) -> Self {
+/// What a launch of a kernel is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GranularityArgument {
+    /// A part of the formula between two quantifiers
+    Unit,
+    /// A node of the formula
+    Node,
+}
+
+/// Makes the engine of each check.
+enum Engines {
+    Cpu(Kind),
+    #[cfg(feature = "gpu")]
+    Gpu(device::Device, checks_gpu::Settings),
+}
+
+impl Engines {
+    fn new(engine: EngineArgument, granularity: GranularityArgument) -> Self {
         match engine {
-            EngineArgument::Sequential => Self::Sequential,
+            EngineArgument::Sequential => Self::Cpu(Kind::Sequential),
             EngineArgument::Concurrent => {
-                Self::Concurrent(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+                let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+                Self::Cpu(Kind::Concurrent(threads))
             }
-            EngineArgument::Incremental => Self::Incremental,
+            EngineArgument::Incremental => Self::Cpu(Kind::Incremental),
+            EngineArgument::Gpu => Self::gpu(granularity).unwrap_or_else(|reason| {
+                eprintln!("gpu: {reason}; the processor evaluates, with the engine `incremental`");
+                Self::Cpu(Kind::Incremental)
+            }),
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    fn gpu(granularity: GranularityArgument) -> Result<Self, String> {
+        let mut devices = device::Device::all().map_err(|error| error.to_string())?;
+        let granularity = match granularity {
+            GranularityArgument::Unit => checks_gpu::Granularity::Unit,
+            GranularityArgument::Node => checks_gpu::Granularity::Node,
+        };
+        Ok(Self::Gpu(devices.swap_remove(0), checks_gpu::Settings { granularity, ..Default::default() }))
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    fn gpu(_: GranularityArgument) -> Result<Self, String> {
+        Err("this program was built without devices".to_owned())
+    }
+
+    fn checker<P>(&self, check: &Arc<Check>) -> Checker<P> {
+        let bounds = Bounds::default();
+        match self {
+            Self::Cpu(kind) => Checker::new(check.clone(), *kind, bounds),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(device, settings) => {
+                let engine = checks_gpu::Gpu::new(check.clone(), bounds, device, *settings);
+                Checker::with_engine(check.clone(), Box::new(engine))
+            }
         }
     }
 }
@@ -75,7 +128,7 @@ impl From<EngineArgument> for Kind {
 /// # Errors
 /// Files that cannot be read, and events or checks with faults, with the line or the pointer.
 pub fn replay(arguments: &ReplayArguments) -> anyhow::Result<()> {
-    let ReplayArguments { events, checks, engine, links, world } = arguments;
+    let ReplayArguments { events, checks, engine, granularity, links, world } = arguments;
     let config = Config::default();
     let world = World::from(*world);
     let checks = read_checks(&config, world, checks)?;
@@ -87,12 +140,17 @@ pub fn replay(arguments: &ReplayArguments) -> anyhow::Result<()> {
         }
         None => None,
     };
+    let engines = Engines::new(*engine, *granularity);
     let mut report = Map::new();
     for (name, check) in checks {
         let began = Instant::now();
-        let run = checks::replay(&check, (*engine).into(), Bounds::default(), events.iter().cloned());
+        let mut checker = engines.checker(&check);
+        let run = checks::replay_with(&mut checker, events.iter().cloned());
         let mut run = run.with_context(|| format!("check {name}"))?;
         let seconds = began.elapsed().as_secs_f64();
+        if let Some(remark) = checker.engine().remark() {
+            eprintln!("check {name}: {remark}");
+        }
         let variables: Vec<_> = check.variables().collect();
         if let Some(file) = &mut written {
             // All engines find the same, each in an order of its own.

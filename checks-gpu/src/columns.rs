@@ -83,7 +83,8 @@ impl Columns {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.texts.capacity() * size_of::<(Box<str>, u32)>() + self.texts.keys().map(|text| text.len()).sum::<usize>()
+        self.texts.capacity() * size_of::<(Box<str>, u32)>()
+            + self.texts.keys().map(|text| text.len()).sum::<usize>()
     }
 }
 

@@ -6,7 +6,7 @@ use checks::engine::{Engine, Evaluation, Sequential};
 use checks::{Bounds, Check, Link, Overflow, Sets, Slot};
 use device::{Device, DriverError};
 use kernels::checks::{
-    ABSENT, Change, Decision, Doubt, Event, EXISTS, FORALL, HEAD_BEGIN, HEAD_DOUBTS, HEAD_LENGTH, HEAD_LINKS,
+    ABSENT, Change, Decision, Doubt, EXISTS, Event, FORALL, HEAD_BEGIN, HEAD_DOUBTS, HEAD_LENGTH, HEAD_LINKS,
     HEAD_OVERFLOW, HEAD_ROOT, Layout, Unit,
 };
 use matcher::World;
@@ -109,7 +109,9 @@ impl Gpu {
             members.follow(sets, &mut Vec::new());
             return Ok(Found::TooLarge);
         };
-        members.follow(sets, &mut side.changes);
+        if !members.follow(sets, &mut side.changes) {
+            side.is_stale = true;
+        }
         let counts = members.counts();
         // Before anything is sent: what is too large for the device costs no copies.
         let Some(tree) = Tree::new(&side.program.units, &counts, settings.nodes_max) else {
@@ -295,7 +297,8 @@ impl Program {
         let (number, node) = (doubt.unit as usize, doubt.node as usize);
         let (branches, place) = tree.place(number, doubt.copy);
         let unit = &self.units[number];
-        let slot = |(at, branch): (usize, &u32)| members.of_set[unit.fixed.set[at] as usize][*branch as usize];
+        let slot =
+            |(at, branch): (usize, &u32)| members.of_set[unit.fixed.set[at] as usize][*branch as usize];
         let frame: Vec<_> =
             branches.iter().enumerate().map(slot).map(|slot| Some(sets.subject(slot))).collect();
         let leaf = unit.leaves[node].expect("only leaves are in doubt");
@@ -364,6 +367,17 @@ impl Engine for Gpu {
         let side = self.side.as_ref().map_or(0, |side| side.memory.bytes() + side.program.columns.bytes());
         self.host.bytes() + self.members.bytes() + side
     }
+
+    fn remark(&self) -> Option<String> {
+        let Figures { on_device, on_host, doubts, .. } = self.figures;
+        let place = match &self.side {
+            Ok(side) => side.memory.device.name().to_owned(),
+            Err(reason) => format!("the processor, since {reason}"),
+        };
+        Some(format!(
+            "{on_device} evaluations on the device, {on_host} on the processor, {doubts} leaves in doubt ({place})"
+        ))
+    }
 }
 
 /// The sets as the device has them: in any order, without holes.
@@ -380,8 +394,9 @@ impl Members {
         Self { of_set: vec![Vec::new(); sets], places: vec![Vec::new(); sets], capacity: 0 }
     }
 
-    /// Takes over what changed, and tells it as the device needs it.
-    fn follow(&mut self, sets: &Sets, changes: &mut Vec<Change>) {
+    /// Takes over what changed, and tells it as the device needs it; whether it was all. Otherwise the sets held something before, and the
+    /// device has to be sent all of them.
+    fn follow(&mut self, sets: &Sets, changes: &mut Vec<Change>) -> bool {
         for removal in &sets.changes().removed {
             let (set, slot) = (removal.set, removal.slot);
             // One that came and left between two evaluations was never here.
@@ -395,12 +410,30 @@ impl Members {
                 self.put(set, at, moved, changes);
             }
         }
-        let Some(slot) = sets.changes().added else { return };
+        let Some(slot) = sets.changes().added else { return self.is_all(sets) };
         for set in (0..self.of_set.len()).filter(|set| sets.holds(*set, slot)) {
             let at = u32_of(self.of_set[set].len());
             self.of_set[set].push(slot);
             self.put(set, at, slot, changes);
         }
+        self.is_all(sets)
+    }
+
+    fn is_all(&mut self, sets: &Sets) -> bool {
+        let is_all = (0..self.of_set.len()).all(|set| self.of_set[set].len() == sets.count(set));
+        if !is_all {
+            let count = self.of_set.len();
+            let capacity = self.capacity;
+            *self = Self { capacity, ..Self::new(count) };
+            for set in 0..count {
+                for slot in sets.members(set, 0..sets.count(set)) {
+                    let at = u32_of(self.of_set[set].len());
+                    self.of_set[set].push(slot);
+                    self.put(set, at, slot, &mut Vec::new());
+                }
+            }
+        }
+        is_all
     }
 
     fn put(&mut self, set: usize, at: u32, slot: Slot, changes: &mut Vec<Change>) {

@@ -140,7 +140,10 @@ impl ChecksKernels {
 /// Holds a unit against what is there.
 fn check(memory: &Memory, unit: &Unit, layout: &Layout) {
     let depth = unit.depth as usize;
-    assert!(depth <= DEPTH && unit.end <= unit.nodes_count && memory.head.len() == HEAD, "a unit of this check");
+    assert!(
+        depth <= DEPTH && unit.end <= unit.nodes_count && memory.head.len() == HEAD,
+        "a unit of this check"
+    );
     assert!(layout.together == 1 || layout.together == 32, "threads alone or by the warp");
     let last = unit.origin as usize
         + (0..depth).map(|at| (unit.count[at] as usize - 1) * unit.stride[at] as usize).sum::<usize>()
@@ -148,6 +151,9 @@ fn check(memory: &Memory, unit: &Unit, layout: &Layout) {
     assert!(last <= memory.truths.len() && last <= memory.index.len(), "room for the tree");
     for at in 0..depth {
         assert!(unit.count[at] <= layout.capacity, "no set is larger than its room");
-        assert!((unit.set[at] as usize + 1) * layout.capacity as usize <= memory.members.len(), "a set that is there");
+        assert!(
+            (unit.set[at] as usize + 1) * layout.capacity as usize <= memory.members.len(),
+            "a set that is there"
+        );
     }
 }

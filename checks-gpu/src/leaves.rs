@@ -170,7 +170,6 @@ fn code(op: u32, [a, b]: [usize; 2], number: f64) -> Code {
     Code { op, a: short(a), b: short(b), number }
 }
 
-
 fn seen(variables: &mut BTreeSet<usize>, variable: usize) -> ControlFlow<()> {
     variables.insert(variable);
     ControlFlow::Continue(())

@@ -124,7 +124,12 @@ impl Memory {
     }
 
     /// Sends events with their cells into consecutive slots.
-    pub(crate) fn send_events(&mut self, at: Slot, events: &[Event], cells: &[Cell]) -> Result<(), DriverError> {
+    pub(crate) fn send_events(
+        &mut self,
+        at: Slot,
+        events: &[Event],
+        cells: &[Cell],
+    ) -> Result<(), DriverError> {
         let at = at as usize;
         send(&self.stream, &mut self.events_staged, events, &self.events, at)?;
         self.wait()?;
@@ -140,7 +145,12 @@ impl Memory {
     }
 
     /// Lets the sets on the device change: `UpdateCtxtSetKer`.
-    pub(crate) fn change(&mut self, changes: &[Change], sets: usize, capacity: usize) -> Result<(), DriverError> {
+    pub(crate) fn change(
+        &mut self,
+        changes: &[Change],
+        sets: usize,
+        capacity: usize,
+    ) -> Result<(), DriverError> {
         if changes.is_empty() {
             return Ok(());
         }

@@ -11,7 +11,9 @@ pub mod presets;
 mod replay;
 mod sets;
 
-pub use check::{CONTEXTS_MAX, Check, CheckError, FOR_S_MAX, Fault, NESTING_MAX, Node, PARTS_MAX, VARIABLES_MAX};
+pub use check::{
+    CONTEXTS_MAX, Check, CheckError, FOR_S_MAX, Fault, NESTING_MAX, Node, PARTS_MAX, VARIABLES_MAX,
+};
 pub use checker::{Checker, Outcome};
 pub use engine::{Engine, Evaluation, Kind};
 pub use formula::{Clock, Context, Document, Formula, Quantified};

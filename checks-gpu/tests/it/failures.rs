@@ -33,13 +33,17 @@ fn compare(device: &Device, settings: Settings, fault: Option<Fault>) {
         }
         let x = Value::from(f64::from(i32::try_from(event % 11).expect("small")));
         let arrival = world::arrival([0.0, 0.0], event, &[("x", x)]);
-        let [expected, found] =
-            [&mut oracle, &mut checker].map(|checker| checker.take(event, &arrival).expect("few links").expect("taken"));
+        let [expected, found] = [&mut oracle, &mut checker]
+            .map(|checker| checker.take(event, &arrival).expect("few links").expect("taken"));
         let sorted = |mut links: Vec<checks::Link>| {
             links.sort();
             links
         };
-        assert_eq!((found.violated, sorted(found.told)), (expected.violated, sorted(expected.told)), "{event}");
+        assert_eq!(
+            (found.violated, sorted(found.told)),
+            (expected.violated, sorted(expected.told)),
+            "{event}"
+        );
     }
     assert!(!oracle.links().is_empty());
 }

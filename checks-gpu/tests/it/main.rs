@@ -5,13 +5,11 @@ mod documents;
 mod failures;
 mod random;
 #[path = "../../../checks/tests/it/reports.rs"]
-#[expect(dead_code, reason = "tests of the sets look at more of a report")]
 mod reports;
 #[path = "../../../checks/tests/it/shapes.rs"]
 mod shapes;
 mod taxis;
 #[path = "../../../checks/tests/it/world.rs"]
-#[expect(dead_code, reason = "tests of single cases make events by hand")]
 mod world;
 
 use std::num::NonZeroU32;

@@ -113,7 +113,9 @@ fn the_papers_shapes_have_the_oracles_answers_in_all_variants() {
                 let mut engine = engine(&check, &device, settings);
                 let mut seen = Seen::default();
                 let found = compare(&mut random, World::Planar, &check, &mut engine, 40, &mut seen);
-                found.unwrap_or_else(|error| panic!("{} {nth}, {settings:?}: {error}\n{document:#?}", family.name));
+                found.unwrap_or_else(|error| {
+                    panic!("{} {nth}, {settings:?}: {error}\n{document:#?}", family.name)
+                });
                 assert_eq!((engine.refusal(), seen.figures.on_host), (None, 0), "{document:#?}");
             }
         }

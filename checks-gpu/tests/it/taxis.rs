@@ -20,7 +20,8 @@ fn expected(counts: &Value) -> (Option<u64>, Option<u64>) {
 
 fn check(file: &str, settings: Settings) {
     let Some(folder) = reports::folder() else { return };
-    let text = std::fs::read_to_string(folder.join("expected_violations.json")).expect("it is beside the reports");
+    let text =
+        std::fs::read_to_string(folder.join("expected_violations.json")).expect("it is beside the reports");
     let counts: Value = serde_json::from_str(&text).expect("the counts are JSON");
     let reports = reports::reports(&folder, &format!("{file}.csv.gz"));
     let device = crate::device();

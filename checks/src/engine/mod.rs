@@ -40,6 +40,11 @@ pub trait Engine: Send {
 
     /// The memory that it takes besides the sets.
     fn bytes(&self) -> usize;
+
+    /// Where it worked, for an engine that has a choice.
+    fn remark(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Outcome of an evaluation.

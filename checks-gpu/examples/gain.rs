@@ -1,0 +1,27 @@
+//! GAIN's experiments, as figures in CSV: `cargo run --release --example gain -- FILE [CONTEXTS] [ROUNDS]`. `make bench ARGS="--only checks"`
+//! makes plots of the same.
+
+#[path = "../../benches/src/gain/measure.rs"]
+mod measure;
+
+use measure::{Measuring, Scale, csv};
+
+fn main() -> std::io::Result<()> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let number =
+        |nth: usize, default| arguments.get(nth).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let file = arguments.first().map_or("gain.csv", String::as_str);
+    let rounds = number(2, 7);
+    let scale = Scale { contexts: number(1, 5_000), rounds: [rounds.min(3), rounds] };
+    let devices = device::Device::all();
+    match &devices {
+        Ok(devices) => println!("on {}", devices[0].name()),
+        Err(error) => println!("without a device: {error}"),
+    }
+    let device = devices.as_ref().ok().and_then(|devices| devices.first());
+    let Some(mut measuring) = Measuring::new(scale, device) else { return Ok(()) };
+    let began = std::time::Instant::now();
+    measuring.all();
+    println!("{} figures in {:.0} s", measuring.rows.len(), began.elapsed().as_secs_f64());
+    std::fs::write(file, csv(&measuring.rows))
+}
