@@ -6,6 +6,7 @@ pub mod durable;
 pub mod engines;
 pub mod fanout;
 pub mod fences;
+pub mod gain;
 pub mod gpu;
 pub mod hostile;
 pub mod live;

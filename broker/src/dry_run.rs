@@ -76,7 +76,7 @@ pub enum GranularityArgument {
 enum Engines {
     Cpu(Kind),
     #[cfg(feature = "gpu")]
-    Gpu(device::Device, checks_gpu::Settings),
+    Gpu(checks_gpu::Kernels, checks_gpu::Settings),
 }
 
 impl Engines {
@@ -97,12 +97,13 @@ impl Engines {
 
     #[cfg(feature = "gpu")]
     fn gpu(granularity: GranularityArgument) -> Result<Self, String> {
-        let mut devices = device::Device::all().map_err(|error| error.to_string())?;
+        let devices = device::Device::all().map_err(|error| error.to_string())?;
+        let kernels = checks_gpu::Kernels::load(&devices[0]).map_err(|error| error.to_string())?;
         let granularity = match granularity {
             GranularityArgument::Unit => checks_gpu::Granularity::Unit,
             GranularityArgument::Node => checks_gpu::Granularity::Node,
         };
-        Ok(Self::Gpu(devices.swap_remove(0), checks_gpu::Settings { granularity, ..Default::default() }))
+        Ok(Self::Gpu(kernels, checks_gpu::Settings { granularity, ..Default::default() }))
     }
 
     #[cfg(not(feature = "gpu"))]
@@ -115,8 +116,8 @@ impl Engines {
         match self {
             Self::Cpu(kind) => Checker::new(check.clone(), *kind, bounds),
             #[cfg(feature = "gpu")]
-            Self::Gpu(device, settings) => {
-                let engine = checks_gpu::Gpu::new(check.clone(), bounds, device, *settings);
+            Self::Gpu(kernels, settings) => {
+                let engine = checks_gpu::Gpu::new(check.clone(), bounds, kernels, *settings);
                 Checker::with_engine(check.clone(), Box::new(engine))
             }
         }

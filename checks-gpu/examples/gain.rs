@@ -2,6 +2,7 @@
 //! makes plots of the same.
 
 #[path = "../../benches/src/gain/measure.rs"]
+#[allow(unreachable_pub, reason = "a library has it, too")]
 mod measure;
 
 use measure::{Measuring, Scale, csv};
@@ -13,13 +14,12 @@ fn main() -> std::io::Result<()> {
     let file = arguments.first().map_or("gain.csv", String::as_str);
     let rounds = number(2, 7);
     let scale = Scale { contexts: number(1, 5_000), rounds: [rounds.min(3), rounds] };
-    let devices = device::Device::all();
-    match &devices {
-        Ok(devices) => println!("on {}", devices[0].name()),
+    let found = device::Device::all().and_then(|devices| checks_gpu::Kernels::load(&devices[0]));
+    match &found {
+        Ok(kernels) => println!("on {}", kernels.device().name()),
         Err(error) => println!("without a device: {error}"),
     }
-    let device = devices.as_ref().ok().and_then(|devices| devices.first());
-    let Some(mut measuring) = Measuring::new(scale, device) else { return Ok(()) };
+    let Some(mut measuring) = Measuring::new(scale, found.as_ref().ok()) else { return Ok(()) };
     let began = std::time::Instant::now();
     measuring.all();
     println!("{} figures in {:.0} s", measuring.rows.len(), began.elapsed().as_secs_f64());

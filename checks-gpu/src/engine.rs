@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use checks::engine::{Engine, Evaluation, Sequential};
 use checks::{Bounds, Check, Link, Overflow, Sets, Slot};
-use device::{Device, DriverError};
+use device::DriverError;
 use kernels::checks::{
     ABSENT, Change, Decision, Doubt, EXISTS, Event, FORALL, HEAD_BEGIN, HEAD_DOUBTS, HEAD_LENGTH, HEAD_LINKS,
     HEAD_OVERFLOW, HEAD_ROOT, Layout, Unit,
@@ -13,6 +13,7 @@ use matcher::World;
 use matcher::predicate::Subject;
 
 use crate::compile::{Program, Unfit, u32_of};
+use crate::launchers::Kernels;
 use crate::memory::{Granularity, Memory, Settings, room};
 use crate::tree::Tree;
 
@@ -81,9 +82,9 @@ impl Gpu {
     /// An engine that has seen nothing. Without room for it on the device, and for a formula that does not fit, the processor does all of the work:
     /// [`Gpu::refusal`] tells.
     #[must_use]
-    pub fn new(check: Arc<Check>, bounds: Bounds, device: &Device, settings: Settings) -> Self {
+    pub fn new(check: Arc<Check>, bounds: Bounds, kernels: &Kernels, settings: Settings) -> Self {
         let side = Program::new(&check).map_err(Reason::Unfit).and_then(|program| {
-            let memory = Memory::new(device, &settings).map_err(Reason::Driver)?;
+            let memory = Memory::new(kernels, &settings).map_err(Reason::Driver)?;
             Ok(Box::new(Side { program, memory, changes: Vec::new(), is_stale: false }))
         });
         let host = Sequential::new(check.clone(), bounds);

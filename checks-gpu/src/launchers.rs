@@ -7,8 +7,10 @@ use kernels::checks::{Change, DEPTH, Decision, HEAD, Layout, Unit};
 
 use crate::memory::Memory;
 
-#[derive(Debug)]
-pub(crate) struct ChecksKernels {
+/// The kernels, compiled for a device. All checks share them.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    device: Device,
     update: Kernel,
     truth: Kernel,
     decide: Kernel,
@@ -16,16 +18,32 @@ pub(crate) struct ChecksKernels {
     block: u32,
 }
 
-impl ChecksKernels {
-    pub(crate) fn load(device: &Device, block: NonZeroU32) -> Result<Self, DriverError> {
+impl Kernels {
+    /// Compiles them.
+    ///
+    /// # Errors
+    /// [`DriverError`]
+    pub fn load(device: &Device) -> Result<Self, DriverError> {
         let module = device.module(&kernels::CHECKS)?;
         Ok(Self {
+            device: device.clone(),
             update: module.kernel("checks_update")?,
             truth: module.kernel("checks_truth")?,
             decide: module.kernel("checks_decide")?,
             links: module.kernel("checks_links")?,
-            block: block.get(),
+            block: 64,
         })
+    }
+
+    /// The device that they are for.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// These kernels with so many threads a block.
+    pub(crate) fn by(&self, block: NonZeroU32) -> Self {
+        Self { block: block.get(), ..self.clone() }
     }
 
     fn grid(&self, threads: usize) -> u32 {

@@ -15,5 +15,6 @@ mod tree;
 
 pub use compile::Unfit;
 pub use engine::{Figures, Gpu};
+pub use launchers::Kernels;
 pub use memory::{Granularity, Settings, Transmission};
 pub use placement::{Placement, UnknownPlacement};

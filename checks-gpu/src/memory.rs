@@ -7,7 +7,7 @@ use device::{Buffer, Device, DriverError, Pinned, Priority, Stream};
 use kernels::checks::{Cell, Change, Decision, Doubt, Event, HEAD, Index, Layout, Unit};
 
 use crate::compile::u32_of;
-use crate::launchers::ChecksKernels;
+use crate::launchers::Kernels;
 
 /// What a launch is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Default for Settings {
 pub(crate) struct Memory {
     pub(crate) device: Device,
     pub(crate) stream: Stream,
-    pub(crate) kernels: ChecksKernels,
+    pub(crate) kernels: Kernels,
     pub(crate) events: Buffer<Event>,
     pub(crate) cells: Buffer<Cell>,
     pub(crate) members: Buffer<u32>,
@@ -92,10 +92,11 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(device: &Device, settings: &Settings) -> Result<Self, DriverError> {
+    pub(crate) fn new(kernels: &Kernels, settings: &Settings) -> Result<Self, DriverError> {
+        let device = kernels.device();
         Ok(Self {
             stream: device.stream(Priority::High)?,
-            kernels: ChecksKernels::load(device, settings.block)?,
+            kernels: kernels.by(settings.block),
             events: device.buffer(0)?,
             cells: device.buffer(0)?,
             members: device.buffer(0)?,

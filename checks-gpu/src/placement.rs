@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use checks::engine::{Engine, Kind};
 use checks::{Bounds, Check};
-use device::Device;
 
 use crate::engine::Gpu;
+use crate::launchers::Kernels;
 use crate::memory::Settings;
 
 /// Where checks are evaluated: a setting with the values `auto`, `cpu` and `gpu`.
@@ -24,12 +24,12 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Makes the engine of a check. `device` is asked for only by [`Placement::Gpu`]; without one the processor evaluates.
+    /// Makes the engine of a check. `kernels` are asked for only by [`Placement::Gpu`]; without a device the processor evaluates.
     #[must_use]
-    pub fn engine(self, check: &Arc<Check>, bounds: Bounds, device: Option<&Device>) -> Box<dyn Engine> {
-        match (self, device) {
-            (Self::Gpu, Some(device)) => {
-                Box::new(Gpu::new(check.clone(), bounds, device, Settings::default()))
+    pub fn engine(self, check: &Arc<Check>, bounds: Bounds, kernels: Option<&Kernels>) -> Box<dyn Engine> {
+        match (self, kernels) {
+            (Self::Gpu, Some(kernels)) => {
+                Box::new(Gpu::new(check.clone(), bounds, kernels, Settings::default()))
             }
             _ => Kind::Incremental.engine(check, bounds),
         }

@@ -9,6 +9,8 @@ use clap::Parser;
 use device::Device;
 
 use benches::engines::process;
+use benches::gain;
+use benches::gain::measure::Scale;
 use benches::paper::plan::{Plan, Section, Who};
 use benches::paper::progress::Progress;
 use benches::paper::report::{Provenance, report};
@@ -45,6 +47,15 @@ struct Args {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    if args.only.contains(&Section::Checks) {
+        anyhow::ensure!(args.only.len() == 1, "`checks` are measured on their own");
+        let scale = Scale {
+            contexts: if args.full { 5_000 } else { 1_000 },
+            rounds: [3, args.rounds.unwrap_or(if args.full { 7 } else { 3 }).into()],
+        };
+        let machine = format!("{}; build profile {}", process::machine(), process::profile());
+        return gain::run(&args.out, scale, &machine, &commit());
+    }
     let plan = args.plan();
     let wants_device = plan.has(Who::Clcb) || plan.has(Who::Gpu);
     let found = if wants_device { Device::all().map_err(|error| error.to_string()) } else { Ok(Vec::new()) };

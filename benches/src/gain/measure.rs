@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use checks::engine::Engine;
 use checks::{Arrival, Bounds, Check, Checker, Kind, Sets};
-use checks_gpu::{Gpu, Granularity, Settings, Transmission};
-use device::Device;
+use checks_gpu::{Gpu, Granularity, Kernels, Settings, Transmission};
 use matcher::World;
 
 #[path = "../../../checks/tests/it/documents.rs"]
@@ -65,15 +64,15 @@ pub struct Row {
 #[derive(Clone, Copy)]
 enum Contender<'a> {
     Cpu(Kind),
-    Gpu(&'a Device, Settings),
+    Gpu(&'a Kernels, Settings),
 }
 
 impl Contender<'_> {
     fn engine(self, check: &Arc<Check>) -> Box<dyn Engine> {
         match self {
             Self::Cpu(kind) => kind.engine(check, Bounds::default()),
-            Self::Gpu(device, settings) => {
-                Box::new(Gpu::new(check.clone(), Bounds::default(), device, settings))
+            Self::Gpu(kernels, settings) => {
+                Box::new(Gpu::new(check.clone(), Bounds::default(), kernels, settings))
             }
         }
     }
@@ -84,7 +83,7 @@ type Named<'a> = (&'static str, Contender<'a>);
 /// Figures as they are made.
 pub struct Measuring<'a> {
     scale: Scale,
-    device: Option<&'a Device>,
+    kernels: Option<&'a Kernels>,
     reports: Vec<reports::Report>,
     /// All figures so far.
     pub rows: Vec<Row>,
@@ -95,9 +94,9 @@ pub struct Measuring<'a> {
 impl<'a> Measuring<'a> {
     /// Reads the hour; `None` where there are no data.
     #[must_use]
-    pub fn new(scale: Scale, device: Option<&'a Device>) -> Option<Self> {
+    pub fn new(scale: Scale, kernels: Option<&'a Kernels>) -> Option<Self> {
         let reports = reports::reports(&reports::folder()?, "taxi_h11.csv.gz");
-        Some(Self { scale, device, reports, rows: Vec::new(), expected: BTreeMap::new() })
+        Some(Self { scale, kernels, reports, rows: Vec::new(), expected: BTreeMap::new() })
     }
 
     /// Does all experiments.
@@ -147,7 +146,7 @@ impl<'a> Measuring<'a> {
 
     /// GAIN to the letter, its variants, and ours.
     fn gpu(&self) -> Vec<Named<'a>> {
-        let Some(device) = self.device else { return Vec::new() };
+        let Some(kernels) = self.kernels else { return Vec::new() };
         let gain = Settings { warps: false, ..Settings::default() };
         [
             ("GAIN", gain),
@@ -156,7 +155,7 @@ impl<'a> Measuring<'a> {
             ("GAIN unbuffered", Settings { buffering: false, ..gain }),
             ("gpu", Settings::default()),
         ]
-        .map(|(name, settings)| (name, Contender::Gpu(device, settings)))
+        .map(|(name, settings)| (name, Contender::Gpu(kernels, settings)))
         .to_vec()
     }
 
@@ -268,7 +267,7 @@ impl<'a> Measuring<'a> {
         let shapes = Self::shapes();
         let (_, check) = shapes.iter().find(|(name, _)| name == "H*").expect("it is there");
         for count in [300, 1_000, 3_000, 6_000] {
-            if self.device.is_none() && count > 1_000 {
+            if self.kernels.is_none() && count > 1_000 {
                 continue;
             }
             let mut arrivals = self.arrivals(1_000, count);

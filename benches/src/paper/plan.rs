@@ -17,10 +17,12 @@ pub enum Section {
     Fig6,
     /// Memory.
     Fig7,
+    /// Checks: another paper's experiments, on their own.
+    Checks,
 }
 
 impl Section {
-    /// In the paper's order.
+    /// All of the paper's, in its order.
     pub const ALL: [Self; 6] = [Self::Table2, Self::Fig3, Self::Fig4, Self::Fig5, Self::Fig6, Self::Fig7];
 }
 

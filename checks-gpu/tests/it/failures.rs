@@ -25,7 +25,7 @@ fn check() -> Arc<Check> {
 fn compare(device: &Device, settings: Settings, fault: Option<Fault>) {
     let check = check();
     let mut oracle = Checker::new(check.clone(), Kind::Sequential, Bounds::default());
-    let engine = Gpu::new(check.clone(), Bounds::default(), device, settings);
+    let engine = Gpu::new(check.clone(), Bounds::default(), &crate::kernels(device), settings);
     let mut checker = Checker::with_engine(check, Box::new(engine));
     for event in 0..24_i64 {
         if let (10, Some(fault)) = (event, fault) {
@@ -74,7 +74,7 @@ fn what_is_too_large_for_the_device_is_done_by_the_processor() {
 fn too_many_links_are_refused_as_by_the_others() {
     let check = check();
     let bounds = Bounds { links_max: 5, ..Bounds::default() };
-    let engine = Gpu::new(check.clone(), bounds, &crate::device(), Settings::default());
+    let engine = Gpu::new(check.clone(), bounds, &crate::kernels(&crate::device()), Settings::default());
     let mut checker = Checker::with_engine(check, Box::new(engine));
     let mut overflows = 0;
     for event in 0..8 {

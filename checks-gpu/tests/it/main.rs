@@ -14,7 +14,7 @@ mod world;
 
 use std::num::NonZeroU32;
 
-use checks_gpu::{Granularity, Settings, Transmission};
+use checks_gpu::{Granularity, Kernels, Settings, Transmission};
 use device::Device;
 
 /// Memory of the processor as a device.
@@ -44,4 +44,8 @@ fn variants() -> Vec<Settings> {
         Settings { transmission: Transmission::Synchronous, block: block(32), ..standard },
         Settings { buffering: false, warps: false, block: block(512), ..standard },
     ]
+}
+
+fn kernels(device: &Device) -> Kernels {
+    Kernels::load(device).expect("the device takes them")
 }

@@ -24,9 +24,9 @@ fn check(file: &str, settings: Settings) {
         std::fs::read_to_string(folder.join("expected_violations.json")).expect("it is beside the reports");
     let counts: Value = serde_json::from_str(&text).expect("the counts are JSON");
     let reports = reports::reports(&folder, &format!("{file}.csv.gz"));
-    let device = crate::device();
+    let kernels = crate::kernels(&crate::device());
     for (rule, check) in documents::read(World::Geodetic, RULES) {
-        let engine = Gpu::new(check.clone(), Bounds::default(), &device, settings);
+        let engine = Gpu::new(check.clone(), Bounds::default(), &kernels, settings);
         assert_eq!(engine.refusal(), None);
         let mut checker = Checker::with_engine(check, Box::new(engine));
         let events = reports.iter().map(|report| (report.seq, report.arrival()));
