@@ -64,13 +64,16 @@ python-check: ## Formatting, lints and types of the Python client
 # A run under a sanitizer is small. racecheck, which watches what a block shares, would take minutes for the random worlds.
 SANITIZERS := memcheck racecheck initcheck synccheck
 gpu-test: ## Run the GPU engines on this machine's CUDA devices: 10^8 pairs each, then compute-sanitizer
-	NEARCAST_GPU_TESTS=1 $(CARGO) test --locked --release --package device --package matcher-gpu -- --nocapture
+	NEARCAST_GPU_TESTS=1 $(CARGO) test --locked --release --package device --package matcher-gpu --package checks-gpu -- --nocapture
 	@for tool in $(SANITIZERS); do \
 		echo "== $$tool"; \
 		worlds=engines::cuda_devices; [ $$tool = racecheck ] && worlds=; \
 		NEARCAST_GPU_TESTS=1 NEARCAST_PAIRS=2000 \
 		CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="compute-sanitizer --tool $$tool --error-exitcode 1" \
 		$(CARGO) test --locked --release --package matcher-gpu --test it -- --test-threads 1 every_kernel more_answers $$worlds \
+		&& NEARCAST_GPU_TESTS=1 NEARCAST_CHECKS_RUNS=24 \
+		CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="compute-sanitizer --tool $$tool --error-exitcode 1" \
+		$(CARGO) test --locked --release --package checks-gpu --test it -- --test-threads 1 random_formulas \
 		|| exit 1; \
 	done
 

@@ -63,7 +63,7 @@ impl Kernels {
         assert!(count as usize <= changes.len(), "more changes than were sent");
         assert!(sets as usize * capacity as usize <= members.len(), "more sets than there is room for");
         // SAFETY: the parameters are those of `checks_update`; changes name sets below `sets` and places below `capacity`, which
-        // `Members` in engine.rs holds them to.
+        // `Members` holds them to.
         unsafe {
             stream.launch(
                 &self.update,

@@ -9,6 +9,7 @@ mod engine;
 #[expect(unsafe_code, reason = "to start a kernel is unsafe; each launcher has its proof")]
 mod launchers;
 mod leaves;
+mod members;
 mod memory;
 mod placement;
 mod tree;

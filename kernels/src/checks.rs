@@ -114,7 +114,7 @@ pub struct Node {
     pub first: u32,
     /// The next of its parent's children.
     pub next: u32,
-    /// Of a quantifier.
+    /// Variable of a quantifier.
     pub variable: u32,
     /// Instructions of a leaf, events that a quantifier goes through.
     pub count: u32,

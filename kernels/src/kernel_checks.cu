@@ -243,6 +243,8 @@ KERNEL checks_links(CONSTANT ChecksUnit unit, CONSTANT ChecksLayout layout, cons
     fits = fits && begin + total <= layout.room && (layout.together == 1 || total <= layout.links_max);
     if (!fits) head[HEAD_OVERFLOW] = 1;
     if (fits && count > 0) all.write(node, truth, static_cast<uint32_t>(begin) + before, static_cast<uint32_t>(count));
+    // What the lanes wrote together, the first one reads at the next node.
+    warp_sync();
     if (!is_looked_at || lane != 0) continue;
     if (!fits) {
       index[root + at] = {0, 0};
