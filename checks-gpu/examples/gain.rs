@@ -1,4 +1,4 @@
-//! GAIN's experiments, as figures in CSV: `cargo run --release --example gain -- FILE [CONTEXTS] [ROUNDS]`. `make bench ARGS="--only checks"`
+//! GAIN's experiments, as figures in CSV: `cargo run --release --example gain -- FILE [CONTEXTS] [ROUNDS] [ROUNDS OF THE PROCESSOR]`. `make bench ARGS="--only checks"`
 //! makes plots of the same.
 
 #[path = "../../benches/src/gain/measure.rs"]
@@ -13,7 +13,7 @@ fn main() -> std::io::Result<()> {
         |nth: usize, default| arguments.get(nth).and_then(|text| text.parse().ok()).unwrap_or(default);
     let file = arguments.first().map_or("gain.csv", String::as_str);
     let rounds = number(2, 7);
-    let scale = Scale { contexts: number(1, 5_000), rounds: [rounds.min(3), rounds] };
+    let scale = Scale { contexts: number(1, 5_000), rounds: [number(3, rounds.min(3)), rounds] };
     let found = device::Device::all().and_then(|devices| checks_gpu::Kernels::load(&devices[0]));
     match &found {
         Ok(kernels) => println!("on {}", kernels.device().name()),
@@ -21,7 +21,10 @@ fn main() -> std::io::Result<()> {
     }
     let Some(mut measuring) = Measuring::new(scale, found.as_ref().ok()) else { return Ok(()) };
     let began = std::time::Instant::now();
-    measuring.all();
-    println!("{} figures in {:.0} s", measuring.rows.len(), began.elapsed().as_secs_f64());
-    std::fs::write(file, csv(&measuring.rows))
+    let mut written = Ok(());
+    measuring.all(|rows| {
+        println!("{} figures after {:.0} s", rows.len(), began.elapsed().as_secs_f64());
+        written = std::fs::write(file, csv(rows));
+    });
+    written
 }

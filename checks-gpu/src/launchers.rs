@@ -43,7 +43,7 @@ impl Kernels {
 
     /// These kernels with so many threads a block.
     pub(crate) fn by(&self, block: NonZeroU32) -> Self {
-        Self { block: block.get(), ..self.clone() }
+        Self { block: block.get().clamp(32, 1_024).next_multiple_of(32), ..self.clone() }
     }
 
     fn grid(&self, threads: usize) -> u32 {

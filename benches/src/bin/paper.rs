@@ -40,6 +40,9 @@ struct Args {
     /// Seed of the workload.
     #[arg(long, default_value_t = 2012)]
     seed: u64,
+    /// With `--only checks`: shows these figures, which were measured elsewhere, and measures nothing.
+    #[arg(long)]
+    figures: Option<PathBuf>,
     /// The folder that the report, the figures and the plots are written to.
     #[arg(long, default_value = "target/paper")]
     out: PathBuf,
@@ -53,8 +56,14 @@ fn main() -> anyhow::Result<()> {
             contexts: if args.full { 5_000 } else { 1_000 },
             rounds: [3, args.rounds.unwrap_or(if args.full { 7 } else { 3 }).into()],
         };
-        let machine = format!("{}; build profile {}", process::machine(), process::profile());
-        return gain::run(&args.out, scale, &machine, &commit());
+        let from =
+            format!("{}; build profile {}; commit {}", process::machine(), process::profile(), commit());
+        return match &args.figures {
+            Some(path) => {
+                gain::show(&gain::read(path)?, &args.out, &format!("Figures of {}", path.display()))
+            }
+            None => gain::run(&args.out, scale, &from),
+        };
     }
     let plan = args.plan();
     let wants_device = plan.has(Who::Clcb) || plan.has(Who::Gpu);

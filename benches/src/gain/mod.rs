@@ -29,11 +29,11 @@ const fn look(colour: RGBColor, marker: Marker, dashes: Option<(u32, u32)>) -> L
     Look { colour, marker, dashes }
 }
 
-/// Measures, or reads figures that were measured elsewhere, and writes all of it into a folder.
+/// Measures, and writes all of it into a folder.
 ///
 /// # Errors
 /// When files cannot be written, and without the taxis' reports.
-pub fn run(folder: &Path, scale: Scale, machine: &str, commit: &str) -> anyhow::Result<()> {
+pub fn run(folder: &Path, scale: Scale, from: &str) -> anyhow::Result<()> {
     let found = device::Device::all().and_then(|devices| checks_gpu::Kernels::load(&devices[0]));
     let place = match &found {
         Ok(kernels) => format!("GPU: {}", kernels.device().name()),
@@ -41,18 +41,38 @@ pub fn run(folder: &Path, scale: Scale, machine: &str, commit: &str) -> anyhow::
     };
     let measuring = Measuring::new(scale, found.as_ref().ok());
     let mut measuring = measuring.context("shared/data/shenzhen-taxi is not beside the project")?;
-    measuring.all();
+    measuring.all(|_| {});
+    show(&measuring.rows, folder, &format!("{from}. {place}. {scale:?}"))
+}
+
+/// Writes figures, plots and the report into a folder.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn show(rows: &[Row], folder: &Path, from: &str) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    let rows = measuring.rows;
-    for (stem, figure) in figures(&rows) {
+    for (stem, figure) in figures(rows) {
         write(&figure, folder, stem)?;
     }
-    let text = report(&rows, &format!("{machine}. {place}. Commit {commit}. {scale:?}"));
-    for (name, text) in [("gain.csv", csv(&rows)), ("report.md", text)] {
+    for (name, text) in [("gain.csv", csv(rows)), ("report.md", report(rows, from))] {
         let path = folder.join(name);
         std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
     }
     Ok(())
+}
+
+/// Reads figures that were measured elsewhere, as [`csv`] wrote them.
+///
+/// # Errors
+/// When the file cannot be read, or is another.
+pub fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
+    let context = || format!("reading {}", path.display());
+    let mut reader = ::csv::Reader::from_path(path).with_context(context)?;
+    let rows = reader.deserialize().map(|row| {
+        let (section, case, workload, engine, round, contexts, seconds, told) = row?;
+        Ok(Row { section, case, workload, engine, round, contexts, seconds, told })
+    });
+    rows.collect::<Result<_, ::csv::Error>>().with_context(context)
 }
 
 /// Microseconds a context, over the turns: least, median, largest.
@@ -165,7 +185,7 @@ fn figures(rows: &[Row]) -> Vec<(&'static str, Figure)> {
 fn report(rows: &[Row], from: &str) -> String {
     let mut text = format!(
         "# Checks: the experiments of GAIN\n\n{from}\n\nThe paper is \"GAIN: GPU-based constraint checking for context consistency\". `Seq-C` is the engine `sequential`, `Con-C` \
-         `concurrent` on all processors and on half of them, `GAIN` the engine `gpu` to the letter, `gpu` with warps that share a quantifier. Times are \
+         `concurrent` on all processors and on half of them, `GAIN` the engine `gpu` with a thread for each copy, `gpu` with warps that share a quantifier. Times are \
          microseconds a context: median, least and largest in parentheses. Only the hour from 11 on is at hand; the other workloads put taxis in or out of \
          service until the share is the paper's, and the day lies on straight lines between its three shares. Links told and violations are the same for \
          all engines in every case, or the run ends.\n"
