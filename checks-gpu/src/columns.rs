@@ -102,6 +102,16 @@ fn is_array(operand: &Operand, event: &Event) -> bool {
     match operand {
         Operand::Attribute(attribute) => matches!(event.value(&attribute.name), Some(Value::Array(_))),
         Operand::Folded(_, inner) => is_array(inner, event),
-        _ => false,
+        Operand::Value(_)
+        | Operand::Negated(_)
+        | Operand::Arithmetic(..)
+        | Operand::Absolute(_)
+        | Operand::Distance(_)
+        | Operand::Elapsed(..)
+        | Operand::Speed(..)
+        | Operand::Longitude(_)
+        | Operand::Latitude(_)
+        | Operand::Interval(_)
+        | Operand::Array(_) => false,
     }
 }

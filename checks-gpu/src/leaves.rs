@@ -82,7 +82,15 @@ impl<'a> Leaves<'a> {
             }
             Node::Same(a, b) => self.push(code(k::SAME, [*a, *b], 0.0), [0, 0], [0, 1]),
             // The processor decides these each time.
-            _ => self.push(code(k::TRUTH_CONSTANT, [k::MAY_BE_ANY as usize, 0], 0.0), [0, 0], [0, 1]),
+            Node::Constant(_)
+            | Node::In(..)
+            | Node::Like(..)
+            | Node::IsNull(_)
+            | Node::Temporal(..)
+            | Node::Sets(..)
+            | Node::Within(..) => {
+                self.push(code(k::TRUTH_CONSTANT, [k::MAY_BE_ANY as usize, 0], 0.0), [0, 0], [0, 1])
+            }
         }
     }
 
@@ -160,7 +168,13 @@ impl<'a> Leaves<'a> {
             },
             Operand::Elapsed(from, to) => self.push_value(k::PUSH_ELAPSED, [*from, *to], 0.0),
             Operand::Speed(a, b) => self.push_value(k::PUSH_SPEED, [*a, *b], 0.0),
-            _ => Err(Unfit::Leaf),
+            Operand::Value(_)
+            | Operand::Attribute(_)
+            | Operand::Folded(..)
+            | Operand::Longitude(_)
+            | Operand::Latitude(_)
+            | Operand::Interval(_)
+            | Operand::Array(_) => Err(Unfit::Leaf),
         }
     }
 }

@@ -241,7 +241,7 @@ impl<'a> Measuring<'a> {
                 .into_iter()
                 .filter(|(name, _)| ["Seq-C", "Con-C", "incremental", "GAIN", "gpu"].contains(name))
                 .collect();
-            self.turns("fig8-10", case, WORKLOADS[1].0, &[check.clone()], &arrivals, &engines);
+            self.turns("fig8-10", case, WORKLOADS[1].0, std::slice::from_ref(check), &arrivals, &engines);
         }
     }
 
@@ -251,7 +251,7 @@ impl<'a> Measuring<'a> {
             for (workload, share) in WORKLOADS {
                 let arrivals = self.arrivals(share, self.scale.contexts);
                 let engines = self.all_of_them();
-                self.turns("fig11", case, workload, &[check.clone()], &arrivals, &engines);
+                self.turns("fig11", case, workload, std::slice::from_ref(check), &arrivals, &engines);
             }
         }
     }
