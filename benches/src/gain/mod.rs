@@ -61,7 +61,7 @@ pub fn show(rows: &[Row], folder: &Path, from: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads figures that were measured elsewhere, as [`csv`] wrote them.
+/// Reads figures that were measured elsewhere, as [`csv()`] wrote them.
 ///
 /// # Errors
 /// When the file cannot be read, or is another.
