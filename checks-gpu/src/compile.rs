@@ -162,7 +162,7 @@ impl<'a> Splitting<'a> {
     }
 }
 
-/// A number of something of which a check has few.
+/// Converts a count that is small in every check.
 pub(crate) fn u32_of(number: usize) -> u32 {
     u32::try_from(number).expect("it is bounded far below")
 }

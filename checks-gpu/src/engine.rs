@@ -20,7 +20,7 @@ use crate::tree::Tree;
 
 /// Lanes of a warp.
 const WARP: u32 = 32;
-/// Copies from which on each has a thread to itself: so many warps fill a large device.
+/// From this number of copies on, each has a thread to itself: their warps fill a large device.
 const COPIES_BY_THREAD: u32 = 8_192;
 /// Room for links to begin with.
 const LINKS_ROOM: usize = 1 << 12;

@@ -41,7 +41,7 @@ impl Kernels {
         &self.device
     }
 
-    /// These kernels with so many threads a block.
+    /// These kernels with another number of threads a block.
     pub(crate) fn by(&self, block: NonZeroU32) -> Self {
         Self { block: block.get().clamp(32, 1_024).next_multiple_of(32), ..self.clone() }
     }

@@ -83,7 +83,7 @@ pub fn outside(polygon: &[Vec<[f64; 2]>]) -> Document {
     document(recent(0.0), Formula::forall("a", "recent", Formula::leaf(text)))
 }
 
-/// No object reports twice from within so many metres and seconds.
+/// No object reports twice within this distance and time.
 #[must_use]
 pub fn duplicate(object: &str, within_m: f64, for_s: f64) -> Document {
     let again = format!("{} AND ELAPSED(a, b) >= 0 AND DISTANCE(a, b) <= {within_m}", same_object(object));

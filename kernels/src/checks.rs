@@ -188,7 +188,7 @@ pub struct Layout {
     pub buffering: u32,
     /// 1 where doubts were decided.
     pub decided: u32,
-    /// Most doubts that are told.
+    /// Most doubts that an evaluation reports.
     pub doubts_max: u32,
     /// Most links of a node.
     pub links_max: u32,

@@ -1,7 +1,7 @@
 //! The experiments of GAIN ("GAIN: GPU-based constraint checking for context consistency", section 5) over an hour of Shenzhen's taxis.
 //!
 //! Only the medium hour is at hand. The others are made of it: taxis go in or out of service until as many reports in a hundred are in service
-//! as the paper's Table 2 says. Every answer is held against `sequential`: links told and evaluations that are violated.
+//! as the paper's Table 2 says. Every answer is compared with that of `sequential`: links told and evaluations that are violated.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

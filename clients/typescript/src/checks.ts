@@ -31,7 +31,7 @@ export type CheckPreset =
   | { readonly preset: "frozen"; readonly object: string; readonly for_s: number }
   /** Events are within a polygon. */
   | { readonly preset: "outside"; readonly polygon: PolygonGeometry }
-  /** An object does not report twice from within so many metres and seconds. */
+  /** An object does not report twice within this distance and time. */
   | { readonly preset: "duplicate"; readonly object: string; readonly within_m: number; readonly for_s: number };
 
 interface CheckOptions {

@@ -42,7 +42,7 @@ builtins! {
     Unifiable = "?="/2, Compare = "compare"/3, Functor = "functor"/3, Arg = "arg"/3, Univ = "=.."/2, CopyTerm = "copy_term"/2,
     Findall = "findall"/3, Sort = "sort"/2, Msort = "msort"/2, PredSort = "sort"/4, KeySort = "keysort"/2, LengthOf = "$length"/3,
     FreshList = "$fresh_list"/2, Free = "$free"/3, CpuTime = "cputime"/1, Statistics = "statistics"/2,
-    Write = "write"/1, Print = "print"/1, WriteLn = "writeln"/1, Writeq = "writeq"/1, Newline = "nl"/0, Halt = "garbage_collect"/0,
+    Write = "write"/1, Print = "print"/1, WriteLn = "writeln"/1, Writeq = "writeq"/1, Newline = "nl"/0, GarbageCollect = "garbage_collect"/0,
     TermVariables = "term_variables"/2, Succ = "succ"/2, Plus = "plus"/3, AtomLength = "atom_length"/2, AtomConcat = "atom_concat"/3,
     Dummy = "chr_dummy"/0, NotVariant = "\\=@="/2, Variant = "=@="/2, Tab = "tab"/1,
 }
@@ -144,7 +144,7 @@ impl Machine {
             | Builtin::Writeq
             | Builtin::Newline
             | Builtin::Tab => true,
-            Builtin::Halt | Builtin::Dummy => true,
+            Builtin::GarbageCollect | Builtin::Dummy => true,
             Builtin::TermVariables => {
                 let variables = self.distinct(arguments[0], &HashSet::default());
                 let list = self.heap.list(variables.into_iter(), Term::Atom(Atom::NIL));

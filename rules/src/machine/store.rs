@@ -177,21 +177,25 @@ impl Constraints {
     pub(super) fn remove(&mut self, heap: &Heap, slot: u32) {
         self.stored_count -= 1;
         for index in 0..self.indexes.len() {
-            let Link { next, previous } = *self.link(slot, index);
-            if next == APART {
-                continue;
+            let link = *self.link(slot, index);
+            if link.next != APART {
+                self.unlink(heap, slot, index, link);
             }
-            if next != NONE {
-                self.link(next, index).previous = previous;
-            }
-            if previous != NONE {
-                self.link(previous, index).next = next;
-            } else if let Some(hash) = self.hash(heap, slot, index) {
-                if next == NONE {
-                    self.buckets[index].remove(&hash);
-                } else {
-                    self.buckets[index].insert(hash, next);
-                }
+        }
+    }
+
+    /// Joins what is on both sides of a constraint in an index.
+    fn unlink(&mut self, heap: &Heap, slot: u32, index: usize, Link { next, previous }: Link) {
+        if next != NONE {
+            self.link(next, index).previous = previous;
+        }
+        if previous != NONE {
+            self.link(previous, index).next = next;
+        } else if let Some(hash) = self.hash(heap, slot, index) {
+            if next == NONE {
+                self.buckets[index].remove(&hash);
+            } else {
+                self.buckets[index].insert(hash, next);
             }
         }
     }
@@ -223,8 +227,8 @@ impl Constraints {
         }
     }
 
-    /// Puts a stored constraint into those indexes for which its variables have values now; each is told.
-    pub(super) fn insert_late(&mut self, heap: &Heap, slot: u32, mut told: impl FnMut(usize)) {
+    /// Puts a stored constraint into those indexes for which its variables have values now, and names each index to `inserted`.
+    pub(super) fn insert_late(&mut self, heap: &Heap, slot: u32, mut inserted: impl FnMut(usize)) {
         let id = self.suspensions[slot as usize].id;
         for index in 0..self.indexes.len() {
             if self.link(slot, index).next != APART {
@@ -245,26 +249,14 @@ impl Constraints {
             } else {
                 self.link(previous, index).next = slot;
             }
-            told(index);
+            inserted(index);
         }
     }
 
     /// Undoes that a constraint came late into an index.
     pub(super) fn remove_late(&mut self, heap: &Heap, slot: u32, index: usize) {
-        let Link { next, previous } =
-            std::mem::replace(self.link(slot, index), Link { next: APART, previous: NONE });
-        if next != NONE {
-            self.link(next, index).previous = previous;
-        }
-        if previous != NONE {
-            self.link(previous, index).next = next;
-        } else if let Some(hash) = self.hash(heap, slot, index) {
-            if next == NONE {
-                self.buckets[index].remove(&hash);
-            } else {
-                self.buckets[index].insert(hash, next);
-            }
-        }
+        let link = std::mem::replace(self.link(slot, index), Link { next: APART, previous: NONE });
+        self.unlink(heap, slot, index, link);
     }
 }
 

@@ -322,8 +322,8 @@ impl Client {
         }
     }
 
-    /// Whether a gap may be between two offsets: only of what no durable subscription was told. Of that, what is acknowledged by the time
-    /// it is read is told as such: a connection is let in before what an earlier one acknowledged is taken in.
+    /// Whether a gap may be between two offsets: only of what no durable subscription was told. The gap says
+    /// `acknowledged` where the client has acknowledged beyond it: the broker may accept a connection before an earlier one's acknowledgement.
     pub(crate) fn may_miss(&self, from: u64, frame: &Value) -> Result<u64, String> {
         let to = frame["to"].as_u64().ok_or("no end")?;
         let is_acknowledged = frame["reason"] == "acknowledged" && to <= self.acked;

@@ -83,7 +83,7 @@ class OutsideCheck(_CheckOptions):
 
 
 class DuplicateCheck(_CheckOptions):
-    """An object, which an attribute names, does not report twice from within so many metres and seconds."""
+    """An object, which an attribute names, does not report twice within this distance and time."""
 
     preset: Literal["duplicate"]
     object: str

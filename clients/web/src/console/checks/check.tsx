@@ -16,7 +16,7 @@ import { violationOf, violationWords, type Violation } from "./violation.js";
 import { subjectOf } from "../why/name.js";
 
 const EVERY_MS = 3000;
-/** The broker keeps so many. */
+/** The number of findings that the broker keeps. */
 const KEPT = 1000;
 /** Rows that are shown at once. */
 const ROWS = 50;

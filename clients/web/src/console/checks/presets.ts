@@ -31,7 +31,7 @@ export const PRESETS: readonly Preset[] = [
   {
     name: "accuracy",
     title: "Accuracy",
-    says: "An event that says how accurate its place is has at most so many metres.",
+    says: "The accuracy that an event states is at most this distance.",
     fields: [
       { name: "property", label: "Attribute with the metres", kind: "attribute", example: "accuracy_m" },
       { name: "max_m", label: "At most, m", kind: "number", example: "100" },
@@ -47,7 +47,7 @@ export const PRESETS: readonly Preset[] = [
   {
     name: "duplicate",
     title: "Duplicate",
-    says: "No object reports twice from within so many metres and seconds.",
+    says: "No object reports twice within this distance and time.",
     fields: [
       OBJECT,
       { name: "within_m", label: "Within, m", kind: "number", example: "5" },
