@@ -8,7 +8,7 @@ use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
 use matcher::condition::text::TEXT_BYTES_MAX;
 
 use super::https::{self, is_url};
-use super::{self as config, AuthMode, Config, WorldName};
+use super::{self as config, AuthMode, Config, SituationEngine, WorldName};
 
 /// A hundred years, so that the end of a life is always a time that clocks know.
 pub(super) const TTL_S_MAX: u64 = 3_153_600_000;
@@ -72,6 +72,12 @@ impl Config {
         }
         if !(0.0..=1.0).contains(sample) {
             faults.push(format!("telemetry.sample {sample} is not from 0.0 to 1.0"));
+        }
+        if self.situations.engine == SituationEngine::Gpu {
+            faults.push(
+                "situations.engine is gpu, and this build evaluates checks on the processor alone: set it to auto or cpu"
+                    .to_owned(),
+            );
         }
         if self.privacy.round_m < -1 {
             faults.push(format!("privacy.round_m {} is less than -1", self.privacy.round_m));

@@ -233,9 +233,24 @@ pub struct Sessions {
 pub struct Situations {
     pub threads: usize,
     pub per_tenant: usize,
+    pub engine: SituationEngine,
+    pub comparisons_max: u64,
+    pub comparisons_events: u32,
     pub findings_per_second: u32,
     pub kept_events: usize,
     pub kept_bytes: usize,
+}
+
+/// Key `situations.engine`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SituationEngine {
+    /// The best that this machine and build have.
+    Auto,
+    /// The processor.
+    Cpu,
+    /// A device.
+    Gpu,
 }
 
 /// Key `sessions.inaccurate_fixes`.

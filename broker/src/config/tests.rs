@@ -253,6 +253,16 @@ fn a_collector_is_spoken_to_over_http_and_samples_are_a_share() {
 }
 
 #[test]
+fn an_engine_of_checks_that_the_build_has_not_is_a_fault() {
+    let load = |engine: &str| load(&format!("[situations]\nengine = {engine:?}\n"), Vec::new());
+    for engine in ["auto", "cpu"] {
+        load(engine).unwrap();
+    }
+    let told = load("gpu").map_err(|error| error.faults).unwrap_err();
+    assert!(told.len() == 1 && told[0].contains("situations.engine"), "{told:?}");
+}
+
+#[test]
 fn what_is_shown_can_be_read_again() {
     let flags = vec![("server.shards", Value::from(7_u64)), ("server.engine", Value::from("scan"))];
     let shown = explain(&sources(flags)).unwrap();

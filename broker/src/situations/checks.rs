@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use checks::cost::estimate;
 use checks::{Arrival, Bounds, Check, Checker, Clock, Link};
 use matcher::geo::World;
 use serde_json::{Map, Value, json};
 
 use super::{Finding, Host, Input, Logic, Plan};
+use crate::config::SituationEngine;
 use crate::ingest::check::{ReadCheck, read as read_document};
 use crate::model::error::ApiError;
 
@@ -20,12 +22,22 @@ pub(super) fn read(host: &Host, name: &str, text: &str) -> Result<Plan, ApiError
     #[expect(clippy::cast_possible_truncation, reason = "sets hold events for a hundred days at most")]
     let longest_ms = (longest_s * 1_000.0).ceil() as i64;
     let (name, clock) = (name.to_owned(), document.clock);
+    let settings = &host.config.situations;
+    let comparisons = estimate(&check, |_| f64::from(settings.comparisons_events)).change;
+    let engine = engine(settings.engine);
     let begin = move || {
-        let checker = Checker::new(Arc::clone(&check), checks::Kind::default(), Bounds::default());
+        let checker = Checker::new(Arc::clone(&check), engine, Bounds::default());
         let (name, held) = (name.clone(), VecDeque::new());
         Box::new(Checking { name, clock, checker, longest_ms, now_ms: i64::MIN, held }) as Box<dyn Logic>
     };
-    Ok(Plan { document: text, filters, begin: Box::new(begin) })
+    Ok(Plan { document: text, filters, comparisons, begin: Box::new(begin) })
+}
+
+/// The engine of all checks. A setting that nothing serves was refused at the start.
+fn engine(setting: SituationEngine) -> checks::Kind {
+    match setting {
+        SituationEngine::Auto | SituationEngine::Cpu | SituationEngine::Gpu => checks::Kind::Incremental,
+    }
 }
 
 /// A check at work.

@@ -48,6 +48,11 @@ impl Figures {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes the engine that is going to work.
+    pub(super) fn begins(&self, engine: &'static str) {
+        self.state().engine = engine;
+    }
+
     /// Notes how long an input took, and by which engine.
     pub(super) fn took(&self, took: Duration, engine: &'static str) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).min(TOOK_MAX_NS);

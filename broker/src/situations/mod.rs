@@ -90,6 +90,8 @@ pub(crate) struct Plan {
     pub(crate) document: String,
     /// The filters of the inputs, as a subscription has them.
     pub(crate) filters: Vec<String>,
+    /// Comparisons that one event that comes costs, by estimate.
+    pub(crate) comparisons: f64,
     /// Makes what is done with the inputs, at its beginning.
     pub(crate) begin: Box<dyn Fn() -> Box<dyn Logic> + Send + Sync>,
 }
@@ -254,6 +256,7 @@ impl Situations {
     ) -> Result<(String, bool), ApiError> {
         self.check_name(kind, name)?;
         let plan = self.read(kind, name, text)?;
+        self.check_cost(&plan)?;
         let _alone = self.changes.lock().await;
         let key = Self::key(kind, owner, name);
         let before = match self.find(kind, owner, name) {
@@ -379,6 +382,24 @@ impl Situations {
             return Err(ApiError::BadRequest(detail));
         }
         Ok(())
+    }
+
+    /// Refuses what would take the threads of all others. What is on disk was let in under the settings of its time.
+    fn check_cost(&self, plan: &Plan) -> Result<(), ApiError> {
+        let settings = &self.stage.host.config.situations;
+        let (comparisons, limit, events) =
+            (plan.comparisons, settings.comparisons_max, settings.comparisons_events);
+        #[expect(clippy::cast_precision_loss, reason = "beside an estimate")]
+        let is_cheap = comparisons <= limit as f64;
+        if limit == 0 || is_cheap {
+            return Ok(());
+        }
+        let detail = format!(
+            "one event would cost about {comparisons:.1e} comparisons with {events} events in each set \
+             (situations.comparisons_events), and may cost {limit} (situations.comparisons_max): quantify over fewer variables, or \
+             join them by ="
+        );
+        Err(ApiError::invalid("/formula", detail))
     }
 
     /// Refuses one more than a tenant may have.

@@ -138,6 +138,7 @@ impl Work {
             connection: outbox.connection,
         };
         let mut logic = (situation.plan.begin)();
+        situation.figures.begins(logic.engine());
         let mut batch = Vec::new();
         loop {
             situation.figures.while_paused().await;

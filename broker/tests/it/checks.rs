@@ -190,6 +190,42 @@ async fn what_is_wrong_is_told_with_its_place() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_that_would_cost_too_much_is_refused_with_the_estimate() {
+    /// So many variables over all events, which nothing joins.
+    fn nested(count: usize) -> Value {
+        let variables: Vec<_> = (0..count).map(|index| format!("v{index}")).collect();
+        let leaves: Vec<_> =
+            variables.windows(2).map(|pair| format!("{}.x < {}.x + 1", pair[0], pair[1])).collect();
+        let innermost = json!({"or": leaves});
+        let formula = variables
+            .iter()
+            .rev()
+            .fold(innermost, |that, variable| json!({"forall": variable, "in": "all", "that": that}));
+        json!({"contexts": {"all": {"for_s": 60}}, "formula": formula})
+    }
+    let program = Serve::new().start().await;
+    let http = program.http();
+    http.put("/v1/checks/two", &nested(2)).await.expect(201);
+    // The engine is known before the first input.
+    eventually("the engine", async || {
+        let engine = http.get("/v1/checks/two").await.expect(200).json()["activity"]["engine"].clone();
+        (engine == "incremental").then_some(())
+    })
+    .await;
+    let problem = http.put("/v1/checks/four", &nested(4)).await.problem(400);
+    let faults = problem["errors"].as_array().expect("faults");
+    assert_eq!(faults.len(), 1, "{problem}");
+    assert_eq!(faults[0]["pointer"], "/formula");
+    let detail = faults[0]["detail"].as_str().expect("a text");
+    let settings = ["100000000 (situations.comparisons_max)", "10000 events in each set"];
+    assert!(settings.iter().all(|part| detail.contains(part)), "{detail}");
+    http.get("/v1/checks/four").await.problem(404);
+    // The same check over sets that are known to be small.
+    let program = Serve::new().config("[situations]\ncomparisons_events = 50\n").start().await;
+    program.http().put("/v1/checks/four", &nested(4)).await.expect(201);
+}
+
 #[test]
 fn a_dry_run_says_what_a_check_would_have_told() {
     let folder = TempDir::new().expect("a folder");
