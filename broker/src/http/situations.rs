@@ -114,7 +114,7 @@ pub(crate) async fn pause_check(
     Permitted(principal): Permitted,
     SituationPath(name): SituationPath,
 ) -> Result<StatusCode, ApiError> {
-    app.situations.pause(CHECKS, Owner { behalf: principal.behalf() }, &name, true)?;
+    app.situations.pause(CHECKS, Owner { behalf: principal.behalf() }, &name, true).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -132,7 +132,7 @@ pub(crate) async fn resume_check(
     Permitted(principal): Permitted,
     SituationPath(name): SituationPath,
 ) -> Result<StatusCode, ApiError> {
-    app.situations.pause(CHECKS, Owner { behalf: principal.behalf() }, &name, false)?;
+    app.situations.pause(CHECKS, Owner { behalf: principal.behalf() }, &name, false).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -45,12 +45,22 @@ pub(crate) struct Prepared {
     /// The document as it was sent, where it is to be kept on disk: [`SubscriptionReader::parse`] makes the same of it.
     /// (Of the normalised form it may not: that can be too long to be sent.)
     pub(crate) source: Option<Box<str>>,
-    /// The document of the situation whose inputs it brings.
-    pub(crate) situation: Option<Box<str>>,
+    /// The situation whose inputs it brings.
+    pub(crate) situation: Option<StoredSituation>,
+}
+
+/// A situation as it stands beside the subscription that brings its inputs.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredSituation {
+    pub(crate) document: Box<str>,
+    pub(crate) is_paused: bool,
 }
 
 /// Member of a subscription of the broker's own: the document of the situation whose inputs it brings.
 pub(crate) const SITUATION: &str = "situation";
+
+/// Member of a subscription of the broker's own, beside [`SITUATION`]: whether the situation is paused.
+pub(crate) const PAUSED: &str = "paused";
 
 impl Prepared {
     /// Narrows the subscription to the events of one tenant, and of these to the events that a token is confined to. What is
@@ -105,7 +115,9 @@ impl SubscriptionReader {
     /// Reads a subscription of the broker's own, which has the document of its situation beside it.
     pub(crate) fn parse_own(&self, id: &str, text: &str) -> Result<Prepared, ApiError> {
         let mut members = Members::parse(text)?;
-        let situation = members.take(SITUATION).map(Box::from);
+        let is_paused = members.take(PAUSED) == Some("true");
+        let situation =
+            members.take(SITUATION).map(|document| StoredSituation { document: document.into(), is_paused });
         let prepared = self.parse_rest(id, members)?;
         Ok(Prepared { source: self.has_store.then(|| text.into()), situation, ..prepared })
     }

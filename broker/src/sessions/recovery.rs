@@ -16,7 +16,7 @@ use super::{Activity, Client, Held, Recent, Sessions, weight};
 use crate::budget::Kind;
 use crate::config::{Config, Limits};
 use crate::ingest::feature::{self, FeatureReader};
-use crate::ingest::subscription::{Prepared, SubscriptionReader, quoted};
+use crate::ingest::subscription::{Prepared, StoredSituation, SubscriptionReader, quoted};
 use crate::ingest::{Behalf, Confinement, Zones};
 use crate::model::clock::{self, Timeline};
 use crate::model::delivery::{Delivery, GapReason, OverflowName};
@@ -58,7 +58,7 @@ pub(crate) struct RestoredSituation {
     pub(crate) client: Arc<str>,
     /// The id of its subscription.
     pub(crate) version: Arc<str>,
-    pub(crate) document: Box<str>,
+    pub(crate) stored: StoredSituation,
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) confinement: Option<Arc<Confinement>>,
     /// The number of the last finding that every shard has dealt out.
@@ -197,11 +197,11 @@ impl RestoredClient {
                 what: format!("the subscription {} of client {name}", one.id),
                 why: refusal.problem().detail.unwrap_or_default(),
             })?;
-            if let Some(document) = &prepared.situation {
+            if let Some(stored) = &prepared.situation {
                 situation = Some(RestoredSituation {
                     client: Arc::clone(&name),
                     version: Arc::clone(&one.id),
-                    document: document.clone(),
+                    stored: stored.clone(),
                     tenant: behalf.tenant.map(Arc::from),
                     confinement: behalf.confinement.cloned(),
                     told: told_by_all(&std::mem::take(&mut one.standings)),

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
 use crate::ingest::feature::FeatureReader;
-use crate::ingest::subscription::{SITUATION, SubscriptionReader, quoted};
+use crate::ingest::subscription::{PAUSED, Prepared, SITUATION, SubscriptionReader, quoted};
 use crate::ingest::{Behalf, Confinement};
 use crate::metrics::Metrics;
 use crate::model::error::ApiError;
@@ -197,13 +197,14 @@ impl Situations {
 
     /// Takes up those that were found on disk. One whose document is not understood any more is told, and stays on disk.
     pub(crate) fn restore(&self, found: Vec<RestoredSituation>) {
-        for RestoredSituation { client, version, document, tenant, confinement, told } in found {
+        for RestoredSituation { client, version, stored, tenant, confinement, told } in found {
             let Some((kind, name)) = kind_and_name(tenant::outside(&client)) else { continue };
             let owner = tenant.as_deref().unwrap_or_default().into();
             let key = Key { kind, tenant: owner, name: name.into() };
-            match self.read(kind, name, &document) {
+            match self.read(kind, name, &stored.document) {
                 Ok(plan) => {
                     let figures = Figures::default();
+                    figures.pause(stored.is_paused);
                     let situation = Situation { key, client, version, tenant, confinement, plan, figures };
                     self.serve(situation, told);
                 }
@@ -267,38 +268,22 @@ impl Situations {
         if before.is_none() {
             self.check_room(owner)?;
         }
-        let client: Arc<str> = tenant::inside(&key.tenant, &client_of(kind, name)).into();
-        if before.is_some() {
-            self.end(&key).await;
-            self.forget(&client).await?;
-        }
-        let version: Arc<str> = format!("{:016x}", rand::random::<u64>()).into();
-        let subscription = format!(
-            r#"{{"filters":[{}],"durable":true,"overflow":"drop-oldest",{}:{}}}"#,
-            plan.filters.join(","),
-            quoted(SITUATION),
-            plan.document
-        );
-        let prepared =
-            self.stage.host.subscriptions.parse_own(&version, &subscription)?.on_behalf(owner.behalf)?;
-        let install = |client, reply| Command::Install {
-            client,
-            subscription: Box::new(prepared),
-            change: None,
-            owner: None,
-            answer: None,
-            reply,
-        };
-        self.stage.host.shards.ask(&client, install).await??;
         let situation = Situation {
+            client: tenant::inside(&key.tenant, &client_of(kind, name)).into(),
             key,
-            client,
-            version,
+            version: format!("{:016x}", rand::random::<u64>()).into(),
             tenant: owner.behalf.tenant.map(Arc::from),
             confinement: owner.behalf.confinement.cloned(),
             plan,
             figures: Figures::default(),
         };
+        // What is refused leaves the one before it in force.
+        let subscription = self.subscription(&situation, false)?;
+        if before.is_some() {
+            self.end(&situation.key).await;
+            self.forget(&situation.client).await?;
+        }
+        self.install(&situation.client, subscription).await?;
         Ok((self.serve(situation, 0).shown(), before.is_some()))
     }
 
@@ -330,14 +315,19 @@ impl Situations {
     }
 
     /// Stops it for a while, or lets it go on. What comes meanwhile waits in its session.
-    pub(crate) fn pause(
+    pub(crate) async fn pause(
         &self,
         kind: Kind,
         owner: Owner<'_>,
         name: &str,
         is_paused: bool,
     ) -> Result<(), ApiError> {
-        self.find(kind, owner, name)?.figures.pause(is_paused);
+        let _alone = self.changes.lock().await;
+        let situation = self.find(kind, owner, name)?;
+        if self.stage.host.shards.has_store() {
+            self.install(&situation.client, self.subscription(&situation, is_paused)?).await?;
+        }
+        situation.figures.pause(is_paused);
         Ok(())
     }
 
@@ -356,6 +346,30 @@ impl Situations {
         let served = Served { situation: Arc::clone(&situation), runner };
         self.all().insert(situation.key.clone(), served);
         situation
+    }
+
+    /// The subscription that brings its inputs, as it is kept on disk.
+    fn subscription(&self, situation: &Situation, is_paused: bool) -> Result<Prepared, ApiError> {
+        let text = format!(
+            r#"{{"filters":[{}],"durable":true,"overflow":"drop-oldest",{}:{},{}:{is_paused}}}"#,
+            situation.plan.filters.join(","),
+            quoted(SITUATION),
+            situation.plan.document,
+            quoted(PAUSED),
+        );
+        self.stage.host.subscriptions.parse_own(&situation.version, &text)?.on_behalf(situation.behalf())
+    }
+
+    async fn install(&self, client: &Arc<str>, subscription: Prepared) -> Result<(), ApiError> {
+        let install = |client, reply| Command::Install {
+            client,
+            subscription: Box::new(subscription),
+            change: None,
+            owner: None,
+            answer: None,
+            reply,
+        };
+        self.stage.host.shards.ask(client, install).await?.map(drop)
     }
 
     /// Waits until nothing is done for it any more.

@@ -114,6 +114,54 @@ async fn a_check_that_is_replaced_begins_empty_and_one_that_is_paused_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pause_and_its_end_outlive_the_broker() {
+    let folder = TempDir::new().expect("a folder");
+    let mut program = start(&folder).await;
+    let again = async |mut program: Program| {
+        program.assert_healthy();
+        program.signal("KILL");
+        program.exit_status().await;
+        start(&folder).await
+    };
+    let is_paused = async |http: &Http| {
+        http.get("/v1/checks/jump").await.expect(200).json()["activity"]["paused"].clone()
+    };
+    let http = program.http();
+    http.put("/v1/checks/jump", &jump()).await.expect(201);
+    publish(&http, &report("e1", 0, 0.0)).await;
+    publish(&http, &report("e2", 10, 0.1)).await;
+    assert_eq!(told(&http, 1).await, pairs(&[["e1", "e2"]]));
+    http.post("/v1/checks/jump/pause", "application/json", "").await.expect(204);
+    program = again(program).await;
+    let http = program.http();
+    assert_eq!(is_paused(&http).await, true);
+    publish(&http, &report("e3", 20, 0.1)).await;
+    let activity = http.get("/v1/checks/jump").await.expect(200).json()["activity"].clone();
+    assert_eq!((&activity["inputs"], &activity["published"]), (&json!(0), &json!(0)), "{activity}");
+    // It goes on with what waited, and what was told before the pause is not told again.
+    http.post("/v1/checks/jump/resume", "application/json", "").await.expect(204);
+    assert_eq!(told(&http, 1).await, pairs(&[["e1", "e3"]]));
+    program = again(program).await;
+    let http = program.http();
+    assert_eq!(is_paused(&http).await, false);
+    publish(&http, &report("e4", 30, 0.3)).await;
+    assert_eq!(told(&http, 3).await, pairs(&[["e1", "e4"], ["e2", "e4"], ["e3", "e4"]]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_that_is_refused_leaves_the_one_before_in_force() {
+    let program = Serve::new().config("[limits]\nfilters_per_subscription = 1\n").start().await;
+    let http = program.http();
+    http.put("/v1/checks/jump", &jump()).await.expect(201);
+    publish(&http, &report("e1", 0, 0.0)).await;
+    let mut wide = jump();
+    wide["contexts"]["other"] = json!({"for_s": 1});
+    http.put("/v1/checks/jump", &wide).await.problem(400);
+    publish(&http, &report("e2", 10, 0.1)).await;
+    assert_eq!(told(&http, 1).await, pairs(&[["e1", "e2"]]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn findings_of_findings_end_at_a_depth() {
     let program = Serve::new().config("[limits]\nderived_depth = 3\n").start().await;
     let http = program.http();
