@@ -77,7 +77,9 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     app.metrics.show_keys([keys.used, keys.unused], keys.age, keys.failures);
     app.metrics.show_admission(app.admission.wait(), app.admission.lag());
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    ([(CONTENT_TYPE, text)], app.metrics.render()).into_response()
+    let mut figures = app.metrics.render();
+    app.situations.render(&mut figures);
+    ([(CONTENT_TYPE, text)], figures).into_response()
 }
 
 /// What the broker holds and has done.

@@ -9,6 +9,8 @@ use hdrhistogram::Histogram;
 use tokio::sync::Notify;
 use wire::SituationActivity;
 
+use super::series::Sums;
+
 /// Findings that are shown.
 const FINDINGS_MAX: usize = 1_000;
 
@@ -28,6 +30,8 @@ pub(super) struct Figures {
     pub(super) dropped: AtomicU64,
     /// How often it began anew, since inputs were lost.
     pub(super) restarts: AtomicU64,
+    /// Time of threads that it took, in nanoseconds.
+    pub(super) took_ns: AtomicU64,
     is_paused: AtomicBool,
     /// Rung when it may go on.
     resumed: Notify,
@@ -56,6 +60,7 @@ impl Figures {
     /// Notes how long an input took, and by which engine.
     pub(super) fn took(&self, took: Duration, engine: &'static str) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).min(TOOK_MAX_NS);
+        self.took_ns.fetch_add(ns, Ordering::Relaxed);
         let mut state = self.state();
         state.engine = engine;
         if state.took_ns.is_none() {
@@ -99,6 +104,19 @@ impl Figures {
             }
             resumed.as_mut().await;
             resumed.set(self.resumed.notified());
+        }
+    }
+
+    pub(super) fn sums(&self) -> Sums {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Sums {
+            inputs: of(&self.inputs),
+            evaluations: of(&self.evaluations),
+            published: of(&self.published),
+            dropped: of(&self.dropped),
+            restarts: of(&self.restarts),
+            took_s: Duration::from_nanos(of(&self.took_ns)).as_secs_f64(),
+            queued: of(&self.queued),
         }
     }
 

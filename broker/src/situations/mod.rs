@@ -8,6 +8,7 @@ mod checks;
 mod figures;
 mod finding;
 mod runner;
+mod series;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -31,6 +32,7 @@ use crate::shard::{Command, Shards};
 use figures::Figures;
 pub(crate) use finding::Finding;
 use runner::Runner;
+use series::{Label, Series};
 
 /// A kind of situations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,6 +142,7 @@ impl Situation {
 struct Served {
     situation: Arc<Situation>,
     runner: Runner,
+    label: Label,
 }
 
 /// What situations need of the broker.
@@ -158,6 +161,8 @@ pub(crate) struct Situations {
     stage: Arc<Stage>,
     /// A std mutex: held for a look or an insertion, never over an await.
     all: Mutex<BTreeMap<Key, Served>>,
+    /// A std mutex: taken while `all` is held, and held for a look or a change.
+    series: Mutex<Series>,
     /// One change at a time.
     changes: tokio::sync::Mutex<()>,
 }
@@ -192,7 +197,12 @@ impl Situations {
         };
         let threads = Semaphore::new(threads);
         let stage = Arc::new(Stage { host, threads, next_connection: AtomicU64::new(u64::MAX) });
-        Self { stage, all: Mutex::default(), changes: tokio::sync::Mutex::default() }
+        Self {
+            stage,
+            all: Mutex::default(),
+            series: Mutex::default(),
+            changes: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Takes up those that were found on disk. One whose document is not understood any more is told, and stays on disk.
@@ -230,6 +240,18 @@ impl Situations {
     /// A panic under the lock is impossible but for memory running out.
     fn all(&self) -> MutexGuard<'_, BTreeMap<Key, Served>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A panic under the lock is impossible but for memory running out.
+    fn series(&self) -> MutexGuard<'_, Series> {
+        self.series.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends the figures of all situations as Prometheus text.
+    pub(crate) fn render(&self, out: &mut String) {
+        let all = self.all();
+        let there = all.values().map(|served| (served.label.clone(), served.situation.figures.sums()));
+        self.series().render(there, out);
     }
 
     fn key(kind: Kind, owner: Owner<'_>, name: &str) -> Key {
@@ -343,8 +365,10 @@ impl Situations {
     fn serve(&self, situation: Situation, told: u64) -> Arc<Situation> {
         let situation = Arc::new(situation);
         let runner = Runner::start(&self.stage, &situation, told);
-        let served = Served { situation: Arc::clone(&situation), runner };
-        self.all().insert(situation.key.clone(), served);
+        let mut all = self.all();
+        let label = self.series().open(situation.key.kind, &situation.key.name);
+        all.insert(situation.key.clone(), Served { situation: Arc::clone(&situation), runner, label });
+        drop(all);
         situation
     }
 
@@ -374,7 +398,14 @@ impl Situations {
 
     /// Waits until nothing is done for it any more.
     async fn end(&self, key: &Key) {
-        let ended = self.all().remove(key);
+        let ended = {
+            let mut all = self.all();
+            let ended = all.remove(key);
+            if let Some(served) = &ended {
+                self.series().close(&served.label, served.situation.figures.sums());
+            }
+            ended
+        };
         if let Some(served) = ended {
             served.runner.end().await;
         }

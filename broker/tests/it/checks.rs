@@ -105,6 +105,15 @@ async fn a_check_that_is_replaced_begins_empty_and_one_that_is_paused_waits() {
     publish(&http, &report("e3", 20, 0.2)).await;
     assert_eq!(told(&http, 1).await, pairs(&[["e2", "e3"]]));
 
+    // The figures of the one before have gone with it.
+    let figures = http.get("/metrics").await.expect(200).text();
+    for (name, value) in
+        [("inputs", 2), ("evaluations", 2), ("published", 1), ("dropped", 0), ("restarts", 0)]
+    {
+        let line = format!("nearcast_situation_{name}_total{{kind=\"checks\",name=\"jump\"}} {value}\n");
+        assert!(figures.contains(&line), "{line} is not in\n{figures}");
+    }
+
     http.post("/v1/checks/jump/pause", "application/json", "").await.expect(204);
     publish(&http, &report("e4", 30, 0.2)).await;
     let paused = http.get("/v1/checks/jump").await.expect(200).json()["activity"]["paused"].clone();
