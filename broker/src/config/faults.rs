@@ -73,6 +73,10 @@ impl Config {
         if !(0.0..=1.0).contains(sample) {
             faults.push(format!("telemetry.sample {sample} is not from 0.0 to 1.0"));
         }
+        let share = self.situations.tenant_time_share;
+        if !(share > 0.0 && share <= 1.0) {
+            faults.push(format!("situations.tenant_time_share {share} is not above 0 and at most 1"));
+        }
         if self.situations.engine == SituationEngine::Gpu {
             faults.push(
                 "situations.engine is gpu, and this build evaluates checks on the processor alone: set it to auto or cpu"

@@ -237,6 +237,9 @@ pub struct Situations {
     pub comparisons_max: u64,
     pub comparisons_events: u32,
     pub findings_per_second: u32,
+    pub tenant_findings_per_second: u32,
+    pub tenant_state_bytes: usize,
+    pub tenant_time_share: f64,
     pub kept_events: usize,
     pub kept_bytes: usize,
 }

@@ -122,4 +122,11 @@ impl Logic for Checking {
     fn engine(&self) -> &'static str {
         self.checker.engine().name()
     }
+
+    fn bytes(&self) -> usize {
+        // The text of an event is not held, and its parts are counted by the checker.
+        let input_bytes = size_of::<Input>() + size_of::<(i64, u64)>();
+        let ids_bytes: usize = self.checker.held().iter().map(|(_, input)| input.id.len()).sum();
+        self.checker.bytes() + self.held.len() * input_bytes + ids_bytes
+    }
 }

@@ -9,6 +9,7 @@ mod figures;
 mod finding;
 mod runner;
 mod series;
+mod share;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -33,6 +34,7 @@ use figures::Figures;
 pub(crate) use finding::Finding;
 use runner::Runner;
 use series::{Label, Series};
+use share::Shares;
 
 /// A kind of situations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +86,9 @@ pub(crate) trait Logic: Send {
 
     /// Name of the engine at work.
     fn engine(&self) -> &'static str;
+
+    /// The memory that it takes, by estimate. It may walk over all that it holds.
+    fn bytes(&self) -> usize;
 }
 
 /// A document that was read.
@@ -172,6 +177,7 @@ struct Stage {
     host: Host,
     /// Threads that may evaluate at once.
     threads: Semaphore,
+    shares: Shares,
     /// Connections of clients count upwards from 0, those of situations downwards from the top.
     next_connection: AtomicU64,
 }
@@ -195,8 +201,9 @@ impl Situations {
             0 => std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2)),
             threads => threads,
         };
+        let shares = Shares::new(threads, &host.config.situations);
         let threads = Semaphore::new(threads);
-        let stage = Arc::new(Stage { host, threads, next_connection: AtomicU64::new(u64::MAX) });
+        let stage = Arc::new(Stage { host, threads, shares, next_connection: AtomicU64::new(u64::MAX) });
         Self {
             stage,
             all: Mutex::default(),

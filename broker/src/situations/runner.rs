@@ -12,6 +12,7 @@ use matcher::live::Cause;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::share::Holding;
 use super::{Finding, Input, Logic, Situation, Stage};
 use crate::ingest::subscription::quoted;
 use crate::model::completion::Completion;
@@ -24,6 +25,12 @@ use crate::shard::{Coming, Command};
 
 /// Bytes of deliveries that are evaluated at once, and after which others have a turn.
 const BATCH_BYTES: usize = 262_144;
+
+/// Time after which others have a turn.
+const TURN: Duration = Duration::from_millis(50);
+
+/// How often the memory that a situation takes is looked at, at most; and no more than a hundredth of the time goes into that.
+const MEASURE_EVERY: Duration = Duration::from_secs(1);
 
 /// Findings of one input, at most: their numbers are in the lower bits of a finding's number.
 const FINDINGS_BITS: u32 = 16;
@@ -46,6 +53,8 @@ impl Runner {
         let work = Work {
             stage: Arc::clone(stage),
             situation: Arc::clone(situation),
+            holding: stage.shares.begin(&situation.key.tenant),
+            measure_at: Instant::now(),
             name: quoted(&situation.version),
             told,
             acknowledged: 0,
@@ -70,6 +79,10 @@ impl Runner {
 struct Work {
     stage: Arc<Stage>,
     situation: Arc<Situation>,
+    /// What it takes of its tenant's share.
+    holding: Holding,
+    /// When its memory is to be looked at.
+    measure_at: Instant,
     /// The id of the subscription, as JSON.
     name: String,
     /// The number of the last finding of another run.
@@ -80,14 +93,14 @@ struct Work {
 
 /// Findings of the second at hand.
 #[derive(Default)]
-struct Window {
+pub(super) struct Window {
     began: Option<Instant>,
     count: u32,
 }
 
 impl Window {
     /// Whether one more may come.
-    fn takes(&mut self, now: Instant, limit: u32) -> bool {
+    pub(super) fn takes(&mut self, now: Instant, limit: u32) -> bool {
         if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
             (self.began, self.count) = (Some(now), 0);
         }
@@ -101,6 +114,10 @@ struct Evaluated {
     logic: Box<dyn Logic>,
     findings: Vec<Finding>,
     last: u64,
+    /// Entries that were not taken in yet.
+    rest: std::vec::IntoIter<Entry>,
+    /// Memory that the logic takes, and how long it took to find that, where that was to be done.
+    measured: Option<(usize, Duration)>,
 }
 
 impl Work {
@@ -147,23 +164,66 @@ impl Work {
                 return if close.code == 1013 { Ok(()) } else { Err(ApiError::Stopping) };
             }
             situation.figures.queued.store(outbox.behind(), Ordering::Relaxed);
-            let evaluated = self.evaluate(logic, std::mem::take(&mut batch)).await?;
-            logic = evaluated.logic;
-            let needs = logic.needs();
-            self.publish(evaluated.findings).await?;
-            self.acknowledge(needs, evaluated.last).await?;
+            let mut entries = std::mem::take(&mut batch).into_iter();
+            while !entries.as_slice().is_empty() {
+                self.wait_for_time().await;
+                let evaluated = self.evaluate(logic, entries).await?;
+                entries = evaluated.rest;
+                logic = self.fit(evaluated.logic, evaluated.measured);
+                let needs = logic.needs();
+                self.publish(evaluated.findings).await?;
+                self.acknowledge(needs, evaluated.last).await?;
+            }
         }
     }
 
+    /// Waits while its tenant has taken more of the threads' time than its share. Without tenants there is nobody to wait for.
+    async fn wait_for_time(&self) {
+        let wait = self.holding.share.wait(Instant::now());
+        if self.situation.tenant.is_none() || wait.is_zero() {
+            return;
+        }
+        self.situation.figures.problem(
+            "its tenant's checks took more of the threads' time than their share (situations.tenant_time_share), so that they wait",
+        );
+        tokio::time::sleep(wait).await;
+    }
+
+    /// The logic, or a new one where its state is too much for its tenant.
+    fn fit(&mut self, logic: Box<dyn Logic>, measured: Option<(usize, Duration)>) -> Box<dyn Logic> {
+        let Some((bytes, took)) = measured else { return logic };
+        self.measure_at = Instant::now() + MEASURE_EVERY.max(took * 100);
+        let limit = self.stage.host.config.situations.tenant_state_bytes;
+        if !self.holding.is_too_much(bytes, limit) {
+            return logic;
+        }
+        self.holding.is_too_much(0, limit);
+        let figures = &self.situation.figures;
+        figures.restarts.fetch_add(1, Ordering::Relaxed);
+        figures.problem(format!(
+            "it knew {bytes} bytes, and its tenant's checks together more than {limit} (situations.tenant_state_bytes), so that it \
+             began anew"
+        ));
+        (self.situation.plan.begin)()
+    }
+
     /// Takes the entries in, on a thread beside those that serve everybody.
-    async fn evaluate(&self, mut logic: Box<dyn Logic>, batch: Vec<Entry>) -> Result<Evaluated, ApiError> {
+    async fn evaluate(
+        &self,
+        mut logic: Box<dyn Logic>,
+        mut rest: std::vec::IntoIter<Entry>,
+    ) -> Result<Evaluated, ApiError> {
+        let (share, is_measured) = (Arc::clone(&self.holding.share), self.measure_at <= Instant::now());
         let (stage, situation, name) =
             (Arc::clone(&self.stage), Arc::clone(&self.situation), self.name.clone());
         let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
         let work = move || {
             let (mut findings, mut last) = (Vec::new(), 0);
+            let turn = Instant::now();
             let figures = &situation.figures;
-            for entry in batch {
+            while turn.elapsed() < TURN
+                && let Some(entry) = rest.next()
+            {
                 match entry {
                     Entry::Gap(gap) => {
                         last = gap.to;
@@ -204,7 +264,10 @@ impl Work {
                     Entry::Answer(_) => {}
                 }
             }
-            Evaluated { logic, findings, last }
+            let measuring = Instant::now();
+            let measured = is_measured.then(|| (logic.bytes(), measuring.elapsed()));
+            share.pay(Instant::now(), turn.elapsed());
+            Evaluated { logic, findings, last, rest, measured }
         };
         let evaluated = self.stage.host.runtime.spawn_blocking(work).await;
         evaluated.map_err(|_| ApiError::Internal("an evaluation panicked"))
@@ -279,6 +342,12 @@ impl Work {
         }
         if !self.findings.takes(Instant::now(), limit) {
             return Err(format!("more than {limit} were found in a second (situations.findings_per_second)"));
+        }
+        let limit = settings.situations.tenant_findings_per_second;
+        if !self.holding.share.takes_finding(Instant::now(), limit) {
+            return Err(format!(
+                "its tenant's checks found more than {limit} in a second (situations.tenant_findings_per_second)"
+            ));
         }
         let text = finding.event(by, &self.situation.version, number);
         let published = self.stage.host.features.parse_own(self.situation.behalf(), &text);

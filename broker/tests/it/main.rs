@@ -31,6 +31,7 @@ mod operations;
 mod pages;
 mod push;
 mod rules;
+mod situations;
 mod slow_reader;
 mod tidy;
 mod tls;

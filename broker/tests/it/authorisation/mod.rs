@@ -9,6 +9,7 @@ mod privacy;
 mod published;
 mod publisher;
 mod quotas;
+mod situations;
 mod streams;
 mod tenants;
 mod tokens;
