@@ -56,6 +56,16 @@ pub(crate) struct Body {
     pub(crate) stored: OnceLock<Arc<StoredBody>>,
     /// The trace that the event carries; it does not outlive the broker.
     pub(crate) carried: Option<Box<Carried>>,
+    /// What some readers get in its place.
+    pub(crate) veil: Option<Box<Veil>>,
+}
+
+/// A finding as readers get it who are confined otherwise than the situation: without the ids of events that they may not see.
+#[derive(Debug)]
+pub(crate) struct Veil {
+    /// The claim to which the situation is confined.
+    pub(crate) confinement: Option<Box<str>>,
+    pub(crate) body: Arc<Body>,
 }
 
 impl Published {
@@ -71,6 +81,15 @@ impl Published {
     /// The event as a finding of a situation.
     pub(crate) fn derived(self, origin: Origin) -> Self {
         Self { origin: Some(origin), ..self }
+    }
+
+    /// Gives it a text for readers who are confined otherwise than its situation, as long as nobody else has it.
+    pub(crate) fn veil(&mut self, confinement: Option<&str>, text: Box<str>) {
+        if let Some(body) = Arc::get_mut(&mut self.body) {
+            let veiled = Body { is_alarm: body.is_alarm, ..Body::new(text, body.received, body.object) };
+            body.veil =
+                Some(Box::new(Veil { confinement: confinement.map(Box::from), body: Arc::new(veiled) }));
+        }
     }
 
     /// Whether it is taken. A shard that finds the disk full refuses it for all of them, unless another has taken it before.
@@ -89,6 +108,14 @@ impl Published {
 }
 
 impl Body {
+    /// The body that a reader gets who is confined by a claim, or is not.
+    pub(crate) fn seen_by<'a>(self: &'a Arc<Self>, confinement: Option<&str>) -> &'a Arc<Self> {
+        match &self.veil {
+            Some(veil) if confinement.is_some() && confinement != veil.confinement.as_deref() => &veil.body,
+            _ => self,
+        }
+    }
+
     pub(crate) fn new(text: Box<str>, received: Instant, object: ObjectHash) -> Self {
         Self {
             text,
@@ -98,6 +125,7 @@ impl Body {
             is_alarm: false,
             stored: OnceLock::new(),
             carried: None,
+            veil: None,
         }
     }
 

@@ -12,6 +12,7 @@ use super::audit::{Dispatched, EntryId};
 use super::listing::MEMBER_BYTES;
 use super::slots::Slots;
 use super::{Held, Sessions};
+use crate::ingest::Confinement;
 use crate::model::clock;
 use crate::model::delivery::{Delivery, OverflowName, SubscriptionIds, Transition};
 use crate::model::event::{Body, Published};
@@ -126,7 +127,7 @@ impl Sessions {
             subscriptions,
             cause: occurrence.cause,
             transition: occurrence.transition,
-            body: Arc::clone(occurrence.body),
+            body: Arc::clone(occurrence.body.seen_by(client.confinement.as_deref().map(Confinement::text))),
             overflow,
             is_late: false,
             is_ahead: false,

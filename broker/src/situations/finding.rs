@@ -34,3 +34,14 @@ impl Finding {
         .to_string()
     }
 }
+
+/// The text of a finding without the ids of other events.
+pub(super) fn without_ids(text: &str) -> Option<String> {
+    let mut event: Value = serde_json::from_str(text).ok()?;
+    let properties = event.get_mut("properties")?.as_object_mut()?;
+    for name in ["bindings", "links"] {
+        properties.remove(name);
+    }
+    event.get_mut("derived")?.as_object_mut()?.remove("from");
+    Some(event.to_string())
+}

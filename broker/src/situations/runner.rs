@@ -12,13 +12,15 @@ use matcher::live::Cause;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::finding::without_ids;
 use super::share::Holding;
 use super::{Finding, Input, Logic, Situation, Stage};
+use crate::ingest::Confinement;
 use crate::ingest::subscription::quoted;
 use crate::model::completion::Completion;
 use crate::model::delivery::Entry;
 use crate::model::error::ApiError;
-use crate::model::event::Origin;
+use crate::model::event::{Origin, Published};
 use crate::outbox::{Bounds, Outbox};
 use crate::sessions::Resume;
 use crate::shard::{Coming, Command};
@@ -320,12 +322,7 @@ impl Work {
     }
 
     /// The event of a finding; the error says why there is none.
-    fn event(
-        &mut self,
-        finding: &Finding,
-        by: &str,
-        number: u64,
-    ) -> Result<crate::model::event::Published, String> {
+    fn event(&mut self, finding: &Finding, by: &str, number: u64) -> Result<Published, String> {
         let settings = &self.stage.host.config;
         let (depth_max, limit) = (settings.limits.derived_depth, settings.situations.findings_per_second);
         if finding.depth >= depth_max {
@@ -351,12 +348,22 @@ impl Work {
         }
         let text = finding.event(by, &self.situation.version, number);
         let published = self.stage.host.features.parse_own(self.situation.behalf(), &text);
-        let published = published.map_err(|refusal| refusal.problem().detail.unwrap_or_default())?;
+        let mut published = published.map_err(|refusal| refusal.problem().detail.unwrap_or_default())?;
+        self.veil(&mut published);
         Ok(published.derived(Origin {
             client: Arc::clone(&self.situation.client),
             version: Arc::clone(&self.situation.version),
             number,
         }))
+    }
+
+    /// Keeps ids of the events that it follows from to readers who may see them. Without tokens nobody is confined.
+    fn veil(&self, published: &mut Published) {
+        if self.stage.host.config.wants_tokens()
+            && let Some(text) = without_ids(&published.body.text)
+        {
+            published.veil(self.situation.confinement.as_deref().map(Confinement::text), text.into());
+        }
     }
 
     /// Acknowledges what is needed no more, now and then.
