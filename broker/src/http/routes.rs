@@ -11,9 +11,10 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
+use super::situations::checks;
 use super::{
-    App, Heard, base_map, clients, events, explain, openapi, pages, positions, push, query, situations, sse,
-    stats, subscriptions, ws,
+    App, Heard, base_map, clients, events, explain, openapi, pages, positions, push, query, sse, stats,
+    subscriptions, ws,
 };
 use crate::auth::{Scope, Token, TokenSource};
 
@@ -75,9 +76,6 @@ const SUBSCRIPTION: &str = "/v1/clients/{client}/subscriptions/{id}";
 /// Path of a client's push subscription.
 const PUSH: &str = "/v1/clients/{client}/push";
 
-/// Path of a check.
-const CHECK: &str = "/v1/checks/{name}";
-
 /// All routes.
 pub(crate) fn all() -> Vec<Route> {
     use Need::Nothing;
@@ -113,15 +111,14 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new(PUSH, delete.clone(), SUBSCRIBE, push::delete).named("delete_push"),
         Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream).named("stream_events"),
         Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade).named("open_websocket"),
-        Route::new("/v1/checks", get.clone(), ADMIN, situations::list_checks).named("list_checks"),
-        Route::new(CHECK, put, ADMIN, situations::put_check).named("put_check"),
-        Route::new(CHECK, get.clone(), ADMIN, situations::get_check).named("get_check"),
-        Route::new(CHECK, delete, ADMIN, situations::delete_check).named("delete_check"),
-        Route::new("/v1/checks/{name}/findings", get.clone(), ADMIN, situations::check_findings)
+        Route::new("/v1/checks", get.clone(), ADMIN, checks::list).named("list_checks"),
+        Route::new("/v1/checks/{name}", put, ADMIN, checks::put).named("put_check"),
+        Route::new("/v1/checks/{name}", get.clone(), ADMIN, checks::get).named("get_check"),
+        Route::new("/v1/checks/{name}", delete, ADMIN, checks::delete).named("delete_check"),
+        Route::new("/v1/checks/{name}/findings", get.clone(), ADMIN, checks::findings)
             .named("list_check_findings"),
-        Route::new("/v1/checks/{name}/pause", post.clone(), ADMIN, situations::pause_check)
-            .named("pause_check"),
-        Route::new("/v1/checks/{name}/resume", post, ADMIN, situations::resume_check).named("resume_check"),
+        Route::new("/v1/checks/{name}/pause", post.clone(), ADMIN, checks::pause).named("pause_check"),
+        Route::new("/v1/checks/{name}/resume", post, ADMIN, checks::resume).named("resume_check"),
         Route::new("/v1/stats", get.clone(), Need::Operator, stats::stats).named("get_stats"),
         Route::new("/v1/stats/history", get.clone(), Need::Operator, stats::history)
             .named("get_stats_history"),

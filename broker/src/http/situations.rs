@@ -1,16 +1,19 @@
 //! `/v1/checks` and what is like it: situations, which are clients of the broker's own.
+//!
+//! All kinds have the same calls, so that they are written down once: [`calls!`] makes those of a kind.
 
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::body::{self, Bound};
-use super::path::{Permitted, unreadable};
+use super::path::unreadable;
 use super::{App, error};
+use crate::auth::Principal;
 use crate::model::error::ApiError;
 use crate::situations::{Kind, Owner};
 
@@ -26,131 +29,173 @@ impl FromRequestParts<Arc<App>> for SituationPath {
     }
 }
 
-const CHECKS: Kind = Kind::Checks;
+fn owner(principal: &Principal) -> Owner<'_> {
+    Owner { behalf: principal.behalf() }
+}
 
-/// Makes or replaces a check.
-#[utoipa::path(
-    put, path = "/v1/checks/{name}", tag = "checks",
-    params(("name" = String, Path, description = "The check")),
-    request_body = wire::Check,
-    responses(
-        (status = 201, description = "Made; the normalised form", body = wire::Check),
-        (status = 200, description = "Replaced, and empty again; the normalised form", body = wire::Check),
-        (status = "4XX", description = "Not made", body = wire::Problem, content_type = "application/problem+json"),
-    )
-)]
-pub(crate) async fn put_check(
-    State(app): State<Arc<App>>,
-    Permitted(principal): Permitted,
-    SituationPath(name): SituationPath,
-    headers: HeaderMap,
+async fn put(
+    kind: Kind,
+    app: &App,
+    principal: &Principal,
+    name: &str,
+    headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
-    let body = body::document(&app, &headers, body, Bound::of_subscription(&app)).await?;
-    let owner = Owner { behalf: principal.behalf() };
-    let (document, has_replaced) = app.situations.put(CHECKS, owner, &name, body::text(&body)?).await?;
+    let body = body::document(app, headers, body, Bound::of_subscription(app)).await?;
+    let (document, has_replaced) =
+        app.situations.put(kind, owner(principal), name, body::text(&body)?).await?;
     let status = if has_replaced { StatusCode::OK } else { StatusCode::CREATED };
     Ok(error::json(status, document))
 }
 
-/// Shows a check in its normalised form, with what it does.
-#[utoipa::path(
-    get, path = "/v1/checks/{name}", tag = "checks",
-    params(("name" = String, Path, description = "The check")),
-    responses(
-        (status = 200, description = "The normalised form", body = wire::Check),
-        (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
-    )
-)]
-pub(crate) async fn get_check(
-    State(app): State<Arc<App>>,
-    Permitted(principal): Permitted,
-    SituationPath(name): SituationPath,
-) -> Result<Response, ApiError> {
-    let document = app.situations.get(CHECKS, Owner { behalf: principal.behalf() }, &name)?;
-    Ok(error::json(StatusCode::OK, document))
-}
-
-/// Shows all checks.
-#[utoipa::path(
-    get, path = "/v1/checks", tag = "checks",
-    responses((status = 200, description = "All of the tenant, by name", body = Vec<wire::Check>)),
-)]
-pub(crate) async fn list_checks(State(app): State<Arc<App>>, Permitted(principal): Permitted) -> Response {
-    let documents = app.situations.list(CHECKS, Owner { behalf: principal.behalf() });
+/// An answer of documents that are JSON already.
+fn array(documents: &[impl std::borrow::Borrow<str>]) -> Response {
     error::json(StatusCode::OK, format!("[{}]", documents.join(",")))
 }
 
-/// Shows what a check found last.
-#[utoipa::path(
-    get, path = "/v1/checks/{name}/findings", tag = "checks",
-    params(("name" = String, Path, description = "The check")),
-    responses(
-        (status = 200, description = "The newest 1,000 events that it published, the newest first", body = Vec<wire::Feature>),
-        (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
-    )
-)]
-pub(crate) async fn check_findings(
-    State(app): State<Arc<App>>,
-    Permitted(principal): Permitted,
-    SituationPath(name): SituationPath,
-) -> Result<Response, ApiError> {
-    let findings = app.situations.findings(CHECKS, Owner { behalf: principal.behalf() }, &name)?;
-    Ok(error::json(StatusCode::OK, format!("[{}]", findings.join(","))))
+/// Makes the calls of a kind, with its module, the type of its documents, its tag in the API's document, and its paths.
+macro_rules! calls {
+    ($module:ident: $kind:ident, $document:ident, $tag:tt, [$all:tt, $one:tt, $findings:tt, $pause:tt, $resume:tt]) => {
+        #[doc = concat!("Calls of `", $all, "`.")]
+        pub(crate) mod $module {
+            use std::sync::Arc;
+
+            use axum::body::Body;
+            use axum::extract::State;
+            use axum::http::{HeaderMap, StatusCode};
+            use axum::response::Response;
+
+            use super::super::path::Permitted;
+            use super::super::{App, error};
+            use super::{SituationPath, array, owner};
+            use crate::model::error::ApiError;
+            use crate::situations::Kind;
+
+            /// Makes or replaces one.
+            #[utoipa::path(
+                put, path = $one, tag = $tag,
+                params(("name" = String, Path, description = "Its name")),
+                request_body = wire::$document,
+                responses(
+                    (status = 201, description = "Made; the normalised form", body = wire::$document),
+                    (status = 200, description = "Replaced, and empty again; the normalised form", body = wire::$document),
+                    (status = "4XX", description = "Not made", body = wire::Problem, content_type = "application/problem+json"),
+                )
+            )]
+            pub(crate) async fn put(
+                State(app): State<Arc<App>>,
+                Permitted(principal): Permitted,
+                SituationPath(name): SituationPath,
+                headers: HeaderMap,
+                body: Body,
+            ) -> Result<Response, ApiError> {
+                super::put(Kind::$kind, &app, &principal, &name, &headers, body).await
+            }
+
+            /// Shows one in its normalised form, with what it does.
+            #[utoipa::path(
+                get, path = $one, tag = $tag,
+                params(("name" = String, Path, description = "Its name")),
+                responses(
+                    (status = 200, description = "The normalised form", body = wire::$document),
+                    (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
+                )
+            )]
+            pub(crate) async fn get(
+                State(app): State<Arc<App>>,
+                Permitted(principal): Permitted,
+                SituationPath(name): SituationPath,
+            ) -> Result<Response, ApiError> {
+                let document = app.situations.get(Kind::$kind, owner(&principal), &name)?;
+                Ok(error::json(StatusCode::OK, document))
+            }
+
+            /// Shows all of them.
+            #[utoipa::path(
+                get, path = $all, tag = $tag,
+                responses((status = 200, description = "All of the tenant, by name", body = Vec<wire::$document>)),
+            )]
+            pub(crate) async fn list(
+                State(app): State<Arc<App>>,
+                Permitted(principal): Permitted,
+            ) -> Response {
+                array(&app.situations.list(Kind::$kind, owner(&principal)))
+            }
+
+            /// Shows what one found last.
+            #[utoipa::path(
+                get, path = $findings, tag = $tag,
+                params(("name" = String, Path, description = "Its name")),
+                responses(
+                    (status = 200, description = "The newest 1,000 events that it published, the newest first", body = Vec<wire::Feature>),
+                    (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
+                )
+            )]
+            pub(crate) async fn findings(
+                State(app): State<Arc<App>>,
+                Permitted(principal): Permitted,
+                SituationPath(name): SituationPath,
+            ) -> Result<Response, ApiError> {
+                Ok(array(&app.situations.findings(Kind::$kind, owner(&principal), &name)?))
+            }
+
+            /// Stops one until it is resumed.
+            #[utoipa::path(
+                post, path = $pause, tag = $tag,
+                params(("name" = String, Path, description = "Its name")),
+                responses(
+                    (status = 204, description = "Its inputs wait from now on"),
+                    (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
+                )
+            )]
+            pub(crate) async fn pause(
+                State(app): State<Arc<App>>,
+                Permitted(principal): Permitted,
+                SituationPath(name): SituationPath,
+            ) -> Result<StatusCode, ApiError> {
+                app.situations.pause(Kind::$kind, owner(&principal), &name, true).await?;
+                Ok(StatusCode::NO_CONTENT)
+            }
+
+            /// Lets one go on.
+            #[utoipa::path(
+                post, path = $resume, tag = $tag,
+                params(("name" = String, Path, description = "Its name")),
+                responses(
+                    (status = 204, description = "It goes on with the inputs that waited"),
+                    (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
+                )
+            )]
+            pub(crate) async fn resume(
+                State(app): State<Arc<App>>,
+                Permitted(principal): Permitted,
+                SituationPath(name): SituationPath,
+            ) -> Result<StatusCode, ApiError> {
+                app.situations.pause(Kind::$kind, owner(&principal), &name, false).await?;
+                Ok(StatusCode::NO_CONTENT)
+            }
+
+            /// Ends one.
+            #[utoipa::path(
+                delete, path = $one, tag = $tag,
+                params(("name" = String, Path, description = "Its name")),
+                responses(
+                    (status = 204, description = "Ended"),
+                    (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
+                )
+            )]
+            pub(crate) async fn delete(
+                State(app): State<Arc<App>>,
+                Permitted(principal): Permitted,
+                SituationPath(name): SituationPath,
+            ) -> Result<StatusCode, ApiError> {
+                app.refuse_when_stopping()?;
+                app.situations.delete(Kind::$kind, owner(&principal), &name).await?;
+                Ok(StatusCode::NO_CONTENT)
+            }
+        }
+    };
 }
 
-/// Stops a check until it is resumed.
-#[utoipa::path(
-    post, path = "/v1/checks/{name}/pause", tag = "checks",
-    params(("name" = String, Path, description = "The check")),
-    responses(
-        (status = 204, description = "Its inputs wait from now on"),
-        (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
-    )
-)]
-pub(crate) async fn pause_check(
-    State(app): State<Arc<App>>,
-    Permitted(principal): Permitted,
-    SituationPath(name): SituationPath,
-) -> Result<StatusCode, ApiError> {
-    app.situations.pause(CHECKS, Owner { behalf: principal.behalf() }, &name, true).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// Lets a check go on.
-#[utoipa::path(
-    post, path = "/v1/checks/{name}/resume", tag = "checks",
-    params(("name" = String, Path, description = "The check")),
-    responses(
-        (status = 204, description = "It goes on with the inputs that waited"),
-        (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
-    )
-)]
-pub(crate) async fn resume_check(
-    State(app): State<Arc<App>>,
-    Permitted(principal): Permitted,
-    SituationPath(name): SituationPath,
-) -> Result<StatusCode, ApiError> {
-    app.situations.pause(CHECKS, Owner { behalf: principal.behalf() }, &name, false).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// Ends a check.
-#[utoipa::path(
-    delete, path = "/v1/checks/{name}", tag = "checks",
-    params(("name" = String, Path, description = "The check")),
-    responses(
-        (status = 204, description = "Ended"),
-        (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
-    )
-)]
-pub(crate) async fn delete_check(
-    State(app): State<Arc<App>>,
-    Permitted(principal): Permitted,
-    SituationPath(name): SituationPath,
-) -> Result<StatusCode, ApiError> {
-    app.refuse_when_stopping()?;
-    app.situations.delete(CHECKS, Owner { behalf: principal.behalf() }, &name).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
+calls!(checks: Checks, Check, "checks", ["/v1/checks", "/v1/checks/{name}", "/v1/checks/{name}/findings", "/v1/checks/{name}/pause", "/v1/checks/{name}/resume"]);
