@@ -259,7 +259,7 @@ fn an_engine_of_checks_that_the_build_has_not_is_a_fault() {
         load(engine).unwrap();
     }
     for share in ["0.0", "-1", "1.5", "nan"] {
-        let told = super::load(&format!("[situations]\ntenant_time_share = {share}\n"), Vec::new());
+        let told = self::load(&format!("[situations]\ntenant_time_share = {share}\n"), Vec::new());
         let told = told.map_err(|error| error.faults).unwrap_err();
         assert!(told.len() == 1 && told[0].contains("situations.tenant_time_share"), "{told:?}");
     }

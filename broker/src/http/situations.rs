@@ -54,9 +54,9 @@ fn array(documents: &[impl std::borrow::Borrow<str>]) -> Response {
     error::json(StatusCode::OK, format!("[{}]", documents.join(",")))
 }
 
-/// Makes the calls of a kind, with its module, the type of its documents, its tag in the API's document, and its paths.
+/// Makes the calls of a kind, with its module, the type of its documents, its tag in the API's document, what one of it is called, and its paths.
 macro_rules! calls {
-    ($module:ident: $kind:ident, $document:ident, $tag:tt, [$all:tt, $one:tt, $findings:tt, $pause:tt, $resume:tt]) => {
+    ($module:ident: $kind:ident, $document:ident, $tag:tt, $noun:tt, [$all:tt, $one:tt, $findings:tt, $pause:tt, $resume:tt]) => {
         #[doc = concat!("Calls of `", $all, "`.")]
         pub(crate) mod $module {
             use std::sync::Arc;
@@ -74,7 +74,7 @@ macro_rules! calls {
 
             /// Makes or replaces one.
             #[utoipa::path(
-                put, path = $one, tag = $tag,
+                put, path = $one, tag = $tag, summary = concat!("Makes or replaces a ", $noun, "."),
                 params(("name" = String, Path, description = "Its name")),
                 request_body = wire::$document,
                 responses(
@@ -95,7 +95,7 @@ macro_rules! calls {
 
             /// Shows one in its normalised form, with what it does.
             #[utoipa::path(
-                get, path = $one, tag = $tag,
+                get, path = $one, tag = $tag, summary = concat!("Shows a ", $noun, " in its normalised form, with what it does."),
                 params(("name" = String, Path, description = "Its name")),
                 responses(
                     (status = 200, description = "The normalised form", body = wire::$document),
@@ -113,7 +113,7 @@ macro_rules! calls {
 
             /// Shows all of them.
             #[utoipa::path(
-                get, path = $all, tag = $tag,
+                get, path = $all, tag = $tag, summary = concat!("Shows all ", $tag, "."),
                 responses((status = 200, description = "All of the tenant, by name", body = Vec<wire::$document>)),
             )]
             pub(crate) async fn list(
@@ -125,7 +125,7 @@ macro_rules! calls {
 
             /// Shows what one found last.
             #[utoipa::path(
-                get, path = $findings, tag = $tag,
+                get, path = $findings, tag = $tag, summary = concat!("Shows what a ", $noun, " found last."),
                 params(("name" = String, Path, description = "Its name")),
                 responses(
                     (status = 200, description = "The newest 1,000 events that it published, the newest first", body = Vec<wire::Feature>),
@@ -142,7 +142,7 @@ macro_rules! calls {
 
             /// Stops one until it is resumed.
             #[utoipa::path(
-                post, path = $pause, tag = $tag,
+                post, path = $pause, tag = $tag, summary = concat!("Stops a ", $noun, " until it is resumed."),
                 params(("name" = String, Path, description = "Its name")),
                 responses(
                     (status = 204, description = "Its inputs wait from now on"),
@@ -160,7 +160,7 @@ macro_rules! calls {
 
             /// Lets one go on.
             #[utoipa::path(
-                post, path = $resume, tag = $tag,
+                post, path = $resume, tag = $tag, summary = concat!("Lets a ", $noun, " go on."),
                 params(("name" = String, Path, description = "Its name")),
                 responses(
                     (status = 204, description = "It goes on with the inputs that waited"),
@@ -178,7 +178,7 @@ macro_rules! calls {
 
             /// Ends one.
             #[utoipa::path(
-                delete, path = $one, tag = $tag,
+                delete, path = $one, tag = $tag, summary = concat!("Ends a ", $noun, "."),
                 params(("name" = String, Path, description = "Its name")),
                 responses(
                     (status = 204, description = "Ended"),
@@ -198,4 +198,4 @@ macro_rules! calls {
     };
 }
 
-calls!(checks: Checks, Check, "checks", ["/v1/checks", "/v1/checks/{name}", "/v1/checks/{name}/findings", "/v1/checks/{name}/pause", "/v1/checks/{name}/resume"]);
+calls!(checks: Checks, Check, "checks", "check", ["/v1/checks", "/v1/checks/{name}", "/v1/checks/{name}/findings", "/v1/checks/{name}/pause", "/v1/checks/{name}/resume"]);
