@@ -202,6 +202,12 @@ impl Check {
         self.variables.iter().map(|variable| &*variable.name)
     }
 
+    /// Whether some set takes an event, whenever it was.
+    #[must_use]
+    pub fn takes(&self, event: &Event) -> bool {
+        self.sets.iter().any(|set| set.takes(self.world, event))
+    }
+
     /// Number of the set that a context is; two contexts that take the same for as long are one set.
     #[must_use]
     pub fn set_of(&self, context: &str) -> Option<usize> {

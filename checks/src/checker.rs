@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::check::Check;
-use crate::engine::{Engine, Kind};
+use crate::engine::{Engine, Evaluation, Kind};
 use crate::links::{Binding, Bounds, Link, Overflow};
 use crate::sets::{Arrival, Held, Sets};
 
@@ -56,22 +56,44 @@ impl<P> Checker<P> {
             self.payloads.resize_with(slot + 1, || None);
         }
         self.payloads[slot] = Some(payload);
-        match self.engine.evaluate(&self.sets) {
-            Ok(evaluation) => {
-                let payloads = &mut self.payloads;
-                self.sets.settle_by(|slot| payloads[slot as usize] = None);
-                Ok(Some(Outcome { violated: evaluation.violated, told: evaluation.told }))
-            }
-            Err(overflow) => {
-                self.clear();
-                Err(overflow)
-            }
-        }
+        let Evaluation { violated, told } = self.evaluate()?;
+        Ok(Some(Outcome { violated, told }))
     }
 
-    /// Takes the event that came last out of all sets again, so that what follows is not held against it.
-    pub fn retract(&mut self) {
+    /// Takes the event that came last out of all sets again, so that what follows is not held against it. What the event brought counts
+    /// as never told. The event clock keeps its time.
+    ///
+    /// # Errors
+    /// [`Overflow`]. The check goes on with empty sets then.
+    pub fn retract(&mut self) -> Result<(), Overflow> {
         self.sets.retract();
+        self.evaluate().map(drop)
+    }
+
+    /// Does what [`retract`](Self::retract) does with an event that came some time ago; whether a set held one that is wanted.
+    ///
+    /// # Errors
+    /// [`Overflow`]. The check goes on with empty sets then.
+    pub fn withdraw(&mut self, wanted: impl Fn(&P) -> bool) -> Result<bool, Overflow> {
+        let is_wanted = |payload: &Option<P>| payload.as_ref().is_some_and(&wanted);
+        let slot = self.payloads.iter().position(is_wanted).and_then(|slot| slot.try_into().ok());
+        let Some(slot) = slot.filter(|slot| self.sets.find(*slot).is_some_and(Held::is_held)) else {
+            return Ok(false);
+        };
+        self.sets.remove(slot);
+        self.evaluate()?;
+        Ok(true)
+    }
+
+    fn evaluate(&mut self) -> Result<Evaluation, Overflow> {
+        let evaluated = self.engine.evaluate(&self.sets);
+        if evaluated.is_ok() {
+            let payloads = &mut self.payloads;
+            self.sets.settle_by(|slot| payloads[slot as usize] = None);
+        } else {
+            self.clear();
+        }
+        evaluated
     }
 
     /// Empties the sets and forgets what was told.
@@ -113,7 +135,7 @@ impl<P> Checker<P> {
     }
 
     /// All events that some set holds, in the order in which they came. A new checker that takes them in, whatever it tells, goes on where
-    /// this one is, but for an event that was retracted since the last one came.
+    /// this one is.
     #[must_use]
     pub fn held(&self) -> Vec<(&Held, &P)> {
         let slots =

@@ -170,8 +170,14 @@ impl Sets {
 
     /// Takes the event that came last out of all sets again.
     pub fn retract(&mut self) {
-        let Some(slot) = self.latest.take() else { return };
-        let held = self.held[slot as usize].as_mut().expect("the latest is there");
+        if let Some(slot) = self.latest.take() {
+            self.remove(slot);
+        }
+    }
+
+    /// Takes the event of a slot out of all sets again.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        let held = self.held[slot as usize].as_mut().expect("it is there until it is settled");
         for (set, queue) in self.queues.iter_mut().enumerate() {
             if held.sets >> set & 1 == 1 {
                 let place = queue.iter().rposition(|&(_, other)| other == slot);

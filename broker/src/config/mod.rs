@@ -38,6 +38,7 @@ pub struct Config {
     pub quotas: Quotas,
     pub sessions: Sessions,
     pub situations: Situations,
+    pub checks: Checks,
     pub queue: Queue,
     pub admission: Admission,
     pub outbox: Outbox,
@@ -254,6 +255,14 @@ pub enum SituationEngine {
     Cpu,
     /// A device.
     Gpu,
+}
+
+/// Section `checks`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Checks {
+    pub hold_ms: u64,
 }
 
 /// Key `sessions.inaccurate_fixes`.

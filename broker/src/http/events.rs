@@ -24,9 +24,10 @@ use crate::ingest::json::{Members, Object};
 use crate::ingest::scan::Shape;
 use crate::model::completion::Completion;
 use crate::model::error::ApiError;
-use crate::model::event::Published;
+use crate::model::event::{Carried, Published};
 use crate::model::tenant;
 use crate::sessions::Known;
+use crate::situations::Judged;
 use crate::telemetry::{Telemetry, TraceContext, trace_of};
 
 /// Two events, an event a line.
@@ -155,10 +156,17 @@ impl Publish<'_> {
     pub(super) async fn event(&mut self, event: Object<'_>) -> Result<Vec<Fault>, ApiError> {
         let started = Instant::now();
         let carried = Telemetry::carried(self.app.telemetry.as_ref(), self.context);
-        match self.admit(started, event).await {
-            Ok((mut published, warnings, pass)) => {
-                published.carry(carried);
-                self.batch.add(published, pass, self.receipt, started);
+        let taken = match self.admit(started, event).await {
+            Ok((published, warnings, pass)) => {
+                self.judged(&published).await.map(|judged| (published, warnings, pass, judged))
+            }
+            Err(refusal) => Err(refusal),
+        };
+        match taken {
+            Ok((mut published, warnings, pass, judged)) => {
+                let marks = judged.as_ref().map_or(&[][..], |(_, marks)| marks);
+                published.carry(marked(carried, marks));
+                self.batch.add(published, pass, self.receipt, started, judged.map(|(judged, _)| judged));
                 Ok(warnings)
             }
             Err(refusal) => {
@@ -169,6 +177,14 @@ impl Publish<'_> {
                 Err(refusal)
             }
         }
+    }
+
+    /// Waits for the checks that hold the event, where there are some. Gives back what they are to know of it, and the names of those that mark it.
+    async fn judged(&mut self, published: &Published) -> Result<Option<(Judged, Vec<Arc<str>>)>, ApiError> {
+        let Some(held) = self.app.situations.hold(self.behalf, published) else { return Ok(None) };
+        // What came before does not wait for it.
+        self.batch.publish(self.app, self.over).await?;
+        held.judged(&self.app.features, self.behalf, published).await.map(Some)
     }
 
     /// Reads an event that may be published. One that cannot be an alarm is not read before it is known that it is admitted.
@@ -206,6 +222,16 @@ impl Publish<'_> {
             admission.event(self.publisher, now)
         }
     }
+}
+
+/// What an event carries that some checks mark.
+fn marked(carried: Option<Box<Carried>>, marks: &[Arc<str>]) -> Option<Box<Carried>> {
+    if marks.is_empty() {
+        return carried;
+    }
+    let mut carried = carried.unwrap_or_default();
+    carried.mark(marks);
+    Some(carried)
 }
 
 /// One JSON document: a Feature, or a FeatureCollection, which is streamed when it is large.

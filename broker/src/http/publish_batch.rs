@@ -10,6 +10,7 @@ use crate::model::completion::Completion;
 use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::shard::Coming;
+use crate::situations::Judged;
 use crate::telemetry::{Trace, trace_of};
 
 /// Events of a batch. Twice as many save next to nothing more.
@@ -22,6 +23,8 @@ pub(crate) struct PublishBatch {
     alarms: u64,
     /// Where spans are recorded of them, with when each came.
     traces: Vec<(Arc<Trace>, Instant)>,
+    /// Events of the batch that checks have judged.
+    judged: Vec<Judged>,
 }
 
 impl PublishBatch {
@@ -32,7 +35,9 @@ impl PublishBatch {
         pass: Option<Arc<InFlightGuard>>,
         receipt: Option<&Arc<Completion>>,
         taken: Instant,
+        judged: Option<Judged>,
     ) {
+        self.judged.extend(judged);
         self.alarms += u64::from(event.body.is_alarm);
         self.traces.extend(trace_of(event.body.carried.as_deref()).map(|trace| (trace, taken)));
         self.events.push(Coming { event, pass, receipt: receipt.cloned() });
@@ -74,12 +79,18 @@ impl PublishBatch {
         app.metrics.events.add((before - self.events.len()) as u64);
         let published = published?;
         app.metrics.alarms.add(std::mem::take(&mut self.alarms));
+        self.judged.drain(..).for_each(Judged::published);
         self.traced(over, &Ok(()));
         Ok(published)
     }
 
     /// Gives up what could not be published, and says how many events that were.
     pub(crate) fn refuse(&mut self, app: &App, over: &'static str, refusal: &ApiError) -> usize {
+        let is_left = |judged: &Judged| self.events.iter().any(|left| judged.is(&left.event));
+        for judged in std::mem::take(&mut self.judged).into_iter().filter(|judged| !is_left(judged)) {
+            // Those that are left leave the sets.
+            judged.published();
+        }
         let left = self.events.drain(..).count();
         app.admission.refused_late(refusal, left as u64);
         app.metrics.events_rejected.add(left as u64);

@@ -128,7 +128,7 @@ macro_rules! calls {
                 get, path = $findings, tag = $tag, summary = concat!("Shows what a ", $noun, " found last."),
                 params(("name" = String, Path, description = "Its name")),
                 responses(
-                    (status = 200, description = "The newest 1,000 events that it published, the newest first", body = Vec<wire::Feature>),
+                    (status = 200, description = "The newest 1,000 events that it published, or violations that it marked or dropped, the newest first", body = Vec<wire::Feature>),
                     (status = 404, description = "There is none", body = wire::Problem, content_type = "application/problem+json"),
                 )
             )]

@@ -3,7 +3,7 @@
 use checks::{Clock, Context, Document, Formula, presets};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use wire::Fault;
+use wire::{Fault, OnViolation};
 
 use super::json::{self, Members};
 use super::near;
@@ -13,11 +13,15 @@ use crate::model::error::{ApiError, quoted as excerpt};
 /// How deep a formula may nest; the rest of one that is deeper is not read.
 const NESTING_MAX: usize = 32;
 
+const ON_VIOLATION: [(&str, OnViolation); 3] =
+    [("tell", OnViolation::Tell), ("mark", OnViolation::Mark), ("drop", OnViolation::Drop)];
+
 /// A check that was read.
 pub(crate) struct ReadCheck {
     pub(crate) document: Document,
     /// The filters of the events that come into its sets, as a subscription has them.
     pub(crate) filters: Vec<String>,
+    pub(crate) on_violation: OnViolation,
     /// Its normalised form.
     pub(crate) text: String,
 }
@@ -34,8 +38,7 @@ pub(crate) fn read(reader: &SubscriptionReader, text: &str) -> Result<ReadCheck,
     members.take("activity");
     let clock =
         choice(&mut members, "clock", [("arrival", Clock::Arrival), ("event", Clock::Event)], &mut faults);
-    // `mark` and `drop` hold events until the check has seen them, which nothing does yet.
-    choice(&mut members, "on_violation", [("tell", ())], &mut faults);
+    let on_violation = choice(&mut members, "on_violation", ON_VIOLATION, &mut faults);
     let mut sets = Sets::default();
     let formula = if members.get("preset").is_some() {
         preset(&mut members, &mut sets, &mut faults)
@@ -50,16 +53,17 @@ pub(crate) fn read(reader: &SubscriptionReader, text: &str) -> Result<ReadCheck,
     let (Some(formula), true) = (formula, faults.is_empty()) else { return Err(ApiError::Invalid(faults)) };
     let Sets { contexts, documents, filters } = sets;
     let text = format!(
-        r#"{{"contexts":{{{}}},"formula":{},"clock":{},"on_violation":"tell"}}"#,
+        r#"{{"contexts":{{{}}},"formula":{},"clock":{},"on_violation":{}}}"#,
         documents.join(","),
         written(&formula),
         quoted(match clock {
             Clock::Arrival => "arrival",
             Clock::Event => "event",
         }),
+        serde_json::to_string(&on_violation).unwrap_or_default(),
     );
     let document = Document { contexts, formula, clock };
-    Ok(ReadCheck { document, filters, text })
+    Ok(ReadCheck { document, filters, on_violation, text })
 }
 
 /// The context sets, each as it is evaluated, as it is shown, and as a filter.

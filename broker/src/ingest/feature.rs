@@ -21,7 +21,7 @@ use crate::budget::Budget;
 use crate::config::Limits;
 use crate::limits::Quota;
 use crate::model::error::ApiError;
-use crate::model::event::{Body, Live, ObjectHash, Published};
+use crate::model::event::{Body, Carried, Live, ObjectHash, Published};
 use crate::model::problems::PASSED_ON;
 use crate::model::record::StoredBody;
 use crate::model::{clock, tenant};
@@ -29,16 +29,18 @@ use crate::model::{clock, tenant};
 pub(crate) use super::life::RehearsedLife;
 
 /// An event's body that was read back from disk.
-pub(crate) fn read_back(text: Box<str>, received_ms: u64, stored: Arc<StoredBody>) -> Body {
+pub(crate) fn read_back(stored_text: &str, received_ms: u64, stored: Arc<StoredBody>) -> Body {
+    let (carried, text) = Carried::split(stored_text);
     // What was published is a Feature.
-    let object = object_of(&text).unwrap_or_default();
-    let is_alarm = Members::parse(&text).is_ok_and(|members| members.get("priority") == Some(ALARM));
+    let object = object_of(text).unwrap_or_default();
+    let is_alarm = Members::parse(text).is_ok_and(|members| members.get("priority") == Some(ALARM));
     let first_received_ms = NonZeroU64::new(received_ms);
     Body {
         is_alarm,
         first_received_ms,
         stored: OnceLock::from(stored),
-        ..Body::new(text, clock::now(), object)
+        carried,
+        ..Body::new(text.into(), clock::now(), object)
     }
 }
 

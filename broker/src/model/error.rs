@@ -24,6 +24,9 @@ const CURLS: &str =
 /// Beginning of the frame of a problem that answers no request.
 pub(crate) const BEFORE_PROBLEM: &str = r#"{"op":"problem","problem":"#;
 
+/// Variables of a check, each with the id of the event that it was bound to.
+pub(crate) type Link = Vec<(Arc<str>, Arc<str>)>;
+
 /// The engine time that a subscription has cost of late, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
@@ -78,6 +81,8 @@ pub(crate) enum ApiError {
     NotFound(String),
     /// Push messages are off.
     NoPush,
+    /// A check found that the event does not fit with others.
+    Inconsistent { check: Arc<str>, links: Arc<[Link]> },
     /// There is such a thing, but it cannot be asked this: only what `possible` says.
     MethodNotAllowed { asked: String, possible: String },
     /// Another version of the WebSocket protocol is asked for.
@@ -177,6 +182,19 @@ fn listed(faults: &[Fault]) -> Vec<Fault> {
         listed.push(fault);
     }
     listed
+}
+
+/// The first links, as many as may be told.
+fn listed_links(links: &[Link]) -> Value {
+    let mut left = FAULTS_BYTES_MAX;
+    let mut listed = Vec::new();
+    for link in links {
+        let link: Value = link.iter().map(|(name, id)| ((**name).to_owned(), json!(id))).collect();
+        let Some(less) = left.checked_sub(link.to_string().len() + 1) else { break };
+        left = less;
+        listed.push(link);
+    }
+    listed.into()
 }
 
 /// Bytes of a fault besides its pointer and its detail.
@@ -282,6 +300,9 @@ impl ApiError {
             fact("phase", Value::from(*phase));
             fact("done", Value::from(*done));
             fact("of", Value::from(*of));
+        } else if let Self::Inconsistent { check, links } = self {
+            fact("check", Value::from(&*quoted(check)));
+            fact("links", listed_links(links));
         } else if matches!(self, Self::NoKeys) {
             fact("phase", Value::from("keys of the issuer"));
             fact("done", Value::from(0));
@@ -316,6 +337,7 @@ impl ApiError {
             Self::BadRequest(_) => &problems::BAD_REQUEST,
             Self::NotFound(_) => &problems::NOT_FOUND,
             Self::NoPush => &problems::NO_PUSH,
+            Self::Inconsistent { .. } => &problems::INCONSISTENT,
             Self::MethodNotAllowed { .. } => &problems::METHOD_NOT_ALLOWED,
             Self::WebSocketVersion => &problems::WEBSOCKET_VERSION,
             Self::ForeignOrigin(_) => &problems::FOREIGN_ORIGIN,
@@ -370,6 +392,9 @@ impl ApiError {
             }
             Self::MethodNotAllowed { asked, possible } => {
                 format!("{} is not possible here: {possible}", quoted(asked))
+            }
+            Self::Inconsistent { check, .. } => {
+                format!("the event does not fit with those before it, by the check {}", quoted(check))
             }
             Self::NoPush => "this broker sends no push messages (push.enabled)".to_owned(),
             Self::WebSocketVersion => "Sec-WebSocket-Version must be 13".to_owned(),
@@ -443,6 +468,14 @@ mod tests {
                 ApiError::NotFound(long.clone()),
                 ApiError::ForeignOrigin(long.clone()),
                 ApiError::ForeignHost(long.clone()),
+                ApiError::Inconsistent {
+                    check: long.as_str().into(),
+                    links: vec![vec![("a".into(), long.as_str().into())]].into(),
+                },
+                ApiError::Inconsistent {
+                    check: "c".into(),
+                    links: vec![vec![("a".into(), piece.into())]; 1_000].into(),
+                },
                 ApiError::Unauthenticated { detail: long.clone(), has_token: true },
                 ApiError::Forbidden { detail: long.clone(), scope: None },
             ];

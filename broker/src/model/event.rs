@@ -1,6 +1,7 @@
 //! Events that were read and checked, and are going to be matched and delivered.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::hash::BuildHasher as _;
 use std::num::NonZeroU64;
@@ -54,7 +55,7 @@ pub(crate) struct Body {
     pub(crate) is_alarm: bool,
     /// Its record on disk, once there is a need for one, which is there for as long as the body is.
     pub(crate) stored: OnceLock<Arc<StoredBody>>,
-    /// The trace that the event carries; it does not outlive the broker.
+    /// What stands beside the event: its trace, and the checks that mark it.
     pub(crate) carried: Option<Box<Carried>>,
     /// What some readers get in its place.
     pub(crate) veil: Option<Box<Veil>>,
@@ -140,6 +141,14 @@ impl Body {
         )
     }
 
+    /// The event as it is on disk: behind the names of the checks that mark it, if some do.
+    pub(crate) fn stored_text(&self) -> Cow<'_, str> {
+        match &self.carried {
+            Some(carried) if !carried.marks.is_empty() => Cow::Owned([&*carried.marks, &*self.text].concat()),
+            _ => Cow::Borrowed(&self.text),
+        }
+    }
+
     /// Members that stand before the event in a frame, each with a comma behind it.
     pub(crate) fn trace_members(&self) -> &str {
         self.carried.as_ref().map_or("", |carried| &carried.members)
@@ -162,13 +171,39 @@ impl ObjectHash {
     }
 }
 
-/// The trace of an event, as the event carries it.
-#[derive(Debug)]
+/// What stands beside an event in its frames: its trace, and the checks that mark it.
+#[derive(Debug, Default)]
 pub(crate) struct Carried {
     /// Members of the frame of each delivery, each with a comma behind it.
     pub(crate) members: Box<str>,
+    /// Members that outlive the broker: the names of the checks that mark the event.
+    pub(crate) marks: Box<str>,
     /// Where spans are recorded of it: telemetry knows what that is.
     pub(crate) trace: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// What stands before the names of the checks that mark an event.
+const MARKS: &str = r#""violates":"#;
+
+impl Carried {
+    /// Adds the names of the checks that mark the event.
+    pub(crate) fn mark(&mut self, names: &[Arc<str>]) {
+        let names = serde_json::to_string(names).unwrap_or_default();
+        self.marks = format!("{MARKS}{names},").into();
+        self.members = [&*self.members, &*self.marks].concat().into();
+    }
+
+    /// Tells an event on disk from the names of the checks that mark it.
+    pub(crate) fn split(stored: &str) -> (Option<Box<Self>>, &str) {
+        let Some(behind) = stored.strip_prefix(MARKS) else { return (None, stored) };
+        let mut names = serde_json::Deserializer::from_str(behind).into_iter::<Vec<String>>();
+        let Some(Ok(_)) = names.next() else { return (None, stored) };
+        // With the comma.
+        let Some((marks, text)) = stored.split_at_checked(MARKS.len() + names.byte_offset() + 1) else {
+            return (None, stored);
+        };
+        (Some(Box::new(Self { members: marks.into(), marks: marks.into(), trace: None })), text)
+    }
 }
 
 /// A reservation for a live event, given back when it is dropped.

@@ -155,6 +155,14 @@ pub(crate) static FOREIGN_HOST: ProblemKind = ProblemKind {
     cure: "Use the address, or name the host in `server.hosts`.",
     members: "",
 };
+pub(crate) static INCONSISTENT: ProblemKind = ProblemKind {
+    code: "inconsistent",
+    title: "the event does not fit with others",
+    status: 422,
+    cause: "A [check](checks.md) with `on_violation` `drop` is violated by the event together with those before it. Nobody receives it.",
+    cure: "Look at the events in `links`: each link binds the variables of the check to the ids of the events that do not fit. Events that you may not see are left out. Sent again as it is, the event is refused again.",
+    members: "`check`, `links`",
+};
 pub(crate) static WEBSOCKET_VERSION: ProblemKind = ProblemKind {
     code: "websocket-version",
     title: "another version of the WebSocket protocol",
@@ -254,7 +262,7 @@ mod tests {
     use crate::model::error::ApiError;
 
     /// All kinds of problems, in the order of their status.
-    const PROBLEMS: [&ProblemKind; 25] = [
+    const PROBLEMS: [&ProblemKind; 26] = [
         &MALFORMED_JSON,
         &INVALID_DOCUMENT,
         &BAD_REQUEST,
@@ -271,6 +279,7 @@ mod tests {
         &TOO_LARGE,
         &UNSUPPORTED_MEDIA_TYPE,
         &FOREIGN_HOST,
+        &INCONSISTENT,
         &WEBSOCKET_VERSION,
         &TOO_MANY_EVENTS,
         &TOO_MANY_MOVES,
@@ -319,6 +328,7 @@ mod tests {
             ApiError::NoKeys,
             ApiError::NoPush,
             ApiError::Unread { what: "a", limit, setting },
+            ApiError::Inconsistent { check: "a".into(), links: [].into() },
         ]
     }
 
@@ -355,6 +365,7 @@ mod tests {
             ApiError::NoKeys => 27,
             ApiError::NoPush => 28,
             ApiError::Unread { .. } => 29,
+            ApiError::Inconsistent { .. } => 30,
         }
     }
 

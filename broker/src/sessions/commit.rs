@@ -281,7 +281,7 @@ impl CommitBuffer {
     pub(super) fn body(&mut self, body: &Arc<Body>, received_ms: u64) -> Option<BodyId> {
         let disk = self.disk.as_ref()?;
         let stored = body.stored.get_or_init(|| disk.new_body());
-        self.batch.put_body(stored, &body.text, received_ms);
+        self.batch.put_body(stored, &body.stored_text(), received_ms);
         Some(stored.id())
     }
 

@@ -276,8 +276,7 @@ fn tenant_of<'a>(config: &Config, name: &'a str) -> Option<&'a str> {
 }
 
 fn body_of(bodies: &mut HashMap<BodyId, Arc<Body>>, id: BodyId, found: &RecoveredBody) -> Arc<Body> {
-    let read =
-        || Arc::new(feature::read_back((*found.text).into(), found.received_ms, Arc::clone(&found.stored)));
+    let read = || Arc::new(feature::read_back(&found.text, found.received_ms, Arc::clone(&found.stored)));
     Arc::clone(bodies.entry(id).or_insert_with(read))
 }
 

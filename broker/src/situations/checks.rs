@@ -1,36 +1,48 @@
 //! Checks as situations: their violations become findings.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use checks::cost::estimate;
-use checks::{Arrival, Bounds, Check, Checker, Clock, Link};
+use checks::{Arrival, Bounds, Check, Checker, Clock, Link, Outcome, Overflow};
 use matcher::geo::World;
 use serde_json::{Map, Value, json};
+use wire::OnViolation;
 
-use super::{Finding, Host, Input, Logic, Plan};
+use super::gate::LINKS_MAX;
+use super::{Finding, GatePlan, Host, Input, Logic, Plan, Verdict};
 use crate::config::SituationEngine;
 use crate::ingest::check::{ReadCheck, read as read_document};
 use crate::model::error::ApiError;
 
+/// Events that were judged and have not come by the session yet, at most; a check that has as many judges no further ones.
+const JUDGED_MAX: usize = 16_384;
+
+/// After this an event that was judged is not expected any more: it was not published.
+const JUDGED_MS: i64 = 60_000;
+
 /// Reads a document.
 pub(super) fn read(host: &Host, name: &str, text: &str) -> Result<Plan, ApiError> {
-    let ReadCheck { document, filters, text } = read_document(&host.subscriptions, text)?;
+    let ReadCheck { document, filters, on_violation, text } = read_document(&host.subscriptions, text)?;
     let check = Check::new(World::from(host.config.server.world), &document);
     let check = Arc::new(check.map_err(|error| ApiError::invalid(error.pointer, error.fault.to_string()))?);
     let longest_s = document.contexts.iter().map(|context| context.for_s).fold(0.0, f64::max);
     #[expect(clippy::cast_possible_truncation, reason = "sets hold events for a hundred days at most")]
     let longest_ms = (longest_s * 1_000.0).ceil() as i64;
+    let gate =
+        (on_violation != OnViolation::Tell).then(|| GatePlan { check: Arc::clone(&check), on_violation });
     let (name, clock) = (name.to_owned(), document.clock);
     let settings = &host.config.situations;
     let comparisons = estimate(&check, |_| f64::from(settings.comparisons_events)).change;
     let engine = engine(settings.engine);
     let begin = move || {
         let checker = Checker::new(Arc::clone(&check), engine, Bounds::default());
-        let (name, held) = (name.clone(), VecDeque::new());
-        Box::new(Checking { name, clock, checker, longest_ms, now_ms: i64::MIN, held }) as Box<dyn Logic>
+        let (name, held, judged) = (name.clone(), VecDeque::new(), HashMap::new());
+        let now_ms = i64::MIN;
+        let checking = Checking { name, clock, on_violation, checker, longest_ms, now_ms, held, judged };
+        Box::new(checking) as Box<dyn Logic>
     };
-    Ok(Plan { document: text, filters, comparisons, begin: Box::new(begin) })
+    Ok(Plan { document: text, filters, comparisons, begin: Box::new(begin), gate })
 }
 
 /// The engine of all checks. A setting that nothing serves was refused at the start.
@@ -44,6 +56,7 @@ fn engine(setting: SituationEngine) -> checks::Kind {
 struct Checking {
     name: String,
     clock: Clock,
+    on_violation: OnViolation,
     checker: Checker<Arc<Input>>,
     /// How long a set holds an event, at most.
     longest_ms: i64,
@@ -51,9 +64,71 @@ struct Checking {
     now_ms: i64,
     /// That time and the offset of events that the sets may hold, in the order in which they came.
     held: VecDeque<(i64, u64)>,
+    /// Events that were judged and are in the sets, by id and time, until they come by the session: how many, and when the last arrived.
+    judged: HashMap<(Arc<str>, i64), (u32, i64)>,
 }
 
 impl Checking {
+    /// Takes an event in; `None` where no set takes it. Links are in one order, so that the same inputs make the same findings.
+    fn evaluate(&mut self, input: &Arc<Input>) -> Result<Option<Outcome>, String> {
+        let arrival = Arrival {
+            event: Arc::clone(&input.event),
+            time_ms: Some(input.time_ms),
+            arrival_ms: input.arrived_ms,
+        };
+        let outcome = self.change(|checker| checker.take(Arc::clone(input), &arrival))?;
+        Ok(outcome.map(|mut outcome| {
+            outcome.told.sort_unstable();
+            outcome
+        }))
+    }
+
+    /// Changes the sets. They are empty where that made too much.
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut Checker<Arc<Input>>) -> Result<T, Overflow>,
+    ) -> Result<T, String> {
+        change(&mut self.checker).map_err(|overflow| {
+            self.held.clear();
+            overflow.to_string()
+        })
+    }
+
+    /// Notes that the sets hold a delivery.
+    fn note(&mut self, input: &Input) {
+        let at_ms = match self.clock {
+            Clock::Arrival => input.arrived_ms,
+            Clock::Event => input.time_ms,
+        };
+        self.now_ms = self.now_ms.max(at_ms);
+        self.held.push_back((at_ms, input.offset));
+        let oldest_ms = self.now_ms.saturating_sub(self.longest_ms);
+        while self.held.front().is_some_and(|(at_ms, _)| *at_ms < oldest_ms) {
+            self.held.pop_front();
+        }
+    }
+
+    /// Expects an event no more; whether it was judged.
+    fn was_judged(&mut self, input: &Input) -> bool {
+        let key = (Arc::clone(&input.id), input.time_ms);
+        let Some((count, _)) = self.judged.get_mut(&key) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            self.judged.remove(&key);
+        }
+        true
+    }
+
+    /// The events that a link binds.
+    fn bound(&self, link: &Link) -> Vec<(Arc<str>, Arc<Input>)> {
+        let variables: Vec<_> = self.checker.check().variables().collect();
+        let bound = link.bindings().iter().filter_map(|binding| {
+            let (_, input) = self.checker.event(binding)?;
+            Some(((*variables.get(binding.variable)?).into(), Arc::clone(input)))
+        });
+        bound.collect()
+    }
+
     /// The finding that tells a link. It is told where the newest of its events was; of those of one time where the last one was that came.
     fn finding(&self, link: &Link, brought: &Arc<Input>) -> Option<Finding> {
         let variables: Vec<_> = self.checker.check().variables().collect();
@@ -78,36 +153,59 @@ impl Checking {
             properties.insert("bindings".to_owned(), Value::Object(bindings));
         }
         let depth = bound.iter().map(|(_, _, input)| input.depth).max()?;
-        Some(Finding { position: newest.event.position, properties, from, depth, offset: brought.offset })
+        Some(Finding {
+            position: newest.event.position,
+            time_ms: newest.time_ms,
+            properties,
+            from,
+            depth,
+            offset: brought.offset,
+        })
     }
 }
 
 impl Logic for Checking {
     fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String> {
-        let arrival = Arrival {
-            event: Arc::clone(&input.event),
-            time_ms: Some(input.time_ms),
-            arrival_ms: input.arrived_ms,
-        };
-        let outcome = self.checker.take(Arc::clone(&input), &arrival).map_err(|overflow| {
-            self.held.clear();
-            overflow.to_string()
-        })?;
-        let Some(outcome) = outcome else { return Ok(()) };
-        let at_ms = match self.clock {
-            Clock::Arrival => input.arrived_ms,
-            Clock::Event => input.time_ms,
-        };
-        self.now_ms = self.now_ms.max(at_ms);
-        self.held.push_back((at_ms, input.offset));
-        let oldest_ms = self.now_ms.saturating_sub(self.longest_ms);
-        while self.held.front().is_some_and(|(at_ms, _)| *at_ms < oldest_ms) {
-            self.held.pop_front();
+        if self.was_judged(&input) {
+            self.note(&input);
+            return Ok(());
         }
-        // In one order, so that the same inputs make the same findings.
-        let mut told = outcome.told;
-        told.sort_unstable();
-        findings.extend(told.iter().filter_map(|link| self.finding(link, &input)));
+        let Some(outcome) = self.evaluate(&input)? else { return Ok(()) };
+        self.note(&input);
+        if self.on_violation == OnViolation::Tell {
+            findings.extend(outcome.told.iter().filter_map(|link| self.finding(link, &input)));
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, input: &Arc<Input>) -> Result<Option<Verdict>, String> {
+        if self.judged.len() >= JUDGED_MAX {
+            let oldest_ms = input.arrived_ms.saturating_sub(JUDGED_MS);
+            self.judged.retain(|_, (_, arrived_ms)| *arrived_ms >= oldest_ms);
+            if self.judged.len() >= JUDGED_MAX {
+                return Ok(None);
+            }
+        }
+        let Some(outcome) = self.evaluate(input)? else { return Ok(Some(Verdict::default())) };
+        let told = &outcome.told[..outcome.told.len().min(LINKS_MAX)];
+        let verdict = Verdict {
+            findings: told.iter().filter_map(|link| self.finding(link, input)).collect(),
+            links: told.iter().map(|link| self.bound(link)).collect(),
+        };
+        if self.on_violation == OnViolation::Drop && !told.is_empty() {
+            self.change(Checker::retract)?;
+        } else {
+            let key = (Arc::clone(&input.id), input.time_ms);
+            let (count, arrived_ms) = self.judged.entry(key).or_default();
+            (*count, *arrived_ms) = (*count + 1, input.arrived_ms);
+        }
+        Ok(Some(verdict))
+    }
+
+    fn withdraw(&mut self, input: &Arc<Input>) -> Result<(), String> {
+        if self.change(|checker| checker.withdraw(|other| Arc::ptr_eq(other, input)))? {
+            self.was_judged(input);
+        }
         Ok(())
     }
 

@@ -14,6 +14,9 @@ use super::series::Sums;
 /// Findings that are shown.
 const FINDINGS_MAX: usize = 1_000;
 
+/// How often the inputs that wait are counted while it is paused.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
 /// Times above this count as this, in nanoseconds.
 const TOOK_MAX_NS: u64 = 60_000_000_000;
 
@@ -26,8 +29,12 @@ pub(super) struct Figures {
     pub(super) published: AtomicU64,
     /// Inputs that wait.
     pub(super) queued: AtomicU64,
-    /// Findings that were not published, for they were too many, too deep, or outside of the confinement.
+    /// Findings that were not published, for they were too many, too deep, or outside of the confinement; events that it refused.
     pub(super) dropped: AtomicU64,
+    /// Events that it marked.
+    pub(super) marked: AtomicU64,
+    /// Events that were to be held for it and went on before its verdict.
+    pub(super) passed: AtomicU64,
     /// How often it began anew, since inputs were lost.
     pub(super) restarts: AtomicU64,
     /// Time of threads that it took, in nanoseconds.
@@ -74,6 +81,11 @@ impl Figures {
     /// Notes an event that was published.
     pub(super) fn found(&self, text: Box<str>) {
         self.published.fetch_add(1, Ordering::Relaxed);
+        self.list(text);
+    }
+
+    /// Notes a finding that is shown and not published.
+    pub(super) fn list(&self, text: Box<str>) {
         let mut state = self.state();
         state.findings.truncate(FINDINGS_MAX - 1);
         state.findings.push_front(text);
@@ -94,16 +106,22 @@ impl Figures {
         self.resumed.notify_waiters();
     }
 
-    /// Waits while it is paused.
-    pub(super) async fn while_paused(&self) {
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
+    }
+
+    /// Waits while it is paused. Meanwhile `behind` says how many inputs wait.
+    pub(super) async fn while_paused(&self, behind: impl Fn() -> u64) {
         let mut resumed = std::pin::pin!(self.resumed.notified());
         loop {
             resumed.as_mut().enable();
-            if !self.is_paused.load(Ordering::Relaxed) {
+            if !self.is_paused() {
                 return;
             }
-            resumed.as_mut().await;
-            resumed.set(self.resumed.notified());
+            self.queued.store(behind(), Ordering::Relaxed);
+            if tokio::time::timeout(LOOK_EVERY, resumed.as_mut()).await.is_ok() {
+                resumed.set(self.resumed.notified());
+            }
         }
     }
 
@@ -139,6 +157,8 @@ impl Figures {
             p99_us: round(p99_us),
             engine: state.engine.to_owned(),
             dropped: of(&self.dropped),
+            marked: of(&self.marked),
+            passed: of(&self.passed),
             restarts: of(&self.restarts),
             paused: self.is_paused.load(Ordering::Relaxed),
             problem: state.problem.clone(),

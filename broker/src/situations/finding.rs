@@ -10,6 +10,8 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Finding {
     /// Where it is told.
     pub(crate) position: Position,
+    /// The `time` of its event, in Unix milliseconds. That of an event that it follows from, so that it moves no event clock.
+    pub(crate) time_ms: i64,
     /// The attributes of its event.
     pub(crate) properties: Map<String, Value>,
     /// Ids of the events that it follows from.
@@ -28,6 +30,7 @@ impl Finding {
             "type": "Feature",
             "id": format!("{version}-{number:x}"),
             "geometry": {"type": "Point", "coordinates": [self.position.x(), self.position.y()]},
+            "time": jiff::Timestamp::from_millisecond(self.time_ms).ok().map(|time| time.to_string()),
             "properties": self.properties,
             "derived": {"by": by, "from": self.from, "depth": self.depth + 1},
         })

@@ -7,6 +7,9 @@
 mod checks;
 mod figures;
 mod finding;
+mod gate;
+mod judging;
+mod logic;
 mod runner;
 mod series;
 mod share;
@@ -15,8 +18,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use matcher::event::Event;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -27,11 +30,15 @@ use crate::ingest::subscription::{PAUSED, Prepared, SITUATION, SubscriptionReade
 use crate::ingest::{Behalf, Confinement};
 use crate::metrics::Metrics;
 use crate::model::error::ApiError;
+use crate::model::event::Published;
 use crate::model::tenant;
 use crate::sessions::RestoredSituation;
 use crate::shard::{Command, Shards};
 use figures::Figures;
 pub(crate) use finding::Finding;
+use gate::Gates;
+pub(crate) use gate::{GatePlan, Held, Judged, Verdict};
+pub(crate) use logic::{Input, Logic, Plan};
 use runner::Runner;
 use series::{Label, Series};
 use share::Shares;
@@ -54,53 +61,6 @@ impl Kind {
     fn of(name: &str) -> Option<Self> {
         (name == Self::Checks.name()).then_some(Self::Checks)
     }
-}
-
-/// An event that came to a situation.
-#[derive(Debug)]
-pub(crate) struct Input {
-    pub(crate) event: Arc<Event>,
-    pub(crate) id: Arc<str>,
-    /// Its number in the situation's session.
-    pub(crate) offset: u64,
-    /// Its `time`, and when it arrived, in Unix milliseconds.
-    pub(crate) time_ms: i64,
-    pub(crate) arrived_ms: i64,
-    /// How many times it was derived from other events.
-    pub(crate) depth: u32,
-}
-
-/// What a situation does with its inputs, in their order. The same inputs make the same findings.
-pub(crate) trait Logic: Send {
-    /// Takes an input. What is found goes to `findings`.
-    ///
-    /// # Errors
-    /// Why it cannot go on: then it has to begin anew.
-    fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String>;
-
-    /// The offset of the oldest input that is still needed; `None` where none is.
-    fn needs(&self) -> Option<u64>;
-
-    /// How many evaluations the inputs caused.
-    fn evaluations(&self) -> u64;
-
-    /// Name of the engine at work.
-    fn engine(&self) -> &'static str;
-
-    /// The memory that it takes, by estimate. It may walk over all that it holds.
-    fn bytes(&self) -> usize;
-}
-
-/// A document that was read.
-pub(crate) struct Plan {
-    /// Its normalised form, a JSON object.
-    pub(crate) document: String,
-    /// The filters of the inputs, as a subscription has them.
-    pub(crate) filters: Vec<String>,
-    /// Comparisons that one event that comes costs, by estimate.
-    pub(crate) comparisons: f64,
-    /// Makes what is done with the inputs, at its beginning.
-    pub(crate) begin: Box<dyn Fn() -> Box<dyn Logic> + Send + Sync>,
 }
 
 /// Names a situation.
@@ -178,6 +138,7 @@ struct Stage {
     /// Threads that may evaluate at once.
     threads: Semaphore,
     shares: Shares,
+    gates: Gates,
     /// Connections of clients count upwards from 0, those of situations downwards from the top.
     next_connection: AtomicU64,
 }
@@ -203,13 +164,20 @@ impl Situations {
         };
         let shares = Shares::new(threads, &host.config.situations);
         let threads = Semaphore::new(threads);
-        let stage = Arc::new(Stage { host, threads, shares, next_connection: AtomicU64::new(u64::MAX) });
+        let gates = Gates::new(Duration::from_millis(host.config.checks.hold_ms));
+        let stage =
+            Arc::new(Stage { host, threads, shares, gates, next_connection: AtomicU64::new(u64::MAX) });
         Self {
             stage,
             all: Mutex::default(),
             series: Mutex::default(),
             changes: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// The gates that hold an event before it is published; mostly none.
+    pub(crate) fn hold(&self, behalf: Behalf<'_>, event: &Published) -> Option<Held> {
+        self.stage.gates.hold(behalf, event)
     }
 
     /// Takes up those that were found on disk. One whose document is not understood any more is told, and stays on disk.
@@ -371,7 +339,8 @@ impl Situations {
     /// Serves a situation. Deliveries up to `told`, as the broker numbers findings, were found in another run.
     fn serve(&self, situation: Situation, told: u64) -> Arc<Situation> {
         let situation = Arc::new(situation);
-        let runner = Runner::start(&self.stage, &situation, told);
+        let asks = self.stage.gates.open(&situation);
+        let runner = Runner::start(&self.stage, &situation, told, asks);
         let mut all = self.all();
         let label = self.series().open(situation.key.kind, &situation.key.name);
         all.insert(situation.key.clone(), Served { situation: Arc::clone(&situation), runner, label });
@@ -414,6 +383,7 @@ impl Situations {
             ended
         };
         if let Some(served) = ended {
+            self.stage.gates.close(&served.situation);
             served.runner.end().await;
         }
     }

@@ -13,6 +13,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::finding::without_ids;
+use super::gate::Asks;
+use super::judging;
 use super::share::Holding;
 use super::{Finding, Input, Logic, Situation, Stage};
 use crate::ingest::Confinement;
@@ -50,7 +52,12 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn start(stage: &Arc<Stage>, situation: &Arc<Situation>, told: u64) -> Self {
+    pub(super) fn start(
+        stage: &Arc<Stage>,
+        situation: &Arc<Situation>,
+        told: u64,
+        asks: Option<Asks>,
+    ) -> Self {
         let ended = CancellationToken::new();
         let work = Work {
             stage: Arc::clone(stage),
@@ -61,6 +68,8 @@ impl Runner {
             told,
             acknowledged: 0,
             findings: Window::default(),
+            asks,
+            verdicts: 0,
         };
         let token = ended.clone();
         let run = async move {
@@ -78,11 +87,11 @@ impl Runner {
     }
 }
 
-struct Work {
-    stage: Arc<Stage>,
-    situation: Arc<Situation>,
+pub(super) struct Work {
+    pub(super) stage: Arc<Stage>,
+    pub(super) situation: Arc<Situation>,
     /// What it takes of its tenant's share.
-    holding: Holding,
+    pub(super) holding: Holding,
     /// When its memory is to be looked at.
     measure_at: Instant,
     /// The id of the subscription, as JSON.
@@ -91,6 +100,10 @@ struct Work {
     told: u64,
     acknowledged: u64,
     findings: Window,
+    /// What the publishers of held events ask.
+    pub(super) asks: Option<Asks>,
+    /// Verdicts that were listed.
+    pub(super) verdicts: u64,
 }
 
 /// Findings of the second at hand.
@@ -159,9 +172,25 @@ impl Work {
         let mut logic = (situation.plan.begin)();
         situation.figures.begins(logic.engine());
         let mut batch = Vec::new();
+        let mut is_behind = true;
         loop {
-            situation.figures.while_paused().await;
-            if let Some(close) = outbox.next_batch(&mut batch, BATCH_BYTES).await {
+            if situation.figures.is_paused() {
+                logic = self.pass_on(logic);
+                situation.figures.while_paused(|| outbox.behind()).await;
+                is_behind = true;
+            }
+            // The sets are whole once what came before has come again.
+            is_behind = is_behind && outbox.behind() > 0;
+            let mut asked = Vec::new();
+            let ended = tokio::select! {
+                ended = outbox.next_batch(&mut batch, BATCH_BYTES) => ended,
+                () = judging::next(&mut self.asks, &mut asked), if !is_behind => {
+                    self.wait_for_time().await;
+                    logic = self.judge(logic, asked).await?;
+                    continue;
+                }
+            };
+            if let Some(close) = ended {
                 // The broker stops, or the client was deleted.
                 return if close.code == 1013 { Ok(()) } else { Err(ApiError::Stopping) };
             }
@@ -200,13 +229,9 @@ impl Work {
             return logic;
         }
         self.holding.is_too_much(0, limit);
-        let figures = &self.situation.figures;
-        figures.restarts.fetch_add(1, Ordering::Relaxed);
-        figures.problem(format!(
-            "it knew {bytes} bytes, and its tenant's checks together more than {limit} (situations.tenant_state_bytes), so that it \
-             began anew"
-        ));
-        (self.situation.plan.begin)()
+        self.situation.anew(&format!(
+            "it knew {bytes} bytes, and its tenant's checks together more than {limit} (situations.tenant_state_bytes)"
+        ))
     }
 
     /// Takes the entries in, on a thread beside those that serve everybody.
@@ -229,12 +254,7 @@ impl Work {
                 match entry {
                     Entry::Gap(gap) => {
                         last = gap.to;
-                        logic = (situation.plan.begin)();
-                        figures.restarts.fetch_add(1, Ordering::Relaxed);
-                        figures.problem(format!(
-                            "inputs were lost ({}), so that it began anew",
-                            gap.reason.text()
-                        ));
+                        logic = situation.anew(&format!("inputs were lost ({})", gap.reason.text()));
                     }
                     Entry::Delivery(delivery) => {
                         last = delivery.offset;
@@ -242,25 +262,18 @@ impl Work {
                         if delivery.cause != Cause::Published || !is_own {
                             continue;
                         }
-                        let Ok(observed) = stage.host.features.observe(&delivery.body.text) else { continue };
-                        let input = Input {
-                            event: Arc::new(observed.event),
-                            id: observed.id,
-                            offset: delivery.offset,
-                            time_ms: observed.time_ms,
-                            arrived_ms: delivery.body.arrived_ms().cast_signed(),
-                            depth: observed.depth,
-                        };
+                        let input = Input::of(&stage.host.features, &delivery.body, delivery.offset);
+                        let Ok(input) = input else { continue };
                         let (began, before) = (Instant::now(), logic.evaluations());
                         let taken = logic.take(Arc::new(input), &mut findings);
-                        figures.took(began.elapsed(), logic.engine());
                         figures.inputs.fetch_add(1, Ordering::Relaxed);
                         let evaluations = logic.evaluations() - before;
+                        if evaluations > 0 || situation.plan.gate.is_none() {
+                            figures.took(began.elapsed(), logic.engine());
+                        }
                         figures.evaluations.fetch_add(evaluations, Ordering::Relaxed);
                         if let Err(why) = taken {
-                            logic = (situation.plan.begin)();
-                            figures.restarts.fetch_add(1, Ordering::Relaxed);
-                            figures.problem(format!("{why}, so that it began anew"));
+                            logic = situation.anew(&why);
                         }
                     }
                     Entry::Answer(_) => {}
@@ -376,6 +389,15 @@ impl Work {
         self.stage.host.shards.ask(&self.situation.client, acknowledge).await??;
         self.acknowledged = free;
         Ok(())
+    }
+}
+
+impl Situation {
+    /// Begins anew, since it cannot go on.
+    pub(super) fn anew(&self, why: &str) -> Box<dyn Logic> {
+        self.figures.restarts.fetch_add(1, Ordering::Relaxed);
+        self.figures.problem(format!("{why}, so that it began anew"));
+        (self.plan.begin)()
     }
 }
 

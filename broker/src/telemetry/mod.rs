@@ -62,7 +62,9 @@ impl Telemetry {
         });
         match (recorder, context) {
             (Some(telemetry), context) => Some(trace::traced(telemetry, context)),
-            (None, Some(context)) => Some(Box::new(Carried { members: context.members(), trace: None })),
+            (None, Some(context)) => {
+                Some(Box::new(Carried { members: context.members(), ..Carried::default() }))
+            }
             (None, None) => None,
         }
     }

@@ -74,7 +74,7 @@ pub(super) fn traced(telemetry: &Arc<Telemetry>, context: Option<&TraceContext>)
         deliver_spans: AtomicU32::new(0),
         context,
     };
-    Box::new(Carried { members: trace.context.members(), trace: Some(Arc::new(trace)) })
+    Box::new(Carried { members: trace.context.members(), trace: Some(Arc::new(trace)), ..Carried::default() })
 }
 
 /// The trace of an event of which spans are recorded.

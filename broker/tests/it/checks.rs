@@ -209,7 +209,7 @@ async fn what_is_wrong_is_told_with_its_place() {
     };
     assert_eq!(refused(json!({})).await, ["/contexts", "/formula"]);
     assert_eq!(refused(with("clok", json!(1))).await, ["/clok"]);
-    assert_eq!(refused(with("on_violation", json!("mark"))).await, ["/on_violation"]);
+    assert_eq!(refused(with("on_violation", json!("hush"))).await, ["/on_violation"]);
     assert_eq!(
         refused(with("contexts", json!({"recent": {"were": "a = 1"}}))).await,
         ["/contexts/recent/for_s", "/contexts/recent/were"]

@@ -21,6 +21,7 @@ mod durable_faults;
 #[cfg(feature = "gpu")]
 mod engines;
 mod exactness;
+mod gates;
 mod hostile;
 mod lifecycle;
 mod links;

@@ -138,6 +138,39 @@ fn a_checker_goes_on_from_what_another_held() {
 }
 
 #[test]
+fn engines_agree_where_events_are_withdrawn() {
+    let mut withdrawn_count = 0;
+    for seed in 0..runs() / 8 {
+        let mut random = world::generator(seed);
+        let (document, check) = world::check(&mut random, World::Planar);
+        let new = |kind| Checker::new(check.clone(), kind, Bounds::default());
+        let mut checkers = [new(Kind::Sequential), new(Kind::Incremental)];
+        let mut now_ms = 1_000_000;
+        for event in 0..20 {
+            let arrival = world::random_arrival(&mut random, World::Planar, now_ms);
+            now_ms = arrival.arrival_ms;
+            let [expected, found] = checkers.each_mut().map(|checker| {
+                let outcome = checker.take(event, &arrival).expect("few links");
+                outcome.map(|outcome| (outcome.violated, named(checker, &outcome.told)))
+            });
+            assert_eq!(found, expected, "seed {seed}, event {event}: {document:#?}");
+            if random.random_bool(0.3) {
+                let wanted = random.random_range(0..=event);
+                let [expected, found] = checkers
+                    .each_mut()
+                    .map(|checker| checker.withdraw(|other| *other == wanted).expect("few links"));
+                assert_eq!(found, expected);
+                assert!(
+                    checkers.iter().all(|checker| checker.held().iter().all(|(_, other)| **other != wanted))
+                );
+                withdrawn_count += u32::from(found);
+            }
+        }
+    }
+    assert!(withdrawn_count > 100, "{withdrawn_count}");
+}
+
+#[test]
 fn engines_agree_about_the_shapes_of_the_paper() {
     for family in FAMILIES {
         for nth in 0..3 * runs().div_ceil(RUNS) {

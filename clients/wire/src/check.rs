@@ -118,6 +118,10 @@ pub enum OnViolation {
     /// It is published as an event.
     #[default]
     Tell,
+    /// The event that brought it is delivered with the name of the check in `violates`.
+    Mark,
+    /// The event that brought it is refused to its publisher.
+    Drop,
 }
 
 /// What a check does.
@@ -138,8 +142,14 @@ pub struct SituationActivity {
     pub p99_us: f64,
     /// The engine at work.
     pub engine: String,
-    /// Findings that were not published.
+    /// Findings that were not published, and events that were refused to their publishers.
     pub dropped: u64,
+    /// Events that were marked.
+    #[serde(default)]
+    pub marked: u64,
+    /// Events that were to be held until they were evaluated, and went on before.
+    #[serde(default)]
+    pub passed: u64,
     /// How often it began anew, for inputs were lost.
     pub restarts: u64,
     /// Whether it is paused.

@@ -135,6 +135,9 @@ pub enum ServerFrame {
         /// What belongs to that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tracestate: Option<String>,
+        /// Names of the checks that the event violates, of those that mark.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        violates: Vec<String>,
         /// The event; of an exit, the last one that was inside.
         event: Box<Feature>,
     },
@@ -243,6 +246,7 @@ mod tests {
             ("", None),
             (r#""transition":"enter","#, Some(Transition::Enter)),
             (r#""transition":"exit","#, Some(Transition::Exit)),
+            (r#""violates":["jump"],"#, None),
             (
                 r#""traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","tracestate":"a=1","#,
                 None,

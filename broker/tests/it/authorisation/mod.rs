@@ -3,6 +3,7 @@
 
 mod confined;
 mod frames;
+mod gates;
 mod keys;
 mod matrix;
 mod privacy;

@@ -1,0 +1,117 @@
+//! Verdicts of a situation's task on events that are held for it ([`super::gate`]).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use wire::OnViolation;
+
+use super::gate::{Ask, Asks};
+use super::runner::Work;
+use super::{Finding, Input, Logic, Situation};
+use crate::model::error::ApiError;
+
+/// Held events that are judged before others have a turn.
+const ASKED_MAX: usize = 64;
+
+/// Waits for what publishers ask; where there is no gate, for ever.
+pub(super) async fn next(asks: &mut Option<Asks>, asked: &mut Vec<Ask>) {
+    let count = match asks {
+        Some(asks) => asks.recv_many(asked, ASKED_MAX).await,
+        None => 0,
+    };
+    if count == 0 {
+        std::future::pending::<()>().await;
+    }
+}
+
+impl Work {
+    /// Lets the events go on that are held while it is paused.
+    pub(super) fn pass_on(&mut self, mut logic: Box<dyn Logic>) -> Box<dyn Logic> {
+        while let Some(Ok(ask)) = self.asks.as_mut().map(Asks::try_recv) {
+            if let Ask::Withdraw(input) = ask {
+                logic = self.situation.without(logic, &input);
+            }
+        }
+        logic
+    }
+
+    /// Answers the publishers of held events, on a thread beside those that serve everybody.
+    pub(super) async fn judge(
+        &mut self,
+        mut logic: Box<dyn Logic>,
+        asked: Vec<Ask>,
+    ) -> Result<Box<dyn Logic>, ApiError> {
+        let (situation, share) = (Arc::clone(&self.situation), Arc::clone(&self.holding.share));
+        let mut verdicts = self.verdicts;
+        let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
+        let work = move || {
+            let (turn, figures) = (Instant::now(), &situation.figures);
+            for ask in asked {
+                let (input, reply) = match ask {
+                    Ask::Withdraw(input) => {
+                        logic = situation.without(logic, &input);
+                        continue;
+                    }
+                    // Nobody waits for it any more, or nobody is to.
+                    Ask::Judge(_, reply) if reply.is_closed() || figures.is_paused() => continue,
+                    Ask::Judge(input, reply) => (input, reply),
+                };
+                let (began, before) = (Instant::now(), logic.evaluations());
+                let judged = logic.judge(&input);
+                figures.took(began.elapsed(), logic.engine());
+                figures.evaluations.fetch_add(logic.evaluations() - before, Ordering::Relaxed);
+                match judged {
+                    // It goes on, since nobody answers it.
+                    Ok(None) => {}
+                    Ok(Some(mut verdict)) => {
+                        let findings = std::mem::take(&mut verdict.findings);
+                        if reply.send(verdict).is_err() {
+                            logic = situation.without(logic, &input);
+                            continue;
+                        }
+                        if !findings.is_empty() {
+                            situation.judged(&input, &findings, &mut verdicts);
+                        }
+                    }
+                    Err(why) => logic = situation.anew(&why),
+                }
+            }
+            share.pay(Instant::now(), turn.elapsed());
+            (logic, verdicts)
+        };
+        let worked = self.stage.host.runtime.spawn_blocking(work).await;
+        let (logic, verdicts) = worked.map_err(|_| ApiError::Internal("an evaluation panicked"))?;
+        self.verdicts = verdicts;
+        Ok(logic)
+    }
+}
+
+impl Situation {
+    /// The logic without an event that was judged and is not published.
+    fn without(&self, mut logic: Box<dyn Logic>, input: &Arc<Input>) -> Box<dyn Logic> {
+        match logic.withdraw(input) {
+            Ok(()) => logic,
+            Err(why) => self.anew(&why),
+        }
+    }
+
+    /// Counts and lists an event that is marked or dropped.
+    fn judged(&self, input: &Input, findings: &[Finding], number: &mut u64) {
+        let is_dropped = self.plan.gate.as_ref().is_some_and(|gate| gate.on_violation == OnViolation::Drop);
+        let (count, outcome) =
+            if is_dropped { (&self.figures.dropped, "dropped") } else { (&self.figures.marked, "marked") };
+        count.fetch_add(1, Ordering::Relaxed);
+        if is_dropped {
+            // Others are counted when they come by the session.
+            self.figures.inputs.fetch_add(1, Ordering::Relaxed);
+        }
+        for finding in findings {
+            let mut finding = finding.clone();
+            finding.properties.insert("outcome".to_owned(), outcome.into());
+            finding.properties.insert("event".to_owned(), (*input.id).into());
+            *number += 1;
+            self.figures.list(finding.event(&self.by(), &self.version, *number).into());
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a kind of situations has to say of itself: how its documents are read, and what is done with the inputs.
+
+use std::sync::Arc;
+
+use matcher::event::Event;
+
+use super::{Finding, GatePlan, Verdict};
+use crate::ingest::feature::FeatureReader;
+use crate::model::error::ApiError;
+use crate::model::event::Body;
+
+/// An event that came to a situation.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) event: Arc<Event>,
+    pub(crate) id: Arc<str>,
+    /// Its number in the situation's session.
+    pub(crate) offset: u64,
+    /// Its `time`, and when it arrived, in Unix milliseconds.
+    pub(crate) time_ms: i64,
+    pub(crate) arrived_ms: i64,
+    /// How many times it was derived from other events.
+    pub(crate) depth: u32,
+}
+
+impl Input {
+    /// Reads an event as it is delivered.
+    pub(super) fn of(features: &FeatureReader, body: &Body, offset: u64) -> Result<Self, ApiError> {
+        let observed = features.observe(&body.text)?;
+        Ok(Self {
+            event: Arc::new(observed.event),
+            id: observed.id,
+            offset,
+            time_ms: observed.time_ms,
+            arrived_ms: body.arrived_ms().cast_signed(),
+            depth: observed.depth,
+        })
+    }
+}
+
+/// What a situation does with its inputs, in their order. The same inputs make the same findings.
+pub(crate) trait Logic: Send {
+    /// Takes an input. What is found goes to `findings`.
+    ///
+    /// # Errors
+    /// Why it cannot go on: then it has to begin anew.
+    fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String>;
+
+    /// Takes an event that is held until the verdict is known; `None` where too many are under way. The same event comes to
+    /// [`take`](Self::take) when it was published.
+    ///
+    /// # Errors
+    /// As of [`take`](Self::take).
+    fn judge(&mut self, input: &Arc<Input>) -> Result<Option<Verdict>, String>;
+
+    /// Forgets an event that was judged.
+    ///
+    /// # Errors
+    /// As of [`take`](Self::take).
+    fn withdraw(&mut self, input: &Arc<Input>) -> Result<(), String>;
+
+    /// The offset of the oldest input that is still needed; `None` where none is.
+    fn needs(&self) -> Option<u64>;
+
+    /// How many evaluations the inputs caused.
+    fn evaluations(&self) -> u64;
+
+    /// Name of the engine at work.
+    fn engine(&self) -> &'static str;
+
+    /// The memory that it takes, by estimate. It may walk over all that it holds.
+    fn bytes(&self) -> usize;
+}
+
+/// A document that was read.
+pub(crate) struct Plan {
+    /// Its normalised form, a JSON object.
+    pub(crate) document: String,
+    /// The filters of the inputs, as a subscription has them.
+    pub(crate) filters: Vec<String>,
+    /// Comparisons that one event that comes costs, by estimate.
+    pub(crate) comparisons: f64,
+    /// Makes what is done with the inputs, at its beginning.
+    pub(crate) begin: Box<dyn Fn() -> Box<dyn Logic> + Send + Sync>,
+    /// The gate before which events wait, if it has one.
+    pub(crate) gate: Option<GatePlan>,
+}
