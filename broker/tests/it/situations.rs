@@ -79,3 +79,38 @@ async fn a_check_that_knows_too_much_begins_anew_and_a_small_one_does_not() {
     .await;
     assert_eq!((&small["restarts"], &small["problem"]), (&json!(0), &Value::Null), "{small}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_slower_than_its_input_begins_anew_and_holds_up_nobody() {
+    let settings = "[situations]\nthreads = 2\nkept_events = 200\ncomparisons_max = 0\n";
+    let program = Serve::new().config(settings).start().await;
+    let http = program.http();
+    let triple = ["a", "b", "c"].iter().rev().fold(
+        json!("a.n + b.n < c.n + 100000"),
+        |that, variable| json!({"forall": variable, "in": "all", "that": that}),
+    );
+    let slow = json!({"contexts": {"all": {"where": "n >= 0", "for_s": 3600}}, "formula": triple});
+    http.put("/v1/checks/slow", &slow).await.expect(201);
+    let mut quick = never();
+    quick["contexts"]["all"] = json!({"where": "n >= 0 AND n % 500 = 0", "for_s": 3600});
+    http.put("/v1/checks/quick", &quick).await.expect(201);
+    let mut reader = program.ws("reader").await;
+    reader.subscribe("s", json!({"filters": [{"where": "n >= 0"}]})).await;
+    let events: Vec<_> =
+        (0..3_000).map(|n| feature(&format!("e{n}"), [9.0, 45.0], json!({"n": n}))).collect();
+    for some in events.chunks(300) {
+        publish_all(&http, some).await;
+        for event in some {
+            assert_eq!(reader.event().await["event"]["id"], event["id"]);
+        }
+    }
+    eventually("its findings", async || (activity(&http, "quick").await["published"] == 6).then_some(()))
+        .await;
+    let told = eventually("that it began anew", async || {
+        let activity = activity(&http, "slow").await;
+        (activity["restarts"].as_u64() > Some(0)).then_some(activity)
+    })
+    .await;
+    assert!(told["problem"].as_str().is_some_and(|problem| problem.contains("inputs were lost")), "{told}");
+    assert_eq!(activity(&http, "quick").await["restarts"], 0);
+}

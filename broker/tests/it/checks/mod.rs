@@ -1,5 +1,7 @@
 //! Checks: events held against one another, by a broker and in a dry run.
 
+mod hour;
+
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
