@@ -209,10 +209,7 @@ fn read_events(config: &Config, world: World, path: &Path) -> anyhow::Result<Vec
         // One without an id is named by its line.
         let id = if observed.id.is_empty() { format!("{}", line + 1).into() } else { observed.id };
         let time_ms = observed.time_ms;
-        events.push((
-            id,
-            Arrival { event: Arc::new(observed.event), time_ms: Some(time_ms), arrival_ms: time_ms },
-        ));
+        events.push((id, Arrival { event: observed.event, time_ms: Some(time_ms), arrival_ms: time_ms }));
     }
     Ok(events)
 }

@@ -1,5 +1,6 @@
 //! `/v1/explain`: why an event comes to a client, or does not.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -12,7 +13,9 @@ use super::body::{self, Bound};
 use super::path::{self, Permitted};
 use super::{App, error};
 use crate::admission::ClientLimiter;
-use crate::ingest::explain::QuestionReader;
+use wire::{ExplainedCheck, Explanation, OnViolation};
+
+use crate::ingest::explain::{AskedEvent, QuestionReader};
 use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::shard::Command;
@@ -47,8 +50,31 @@ pub(crate) async fn explain(
     let payer = principal.payer();
     let (question, _change) = app.admission.read(&publisher, &payer, bytes, read).await?;
     let client = path::client_name_in_document(&app, &principal, &question.client)?;
+    let checks = match &question.event {
+        AskedEvent::Told { rehearsed, observed, .. } => {
+            app.situations.explain(principal.behalf(), rehearsed, observed).await
+        }
+        AskedEvent::Live(_) => Vec::new(),
+    };
     let to_itself = principal.is_client(tenant::outside(&client));
     let explain = |client, reply| Command::Explain { client, question, to_itself, payer, reply };
-    let answer = app.shards.ask(&client, explain).await??;
+    let mut answer = app.shards.ask(&client, explain).await??;
+    held_back(&mut answer, checks);
     Ok(error::json(StatusCode::OK, serde_json::to_string(&answer).unwrap_or_default()))
+}
+
+/// Adds the checks that the event would break. One that is dropped reaches nobody.
+fn held_back(answer: &mut Explanation, checks: Vec<ExplainedCheck>) {
+    if let Some(check) = checks.iter().find(|check| check.on_violation == OnViolation::Drop) {
+        let bindings = |link: &BTreeMap<String, String>| {
+            let bindings: Vec<_> = link.iter().map(|(variable, id)| format!("{variable} = {id}")).collect();
+            bindings.join(", ")
+        };
+        let events: Vec<_> =
+            check.links.iter().take(3).map(bindings).filter(|link| !link.is_empty()).collect();
+        let events = if events.is_empty() { String::new() } else { format!(": {}", events.join("; ")) };
+        answer.matched = false;
+        answer.why = format!("held back by check {}{events}", check.check);
+    }
+    answer.checks = checks;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use matcher::geo::{Position, World};
 use wire::Fault;
 
-use super::feature::{FeatureReader, Rehearsed};
+use super::feature::{FeatureReader, Observed, Rehearsed};
 use super::json::{self, Members};
 use super::near;
 use super::position;
@@ -56,6 +56,8 @@ pub(crate) enum AskedEvent {
         /// The Feature's own id, where it has one.
         id: Option<serde_json::Value>,
         rehearsed: Box<Rehearsed>,
+        /// The same, as checks would see it.
+        observed: Arc<Observed>,
     },
 }
 
@@ -115,7 +117,8 @@ impl QuestionReader<'_> {
             .get("id")
             .map(|id| json::read(id, "/id", "a text or a number"))
             .transpose()?;
-        Ok(AskedEvent::Told { id, rehearsed: Box::new(rehearsed) })
+        let observed = Arc::new(self.features.observe(text)?);
+        Ok(AskedEvent::Told { id, rehearsed: Box::new(rehearsed), observed })
     }
 }
 

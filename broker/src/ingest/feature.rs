@@ -56,6 +56,7 @@ pub(crate) fn object_of(text: &str) -> Result<ObjectHash, ApiError> {
 #[derive(Debug)]
 pub(crate) struct Rehearsed {
     pub(crate) event: Event,
+    pub(crate) is_alarm: bool,
     /// The life that it would have.
     pub(crate) life: Option<RehearsedLife>,
 }
@@ -63,7 +64,7 @@ pub(crate) struct Rehearsed {
 /// A Feature as it was delivered, and what a situation has to know of it.
 #[derive(Debug)]
 pub(crate) struct Observed {
-    pub(crate) event: Event,
+    pub(crate) event: Arc<Event>,
     pub(crate) id: Arc<str>,
     /// Its `time`, in Unix milliseconds.
     pub(crate) time_ms: i64,
@@ -207,7 +208,7 @@ impl FeatureReader {
         let depth = members.get(DERIVED).map_or(0, depth_of);
         let Read { event, id, time, .. } = self.read(Behalf::default(), &mut members)?;
         let time_ms = time.map_or_else(|| clock::unix_ms().cast_signed(), jiff::Timestamp::as_millisecond);
-        Ok(Observed { event, id: id.unwrap_or_default().into(), time_ms, depth })
+        Ok(Observed { event: Arc::new(event), id: id.unwrap_or_default().into(), time_ms, depth })
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.
@@ -216,9 +217,9 @@ impl FeatureReader {
             return Err(self.too_large());
         }
         let mut members = Object::scan(Shape::Feature, text).into_members()?;
-        let Read { event, life, id, .. } = self.read(behalf, &mut members)?;
+        let Read { event, life, id, is_alarm, .. } = self.read(behalf, &mut members)?;
         let life = life.map(|life| life.rehearse(behalf, id.as_deref()));
-        Ok(Rehearsed { event, life })
+        Ok(Rehearsed { event, is_alarm, life })
     }
 
     /// Whether a Feature, as it was delivered, is among the events that a confinement is about.

@@ -53,7 +53,7 @@ impl Sessions {
                     self.live(watch, fix.as_ref(), &id, question.confinement.as_deref())?;
                 (account, event, is_outside(&published.event))
             }
-            AskedEvent::Told { id, rehearsed } => {
+            AskedEvent::Told { id, rehearsed, .. } => {
                 let (account, event) = self.rehearse(watch, fix.as_ref(), id, &rehearsed);
                 (account, event, is_outside(&rehearsed.event))
             }

@@ -68,6 +68,7 @@ pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire
         reach: account.parts.reach.as_ref().map(reach),
         filters: filters.map(|(part, beside)| filter(part, beside, &mut values)).collect(),
         inside: transitions && account.membership == Membership::Inside,
+        checks: Vec::new(),
         why: if is_outside { OUTSIDE.to_owned() } else { account.why() },
     }
 }

@@ -52,6 +52,9 @@ fn engine(setting: SituationEngine) -> checks::Kind {
     }
 }
 
+/// Events in the sets of a check beyond which a question is not answered, since they would have to be copied.
+const REHEARSED_MAX: usize = 20_000;
+
 /// A check at work.
 struct Checking {
     name: String,
@@ -71,12 +74,7 @@ struct Checking {
 impl Checking {
     /// Takes an event in; `None` where no set takes it. Links are in one order, so that the same inputs make the same findings.
     fn evaluate(&mut self, input: &Arc<Input>) -> Result<Option<Outcome>, String> {
-        let arrival = Arrival {
-            event: Arc::clone(&input.event),
-            time_ms: Some(input.time_ms),
-            arrival_ms: input.arrived_ms,
-        };
-        let outcome = self.change(|checker| checker.take(Arc::clone(input), &arrival))?;
+        let outcome = self.change(|checker| checker.take(Arc::clone(input), &arrival(input)))?;
         Ok(outcome.map(|mut outcome| {
             outcome.told.sort_unstable();
             outcome
@@ -119,23 +117,22 @@ impl Checking {
         true
     }
 
-    /// The events that a link binds.
-    fn bound(&self, link: &Link) -> Vec<(Arc<str>, Arc<Input>)> {
-        let variables: Vec<_> = self.checker.check().variables().collect();
-        let bound = link.bindings().iter().filter_map(|binding| {
-            let (_, input) = self.checker.event(binding)?;
-            Some(((*variables.get(binding.variable)?).into(), Arc::clone(input)))
-        });
-        bound.collect()
+    /// What is said of an event, with at most so many links as a refusal has.
+    fn verdict(&self, checker: &Checker<Arc<Input>>, outcome: &Outcome, input: &Arc<Input>) -> Verdict {
+        let told = &outcome.told[..outcome.told.len().min(LINKS_MAX)];
+        Verdict {
+            findings: told.iter().filter_map(|link| self.finding(checker, link, input)).collect(),
+            links: told.iter().map(|link| bound(checker, link)).collect(),
+        }
     }
 
     /// The finding that tells a link. It is told where the newest of its events was; of those of one time where the last one was that came.
-    fn finding(&self, link: &Link, brought: &Arc<Input>) -> Option<Finding> {
-        let variables: Vec<_> = self.checker.check().variables().collect();
+    fn finding(&self, checker: &Checker<Arc<Input>>, link: &Link, brought: &Arc<Input>) -> Option<Finding> {
+        let variables: Vec<_> = checker.check().variables().collect();
         let mut bindings = Map::new();
         let mut bound = Vec::new();
         for binding in link.bindings() {
-            let (_, input) = self.checker.event(binding)?;
+            let (_, input) = checker.event(binding)?;
             bindings.insert((*variables.get(binding.variable)?).to_owned(), json!(input.id));
             bound.push((input.time_ms, binding.number, input));
         }
@@ -173,7 +170,7 @@ impl Logic for Checking {
         let Some(outcome) = self.evaluate(&input)? else { return Ok(()) };
         self.note(&input);
         if self.on_violation == OnViolation::Tell {
-            findings.extend(outcome.told.iter().filter_map(|link| self.finding(link, &input)));
+            findings.extend(outcome.told.iter().filter_map(|link| self.finding(&self.checker, link, &input)));
         }
         Ok(())
     }
@@ -187,12 +184,8 @@ impl Logic for Checking {
             }
         }
         let Some(outcome) = self.evaluate(input)? else { return Ok(Some(Verdict::default())) };
-        let told = &outcome.told[..outcome.told.len().min(LINKS_MAX)];
-        let verdict = Verdict {
-            findings: told.iter().filter_map(|link| self.finding(link, input)).collect(),
-            links: told.iter().map(|link| self.bound(link)).collect(),
-        };
-        if self.on_violation == OnViolation::Drop && !told.is_empty() {
+        let verdict = self.verdict(&self.checker, &outcome, input);
+        if self.on_violation == OnViolation::Drop && !verdict.links.is_empty() {
             self.change(Checker::retract)?;
         } else {
             let key = (Arc::clone(&input.id), input.time_ms);
@@ -200,6 +193,23 @@ impl Logic for Checking {
             (*count, *arrived_ms) = (*count + 1, input.arrived_ms);
         }
         Ok(Some(verdict))
+    }
+
+    fn rehearse(&self, input: &Arc<Input>) -> Option<Verdict> {
+        let held = self.checker.held();
+        if held.len() > REHEARSED_MAX {
+            return None;
+        }
+        let mut copy =
+            Checker::new(Arc::clone(self.checker.check()), checks::Kind::default(), Bounds::default());
+        for (held, other) in held {
+            copy.take(Arc::clone(other), &held.arrival()).ok()?;
+        }
+        let Some(mut outcome) = copy.take(Arc::clone(input), &arrival(input)).ok()? else {
+            return Some(Verdict::default());
+        };
+        outcome.told.sort_unstable();
+        Some(self.verdict(&copy, &outcome, input))
     }
 
     fn withdraw(&mut self, input: &Arc<Input>) -> Result<(), String> {
@@ -227,4 +237,19 @@ impl Logic for Checking {
         let ids_bytes: usize = self.checker.held().iter().map(|(_, input)| input.id.len()).sum();
         self.checker.bytes() + self.held.len() * input_bytes + ids_bytes
     }
+}
+
+/// An input as it comes to a check.
+fn arrival(input: &Input) -> Arrival {
+    Arrival { event: Arc::clone(&input.event), time_ms: Some(input.time_ms), arrival_ms: input.arrived_ms }
+}
+
+/// The events that a link binds.
+fn bound(checker: &Checker<Arc<Input>>, link: &Link) -> Vec<(Arc<str>, Arc<Input>)> {
+    let variables: Vec<_> = checker.check().variables().collect();
+    let bound = link.bindings().iter().filter_map(|binding| {
+        let (_, input) = checker.event(binding)?;
+        Some(((*variables.get(binding.variable)?).into(), Arc::clone(input)))
+    });
+    bound.collect()
 }

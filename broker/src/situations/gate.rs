@@ -12,11 +12,12 @@ use checks::Check;
 use matcher::event::Event;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use wire::OnViolation;
+use wire::{ExplainedCheck, OnViolation};
 
 use super::{Finding, Input, Situation};
 use crate::ingest::Behalf;
-use crate::ingest::feature::FeatureReader;
+use crate::ingest::feature::{FeatureReader, Observed};
+use crate::model::clock;
 use crate::model::error::{ApiError, Link};
 use crate::model::event::Published;
 
@@ -45,6 +46,8 @@ pub(crate) struct Verdict {
 pub(super) enum Ask {
     /// What it says of an event.
     Judge(Arc<Input>, oneshot::Sender<Verdict>),
+    /// What it would say of an event.
+    Rehearse(Arc<Input>, oneshot::Sender<Verdict>),
     /// To take an event out of its sets, since it is not published.
     Withdraw(Arc<Input>),
 }
@@ -94,11 +97,8 @@ impl Gates {
         all.retain(|gate| !Arc::ptr_eq(&gate.situation, situation));
     }
 
-    /// The gates that hold an event; none holds an alarm.
-    pub(super) fn hold(&self, behalf: Behalf<'_>, event: &Published) -> Option<Held> {
-        if event.body.is_alarm {
-            return None;
-        }
+    /// The gates that hold an event that is no alarm.
+    pub(super) fn hold(&self, behalf: Behalf<'_>, event: &Event) -> Option<Held> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let gates: Vec<_> = all.iter().filter(|gate| gate.admits(behalf, event)).map(Arc::clone).collect();
         (!gates.is_empty()).then_some(Held { gates, hold: self.hold })
@@ -157,7 +157,7 @@ impl Held {
         for gate in self.gates {
             // Before the verdict: it may not be waited for to its end.
             judged.gates.push(Arc::clone(&gate));
-            let Some(verdict) = gate.verdict(&judged.input, deadline).await else {
+            let Some(verdict) = gate.verdict(Ask::Judge, &judged.input, deadline).await else {
                 gate.situation.figures.passed.fetch_add(1, Ordering::Relaxed);
                 continue;
             };
@@ -173,6 +173,27 @@ impl Held {
         }
         Ok((judged, marks))
     }
+
+    /// What the checks would say of an event, up to the first that would drop it. Those that do not answer in time are left out.
+    pub(crate) async fn rehearsed(self, behalf: Behalf<'_>, event: &Observed) -> Vec<ExplainedCheck> {
+        let deadline = Instant::now() + self.hold;
+        let input = Arc::new(Input::observed(event, clock::unix_ms().cast_signed(), 0));
+        let text = |(variable, id): &(Arc<str>, Arc<str>)| (variable.to_string(), id.to_string());
+        let mut broken = Vec::new();
+        for gate in self.gates {
+            let Some(verdict) = gate.verdict(Ask::Rehearse, &input, deadline).await else { continue };
+            if verdict.links.is_empty() {
+                continue;
+            }
+            let links = verdict.links.iter().map(|link| visible(link, behalf).iter().map(text).collect());
+            let check = gate.situation.key.name.to_string();
+            broken.push(ExplainedCheck { check, on_violation: gate.on_violation, links: links.collect() });
+            if gate.on_violation == OnViolation::Drop {
+                break;
+            }
+        }
+        broken
+    }
 }
 
 /// A link without the events that are not for the reader.
@@ -187,19 +208,24 @@ impl Gate {
     }
 
     /// Whether the check's own subscription would receive an event.
-    fn admits(&self, behalf: Behalf<'_>, event: &Published) -> bool {
+    fn admits(&self, behalf: Behalf<'_>, event: &Event) -> bool {
         *self.situation.key.tenant == *behalf.tenant_name()
-            && self.situation.behalf().check(&event.event).is_ok()
-            && self.check.takes(&event.event)
+            && self.situation.behalf().check(event).is_ok()
+            && self.check.takes(event)
     }
 
     /// What the check says; `None` where that is not known in time.
-    async fn verdict(&self, input: &Arc<Input>, deadline: Instant) -> Option<Verdict> {
+    async fn verdict(
+        &self,
+        ask: impl FnOnce(Arc<Input>, oneshot::Sender<Verdict>) -> Ask,
+        input: &Arc<Input>,
+        deadline: Instant,
+    ) -> Option<Verdict> {
         if self.situation.figures.is_paused() || deadline <= Instant::now() {
             return None;
         }
         let (reply, mut answer) = oneshot::channel();
-        self.asks.try_send(Ask::Judge(Arc::clone(input), reply)).ok()?;
+        self.asks.try_send(ask(Arc::clone(input), reply)).ok()?;
         match tokio::time::timeout_at(deadline, &mut answer).await {
             Ok(answered) => answered.ok(),
             Err(_) => {

@@ -53,6 +53,12 @@ impl Work {
                         logic = situation.without(logic, &input);
                         continue;
                     }
+                    Ask::Rehearse(input, reply) => {
+                        if let Some(verdict) = logic.rehearse(&input) {
+                            let _ = reply.send(verdict);
+                        }
+                        continue;
+                    }
                     // Nobody waits for it any more, or nobody is to.
                     Ask::Judge(_, reply) if reply.is_closed() || figures.is_paused() => continue,
                     Ask::Judge(input, reply) => (input, reply),

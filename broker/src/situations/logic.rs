@@ -5,7 +5,7 @@ use std::sync::Arc;
 use matcher::event::Event;
 
 use super::{Finding, GatePlan, Verdict};
-use crate::ingest::feature::FeatureReader;
+use crate::ingest::feature::{FeatureReader, Observed};
 use crate::model::error::ApiError;
 use crate::model::event::Body;
 
@@ -26,15 +26,20 @@ pub(crate) struct Input {
 impl Input {
     /// Reads an event as it is delivered.
     pub(super) fn of(features: &FeatureReader, body: &Body, offset: u64) -> Result<Self, ApiError> {
-        let observed = features.observe(&body.text)?;
-        Ok(Self {
-            event: Arc::new(observed.event),
-            id: observed.id,
+        Ok(Self::observed(&features.observe(&body.text)?, body.arrived_ms().cast_signed(), offset))
+    }
+
+    /// An event as it was read.
+    pub(super) fn observed(observed: &Observed, arrived_ms: i64, offset: u64) -> Self {
+        let Observed { event, id, time_ms, depth } = observed;
+        Self {
+            event: Arc::clone(event),
+            id: Arc::clone(id),
             offset,
-            time_ms: observed.time_ms,
-            arrived_ms: body.arrived_ms().cast_signed(),
-            depth: observed.depth,
-        })
+            time_ms: *time_ms,
+            arrived_ms,
+            depth: *depth,
+        }
     }
 }
 
@@ -52,6 +57,9 @@ pub(crate) trait Logic: Send {
     /// # Errors
     /// As of [`take`](Self::take).
     fn judge(&mut self, input: &Arc<Input>) -> Result<Option<Verdict>, String>;
+
+    /// Says of an event what [`judge`](Self::judge) would, and changes nothing; `None` where that would cost too much.
+    fn rehearse(&self, input: &Arc<Input>) -> Option<Verdict>;
 
     /// Forgets an event that was judged.
     ///

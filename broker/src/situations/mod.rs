@@ -23,9 +23,10 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
+use wire::ExplainedCheck;
 
 use crate::config::Config;
-use crate::ingest::feature::FeatureReader;
+use crate::ingest::feature::{FeatureReader, Observed, Rehearsed};
 use crate::ingest::subscription::{PAUSED, Prepared, SITUATION, SubscriptionReader, quoted};
 use crate::ingest::{Behalf, Confinement};
 use crate::metrics::Metrics;
@@ -177,7 +178,24 @@ impl Situations {
 
     /// The gates that hold an event before it is published; mostly none.
     pub(crate) fn hold(&self, behalf: Behalf<'_>, event: &Published) -> Option<Held> {
-        self.stage.gates.hold(behalf, event)
+        if event.body.is_alarm {
+            return None;
+        }
+        self.stage.gates.hold(behalf, &event.event)
+    }
+
+    /// The checks that an event would break if it were published now.
+    pub(crate) async fn explain(
+        &self,
+        behalf: Behalf<'_>,
+        rehearsed: &Rehearsed,
+        observed: &Observed,
+    ) -> Vec<ExplainedCheck> {
+        let held = (!rehearsed.is_alarm).then(|| self.stage.gates.hold(behalf, &rehearsed.event)).flatten();
+        match held {
+            Some(held) => held.rehearsed(behalf, observed).await,
+            None => Vec::new(),
+        }
     }
 
     /// Takes up those that were found on disk. One whose document is not understood any more is told, and stays on disk.

@@ -288,3 +288,35 @@ async fn what_one_check_drops_is_in_the_sets_of_no_other() {
         assert_eq!((&figures["dropped"], &figures["marked"]), (&json!(dropped), &json!(0)), "{check}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_tells_which_check_would_hold_an_event_back_and_changes_nothing() {
+    let program = Serve::new().config(PATIENT).start().await;
+    let http = program.http();
+    http.put("/v1/checks/jump", &jump("drop")).await.expect(201);
+    http.put("/v1/checks/west", &west_of(114.05, "mark")).await.expect(201);
+    publish(&http, &report("e1", 0, 0.0)).await;
+    let ask = async |event: Value| {
+        let question = json!({"client": "car", "subscription": {"filters": [{}]}, "event": event});
+        http.post("/v1/explain", "application/json", question.to_string()).await.expect(200).json()
+    };
+    for _ in 0..2 {
+        let answer = ask(report("e2", 10, 0.1)).await;
+        assert_eq!(answer["matched"], false, "{answer}");
+        assert_eq!(answer["why"], "held back by check jump: a = e1, b = e2");
+        let held = json!([{"check": "jump", "on_violation": "drop", "links": [{"a": "e1", "b": "e2"}]}]);
+        assert_eq!(answer["checks"], held);
+    }
+    // The question has left nothing in the sets, and has moved no clock.
+    publish(&http, &report("e3", 5, 0.0)).await;
+    assert_eq!(ask(report("e4", 6, 0.0)).await["checks"], Value::Null);
+    let mut slow = report("e5", 59, 0.06);
+    slow["properties"]["taxi"] = json!("t2");
+    let answer = ask(slow).await;
+    assert_eq!(
+        (&answer["matched"], &answer["checks"][0]["check"]),
+        (&json!(true), &json!("west")),
+        "{answer}"
+    );
+    assert_eq!(activity(&http, "jump").await["dropped"], 0);
+}

@@ -1,5 +1,6 @@
 //! `nearcast explain`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use nearcast_client::documents::{
-    AreaForm, ExplainedArea, ExplainedPosition, ExplainedReach, Explanation, Truth,
+    AreaForm, ExplainedArea, ExplainedPosition, ExplainedReach, Explanation, OnViolation, Truth,
 };
 use nearcast_client::session::Subject;
 use nearcast_client::{Coordinates, Feature, Subscription};
@@ -111,6 +112,7 @@ fn tree(explained: &Explanation, palette: Palette) -> String {
         reach,
         filters,
         inside,
+        checks,
         why,
     } = explained;
     let mut text = String::new();
@@ -134,6 +136,12 @@ fn tree(explained: &Explanation, palette: Palette) -> String {
     };
     let inside = if *inside { ", inside now" } else { "" };
     line(1, palette.paint(DIM, &format!("event: {}{life}{inside}", id.as_deref().unwrap_or("a new one"))));
+    for check in checks {
+        let (name, links) = (plain(&check.check), check.links.iter().map(of_link));
+        let does = if check.on_violation == OnViolation::Drop { "holds it back" } else { "marks it" };
+        line(1, format!("{} check {name} {does}", mark(false, palette)));
+        links.for_each(|link| line(2, link));
+    }
     if let Some(reach) = reach {
         line(1, format!("{} reach: {}", mark(reach.holds, palette), of_reach(reach)));
     }
@@ -170,6 +178,12 @@ fn tree(explained: &Explanation, palette: Palette) -> String {
         }
     }
     text
+}
+
+/// Variables of a check with the ids of events that do not fit.
+fn of_link(link: &BTreeMap<String, String>) -> String {
+    let bindings: Vec<_> = link.iter().map(|(variable, id)| format!("{variable} = {}", plain(id))).collect();
+    bindings.join(", ")
 }
 
 fn of_client(position: Option<&ExplainedPosition>, withheld: bool) -> String {

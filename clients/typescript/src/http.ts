@@ -67,6 +67,13 @@ export interface Explanation {
       }[];
     };
   }[];
+  /** Checks that the event would break; it is not published yet. */
+  readonly checks?: readonly {
+    readonly check: string;
+    readonly on_violation: "mark" | "drop";
+    /** Variables of the check with ids of events that do not fit. */
+    readonly links: readonly Readonly<Record<string, string>>[];
+  }[];
   readonly [member: string]: unknown;
 }
 

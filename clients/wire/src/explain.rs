@@ -1,9 +1,11 @@
 //! Asking why an event comes to a client, or does not.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Feature, Subscription};
+use crate::{Feature, OnViolation, Subscription};
 
 /// The question of `POST /v1/explain`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,8 +70,23 @@ pub struct Explanation {
     pub filters: Vec<ExplainedFilter>,
     /// Whether the event's object is inside of the subscription now, as transitions count it.
     pub inside: bool,
+    /// Checks that would hold the event, which is not published yet; absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<ExplainedCheck>,
     /// All of it in a sentence.
     pub why: String,
+}
+
+/// A check that the event would break.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ExplainedCheck {
+    /// Its name.
+    pub check: String,
+    /// What it would do: mark the event or drop it.
+    pub on_violation: OnViolation,
+    /// Which events do not fit: variables with ids. Ids that the asker may not see are left out.
+    pub links: Vec<BTreeMap<String, String>>,
 }
 
 /// The position that was used.

@@ -22,8 +22,9 @@ pub use document::{
     Warning,
 };
 pub use explain::{
-    AreaForm, AskedEvent, AskedSubscription, Explain, ExplainedArea, ExplainedCondition, ExplainedConstraint,
-    ExplainedEvent, ExplainedFilter, ExplainedNearest, ExplainedPosition, ExplainedReach, Explanation, Truth,
+    AreaForm, AskedEvent, AskedSubscription, Explain, ExplainedArea, ExplainedCheck, ExplainedCondition,
+    ExplainedConstraint, ExplainedEvent, ExplainedFilter, ExplainedNearest, ExplainedPosition,
+    ExplainedReach, Explanation, Truth,
 };
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
 pub use frame::{Cause, ClientFrame, GapReason, ServerFrame, Transition};

@@ -83,6 +83,14 @@ class ExplainedFilter(TypedDict):
     condition: ExplainedCondition
 
 
+class ExplainedCheck(TypedDict):
+    """A check that the event would break, with variables and ids of the events that do not fit."""
+
+    check: str
+    on_violation: Literal["mark", "drop"]
+    links: list[dict[str, str]]
+
+
 class _Explanation(TypedDict):
     matched: bool
     client: str
@@ -99,6 +107,7 @@ class Explanation(_Explanation, total=False):
     """Why an event comes to a client, or does not; `why` is all of it in a sentence."""
 
     position_withheld: bool
+    checks: list[ExplainedCheck]
 
 
 class _Delivered(TypedDict):
