@@ -67,10 +67,11 @@ pub fn frozen(object: &str, for_s: f64) -> Document {
     document(recent(2.0 * for_s), formula)
 }
 
-/// Every event is within the polygon: rings of longitude and latitude, the first the outer one and the others holes.
+/// Every event is within the polygon: rings of longitude and latitude, the first the outer one and the others holes. Violations may be
+/// anywhere, since each would be one itself.
 #[must_use]
 pub fn outside(polygon: &[Vec<[f64; 2]>]) -> Document {
-    let mut text = String::from("S_WITHIN(a, POLYGON(");
+    let mut text = String::from("a.type = 'violation' OR S_WITHIN(a, POLYGON(");
     for (idx, ring) in polygon.iter().enumerate() {
         text.push_str(if idx == 0 { "(" } else { ", (" });
         for (idx, [x, y]) in ring.iter().enumerate() {

@@ -40,10 +40,10 @@ static TIGHT: LazyLock<Limits> = LazyLock::new(|| Limits {
     ..LIMITS.clone()
 });
 
-struct Readers {
-    world: World,
+pub(super) struct Readers {
+    pub(super) world: World,
     features: FeatureReader,
-    subscriptions: SubscriptionReader,
+    pub(super) subscriptions: SubscriptionReader,
     positions: PositionReader,
 }
 
@@ -65,7 +65,7 @@ static READERS: LazyLock<[[Readers; 3]; 2]> = LazyLock::new(|| {
 });
 
 /// Reads a text with all readers of each world: who is more lenient accepts no less. Gives what the default reader makes of it.
-fn read<T>(
+pub(super) fn read<T>(
     text: &str,
     read: impl Fn(&Readers, &str) -> Result<T, ApiError>,
     mut accepted: impl FnMut(&Readers, T),

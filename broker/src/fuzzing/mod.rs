@@ -2,6 +2,7 @@
 //!
 //! `fuzz/` feeds them with what it makes up; the tests feed them with `fuzz/corpus`, so that what was found once stays mended.
 
+mod checks;
 mod conditions;
 mod documents;
 mod framing;
@@ -14,6 +15,7 @@ pub use crate::http::fuzzing::{frames, resume};
 use crate::model::error::ApiError;
 pub use crate::server::fuzzing::connection;
 pub use crate::store::fuzzing::{store_file, store_log, store_record, store_tail};
+pub use checks::check;
 pub use conditions::{condition_json, condition_text};
 pub use documents::{feature, position, question, subscription};
 pub use framing::framing;
@@ -23,12 +25,13 @@ pub use settings::settings;
 pub type Target = fn(&[u8]);
 
 /// All targets by their names, which are those of the folders of `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 17] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("feature", feature),
     ("framing", framing),
     ("subscription", subscription),
     ("condition_text", condition_text),
     ("condition_json", condition_json),
+    ("check", check),
     ("position", position),
     ("question", question),
     ("connection", connection),
