@@ -96,7 +96,7 @@ export function presetFormula({ name }: Preset, values: Values, corners: readonl
     case "outside":
       return every(
         "a",
-        `S_WITHIN(a, POLYGON((${closed(corners)
+        `a.type = 'violation' OR S_WITHIN(a, POLYGON((${closed(corners)
           .map(([x, y]) => `${x} ${y}`)
           .join(", ")})))`,
       );
