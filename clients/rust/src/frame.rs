@@ -48,6 +48,8 @@ struct Members<'a> {
     transition: Option<Cow<'a, str>>,
     traceparent: Option<String>,
     tracestate: Option<String>,
+    #[serde(default)]
+    violates: Vec<String>,
     event: Option<Box<RawValue>>,
     problem: Option<Value>,
     #[serde(default)]
@@ -89,6 +91,7 @@ pub(crate) fn read(text: &str, epoch: &Arc<str>) -> Option<ServerFrame> {
                 cause: (*members.cause?).into(),
                 transition: members.transition.map(|transition| (*transition).into()),
                 trace: members.traceparent.map(|parent| Trace { parent, state: members.tracestate }),
+                violates: members.violates,
                 feature: event([0.0, 0.0], ()),
             }),
             feature: members.event?,

@@ -98,6 +98,8 @@ pub struct Event<P = Value> {
     pub transition: Option<Transition>,
     /// The trace that the event belongs to.
     pub trace: Option<Trace>,
+    /// Names of the checks that the event violates, of those that mark.
+    pub violates: Vec<String>,
     /// The event; of an exit, the last one that was inside.
     pub feature: Feature<P>,
 }
@@ -294,7 +296,8 @@ impl Incoming {
 
 impl Event<()> {
     fn of<P>(self, feature: Feature<P>) -> Event<P> {
-        let Self { epoch, offset, ahead, subscriptions, cause, transition, trace, feature: _ } = self;
-        Event { epoch, offset, ahead, subscriptions, cause, transition, trace, feature }
+        let Self { epoch, offset, ahead, subscriptions, cause, transition, trace, violates, feature: _ } =
+            self;
+        Event { epoch, offset, ahead, subscriptions, cause, transition, trace, violates, feature }
     }
 }

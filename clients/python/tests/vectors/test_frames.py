@@ -29,6 +29,7 @@ def shown(frame: Frame) -> dict[str, Any]:
             "ahead": frame.ahead or None,
             "traceparent": frame.traceparent,
             "tracestate": frame.tracestate,
+            "violates": list(frame.violates) or None,
         }
         return {"kind": "event", **{name: value for name, value in members.items() if value is not None}}
     if isinstance(frame, Gap):

@@ -309,7 +309,8 @@ pub(crate) fn members(message: &Message) -> Value {
             "kind": "event", "offset": event.offset, "ahead": event.ahead, "subscriptions": event.subscriptions,
             "cause": event.cause.as_str(), "transition": event.transition.as_ref().map(|transition| transition.as_str()),
             "traceparent": event.trace.as_ref().map(|trace| &trace.parent),
-            "tracestate": event.trace.as_ref().and_then(|trace| trace.state.as_ref()), "event": event.feature,
+            "tracestate": event.trace.as_ref().and_then(|trace| trace.state.as_ref()),
+            "violates": (!event.violates.is_empty()).then_some(&event.violates), "event": event.feature,
         }),
         Message::Gap(gap) => json!({
             "kind": "gap", "from": gap.from, "to": gap.to, "count": gap.count, "reason": gap.reason.as_str(),
