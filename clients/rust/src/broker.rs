@@ -194,12 +194,28 @@ impl Broker {
         read(&self.call(Method::PUT, &check_path(name), Some(Body::json(check)?)).await?)
     }
 
-    /// The newest 1,000 events that a check published, the newest first.
+    /// The newest 1,000 events that a check published, or violations that it marked or dropped, the newest first.
     ///
     /// # Errors
     /// [`Error::Problem`] with `not-found` where there is none, [`Error::Connection`], and [`Error::Timeout`].
     pub async fn check_findings(&self, name: &str) -> Result<Vec<Feature>, Error> {
         self.get(&format!("{}/findings", check_path(name))).await
+    }
+
+    /// Lets the inputs of a check wait.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] with `not-found` where there is none, [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn pause_check(&self, name: &str) -> Result<(), Error> {
+        self.call(Method::POST, &format!("{}/pause", check_path(name)), None).await.map(drop)
+    }
+
+    /// Goes on with the inputs of a check that was paused.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] with `not-found` where there is none, [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn resume_check(&self, name: &str) -> Result<(), Error> {
+        self.call(Method::POST, &format!("{}/resume", check_path(name)), None).await.map(drop)
     }
 
     /// Ends a check.

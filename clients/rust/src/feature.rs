@@ -100,6 +100,25 @@ impl<P> Feature<P> {
         self.reach_m = Some(reach_m);
         self
     }
+
+    /// Origin of an event that the broker published itself; `None` for any other.
+    #[must_use]
+    pub fn derived(&self) -> Option<Derived> {
+        Derived::deserialize(self.foreign.get("derived")?).ok()
+    }
+}
+
+/// Origin of an event that the broker published itself, for example for a check.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct Derived {
+    /// The publisher: `checks/` and the name of a check.
+    pub by: String,
+    /// Ids of the events that it was made of; empty for a reader who may not see them.
+    #[serde(default)]
+    pub from: Vec<String>,
+    /// One more than the greatest depth of those.
+    pub depth: u32,
 }
 
 impl<P: Serialize> Serialize for Feature<P> {

@@ -42,7 +42,7 @@ pub use crate::{
     connection::Connection,
     coordinates::Coordinates,
     error::Error,
-    feature::{Feature, Id, event},
+    feature::{Derived, Feature, Id, event},
     follow::{Fix, Follow},
     messages::{Cause, Checkpoint, Event, Gap, GapReason, Message, Trace, Transition, Unreadable},
     query::{ConditionText, Query},

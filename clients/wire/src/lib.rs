@@ -28,6 +28,6 @@ pub use explain::{
 };
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
 pub use frame::{Cause, ClientFrame, GapReason, ServerFrame, Transition};
-pub use problem::{Fault, PROBLEM_PREFIX, Problem};
+pub use problem::{Fault, Link, PROBLEM_PREFIX, Problem};
 pub use push::{PushKey, PushKeys, PushState, PushSubscription};
 pub use query::{ClientPosition, CollectionKind, LiveEvents};

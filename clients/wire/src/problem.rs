@@ -30,6 +30,9 @@ pub struct Problem {
     pub facts: BTreeMap<String, Value>,
 }
 
+/// Events that do not fit together: their ids by variable of the check.
+pub type Link = BTreeMap<String, String>;
+
 /// One fault of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -45,6 +48,19 @@ impl Problem {
     #[must_use]
     pub fn code(&self) -> &str {
         self.kind.strip_prefix(PROBLEM_PREFIX).unwrap_or(&self.kind)
+    }
+
+    /// Name of the check that refused an event, of the code `inconsistent`.
+    #[must_use]
+    pub fn check(&self) -> Option<&str> {
+        self.facts.get("check")?.as_str()
+    }
+
+    /// Events with which a refused one does not fit, of the code `inconsistent`; empty of any other.
+    #[must_use]
+    pub fn links(&self) -> Vec<Link> {
+        let links = self.facts.get("links").and_then(Value::as_array).into_iter().flatten();
+        links.filter_map(|link| Link::deserialize(link).ok()).collect()
     }
 }
 
@@ -93,6 +109,17 @@ mod tests {
         let problem: Problem = serde_json::from_str(text).unwrap();
         assert_eq!(problem.code(), "malformed-json");
         assert_eq!(problem.facts["line"], 3);
+        assert_eq!((problem.check(), problem.links()), (None, Vec::new()));
+        assert_eq!(serde_json::to_string(&problem).unwrap(), text);
+    }
+
+    #[test]
+    fn a_check_that_refuses_says_which_events_do_not_fit() {
+        let text = r#"{"type":"urn:nearcast:problem:inconsistent","title":"the event does not fit with others","status":422,"check":"jump","links":[{"a":"e1","b":"e3"},{"a":1},"odd"]}"#;
+        let problem: Problem = serde_json::from_str(text).unwrap();
+        assert_eq!(problem.check(), Some("jump"));
+        let link: Link = [("a", "e1"), ("b", "e3")].map(|(name, id)| (name.to_owned(), id.to_owned())).into();
+        assert_eq!(problem.links(), [link]);
         assert_eq!(serde_json::to_string(&problem).unwrap(), text);
     }
 }

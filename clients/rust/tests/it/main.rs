@@ -1,6 +1,7 @@
 //! The client against the contract's vectors, against scripted servers, and against a started broker.
 
 mod broker;
+mod checks;
 mod connection;
 mod documents;
 mod durable;
