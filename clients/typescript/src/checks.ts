@@ -39,7 +39,7 @@ interface CheckOptions {
   readonly clock?: "arrival" | "event";
   /**
    * What becomes of a violation: it is published (so when it is absent), its event is delivered with `violates`, or its event is refused with the
-   * problem `inconsistent`. A broker that does not have one of these refuses the check.
+   * problem `inconsistent`.
    */
   readonly on_violation?: "tell" | "mark" | "drop";
 }
@@ -62,8 +62,12 @@ export interface SituationActivity {
   readonly p99_us: number;
   /** The engine at work; empty before the first event. */
   readonly engine: string;
-  /** Findings that were not published. */
+  /** Findings that were not published, and events that were refused to their publishers. */
   readonly dropped: number;
+  /** Events that were marked. */
+  readonly marked: number;
+  /** Events that were to be held until they were evaluated, and went on before. */
+  readonly passed: number;
   /** How often it began anew, for inputs were lost. */
   readonly restarts: number;
   readonly paused: boolean;
@@ -89,7 +93,7 @@ export interface PutCheck {
   readonly created: boolean;
 }
 
-/** The properties of what a check publishes. A type, for `Properties` take no interface. */
+/** The properties of what a check publishes, or lists where it marks or drops. A type, for `Properties` take no interface. */
 // eslint-disable-next-line @typescript-eslint/consistent-type-definitions
 export type Violation = {
   readonly type: "violation";
@@ -97,6 +101,9 @@ export type Violation = {
   readonly check: string;
   /** The ids of the events that do not fit together, by variable. */
   readonly bindings: Readonly<Record<string, string>>;
+  /** What became of the event that brought it, and the id of this event; absent where the check tells. */
+  readonly outcome?: "marked" | "dropped";
+  readonly event?: string;
 };
 
 export async function getChecks(http: Http): Promise<readonly CheckDocument[]> {

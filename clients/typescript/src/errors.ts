@@ -35,6 +35,8 @@ export interface Problem {
   readonly setting?: string;
   /** Of the code `inconsistent`: with which events the refused one does not fit. */
   readonly links?: readonly Link[];
+  /** Of the same code: the name of the check that refused it. */
+  readonly check?: string;
   readonly [member: string]: unknown;
 }
 
@@ -57,6 +59,8 @@ export class ProblemError extends NearcastError {
   readonly setting: string | undefined;
   /** With which events the refused one does not fit; empty where the problem is another than `inconsistent`. */
   readonly links: readonly Link[];
+  /** The check that refused an event. */
+  readonly check: string | undefined;
   /** After how many seconds it is worth trying again, where the broker said so. */
   readonly retry_after_s: number | undefined;
 
@@ -74,6 +78,7 @@ export class ProblemError extends NearcastError {
     this.limit = problem.limit;
     this.setting = problem.setting;
     this.links = problem.links ?? [];
+    this.check = problem.check;
     this.retry_after_s = retry_after_s;
   }
 }

@@ -36,7 +36,7 @@ function parse(body: string): unknown {
 function normalised(document: unknown, status: number): Problem {
   const members: Record<string, unknown> =
     typeof document === "object" && document !== null && !Array.isArray(document) ? { ...document } : {};
-  const { detail, errors, limit, setting, links, ...others } = members;
+  const { detail, errors, limit, setting, links, check, ...others } = members;
   return {
     ...others,
     type: typeof members["type"] === "string" ? members["type"] : "about:blank",
@@ -47,6 +47,7 @@ function normalised(document: unknown, status: number): Problem {
     ...(typeof limit === "number" && { limit }),
     ...(typeof setting === "string" && { setting }),
     ...(Array.isArray(links) && { links: links.filter(isLink) }),
+    ...(typeof check === "string" && { check }),
   };
 }
 

@@ -41,7 +41,7 @@ class _CheckOptions(TypedDict, total=False):
     """The time that the sets go by: when events arrive (so when it is absent), or their `time`."""
     on_violation: Literal["tell", "mark", "drop"]
     """What becomes of a violation: it is published (so when it is absent), its event is delivered with `violates`, or its event is refused
-    with the problem `inconsistent`. A broker that does not have one of these refuses the check."""
+    with the problem `inconsistent`."""
 
 
 class FormulaCheck(_CheckOptions):
@@ -104,6 +104,8 @@ class _SituationActivity(TypedDict):
     p99_us: float
     engine: str
     dropped: int
+    marked: int
+    passed: int
     restarts: int
     paused: bool
 
@@ -137,16 +139,24 @@ class PutCheck(NamedTuple):
     """Whether there was none of this name before."""
 
 
-class ViolationProperties(TypedDict):
-    """The properties of what a check publishes: its name, and the ids of the events that do not fit together, by variable."""
-
+class _ViolationProperties(TypedDict):
     type: Literal["violation"]
     check: str
     bindings: dict[str, str]
 
 
+class ViolationProperties(_ViolationProperties, total=False):
+    """The properties of what a check publishes: its name, and the ids of the events that do not fit together, by variable.
+
+    Where it marks or drops, also what became of the event that brought it, and the id of this event.
+    """
+
+    outcome: Literal["marked", "dropped"]
+    event: str
+
+
 class Violation(TypedDict):
-    """An event that a check published."""
+    """An event that a check published, or lists where it marks or drops."""
 
     type: Literal["Feature"]
     id: str

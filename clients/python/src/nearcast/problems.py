@@ -41,6 +41,8 @@ class Problem:
     """The broker's setting that says so."""
     links: tuple[Mapping[str, str], ...] = ()
     """Of the code `inconsistent`: with which events the refused one does not fit, their ids by variable of the check."""
+    check: str | None = None
+    """Of the same code: the name of the check that refused it."""
     retry_after_s: float | None = None
     """How long to wait before trying again, of the header `Retry-After`."""
     document: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -80,6 +82,7 @@ def read_problem(document: Mapping[str, Any], status: int | None = None, retry_a
         limit=_member(document, "limit", (int, float)),
         setting=_member(document, "setting", str),
         links=tuple(link for link in _member(document, "links", list) or [] if isinstance(link, dict)),
+        check=_member(document, "check", str),
         retry_after_s=retry_after_s,
         document=document,
     )

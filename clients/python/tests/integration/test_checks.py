@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,34 @@ async def test_a_check_tells_what_does_not_fit(brokers: Callable[..., Broker]) -
         assert [finding["id"] for finding in findings] == [message.id for message in reversed(told)]  # type: ignore[union-attr]
         with pytest.raises(ProblemError, match="derived"):
             await session.publish({**REPORTS[0], "derived": findings[0]["derived"]})
+
+
+async def test_an_event_that_breaks_a_check_is_marked_or_refused(
+    brokers: Callable[..., Broker], tmp_path: Path
+) -> None:
+    # A verdict is waited for on any machine.
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[checks]\nhold_ms = 60000\n")
+    async with nearcast.connect(brokers("--config", str(settings)).url, "ann") as session:
+        api = session.api
+        await session.subscribe("all", Filter(everywhere()))
+        await api.put_check("jump", {**SPEED, "on_violation": "mark"})
+        for report in (REPORTS[0], REPORTS[2]):
+            await session.publish(report)
+        delivered = [await session.receive(timeout_s=15) for _ in range(2)]
+        assert [message.violates for message in delivered if isinstance(message, nearcast.Event)] == [(), ("jump",)]
+        activity = (await api.check("jump"))["activity"]
+        assert (activity["marked"], activity["passed"]) == (1, 0)
+
+        await api.put_check("jump", {**SPEED, "on_violation": "drop"})
+        await session.publish(REPORTS[0])
+        with pytest.raises(ProblemError) as refused:
+            await session.publish(REPORTS[2])
+        problem = refused.value.problem
+        assert (problem.code, problem.status, problem.check) == ("inconsistent", 422, "jump")
+        assert problem.links == ({"a": "r0", "b": "r2"},)
+        properties = (await api.check_findings("jump"))[0]["properties"]
+        assert (properties["outcome"], properties["event"]) == ("dropped", "r2")
 
 
 async def test_a_check_as_the_builders_make_it(brokers: Callable[..., Broker]) -> None:

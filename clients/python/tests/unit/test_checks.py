@@ -13,6 +13,7 @@ INCONSISTENT = {
     "type": "urn:nearcast:problem:inconsistent",
     "title": "the event does not fit",
     "status": 422,
+    "check": "jump",
     "links": [{"a": "e1", "b": "e3"}],
 }
 
@@ -29,7 +30,7 @@ def test_an_event_says_what_it_violates() -> None:
 def test_a_refused_event_says_with_which_it_does_not_fit() -> None:
     headers = {"content-type": "application/problem+json"}
     problem = read_answer(422, headers, json.dumps(INCONSISTENT).encode())
-    assert (problem.code, problem.links) == ("inconsistent", ({"a": "e1", "b": "e3"},))
+    assert (problem.code, problem.check, problem.links) == ("inconsistent", "jump", ({"a": "e1", "b": "e3"},))
     frame = read_frame(json.dumps({"op": "problem", "ref": 1, "problem": INCONSISTENT}))
     assert isinstance(frame, ProblemFrame)
     assert frame.problem.links == problem.links

@@ -10,7 +10,8 @@ let broker: Broker;
 let session: Session;
 
 beforeAll(async () => {
-  broker = await Broker.start();
+  // A verdict is waited for on any machine.
+  broker = await Broker.start({ settings: { "checks.hold_ms": 60_000 } });
   session = await connect({ url: broker.url, client: "ann" });
 });
 afterAll(async () => {
@@ -49,6 +50,34 @@ test("a check tells what does not fit", async () => {
   expect(findings.map(({ properties }) => properties.bindings["a"]).sort()).toEqual(["r0", "r1"]);
   await expect(session.publish({ ...report(9, 1), derived: findings[0]?.derived })).rejects.toThrow("derived");
   await session.deleteCheck("jump");
+});
+
+test("an event that breaks a check is marked or refused", async () => {
+  const jump = { preset: "speed", object: "taxi", max_m_per_s: 55, clock: "event" } as const;
+  const peer = await connect({ url: broker.url, client: "peer" });
+  await peer.subscribe("all", { filters: [{}] });
+  const messages = peer[Symbol.asyncIterator]();
+  await session.putCheck("jump", { ...jump, on_violation: "mark" });
+  await session.publish(report(0, 114));
+  await session.publish(report(1, 114.3));
+  const { value: plain } = await within(messages.next(), "the first event");
+  expect(plain).not.toHaveProperty("violates");
+  const { value: marked } = await within(messages.next(), "the marked event");
+  expect(marked).toMatchObject({ feature: { id: "r1" }, violates: ["jump"] });
+  expect((await session.check("jump")).activity).toMatchObject({ marked: 1, passed: 0 });
+
+  await session.putCheck("jump", { ...jump, on_violation: "drop" });
+  await session.publish(report(2, 114));
+  await expect(session.publish(report(3, 114.3))).rejects.toMatchObject({
+    code: "inconsistent",
+    status: 422,
+    check: "jump",
+    links: [{ a: "r2", b: "r3" }],
+  });
+  const [finding] = await session.checkFindings("jump");
+  expect(finding?.properties).toMatchObject({ outcome: "dropped", event: "r3" });
+  await session.deleteCheck("jump");
+  await peer.close();
 });
 
 test("a check is written as the builders make it", async () => {

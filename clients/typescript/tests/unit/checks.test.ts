@@ -12,6 +12,7 @@ const inconsistent = {
   type: "urn:nearcast:problem:inconsistent",
   title: "the event does not fit",
   status: 422,
+  check: "jump",
   links: [{ a: "e1", b: "e3" }],
 };
 
@@ -24,7 +25,11 @@ test("an event says what it violates", () => {
 
 test("a refused event says with which it does not fit", () => {
   const head = { status: 422, header: (name: string) => (name === "content-type" ? "application/problem+json" : null) };
-  expect(readProblem(head, JSON.stringify(inconsistent))).toMatchObject({ code: "inconsistent", links: [{ a: "e1", b: "e3" }] });
+  expect(readProblem(head, JSON.stringify(inconsistent))).toMatchObject({
+    code: "inconsistent",
+    check: "jump",
+    links: [{ a: "e1", b: "e3" }],
+  });
   expect(frameProblem(inconsistent).links).toEqual([{ a: "e1", b: "e3" }]);
   expect(readProblem(head, JSON.stringify({ ...inconsistent, links: "odd" })).links).toEqual([]);
 });
