@@ -13,6 +13,8 @@ export class HttpProblem extends Error {
     readonly faults: readonly Fault[] = [],
     /** Of an event that a check refuses: what it does not fit together with, as the broker says it. */
     readonly links: readonly unknown[] = [],
+    /** The name of that check. */
+    readonly check?: string,
   ) {
     super(message);
   }
@@ -43,12 +45,12 @@ export async function call(
     if (text === "") return undefined;
     return response.headers.get("content-type")?.startsWith("application/json") === true ? (JSON.parse(text) as unknown) : text;
   }
-  let problem: { title?: string; detail?: string; errors?: Fault[]; links?: unknown } = {};
+  let problem: { title?: string; detail?: string; errors?: Fault[]; links?: unknown; check?: string } = {};
   try {
     problem = JSON.parse(text) as typeof problem;
   } catch {
     // A proxy's page, not the broker's answer.
   }
   const words = problem.detail ?? problem.title ?? `${response.status} ${response.statusText}`;
-  throw new HttpProblem(response.status, words, problem.errors, Array.isArray(problem.links) ? problem.links : []);
+  throw new HttpProblem(response.status, words, problem.errors, Array.isArray(problem.links) ? problem.links : [], problem.check);
 }

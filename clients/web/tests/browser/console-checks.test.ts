@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 beforeEach(async () => {
-  broker = await Broker.start({ settings: { "console.object": "taxi" } });
+  broker = await Broker.start({ settings: { "console.object": "taxi", "checks.hold_ms": 60_000 } });
   pages = await pagesOf(broker);
   ({ page, errors } = await newPage(browser, { viewport: { width: 1280, height: 800 } }));
 });
@@ -231,22 +231,22 @@ test("faults of a document stand at their places", async () => {
 });
 
 test("an event that a check refuses says why", async () => {
-  await page.route("**/v1/events", async (route) => {
-    const { id } = route.request().postDataJSON() as { id: string };
-    const links = [{ check: "jump", bindings: { a: "t1-b", b: id } }];
-    const problem = { type: "inconsistent", title: "Inconsistent", status: 422, detail: "check jump holds it back", links };
-    await route.fulfill({ status: 422, contentType: "application/problem+json", body: JSON.stringify(problem) });
-  });
+  const near = { implies: ["a.taxi = b.taxi AND ELAPSED(a, b) > 0", "DISTANCE(a, b) < 100"] };
+  const formula = { forall: "a", in: "all", that: { forall: "b", in: "all", that: near } };
+  await send("PUT", "/v1/checks/still", { contexts: { all: { for_s: 3600 } }, formula, on_violation: "drop" });
   await open("?tab=try&at=9.19,45.46,12");
-  await jump();
+  await send("POST", "/v1/events", report("t1-a", "t1", 9.1, "2026-03-01T08:00:00Z"));
   await expect.poll(() => page.locator("[data-layer=events]").textContent()).toBe("1");
   // The place is the middle of the map, also where the page was opened here.
   await expect.poll(() => page.locator(".publish").getByLabel("longitude").inputValue()).toBe("9.19");
   await page.getByLabel("Name of property 1").fill("taxi");
   await page.getByLabel("Value of property 1").fill("t1");
   await page.getByRole("button", { name: "Publish" }).click();
-  await page.getByText("Not published: check jump holds it back").waitFor();
-  await page.getByText("Held back by check jump").waitFor();
+  await page.getByText("Not published: the event does not fit with those before it, by the check still").waitFor();
+  await page.getByText("Held back by check still").waitFor();
   await page.locator(".refused .step").waitFor();
   await expectAccessible(page, "a refused event");
+  await page.goto(`${pages.url}?tab=checks&check=still`);
+  await expect.poll(() => page.locator("[data-fact=dropped]").textContent()).toBe("1");
+  await expect.poll(() => page.locator("[data-fact=passed]").textContent()).toBe("0");
 });

@@ -50,10 +50,13 @@ test("a finding is drawn as its events with a line between them", () => {
   expect(labels.map(({ text }) => text)).toEqual(["11 km in 20 s: 556 m/s"]);
 });
 
-test("links of a refusal are read with their check, and as bindings alone", () => {
-  expect(linksOf([{ check: "jump", bindings: { a: "e1" } }, { b: "e2" }, 3], find)).toEqual([
-    { check: "jump", bound: [{ variable: "a", id: "e1", feature: ONE }] },
-    { check: undefined, bound: [{ variable: "b", id: "e2", feature: OTHER }] },
+test("links of a refusal bind events by variable", () => {
+  expect(linksOf([{ a: "e1", b: "e3" }, { b: "e2" }], find)).toEqual([
+    [
+      { variable: "b", id: "e3" },
+      { variable: "a", id: "e1", feature: ONE },
+    ],
+    [{ variable: "b", id: "e2", feature: OTHER }],
   ]);
 });
 

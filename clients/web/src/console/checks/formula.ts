@@ -26,6 +26,8 @@ export interface Activity {
   readonly p99_us: number;
   readonly engine: string;
   readonly dropped: number;
+  readonly marked: number;
+  readonly passed: number;
   readonly restarts: number;
   readonly paused: boolean;
   readonly problem?: string;
@@ -67,6 +69,6 @@ export function formulaLine(formula: Formula): string {
 /** What becomes of a violation. */
 export const ACTIONS = {
   tell: "published as an event",
-  mark: "published, and the event is delivered with a mark",
+  mark: "not published, and the event is delivered with a mark",
   drop: "refused to its publisher",
 } as const;

@@ -60,7 +60,7 @@ export function ChecksTab() {
 
 /** What a check has done. */
 export function ActivityFacts({ activity, all = false }: { readonly activity: Activity; readonly all?: boolean }) {
-  const { inputs, evaluations, published, queued, mean_us, p99_us, dropped, restarts, engine } = activity;
+  const { inputs, evaluations, published, queued, mean_us, p99_us, dropped, marked, passed, restarts, engine } = activity;
   const facts: (readonly [string, string])[] = [
     ["inputs", count(inputs)],
     ["evaluations", count(evaluations)],
@@ -70,6 +70,8 @@ export function ActivityFacts({ activity, all = false }: { readonly activity: Ac
     ["p99", duration(p99_us / 1e6)],
   ];
   if (all || dropped > 0) facts.push(["dropped", count(dropped)]);
+  if (all || marked > 0) facts.push(["marked", count(marked)]);
+  if (all || passed > 0) facts.push(["passed", count(passed)]);
   if (all || restarts > 0) facts.push(["restarts", count(restarts)]);
   if (all) facts.push(["engine", engine]);
   return (

@@ -45,13 +45,9 @@ export function boundOf(bindings: unknown, find: Find): Bound[] {
   return bound.sort((one, other) => time(one) - time(other));
 }
 
-/** The links of a refused event: each with its check, where the broker names it, and the events. */
-export function linksOf(links: readonly unknown[], find: Find): { readonly check: string | undefined; readonly bound: readonly Bound[] }[] {
-  return links.flatMap((link) => {
-    if (typeof link !== "object" || link === null) return [];
-    const { check, bindings } = link as { check?: unknown; bindings?: unknown };
-    return [{ check: typeof check === "string" ? check : undefined, bound: boundOf(bindings ?? link, find) }];
-  });
+/** The events of each link of a refused event. */
+export function linksOf(links: readonly unknown[], find: Find): (readonly Bound[])[] {
+  return links.map((link) => boundOf(link, find));
 }
 
 export interface Step {

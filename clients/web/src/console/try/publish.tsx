@@ -43,7 +43,7 @@ export function PublishPart() {
   const said = useRef<HTMLDivElement>(null);
   const published = useSignal<DeliveredFeature | undefined>(undefined);
   /** Why a check has refused it. */
-  const links = useSignal<ReturnType<typeof linksOf>>([]);
+  const refusal = useSignal<{ readonly check: string; readonly links: ReturnType<typeof linksOf> } | undefined>(undefined);
   const names = settings.world === "planar" ? ["x, m", "y, m"] : ["longitude", "latitude"];
   const setPlace = ([x, y]: Place): void => {
     place.value = [rounded(x, settings.world), rounded(y, settings.world)];
@@ -86,16 +86,17 @@ export function PublishPart() {
       ...(key.value === "" ? {} : { key: key.value }),
     } as const;
     published.value = undefined;
-    links.value = [];
+    refusal.value = undefined;
     try {
       await access.call("v1/events", { method: "POST", body: event });
       published.value = { ...event, time: new Date().toISOString() };
       intoView(said);
     } catch (error) {
-      if (error instanceof HttpProblem) {
+      if (error instanceof HttpProblem && error.check !== undefined) {
         // The event itself is bound, too, and nobody but this page has seen it.
         const own = { ...event, time: new Date().toISOString() };
-        links.value = linksOf(error.links, (id) => (id === event.id ? own : live.violations.find(id)));
+        const links = linksOf(error.links, (id) => (id === event.id ? own : live.violations.find(id)));
+        refusal.value = { check: error.check, links };
       }
       problem.value =
         statusOf(error) === 403 ? `This token does not permit to publish that: ${reasonOf(error)}` : `Not published: ${reasonOf(error)}`;
@@ -176,11 +177,11 @@ export function PublishPart() {
         <p class="bad" role="alert">
           {problem.value}
         </p>
-        {links.value.map(({ check, bound }, index) => (
+        {refusal.value?.links.map((bound, index) => (
           <div key={index} class="refused">
             <p>
-              Held back by {check === undefined ? "a check" : "check "}
-              <bdi>{check}</bdi>: {bound.length === 1 ? "this event breaks it." : "these events do not fit together."}
+              Held back by check <bdi>{refusal.value?.check}</bdi>:{" "}
+              {bound.length === 1 ? "this event breaks it." : "these events do not fit together."}
             </p>
             <BoundEvents bound={bound} />
           </div>
