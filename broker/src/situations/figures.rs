@@ -132,6 +132,8 @@ impl Figures {
             evaluations: of(&self.evaluations),
             published: of(&self.published),
             dropped: of(&self.dropped),
+            marked: of(&self.marked),
+            passed: of(&self.passed),
             restarts: of(&self.restarts),
             took_s: Duration::from_nanos(of(&self.took_ns)).as_secs_f64(),
             queued: of(&self.queued),

@@ -23,6 +23,8 @@ pub(super) struct Sums {
     pub(super) evaluations: u64,
     pub(super) published: u64,
     pub(super) dropped: u64,
+    pub(super) marked: u64,
+    pub(super) passed: u64,
     pub(super) restarts: u64,
     pub(super) took_s: f64,
     pub(super) queued: u64,
@@ -34,6 +36,8 @@ impl AddAssign for Sums {
         self.evaluations += other.evaluations;
         self.published += other.published;
         self.dropped += other.dropped;
+        self.marked += other.marked;
+        self.passed += other.passed;
         self.restarts += other.restarts;
         self.took_s += other.took_s;
         self.queued += other.queued;
@@ -43,12 +47,16 @@ impl AddAssign for Sums {
 /// Name, type and meaning of each figure, and where it is among the sums.
 type Figure = (&'static str, &'static str, &'static str, fn(&Sums) -> String);
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [Figure; 9] = [
     ("inputs_total", "counter", "Events that came to situations.", |sums| sums.inputs.to_string()),
     ("evaluations_total", "counter", "Evaluations of situations.", |sums| sums.evaluations.to_string()),
     ("published_total", "counter", "Findings that situations published.", |sums| sums.published.to_string()),
-    ("dropped_total", "counter", "Findings beyond a bound, which were not published.", |sums| {
+    ("dropped_total", "counter", "Findings beyond a bound, and events that situations refused.", |sums| {
         sums.dropped.to_string()
+    }),
+    ("marked_total", "counter", "Events that situations marked.", |sums| sums.marked.to_string()),
+    ("passed_total", "counter", "Events that situations were to hold and that went on before.", |sums| {
+        sums.passed.to_string()
     }),
     ("restarts_total", "counter", "Times that situations began anew with nothing in them.", |sums| {
         sums.restarts.to_string()

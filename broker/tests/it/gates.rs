@@ -136,6 +136,11 @@ async fn a_mark_is_beside_the_event_also_after_a_kill() {
     let figures = activity(&http, "jump").await;
     let shown = ["marked", "dropped", "passed", "published"].map(|name| figures[name].clone());
     assert_eq!(shown, [2, 0, 0, 0].map(Value::from));
+    let metrics = http.get("/metrics").await.expect(200).text();
+    for (name, value) in [("marked", 2), ("passed", 0)] {
+        let line = format!("nearcast_situation_{name}_total{{kind=\"checks\",name=\"jump\"}} {value}\n");
+        assert!(metrics.contains(&line), "{line} is not in\n{metrics}");
+    }
     // Each is in the sets once, whichever way it came there.
     eventually("all have come", async || (activity(&http, "jump").await["inputs"] == 3).then_some(())).await;
     assert_eq!(activity(&http, "jump").await["evaluations"], 3);
