@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use wire::OnViolation;
 
@@ -13,6 +13,9 @@ use crate::model::error::ApiError;
 
 /// Held events that are judged before others have a turn.
 const ASKED_MAX: usize = 64;
+
+/// Verdicts that take less are given where the task runs; so much may others wait there.
+const LIGHT: Duration = Duration::from_micros(200);
 
 /// Waits for what publishers ask; where there is no gate, for ever.
 pub(super) async fn next(asks: &mut Option<Asks>, asked: &mut Vec<Ask>) {
@@ -36,7 +39,7 @@ impl Work {
         logic
     }
 
-    /// Answers the publishers of held events, on a thread beside those that serve everybody.
+    /// Answers the publishers of held events, beside the threads that serve everybody unless that is quick.
     pub(super) async fn judge(
         &mut self,
         mut logic: Box<dyn Logic>,
@@ -83,12 +86,18 @@ impl Work {
                     Err(why) => logic = situation.anew(&why),
                 }
             }
-            share.pay(Instant::now(), turn.elapsed());
-            (logic, verdicts)
+            let took = turn.elapsed();
+            share.pay(Instant::now(), took);
+            (logic, verdicts, took)
         };
-        let worked = self.stage.host.runtime.spawn_blocking(work).await;
-        let (logic, verdicts) = worked.map_err(|_| ApiError::Internal("an evaluation panicked"))?;
-        self.verdicts = verdicts;
+        // A thread of its own would double what a publisher waits.
+        let (logic, verdicts, took) = if self.is_light {
+            work()
+        } else {
+            let worked = self.stage.host.runtime.spawn_blocking(work).await;
+            worked.map_err(|_| ApiError::Internal("an evaluation panicked"))?
+        };
+        (self.verdicts, self.is_light) = (verdicts, took < LIGHT);
         Ok(logic)
     }
 }

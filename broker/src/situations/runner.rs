@@ -33,7 +33,8 @@ const BATCH_BYTES: usize = 262_144;
 /// Time after which others have a turn.
 const TURN: Duration = Duration::from_millis(50);
 
-/// How often the memory that a situation takes is looked at, at most; and no more than a hundredth of the time goes into that.
+/// How often the memory that a situation takes is looked at, at most; and no more than a thousandth of the time goes into that, since
+/// held events wait meanwhile.
 const MEASURE_EVERY: Duration = Duration::from_secs(1);
 
 /// Findings of one input, at most: their numbers are in the lower bits of a finding's number.
@@ -70,6 +71,7 @@ impl Runner {
             findings: Window::default(),
             asks,
             verdicts: 0,
+            is_light: false,
         };
         let token = ended.clone();
         let run = async move {
@@ -104,6 +106,8 @@ pub(super) struct Work {
     pub(super) asks: Option<Asks>,
     /// Verdicts that were listed.
     pub(super) verdicts: u64,
+    /// Whether the last verdicts took so little time that the next ones need no thread of their own.
+    pub(super) is_light: bool,
 }
 
 /// Findings of the second at hand.
@@ -223,7 +227,7 @@ impl Work {
     /// The logic, or a new one where its state is too much for its tenant.
     fn fit(&mut self, logic: Box<dyn Logic>, measured: Option<(usize, Duration)>) -> Box<dyn Logic> {
         let Some((bytes, took)) = measured else { return logic };
-        self.measure_at = Instant::now() + MEASURE_EVERY.max(took * 100);
+        self.measure_at = Instant::now() + MEASURE_EVERY.max(took * 1_000);
         let limit = self.stage.host.config.situations.tenant_state_bytes;
         if !self.holding.is_too_much(bytes, limit) {
             return logic;
