@@ -1,6 +1,6 @@
 //! `/v1/checks` and what is like it: situations, which are clients of the broker's own.
 //!
-//! All kinds have the same calls, so that they are written down once: [`calls!`] makes those of a kind.
+//! All kinds have the same calls, so that they are written down once: `calls!` makes those of a kind.
 
 use std::sync::Arc;
 
