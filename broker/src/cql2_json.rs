@@ -212,8 +212,8 @@ impl Reader {
                 Ok(Node::IsNull(self.operand(Part { value, path: &at(0) }, depth)?))
             }
             "s_within" => {
-                let [event, polygon] = fixed(args)?;
-                let variable = event_variable(Part { value: event, path: &at(0) })?;
+                let [of, polygon] = fixed(args)?;
+                let variable = variable(Part { value: of, path: &at(0) })?;
                 let polygon = self.polygon(Part { value: polygon, path: &at(1) })?;
                 Ok(Node::Within(variable, Box::new(polygon)))
             }
@@ -253,12 +253,21 @@ fn comparison(op: &str) -> Option<Comparison> {
     })
 }
 
-/// The event as an argument of a function: the only variable, so that its index is 0.
+/// The event or the client as an argument of a function of places: variables 0 and 1.
+fn variable(part: Part<'_>) -> Result<usize, JsonConditionError> {
+    match part.value.get("property").and_then(Value::as_str) {
+        Some("event") => Ok(0),
+        Some("me") => Ok(1),
+        _ => Err(part.expected("{\"property\": \"event\"} or {\"property\": \"me\"}")),
+    }
+}
+
+/// The event as an argument of any other function.
 fn event_variable(part: Part<'_>) -> Result<usize, JsonConditionError> {
     match part.value.get("property").and_then(Value::as_str) {
         Some("event") => Ok(0),
         Some("me") => Err(part.wrong(
-            "'me' in a condition is not supported: an area that follows the client says how near to it",
+            "'me' in this function is not supported: a client has a place, for distance, lon, lat and s_within, and no time",
         )),
         _ => Err(part.expected("{\"property\": \"event\"}")),
     }

@@ -200,7 +200,7 @@ impl<P> Filters<P> {
         let client = self.roster.position(self.roster.client(*subscription));
         let area = self.shapes.area(*shape);
         area.holds(self.world, client.filter(|_| following(area)), &viewed.event.position)
-            && self.constraints.satisfied(words, viewed, &self.texts)
+            && self.constraints.satisfied(words, viewed, &self.texts, || client)
             && self.reaches(viewed.event, client)
     }
 

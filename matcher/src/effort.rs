@@ -52,6 +52,7 @@ impl<'a> Effort<'a> {
         client: Option<&Position>,
         mut goes_on: impl FnMut() -> bool,
     ) {
+        self.reading.turn_to(client);
         for filter in filters {
             let ball = filter.area.ball(self.world, client);
             if !ball.is_some_and(|ball| ball.holds(self.event.position.point())) {
@@ -91,7 +92,9 @@ impl<'a> Effort<'a> {
             let expected = if literal.negated { Truth::False } else { Truth::True };
             let residual = &literal.residual;
             let test = |reading: &mut Reading<'a>| reading.residual(residual, event);
-            if self.test(id, residual.hash(), test) != expected {
+            // Where it depends on the client, none that has it has the same.
+            let own = if residual.reads_client() { u64::from(id.0) << 32 | 1 } else { 0 };
+            if self.test(id, residual.hash() ^ own, test) != expected {
                 return;
             }
         }

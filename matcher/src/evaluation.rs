@@ -12,16 +12,16 @@ use crate::subscription::Filter;
 /// where the filter's client is. The event's own area is another matter, see [`reaches`].
 #[must_use]
 pub fn filter_matches(world: World, filter: &Filter, client: Option<&Position>, event: &Event) -> bool {
-    condition_holds(filter, event) && filter.area.holds(world, client, &event.position)
+    condition_holds(filter, client, event) && filter.area.holds(world, client, &event.position)
 }
 
-/// Whether the condition of a filter is true of an event's content.
+/// Whether the condition of a filter is true of an event, for a client that is there.
 #[must_use]
-pub fn condition_holds(filter: &Filter, event: &Event) -> bool {
-    condition_holds_by(filter, event, &mut Reading::default())
+pub fn condition_holds(filter: &Filter, client: Option<&Position>, event: &Event) -> bool {
+    condition_holds_by(filter, event, &mut Reading::of_client(client))
 }
 
-/// Whether the condition of a filter is true of an event's content. The effort is counted in `reading`.
+/// Whether the condition of a filter is true of an event, for the client of `reading`. The effort is counted in `reading`.
 pub(crate) fn condition_holds_by<'a>(filter: &Filter, event: &'a Event, reading: &mut Reading<'a>) -> bool {
     filter.condition.expression().truth_by(event, reading) == Truth::True
 }

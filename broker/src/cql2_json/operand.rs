@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     JsonConditionError, Operation, Part, Path, Reader, check_depth, event_variable, fixed, operation,
-    unknown_op,
+    unknown_op, variable,
 };
 
 /// Description of what a value may be.
@@ -64,9 +64,9 @@ impl Reader {
             let a = event_variable(Part { value: a, path: &at(0) })?;
             Ok((a, event_variable(Part { value: b, path: &at(1) })?))
         };
-        let event = || {
-            let [event] = fixed(args)?;
-            event_variable(Part { value: event, path: &at(0) })
+        let of = || {
+            let [of] = fixed(args)?;
+            variable(Part { value: of, path: &at(0) })
         };
         match op {
             "casei" | "accenti" => {
@@ -88,16 +88,16 @@ impl Reader {
             }
             "elapsed" => events().map(|(from, to)| Operand::Elapsed(from, to)),
             "speed" => events().map(|(a, b)| Operand::Speed(a, b)),
-            "lon" => event().map(Operand::Longitude),
-            "lat" => event().map(Operand::Latitude),
+            "lon" => of().map(Operand::Longitude),
+            "lat" => of().map(Operand::Latitude),
             _ => Err(unknown_op(part, op, " here")),
         }
     }
 
-    /// The event, or a point.
+    /// The event, the client or a point.
     fn place(self, part: Part<'_>) -> Result<Place, JsonConditionError> {
         if part.value.get("type").and_then(Value::as_str) != Some("Point") {
-            return event_variable(part).map(Place::Of);
+            return variable(part).map(Place::Of);
         }
         let Some(coordinates) = part.value.get("coordinates") else {
             return Err(part.wrong("a Point has coordinates"));

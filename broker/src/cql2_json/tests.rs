@@ -223,9 +223,9 @@ fn refusals_point_at_the_fault() {
             "longitude 200 is outside of -180 to 180".to_owned(),
         ),
         (
-            json!({"op": "<", "args": [{"op": "lon", "args": [{"property": "me"}]}, 2]}),
-            "/args/0/args/0",
-            "'me' in a condition is not supported: an area that follows the client says how near to it"
+            json!({"op": "<", "args": [{"op": "speed", "args": [{"property": "event"}, {"property": "me"}]}, 2]}),
+            "/args/0/args/1",
+            "'me' in this function is not supported: a client has a place, for distance, lon, lat and s_within, and no time"
                 .to_owned(),
         ),
         (

@@ -73,7 +73,7 @@ fn check_condition(condition: &Condition) {
         let event = event(condition, &mut random);
         let holds = condition.expression().truth(&event) == Truth::True;
         let conjunctions = condition.normal().conjunctions();
-        let normal = conjunctions.iter().any(|conjunction| conjunction.satisfied(&event));
+        let normal = conjunctions.iter().any(|conjunction| conjunction.satisfied(&event, None));
         assert_eq!(normal, holds, "the normal form {text} of {event:?}");
         if let Some(again) = &again {
             let again = again.expression().truth(&event) == Truth::True;

@@ -245,13 +245,15 @@ impl SubscriptionReader {
         let Some(FilterRead { filter, nearest, document }) = self.filter(text, pointer, faults)? else {
             return Ok(None);
         };
-        let mut refuse = |detail: &str| {
-            faults.push(Fault { pointer: format!("{pointer}/area"), detail: detail.to_owned() });
+        let mut refuse = |member: &str, detail: &str| {
+            faults.push(Fault { pointer: format!("{pointer}/{member}"), detail: detail.to_owned() });
         };
         if matches!(filter.area, Area::Following(_)) {
-            refuse("needs a `center`: there is no client that the area could follow");
+            refuse("area", "needs a `center`: there is no client that the area could follow");
         } else if nearest.is_some() {
-            refuse("cannot count the nearest: that is for subscriptions");
+            refuse("area", "cannot count the nearest: that is for subscriptions");
+        } else if filter.condition.reads_client() {
+            refuse("where", "cannot have 'me': there is no client");
         } else {
             return Ok(Some((filter, document)));
         }

@@ -251,6 +251,11 @@ pub(crate) static NOWHERE: WarningKind = WarningKind {
     cause: "A subscription has an area of the form `{\"radius_m\"}`, and the client has no position. Nothing is inside such an area.",
     cure: "Tell where the client is: [`PUT /v1/clients/{client}/position`](positions.md), or a frame `move`. For a place that stays, add `center`.",
 };
+pub(crate) static UNPLACED: WarningKind = WarningKind {
+    text: "the condition has 'me', and the client has told no position",
+    cause: "A subscription has a condition with a function of `me`, and the client has no position. What depends on it is unknown.",
+    cure: "Tell where the client is: [`PUT /v1/clients/{client}/position`](positions.md), or a frame `move`.",
+};
 
 #[cfg(test)]
 mod tests {
@@ -291,7 +296,7 @@ mod tests {
         &STOPPING,
     ];
 
-    const WARNINGS: [&WarningKind; 3] = [&PASSED_ON, &IGNORED, &NOWHERE];
+    const WARNINGS: [&WarningKind; 4] = [&PASSED_ON, &IGNORED, &NOWHERE, &UNPLACED];
 
     /// A refusal of each variant.
     fn refusals() -> Vec<ApiError> {

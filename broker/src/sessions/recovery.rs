@@ -424,7 +424,7 @@ impl Sessions {
     ) {
         let Prepared { id, filters, nearest, interest, durable, overflow, document, constraints, .. } =
             prepared;
-        let weight = weight(filters.len(), constraints);
+        let weight = weight(&filters, constraints);
         let subscription = Subscription { client: ClientId(client_id), filters };
         let Some(number) = self.subscriptions.reserve() else {
             return violated!("a subscription that is restored finds a number");

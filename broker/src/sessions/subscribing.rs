@@ -16,7 +16,7 @@ use super::surveys::weight;
 use super::{Held, Installed, Payer, Sessions};
 use crate::ingest::subscription::{Prepared, quoted};
 use crate::model::error::ApiError;
-use crate::model::problems::NOWHERE;
+use crate::model::problems::{NOWHERE, UNPLACED};
 
 impl Sessions {
     /// Makes or replaces a subscription. What it brings is delivered by [`tell_changes`](Self::tell_changes), for which an
@@ -66,7 +66,7 @@ impl Sessions {
             owner: owner.filter(|_| !durable),
             activity: Activity::since(self.evaluations.of(&client.name)),
             taken,
-            weight: weight(filters.len(), prepared_constraints),
+            weight: weight(&filters, prepared_constraints),
             cost: Recent::default(),
         };
         let document = held.shown(client.evaluations(&self.evaluations), self.now);
@@ -198,9 +198,13 @@ impl Sessions {
     }
 }
 
-/// The warning for a client without a position, if one of the areas follows it.
+/// The warning for a client without a position, if one of the areas follows it or a condition depends on where it is.
 fn nowhere(filters: &[Filter]) -> Option<Fault> {
-    let following = filters.iter().position(|filter| matches!(filter.area, Area::Following(_)))?;
-    let detail = format!("{}: it is nowhere until the client does", NOWHERE.text);
-    Some(Fault { pointer: format!("/filters/{following}/area"), detail })
+    if let Some(following) = filters.iter().position(|filter| matches!(filter.area, Area::Following(_))) {
+        let detail = format!("{}: it is nowhere until the client does", NOWHERE.text);
+        return Some(Fault { pointer: format!("/filters/{following}/area"), detail });
+    }
+    let reading = filters.iter().position(|filter| filter.condition.reads_client())?;
+    let detail = format!("{}: what depends on 'me' is unknown until the client does", UNPLACED.text);
+    Some(Fault { pointer: format!("/filters/{reading}/where"), detail })
 }

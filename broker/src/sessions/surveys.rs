@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use matcher::geo::Position;
 use matcher::live::{Fix, Survey};
-use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use matcher::violated;
 
 use super::Sessions;
@@ -79,9 +79,11 @@ impl Drop for HeavyClient {
     }
 }
 
-/// How much there is to test for a subscription at each event.
-pub(super) fn weight(filters_count: usize, constraints: u64) -> u64 {
-    constraints + filters_count as u64
+/// How much there is to test for a subscription at each event. One whose conditions depend on where its client is looks, at each move, at all
+/// that is live in its areas.
+pub(super) fn weight(filters: &[Filter], constraints: u64) -> u64 {
+    let reads_client = filters.iter().any(|filter| filter.condition.reads_client());
+    constraints + filters.len() as u64 + if reads_client { HEAVY } else { 0 }
 }
 
 impl Sessions {
@@ -124,7 +126,7 @@ impl Sessions {
     /// Begins a survey for an installation, where it has much to look at.
     pub(crate) fn survey_installation(&self, name: &str, prepared: &Prepared) -> Option<Survey> {
         let Prepared { id, filters, nearest, interest, constraints, .. } = prepared;
-        if !self.is_much(name, weight(filters.len(), *constraints)) {
+        if !self.is_much(name, weight(filters, *constraints)) {
             return None;
         }
         let known = self.ids.get(name).copied();

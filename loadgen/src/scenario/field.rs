@@ -146,7 +146,7 @@ impl Town {
         let events: Vec<Event> = (0..SAMPLE).map(|_| self.event(&mut rng).event).collect();
         let holds = self.conditions.iter().map(|condition| {
             let filter = Filter { area: Area::Everywhere, condition: condition.clone() };
-            events.iter().filter(|event| condition_holds(&filter, event)).count()
+            events.iter().filter(|event| condition_holds(&filter, None, event)).count()
         });
         let share = holds.sum::<usize>() as f64 / (events.len() * self.conditions.len()) as f64;
         ensure!(share > 0.0, "no event of this town satisfies field.conditions");

@@ -16,6 +16,7 @@ use crate::geo::{Position, Radius, World, squared_chord};
 #[derive(Debug)]
 pub(crate) struct Track {
     world: World,
+    end: Option<Position>,
     segments: Vec<Segment>,
     /// A binary tree: around the node of number 1 everything, around that of number `n` what 2 `n` and 2 `n` + 1 hold, and
     /// from the number of segments on around a segment each.
@@ -49,7 +50,12 @@ impl Track {
         for node in (1..count).rev() {
             balls[node] = around_both(world, &balls[2 * node], &balls[2 * node + 1]);
         }
-        Some(Self { world, segments, balls })
+        Some(Self { world, end: positions.last().copied(), segments, balls })
+    }
+
+    /// Its last position.
+    pub(crate) fn end(&self) -> Option<&Position> {
+        self.end.as_ref()
     }
 
     /// All of it.

@@ -15,6 +15,7 @@ use super::view::{Kind, Viewed, ViewedAttribute};
 use crate::condition::expression::{Comparand, Comparison, Constraint, Residual, Test, Truth};
 use crate::condition::normal::{Conjunction, Literal, ResidualLiteral};
 use crate::event::{Scalar, Symbol, Value, process_key};
+use crate::geo::Position;
 
 /// Set when the negation of the constraint has to be true.
 const NEGATED: u64 = 1 << 40;
@@ -206,10 +207,16 @@ impl Constraints {
         Some(words)
     }
 
-    /// Whether the event satisfies every constraint of these compiled words.
+    /// Whether the event satisfies every constraint of these compiled words. `client` is asked where the client is, by what depends on that.
     #[inline]
     #[must_use]
-    pub fn satisfied(&self, mut words: &[u64], viewed: &Viewed<'_>, texts: &Texts) -> bool {
+    pub fn satisfied<'a>(
+        &self,
+        mut words: &[u64],
+        viewed: &Viewed<'_>,
+        texts: &Texts,
+        client: impl Fn() -> Option<&'a Position>,
+    ) -> bool {
         while let [word, rest @ ..] = words {
             let op = Op::of(*word);
             let attribute = viewed.attribute(name_of(*word));
@@ -224,7 +231,7 @@ impl Constraints {
                 continue;
             }
             let (values, rest) = rest.split_at(op.values_count());
-            if !self.literal_satisfied(*word, op, values, attribute, viewed, texts) {
+            if !self.literal_satisfied(*word, op, values, attribute, viewed, texts, &client) {
                 return false;
             }
             words = rest;
@@ -233,7 +240,8 @@ impl Constraints {
     }
 
     #[inline(never)]
-    fn literal_satisfied(
+    #[expect(clippy::too_many_arguments, reason = "what the loop around it has at hand")]
+    fn literal_satisfied<'a>(
         &self,
         word: u64,
         op: Op,
@@ -241,10 +249,11 @@ impl Constraints {
         attribute: Option<&ViewedAttribute>,
         viewed: &Viewed<'_>,
         texts: &Texts,
+        client: &dyn Fn() -> Option<&'a Position>,
     ) -> bool {
         let negated = word & NEGATED != 0;
         if op == Op::Residual {
-            return self.residual_satisfied(values[0], negated, viewed);
+            return self.residual_satisfied(values[0], negated, viewed, client);
         }
         let Some(attribute) = attribute else {
             return op == Op::IsNull && !negated;
@@ -283,9 +292,20 @@ impl Constraints {
     }
 
     #[inline(never)]
-    fn residual_satisfied(&self, number: u64, negated: bool, viewed: &Viewed<'_>) -> bool {
+    fn residual_satisfied<'a>(
+        &self,
+        number: u64,
+        negated: bool,
+        viewed: &Viewed<'_>,
+        client: &dyn Fn() -> Option<&'a Position>,
+    ) -> bool {
         let WrittenTest::Residual(residual) = self.written(number) else { return false };
-        let truth = viewed.view.truth_once(low_half(number), || residual.truth(viewed.event));
+        // What depends on the client is no truth that all who have it share.
+        let truth = if residual.reads_client() {
+            residual.truth(viewed.event, client())
+        } else {
+            viewed.view.truth_once(low_half(number), || residual.truth(viewed.event, None))
+        };
         truth == if negated { Truth::False } else { Truth::True }
     }
 
@@ -520,7 +540,7 @@ mod tests {
             for (condition, words) in compiled.iter().chain(&compiled) {
                 let expected = condition.expression().truth(&event) == Truth::True;
                 assert_eq!(
-                    constraints.satisfied(words, &viewed, &texts),
+                    constraints.satisfied(words, &viewed, &texts, || None),
                     expected,
                     "{condition:?} {event:?}"
                 );

@@ -9,6 +9,7 @@ pub use super::residual::Residual;
 use super::time::Instant;
 pub use super::time::{Date, Timestamp};
 use crate::event::{Event, Scalar, Symbol, Value};
+use crate::geo::Position;
 
 /// A condition as a tree.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,10 +141,16 @@ const VALUE_BYTES: usize = 32;
 
 impl Expression {
     /// Evaluates the tree over an event (Kleene's logic). The meaning of a condition; engines may be faster,
-    /// never different.
+    /// never different. What depends on a client is unknown.
     #[must_use]
     pub fn truth(&self, event: &Event) -> Truth {
-        self.truth_by(event, &mut Reading::default())
+        self.truth_for(event, None)
+    }
+
+    /// Evaluates the tree over an event and a client, where that is.
+    #[must_use]
+    pub fn truth_for(&self, event: &Event, client: Option<&Position>) -> Truth {
+        self.truth_by(event, &mut Reading::of_client(client))
     }
 
     pub(crate) fn truth_by<'a>(&self, event: &'a Event, reading: &mut Reading<'a>) -> Truth {

@@ -28,6 +28,7 @@ use crate::predicate::Node;
 pub struct Condition {
     expression: Expression,
     normal: Normal,
+    reads_client: bool,
 }
 
 impl Default for Condition {
@@ -40,7 +41,7 @@ impl Condition {
     /// The condition that every event satisfies.
     #[must_use]
     pub fn always() -> Self {
-        Self { expression: Expression::Constant(true), normal: Normal::always() }
+        Self { expression: Expression::Constant(true), normal: Normal::always(), reads_client: false }
     }
 
     /// Reads a condition in CQL2 text and normalises it.
@@ -53,7 +54,8 @@ impl Condition {
         Ok(Self::new(text::parse(text)?)?)
     }
 
-    /// Reads a condition whose places and distances are of a world: [`parse`](Self::parse) refuses functions that have these.
+    /// Reads a condition of a client's subscription, whose places and distances are of a world: [`parse`](Self::parse) refuses functions
+    /// that have these, and the client's place `me`.
     ///
     /// # Errors
     /// [`ConditionError`], which says what is wrong and where.
@@ -61,7 +63,7 @@ impl Condition {
         Ok(Self::new(text::parse_in(world, text)?)?)
     }
 
-    /// The condition of a tree over one event, whose variable is 0.
+    /// The condition of a tree over one event, whose variable is 0, and the client, whose variable is 1.
     ///
     /// # Errors
     /// [`TooLarge`], as for [`new`](Self::new).
@@ -69,14 +71,14 @@ impl Condition {
         Self::new(lower::expression(world, node))
     }
 
-    /// Reads what [`parse_in`](Self::parse_in) reads, for a caller that has no use for its normal form.
+    /// Reads what [`parse_in`](Self::parse_in) reads but for `me`, for a caller that has no client and no use for a normal form.
     ///
     /// Cost: linear in the text.
     ///
     /// # Errors
     /// The errors of [`parse_in`](Self::parse_in).
     pub fn parse_expression(world: World, text: &str) -> Result<Expression, ConditionError> {
-        let expression = text::parse_in(world, text)?;
+        let expression = text::parse_of_event(world, text)?;
         Normal::check(&expression)?;
         Ok(expression)
     }
@@ -89,7 +91,8 @@ impl Condition {
     /// [`normal::CONSTRAINTS_MAX`].
     pub fn new(expression: Expression) -> Result<Self, TooLarge> {
         let normal = Normal::of(&expression)?;
-        Ok(Self { expression, normal })
+        let reads_client = normal.reads_client();
+        Ok(Self { expression, normal, reads_client })
     }
 
     /// The condition with one constraint more, which has to hold as well. It does not count towards
@@ -100,6 +103,7 @@ impl Condition {
         Self {
             expression: Expression::And(vec![self.expression, Expression::Constraint(constraint)]),
             normal,
+            reads_client: self.reads_client,
         }
     }
 
@@ -110,6 +114,12 @@ impl Condition {
     /// [`normal::CONSTRAINTS_MAX`].
     pub fn both(self, other: &Self) -> Result<Self, TooLarge> {
         Self::new(Expression::And(vec![self.expression, other.expression.clone()]))
+    }
+
+    /// Whether it depends on where the client is: whether a function in it has `me`.
+    #[must_use]
+    pub fn reads_client(&self) -> bool {
+        self.reads_client
     }
 
     /// The expression as it was written.

@@ -6,6 +6,7 @@
 
 use super::expression::{Constraint, Expression, Residual, Truth};
 use crate::event::{Event, Symbol, Value};
+use crate::geo::Position;
 
 /// The most conjunctions that a normal form may have.
 pub const CONJUNCTIONS_MAX: u64 = 64;
@@ -126,6 +127,12 @@ impl Normal {
         self.conjunctions.iter().map(conjunction).sum()
     }
 
+    /// Whether it depends on where the client is.
+    pub(super) fn reads_client(&self) -> bool {
+        let mut residuals = self.conjunctions.iter().flat_map(|conjunction| &conjunction.residuals);
+        residuals.any(|literal| literal.residual.reads_client())
+    }
+
     /// The conjunctions.
     #[must_use]
     pub fn conjunctions(&self) -> &[Conjunction] {
@@ -134,11 +141,11 @@ impl Normal {
 }
 
 impl Conjunction {
-    /// Whether an event satisfies all of it.
+    /// Whether an event satisfies all of it, for a client that is there.
     #[must_use]
-    pub fn satisfied(&self, event: &Event) -> bool {
+    pub fn satisfied(&self, event: &Event, client: Option<&Position>) -> bool {
         self.literals.iter().all(|literal| literal.satisfied(event.value(&literal.constraint.name)))
-            && self.residuals.iter().all(|literal| literal.satisfied(event))
+            && self.residuals.iter().all(|literal| literal.satisfied(event, client))
     }
 
     /// The names that its residuals require, as often as they do.
@@ -156,10 +163,10 @@ impl Conjunction {
 }
 
 impl ResidualLiteral {
-    /// Whether it is true for an event.
+    /// Whether it is true for an event and a client that is there.
     #[must_use]
-    pub fn satisfied(&self, event: &Event) -> bool {
-        self.residual.truth(event) == if self.negated { Truth::False } else { Truth::True }
+    pub fn satisfied(&self, event: &Event, client: Option<&Position>) -> bool {
+        self.residual.truth(event, client) == if self.negated { Truth::False } else { Truth::True }
     }
 }
 

@@ -3,14 +3,17 @@
 use super::expression::{Constraint, Residual, Test, Truth, fold_value};
 use super::like::Pattern;
 use crate::event::{Event, Scalar, Value};
+use crate::geo::Position;
 
-/// Reads the values of one event, for as many constraints as there are.
+/// Reads the values of one event, for as many constraints as there are and for a client.
 #[derive(Debug, Default)]
 pub(crate) struct Reading<'a> {
     /// Values that were folded, with what came out; `None` where that changed nothing.
     folded: Vec<(&'a Value, Option<Value>)>,
     /// Time that the tests have taken so far, in nanoseconds, about.
     ns: u64,
+    /// Where the client is.
+    client: Option<Position>,
 }
 
 /// A test of a value that is no text, or of one that need not be read whole.
@@ -20,6 +23,18 @@ const FOLDED_BYTE_NS: u64 = 16;
 const SEEN_BYTE_NS: u64 = 1;
 
 impl<'a> Reading<'a> {
+    /// Begins, for a client that is there.
+    pub(crate) fn of_client(client: Option<&Position>) -> Self {
+        let mut reading = Self::default();
+        reading.turn_to(client);
+        reading
+    }
+
+    /// Goes on for another client.
+    pub(crate) fn turn_to(&mut self, client: Option<&Position>) {
+        self.client = client.copied();
+    }
+
     /// Tests the value of an attribute, `None` where it is absent.
     pub(crate) fn truth(&mut self, constraint: &Constraint, value: Option<&'a Value>) -> Truth {
         let Some(value) = value else {
@@ -33,7 +48,7 @@ impl<'a> Reading<'a> {
     /// Decides a part that is no constraint.
     pub(crate) fn residual(&mut self, residual: &Residual, event: &Event) -> Truth {
         self.ns += residual.ns(event);
-        residual.truth(event)
+        residual.truth(event, self.client.as_ref())
     }
 
     /// Time that the tests have taken so far, in nanoseconds, about.

@@ -1,10 +1,11 @@
 //! Parts of conditions that no index serves: whatever is no constraint on one attribute. They are decided after the rest.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::expression::{Expression, Truth};
 use crate::event::{Event, Symbol, Value};
-use crate::geo::World;
+use crate::geo::{Position, World};
 use crate::predicate::Subject;
 use crate::predicate::evaluate::{Context, ns};
 use crate::predicate::node::{Attribute, Node, Operand};
@@ -12,7 +13,12 @@ use crate::predicate::node::{Attribute, Node, Operand};
 /// Cost up to which the normal form counts a residual as one constraint, in plain constraints.
 const UNIT_COST: usize = 16;
 
-/// A leaf over one event that is no constraint, such as `speed > limit + 10`. Copies share it.
+/// Index of the variable of the event.
+const EVENT: usize = 0;
+/// Index of the variable of the client, `me`.
+pub(crate) const CLIENT: usize = 1;
+
+/// A leaf over one event, and maybe the client, that is no constraint, such as `speed > limit + 10`. Copies share it.
 #[derive(Clone, Debug)]
 pub struct Residual(Arc<Held>);
 
@@ -22,6 +28,8 @@ struct Held {
     node: Node,
     /// Attributes without which it is unknown.
     required: Box<[Symbol]>,
+    /// Whether it depends on where the client is.
+    reads_client: bool,
     /// Its text, with the hash that tells residuals apart quickly.
     text: Symbol,
     cost: usize,
@@ -36,8 +44,13 @@ impl PartialEq for Residual {
 impl Residual {
     /// The expression of a leaf over one event; places are of the world. What is the same for all events is a constant.
     pub(super) fn expression(world: World, node: Node) -> Expression {
-        let is_of_event = node.visit_variables(&mut |_| std::ops::ControlFlow::Break(())).is_break();
-        if !is_of_event {
+        let [mut reads_event, mut reads_client] = [false, false];
+        let _ = node.visit_variables(&mut |variable| {
+            reads_event |= variable == EVENT;
+            reads_client |= variable == CLIENT;
+            ControlFlow::Continue(())
+        });
+        if !reads_event && !reads_client {
             match node.truth(Context { world, subjects: &[] }) {
                 Truth::True => return Expression::Constant(true),
                 Truth::False => return Expression::Constant(false),
@@ -53,13 +66,20 @@ impl Residual {
             });
         }
         let (text, cost) = (Symbol::new(node.to_string()), node.cost());
-        Expression::Residual(Self(Arc::new(Held { world, node, required: required.into(), text, cost })))
+        let required = required.into();
+        Expression::Residual(Self(Arc::new(Held { world, node, required, reads_client, text, cost })))
     }
 
-    /// Its truth for an event.
+    /// Its truth for an event and a client, where that is. Without a place all that reads the client is unknown.
     #[must_use]
-    pub fn truth(&self, event: &Event) -> Truth {
-        self.in_context(event, |context| self.0.node.truth(context))
+    pub fn truth(&self, event: &Event, client: Option<&Position>) -> Truth {
+        self.in_context(event, client, |context| self.0.node.truth(context))
+    }
+
+    /// Whether it depends on where the client is.
+    #[must_use]
+    pub fn reads_client(&self) -> bool {
+        self.0.reads_client
     }
 
     /// The leaf.
@@ -94,7 +114,7 @@ impl Residual {
 
     /// Time that its truth takes for an event, in nanoseconds, about.
     pub(crate) fn ns(&self, event: &Event) -> u64 {
-        self.in_context(event, |context| ns(&self.0.node, context))
+        self.in_context(event, None, |context| ns(&self.0.node, context))
     }
 
     /// For how many constraints it counts where these are bounded.
@@ -112,8 +132,15 @@ impl Residual {
         self.0.text.as_str().len()
     }
 
-    fn in_context<T>(&self, event: &Event, read: impl FnOnce(Context<'_>) -> T) -> T {
-        let subjects = [Some(Subject { event, time_ms: 0, identity: 0 })];
+    fn in_context<T>(
+        &self,
+        event: &Event,
+        client: Option<&Position>,
+        read: impl FnOnce(Context<'_>) -> T,
+    ) -> T {
+        let subject = |event| Subject { event, time_ms: 0, identity: 0 };
+        let client = client.filter(|_| self.0.reads_client).map(|client| Event::at(*client));
+        let subjects = [Some(subject(event)), client.as_ref().map(subject)];
         read(Context { world: self.0.world, subjects: &subjects })
     }
 }

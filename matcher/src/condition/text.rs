@@ -39,6 +39,8 @@ const TEST: &str = "a comparison, BETWEEN, IN, LIKE or IS";
 pub(crate) enum Scope<'a> {
     /// Attributes of one event by their names alone; as an argument of a function it is called `event`.
     Event,
+    /// The same, and `me` for the client as an argument of functions of places.
+    Client,
     /// Attributes of several events, `variable.attribute`.
     Variables(&'a [&'a str]),
 }
@@ -54,11 +56,16 @@ pub fn parse(text: &str) -> Result<Expression, ConditionError> {
     parse_node(text, &Scope::Event, None).map(|node| lower::expression(World::Geodetic, node))
 }
 
-/// Reads a condition whose places and distances are of a world. [`parse`] refuses functions that have these.
+/// Reads a condition of a client, whose places and distances are of a world. [`parse`] refuses functions that have these, and `me`.
 ///
 /// # Errors
 /// Any [`ConditionError`] but [`ConditionError::TooLarge`].
 pub fn parse_in(world: World, text: &str) -> Result<Expression, ConditionError> {
+    parse_node(text, &Scope::Client, Some(world)).map(|node| lower::expression(world, node))
+}
+
+/// Reads what [`parse_in`] reads, but for `me`: there is no client.
+pub(super) fn parse_of_event(world: World, text: &str) -> Result<Expression, ConditionError> {
     parse_node(text, &Scope::Event, Some(world)).map(|node| lower::expression(world, node))
 }
 

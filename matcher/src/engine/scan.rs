@@ -42,7 +42,7 @@ impl Scan {
     /// there or nowhere.
     fn satisfies(&self, event: &Event, subscription: &Subscription, client: Option<&Position>) -> bool {
         let satisfied = |filter: &Filter| {
-            filter.condition.expression().truth(event) == Truth::True
+            filter.condition.expression().truth_for(event, client) == Truth::True
                 && self.holds(&filter.area, client, &event.position)
         };
         subscription.filters.iter().any(satisfied) && self.reaches(event, client)

@@ -120,7 +120,7 @@ pub fn explain(world: World, filters: &[Filter], client: Option<&Position>, even
         .map(|filter| FilterPart {
             matched: filter_matches(world, filter, client, event),
             area: AreaPart::of(world, &filter.area, client, &event.position),
-            condition: ConditionPart::of(filter.condition.expression(), event),
+            condition: ConditionPart::of(filter.condition.expression(), client, event),
         })
         .collect();
     let matched = filters.iter().any(|filter| filter.matched) && reaches(world, event, client);
@@ -188,23 +188,30 @@ impl Form {
 }
 
 impl ConditionPart {
-    fn of(expression: &Expression, event: &Event) -> Self {
+    fn of(expression: &Expression, client: Option<&Position>, event: &Event) -> Self {
         let mut constraints = Vec::new();
-        collect(expression, false, event, &mut constraints);
-        Self { truth: expression.truth(event), constraints }
+        collect(expression, false, (client, event), &mut constraints);
+        Self { truth: expression.truth_for(event, client), constraints }
     }
 }
 
 /// The constraints of an expression, or of its `NOT`, with the negations pushed to them.
-fn collect(expression: &Expression, negated: bool, event: &Event, parts: &mut Vec<ConstraintPart>) {
+fn collect(
+    expression: &Expression,
+    negated: bool,
+    (client, event): (Option<&Position>, &Event),
+    parts: &mut Vec<ConstraintPart>,
+) {
     match expression {
         Expression::Constant(_) => {}
         Expression::Constraint(constraint) => parts.push(ConstraintPart::of(constraint, negated, event)),
-        Expression::Residual(residual) => parts.push(ConstraintPart::of_residual(residual, negated, event)),
-        Expression::Not(inner) => collect(inner, !negated, event, parts),
+        Expression::Residual(residual) => {
+            parts.push(ConstraintPart::of_residual(residual, negated, client, event));
+        }
+        Expression::Not(inner) => collect(inner, !negated, (client, event), parts),
         Expression::And(inner) | Expression::Or(inner) => {
             for operand in inner {
-                collect(operand, negated, event, parts);
+                collect(operand, negated, (client, event), parts);
             }
         }
     }
@@ -223,13 +230,17 @@ impl ConstraintPart {
         }
     }
 
-    fn of_residual(residual: &Residual, negated: bool, event: &Event) -> Self {
-        let truth = residual.truth(event);
+    fn of_residual(residual: &Residual, negated: bool, client: Option<&Position>, event: &Event) -> Self {
+        let truth = residual.truth(event, client);
         let read = residual.read(event);
         let first = read.first().cloned();
         Self {
             constraint: ResidualLiteral { residual: residual.clone(), negated }.to_string(),
-            reason: reason::of_read(&read, truth),
+            reason: if residual.reads_client() && client.is_none() {
+                "the client has told no position".to_owned()
+            } else {
+                reason::of_read(&read, truth)
+            },
             attribute: first.as_ref().map_or_else(String::new, |(name, _)| name.as_str().to_owned()),
             value: first.and_then(|(_, value)| value.cloned()),
             truth: if negated { !truth } else { truth },

@@ -180,7 +180,7 @@ mod tests {
     #[track_caller]
     fn check(condition: &str, text: &str, truth: Truth, reason: &str) {
         let condition = Condition::parse(condition).unwrap();
-        let part = ConditionPart::of(condition.expression(), &event());
+        let part = ConditionPart::of(condition.expression(), None, &event());
         let [constraint] = part.constraints.as_slice() else { panic!("{part:?} has one constraint") };
         assert_eq!((constraint.constraint.as_str(), constraint.reason.as_str()), (text, reason));
         assert_eq!((constraint.truth, part.truth), (truth, truth));

@@ -56,7 +56,8 @@ impl<P: Clone> Tracker<P> {
     /// position to position, great circles or, in the plane, straight. It does not move the client, nor does the line
     /// begin where the client is: to be called before [`move_client`](Self::move_client) to its last position.
     ///
-    /// A live event is reached by a filter, other than one that counts the nearest, when its condition holds, some
+    /// A live event is reached by a filter, other than one that counts the nearest, when its condition holds for the client at
+    /// the end of the line, some
     /// place of the line is within the area's radius of the event and, where the event has an area of its own, within
     /// that. It is told as [`Reached`](super::Change::Reached) because of [`Moved`](Cause::Moved), if the subscription
     /// has not had it, and known from then on; in the order of sequence numbers for each subscription. Neighbours on
@@ -193,7 +194,7 @@ impl<P: Clone> Tracker<P> {
         let Some(live) = self.scene.events.get(number) else { return false };
         let event = &live.event;
         !trail.watch.known.contains(number)
-            && condition_holds(trail.filter, event)
+            && condition_holds(trail.filter, track.end(), event)
             && event.reach.is_none_or(|reach| track.comes_within(&track.whole(), &reach, &event.position))
     }
 }

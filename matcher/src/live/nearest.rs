@@ -58,7 +58,8 @@ impl Ranking {
 
     /// Whether it has all that its filter takes, however the client moves.
     fn has_all_for_good(&self, filter: &Filter) -> bool {
-        self.extent == Extent::All && !matches!(filter.area, Area::Following(_))
+        let follows = matches!(filter.area, Area::Following(_)) || filter.condition.reads_client();
+        self.extent == Extent::All && !follows
     }
 
     fn holds(&self, candidate: &Candidate, most: usize) -> bool {

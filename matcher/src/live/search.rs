@@ -9,6 +9,7 @@ use super::survey::Findings;
 use super::tracker::Watch;
 use crate::area::Area;
 use crate::evaluation;
+use crate::event::Event;
 use crate::subscription::Filter;
 
 /// Memory that searches keep to use it again.
@@ -90,8 +91,8 @@ pub(super) fn by_condition(filters: &[Filter], is_plain: impl Fn(usize) -> bool)
 pub(super) enum Range<'a> {
     /// All that is inside.
     Inside(Option<&'a Fix>),
-    /// Events in areas that follow the client, but for those that the areas held before: these are known, had found no
-    /// room, or are not wanted.
+    /// Events in areas that follow the client, and in those of conditions that depend on where it is, but for those that the
+    /// filters held before: these are known, had found no room, or are not wanted.
     News { before: Option<&'a Fix>, after: &'a Fix },
 }
 
@@ -174,6 +175,8 @@ impl Watch {
     ) -> bool {
         let fix = range.fix();
         let radius = match (range, &filter.area) {
+            // Such a condition may become true of whatever is in the area.
+            (Range::News { .. }, _) if filter.condition.reads_client() => None,
             (Range::News { .. }, Area::Following(radius)) => Some(radius),
             (Range::News { .. }, _) => return false,
             (Range::Inside(_), _) => None,
@@ -204,6 +207,18 @@ impl Watch {
         before.filter(|before| !self.is_held(&scene.settings, &filter.area, Some(before)))
     }
 
+    /// Whether a filter held for an event that is no news: by its area, and by a condition that depends on where the client is.
+    fn held_before<P>(&self, scene: &Scene<P>, range: &Range<'_>, filter: &Filter, event: &Event) -> bool {
+        let Range::News { before, .. } = range else { return false };
+        let reads_client = filter.condition.reads_client();
+        if before.is_none() && !reads_client || self.is_held(&scene.settings, &filter.area, *before) {
+            return false;
+        }
+        let position = before.map(|before| &before.position);
+        filter.area.holds(scene.world, position, &event.position)
+            && (!reads_client || scene.condition_holds(filter, position, event))
+    }
+
     /// Looks at one event for one filter; says whether it is what is looked for, and was not found before.
     pub(super) fn look<P>(
         &self,
@@ -220,16 +235,14 @@ impl Watch {
         scene.work(1);
         let position = range.fix().map(|fix| &fix.position);
         let place = &live.event.position;
-        let held_before = || {
-            let before = self.held_at(scene, range, filter);
-            before.is_some_and(|before| filter.area.holds(scene.world, Some(&before.position), place))
-        };
-        if !filter.area.holds(scene.world, position, place) || held_before() {
+        if !filter.area.holds(scene.world, position, place)
+            || self.held_before(scene, range, filter, &live.event)
+        {
             return false;
         }
         marks.mark(number);
         let is_it = evaluation::reaches(scene.world, &live.event, position)
-            && scene.condition_holds(filter, &live.event);
+            && scene.condition_holds(filter, position, &live.event);
         if is_it {
             marks.mark_found(number);
         }

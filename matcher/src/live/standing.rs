@@ -268,11 +268,13 @@ impl Watch {
         hint.filter(is_by_hint).or_else(|| self.inside_by(scene, fix, event, standing))
     }
 
-    /// Whether a member's event is in the area of a filter whose condition is known to be true of it.
+    /// Whether a member's event is in the area of a filter whose condition is known to have been true of it.
     fn is_still_there<P>(&self, scene: &Scene<P>, filter: u32, fix: Option<&Fix>, event: &Event) -> bool {
         let filter = &self.filters[filter as usize];
+        let position = fix.map(|fix| &fix.position);
         self.is_there(scene, filter, fix, event, Some(Standing::Inside))
-            && evaluation::reaches(scene.world, event, fix.map(|fix| &fix.position))
+            && evaluation::reaches(scene.world, event, position)
+            && (!filter.condition.reads_client() || scene.condition_holds(filter, position, event))
     }
 
     pub(super) fn leave_all<P: Clone>(

@@ -57,7 +57,7 @@ pub struct Watch {
     pub(super) rankings: Box<[Ranking]>,
     pub(super) interest: Interest,
     pub(super) known: Known,
-    /// Whether some filter follows the client.
+    /// Whether some filter's area follows the client, or its condition depends on where that is.
     pub(super) follows: bool,
     /// Whether there may be something inside that it does not know, for want of room.
     pub(super) has_overflowed: bool,
@@ -82,7 +82,10 @@ impl Watch {
     #[must_use]
     pub fn new(subscription: Subscription, nearest: Vec<Nearest>, interest: Interest) -> Self {
         let counts = nearest.iter().any(Option::is_some);
-        let follows = subscription.filters.iter().any(|filter| matches!(filter.area, Area::Following(_)));
+        let follows = subscription
+            .filters
+            .iter()
+            .any(|filter| matches!(filter.area, Area::Following(_)) || filter.condition.reads_client());
         let nearest = if counts { nearest } else { Vec::new() };
         let is_plain = |index| nearest.get(index).copied().flatten().is_none();
         let by_condition = match &subscription.filters[..] {
@@ -407,8 +410,9 @@ impl<P: Clone> Tracker<P> {
 
     /// Tells where a client is now, or that nothing is known of it any more.
     ///
-    /// Cost: what comes near and what is inside of areas that follow the client, and the live events whose own area it
-    /// enters or leaves; neither all live events nor all subscriptions.
+    /// Cost: what comes near and what is inside of areas that follow the client, the live events whose own area it enters or
+    /// leaves, and what is in the areas of filters whose conditions depend on where it is; neither all live events nor all
+    /// subscriptions.
     pub fn move_client(
         &mut self,
         client: ClientId,

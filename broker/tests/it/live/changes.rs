@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::harness::feature;
+
 use super::scene::{
     HOME, circle, fence, following, keyed, lasting, north, post, short, start, start_with, with,
 };
@@ -25,6 +27,46 @@ async fn a_new_subscription_gets_what_lives_after_its_answer() {
     assert_eq!(short(&bus.next().await.frame()), "event near changed s");
     http.put("/v1/clients/bus/position", &json!({"coordinates": north(1_000.0)})).await.expect(204);
     assert_eq!(short(&bus.next().await.frame()), "event far moved s");
+    program.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_condition_with_me_is_decided_anew_where_the_client_goes() {
+    let (program, mut car) = start().await;
+    let near = json!({"where": "DISTANCE(event, me) <= 100 * reach"});
+    car.ws.subscribe("s", json!({"filters": [near]})).await;
+    car.ws.subscribe("f", fence(&near)).await;
+    let json_form = json!({"op": "<", "args": [{"op": "lat", "args": [{"property": "event"}]},
+        {"op": "lat", "args": [{"property": "me"}]}]});
+    car.ws.subscribe("j", json!({"filters": [{"where": json_form}]})).await;
+    let mut bus = program.ws("bus").await;
+    let warned = bus.request(json!({"op": "subscribe", "id": "s", "filters": [near]})).await;
+    let detail = "the condition has 'me', and the client has told no position: what depends on 'me' is unknown until the client does";
+    assert_eq!(warned["warnings"], json!([{"pointer": "/filters/0/where", "detail": detail}]));
+
+    let at =
+        |id: &str, metres| with(feature(id, north(metres), json!({})), "properties", json!({"reach": 1}));
+    post(&program.http(), &at("near", 90.0)).await;
+    post(&program.http(), &at("far", 110.0)).await;
+    post(&program.http(), &with(at("stays", 300.0), "ttl_s", json!(3600))).await;
+    car.assert_told("only the near one", &["event near published s"]).await;
+    car.ws.place(north(250.0)).await;
+    car.assert_told("it has come", &["enter stays moved f", "event stays moved s"]).await;
+    car.ws.place(north(350.0)).await;
+    car.assert_told("it is south of it", &["event stays moved j"]).await;
+    post(&program.http(), &at("there", 440.0)).await;
+    car.ws.place(north(450.0)).await;
+    car.assert_told("it has left", &["event there published s", "exit stays moved f"]).await;
+    // Nothing has come to the one that is nowhere, until it is somewhere.
+    bus.place(north(310.0)).await;
+    assert_eq!(short(&bus.next().await), "event stays moved s");
+
+    let http = program.http();
+    let question = http.get("/v1/events?where=LON(me)%20%3C%205").await.expect(400).json();
+    let told = question["detail"].as_str().unwrap_or_default();
+    assert!(told.contains("'me' in this place is not supported"), "{question}");
+    let explained = http.get("/v1/clients/bus/subscriptions/s").await.expect(200).json();
+    assert_eq!(explained["filters"], json!([near]), "the normal form reads as it was written");
     program.finish().await;
 }
 

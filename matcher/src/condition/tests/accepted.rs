@@ -222,9 +222,16 @@ fn places_of_a_world() {
         "DISTANCE(event, POINT(10.5 -50)) < speed",
         "S_WITHIN(event, POLYGON((0 0, 10 0, 10 10, 0 0), (1 1, 2 1, 2 2, 1 1)))",
         "SPEED(event, event) IS NULL",
+        "DISTANCE(event, me) < speed",
+        "DISTANCE(me, POINT(10.5 -50)) > ABS(LON(me) - LAT(event))",
+        "S_WITHIN(me, POLYGON((0 0, 10 0, 10 10, 0 0)))",
     ] {
         let condition = Condition::parse_in(world, text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(condition.normal().to_string(), text);
+        assert_eq!(condition.reads_client(), text.contains("me)") || text.contains("me,"), "{text}");
         assert!(Condition::parse(text).is_err());
     }
+    let plain =
+        Condition::parse_in(world, "me.speed > me").expect("`me` is an attribute where no function has it");
+    assert!(!plain.reads_client() && plain.normal().to_string() == "me.speed > me");
 }

@@ -79,7 +79,7 @@ fn check(cases: &[(&str, Truth)]) {
 }
 
 fn holds(condition: &Condition, event: &Event) -> bool {
-    condition.normal().conjunctions().iter().any(|conjunction| conjunction.satisfied(event))
+    condition.normal().conjunctions().iter().any(|conjunction| conjunction.satisfied(event, None))
 }
 
 #[test]

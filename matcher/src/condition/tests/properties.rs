@@ -159,7 +159,7 @@ proptest! {
         let Ok(condition) = Condition::new(expression) else { return Ok(()) };
         for event in &events {
             let conjunctions = condition.normal().conjunctions();
-            let holds = conjunctions.iter().any(|conjunction| conjunction.satisfied(event));
+            let holds = conjunctions.iter().any(|conjunction| conjunction.satisfied(event, None));
             prop_assert_eq!(holds, condition.expression().truth(event) == Truth::True, "{:?}", event);
         }
     }

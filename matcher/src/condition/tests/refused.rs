@@ -3,6 +3,7 @@
 use crate::condition::error::Place;
 use crate::condition::text::{NESTING_MAX, TEXT_BYTES_MAX};
 use crate::condition::{Condition, ConditionError};
+use crate::geo::World;
 
 #[track_caller]
 fn check_all(cases: &[(&str, &str)]) {
@@ -251,9 +252,25 @@ fn what_cql2_has_and_conditions_do_not() {
         ("LON(evnt) < 5", "there is no variable 'evnt', at column 5; did you mean 'event'?"),
         (
             "LON(me) < 5",
-            "'me' in a condition is not supported, at column 5; an area that follows the client says how near to it",
+            "'me' in this place is not supported, at column 5; conditions of subscriptions have it, which are of a client",
         ),
     ]);
+}
+
+#[test]
+fn a_client_has_no_time() {
+    let told = |text: &str| Condition::parse_in(World::Planar, text).expect_err("it is refused").to_string();
+    let advice = "a client has a place, for DISTANCE, LON, LAT and S_WITHIN, and no time";
+    for (text, column) in
+        [("ELAPSED(me, event) < 5", 9), ("SPEED(event, me) < 5", 14), ("SAME(me, event)", 6)]
+    {
+        let expected = format!("'me' in this function is not supported, at column {column}; {advice}");
+        assert_eq!(told(text), expected);
+    }
+    assert_eq!(told("LON(mee) < 5"), "there is no variable 'mee', at column 5; did you mean 'me'?");
+    assert_eq!(told("LON(5) < 5"), "expected event or me after '(', found the number '5', at column 5");
+    let question = Condition::parse_expression(World::Planar, "LON(me) < 5").expect_err("there is no client");
+    assert!(question.to_string().starts_with("'me' in this place is not supported, at column 5"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::{Parsed, Parser, Scope, VALUE};
 use crate::area::Polygon;
 use crate::condition::error::ConditionError;
 use crate::condition::expression::{Comparand, Date, Timestamp};
+use crate::condition::residual::CLIENT;
 use crate::geo::{Position, World};
 use crate::predicate::node::{Folding, Node, Operand, Operator, Place, Sets, Temporal};
 
@@ -54,18 +55,18 @@ impl Parser<'_> {
             "LON" => self.arguments(|parser| Ok(Parsed::Value(Operand::Longitude(parser.variable()?)))),
             "LAT" => self.arguments(|parser| Ok(Parsed::Value(Operand::Latitude(parser.variable()?)))),
             "ELAPSED" => self.arguments(|parser| {
-                let [from, to] = parser.two_variables()?;
+                let [from, to] = parser.two_events()?;
                 Ok(Parsed::Value(Operand::Elapsed(from, to)))
             }),
             "SPEED" => {
                 self.world(name)?;
                 self.arguments(|parser| {
-                    let [a, b] = parser.two_variables()?;
+                    let [a, b] = parser.two_events()?;
                     Ok(Parsed::Value(Operand::Speed(a, b)))
                 })
             }
             "SAME" => self.arguments(|parser| {
-                let [a, b] = parser.two_variables()?;
+                let [a, b] = parser.two_events()?;
                 Ok(Parsed::Truth(Node::Same(a, b)))
             }),
             "DISTANCE" => {
@@ -113,12 +114,13 @@ impl Parser<'_> {
         })
     }
 
-    /// The event of a variable, as an argument.
+    /// A variable as an argument: the event, or the client where that has a place.
     fn variable(&mut self) -> Result<usize, ConditionError> {
         let place = self.next;
         let Some(Kind::Name { name, .. }) = self.peek() else {
             return Err(self.wrong(match self.scope {
                 Scope::Event => "event",
+                Scope::Client => "event or me",
                 Scope::Variables(_) => "a variable",
             }));
         };
@@ -127,10 +129,11 @@ impl Parser<'_> {
             Scope::Event if name == "me" => {
                 return Err(self.unsupported(
                     place,
-                    "'me' in a condition",
-                    Some("an area that follows the client says how near to it"),
+                    "'me' in this place",
+                    Some("conditions of subscriptions have it, which are of a client"),
                 ));
             }
+            Scope::Client => self.variable_idx(place, &name, &["event", "me"])?,
             Scope::Event => self.variable_idx(place, &name, &["event"])?,
             Scope::Variables(variables) => self.variable_idx(place, &name, variables)?,
         };
@@ -138,10 +141,21 @@ impl Parser<'_> {
         Ok(variable)
     }
 
-    fn two_variables(&mut self) -> Result<[usize; 2], ConditionError> {
-        let first = self.variable()?;
+    fn two_events(&mut self) -> Result<[usize; 2], ConditionError> {
+        let first = self.event()?;
         self.comma()?;
-        Ok([first, self.variable()?])
+        Ok([first, self.event()?])
+    }
+
+    /// A variable that is an event, which has a time and is the same as itself.
+    fn event(&mut self) -> Result<usize, ConditionError> {
+        let place = self.next;
+        let variable = self.variable()?;
+        if matches!(self.scope, Scope::Client) && variable == CLIENT {
+            let advice = "a client has a place, for DISTANCE, LON, LAT and S_WITHIN, and no time";
+            return Err(self.unsupported(place, "'me' in this function", Some(advice)));
+        }
+        Ok(variable)
     }
 
     /// A variable or `POINT(lon lat)`.

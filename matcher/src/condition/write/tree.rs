@@ -4,13 +4,16 @@ use std::fmt::{Display, Formatter, Result, Write};
 
 use super::{separated, write_name, write_text};
 use crate::area::Polygon;
+use crate::condition::residual::CLIENT;
 use crate::geo::Position;
 use crate::predicate::node::{Folding, Node, Operand, Place, Sets, Temporal};
 
-/// The name of the event as an argument.
-const EVENT: &str = "event";
+/// The name of a variable as an argument: the event or the client.
+fn variable(index: usize) -> &'static str {
+    if index == CLIENT { "me" } else { "event" }
+}
 
-/// The text of a tree over one event. Variables are not told apart.
+/// The text of a tree over one event and a client.
 impl Display for Node {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
@@ -45,8 +48,8 @@ impl Display for Node {
                 let [left, right] = &**operands;
                 write!(f, "{}({left}, {right})", name(&Sets::ALL, *relation))
             }
-            Self::Within(_, polygon) => write!(f, "S_WITHIN({EVENT}, {})", Rings(polygon)),
-            Self::Same(..) => write!(f, "SAME({EVENT}, {EVENT})"),
+            Self::Within(of, polygon) => write!(f, "S_WITHIN({}, {})", variable(*of), Rings(polygon)),
+            Self::Same(a, b) => write!(f, "SAME({}, {})", variable(*a), variable(*b)),
         }
     }
 }
@@ -64,7 +67,7 @@ impl Display for Enclosed<'_> {
     }
 }
 
-/// The text of an operand over one event.
+/// The text of an operand over one event and a client.
 impl Display for Operand {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
@@ -82,10 +85,10 @@ impl Display for Operand {
                 let [a, b] = &**places;
                 write!(f, "DISTANCE({a}, {b})")
             }
-            Self::Elapsed(..) => write!(f, "ELAPSED({EVENT}, {EVENT})"),
-            Self::Speed(..) => write!(f, "SPEED({EVENT}, {EVENT})"),
-            Self::Longitude(_) => write!(f, "LON({EVENT})"),
-            Self::Latitude(_) => write!(f, "LAT({EVENT})"),
+            Self::Elapsed(from, to) => write!(f, "ELAPSED({}, {})", variable(*from), variable(*to)),
+            Self::Speed(a, b) => write!(f, "SPEED({}, {})", variable(*a), variable(*b)),
+            Self::Longitude(of) => write!(f, "LON({})", variable(*of)),
+            Self::Latitude(of) => write!(f, "LAT({})", variable(*of)),
             Self::Interval(ends) => {
                 let [from, to] = &**ends;
                 write!(f, "INTERVAL({}, {})", Bound(from.as_ref()), Bound(to.as_ref()))
@@ -127,7 +130,7 @@ impl Display for Bound<'_> {
 impl Display for Place {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            Self::Of(_) => f.write_str(EVENT),
+            Self::Of(of) => f.write_str(variable(*of)),
             Self::At(position) => write!(f, "POINT({})", Coordinates(position)),
         }
     }

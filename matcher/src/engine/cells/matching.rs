@@ -293,7 +293,7 @@ impl Index {
         for hit in doubtful {
             let header = self.records.header(hit.owner.record);
             let words = self.records.constraints(hit.owner.record, &header);
-            if self.constraints.satisfied(words, viewed, &self.texts)
+            if self.constraints.satisfied(words, viewed, &self.texts, || self.client_position(&header))
                 && (hit.in_reach && is_circle(&self.shapes, header.shape)
                     || self.area_holds(&header, viewed.event))
                 && self.reaches(&header, viewed.event)

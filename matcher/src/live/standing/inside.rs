@@ -36,9 +36,9 @@ impl Watch {
         standing: Option<Standing>,
     ) -> bool {
         let position = fix.map(|fix| &fix.position);
-        self.is_there(scene, filter, fix, event, standing) && scene.condition_holds(filter, event)
+        self.is_there(scene, filter, fix, event, standing) && scene.condition_holds(filter, position, event)
             || self.may_linger(scene, filter, fix, standing)
-                && scene.condition_holds(filter, event)
+                && scene.condition_holds(filter, position, event)
                 && self.lingers(scene.world, &filter.area, position, &event.position)
     }
 
@@ -113,16 +113,16 @@ impl Watch {
         event: &Event,
         standing: Option<Standing>,
     ) -> Option<u32> {
+        let position = fix.map(|fix| &fix.position);
         let filters = || alike.iter().map(|(_, index)| (*index, &self.filters[*index as usize]));
         let (_, any) = filters().next()?;
         let there = filters().find(|(_, filter)| self.is_there(scene, filter, fix, event, standing));
         if let Some((index, _)) = there {
-            return scene.condition_holds(any, event).then_some(index);
+            return scene.condition_holds(any, position, event).then_some(index);
         }
-        let position = fix.map(|fix| &fix.position);
         let mut lingering =
             filters().filter(|(_, filter)| self.may_linger(scene, filter, fix, standing)).peekable();
-        if lingering.peek().is_none() || !scene.condition_holds(any, event) {
+        if lingering.peek().is_none() || !scene.condition_holds(any, position, event) {
             return None;
         }
         let lingers =

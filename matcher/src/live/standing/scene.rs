@@ -10,7 +10,7 @@ use super::super::{Cause, Effect, Moment, Settings};
 use crate::condition::reading::Reading;
 use crate::evaluation;
 use crate::event::Event;
-use crate::geo::World;
+use crate::geo::{Position, World};
 use crate::subscription::{Filter, SubscriptionId};
 
 /// Nanoseconds that a look at a live event takes. The event is seldom at hand: 100 to 400 ns among 50,000.
@@ -73,9 +73,14 @@ impl<P> Scene<P> {
         self.work_count.set(self.work_count.get() + looks_count);
     }
 
-    /// Whether the condition of a filter is true of an event's content.
-    pub(in crate::live) fn condition_holds(&self, filter: &Filter, event: &Event) -> bool {
-        let mut reading = Reading::default();
+    /// Whether the condition of a filter is true of an event, for a client that is there.
+    pub(in crate::live) fn condition_holds(
+        &self,
+        filter: &Filter,
+        client: Option<&Position>,
+        event: &Event,
+    ) -> bool {
+        let mut reading = Reading::of_client(client);
         let holds = evaluation::condition_holds_by(filter, event, &mut reading);
         self.work(1 + reading.ns() / LOOK_NS);
         holds

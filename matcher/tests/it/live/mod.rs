@@ -4,6 +4,7 @@ mod account;
 mod along;
 mod bound;
 mod dwell;
+mod me;
 mod nearest;
 mod oracle;
 mod query;

@@ -163,7 +163,7 @@ impl Oracle {
                     let Area::Following(radius) = filter.area else { return false };
                     nearest.is_none()
                         && comes_within(radius, event)
-                        && filter.condition.expression().truth(event) == Truth::True
+                        && filter.condition.expression().truth_for(event, track.last()) == Truth::True
                 };
                 if held.interest == Interest::Events
                     && !held.known.contains_key(*object)
@@ -313,7 +313,7 @@ impl Oracle {
         {
             return false;
         }
-        if filter.condition.expression().truth(event) != Truth::True {
+        if filter.condition.expression().truth_for(event, position) != Truth::True {
             return false;
         }
         match held.interest {

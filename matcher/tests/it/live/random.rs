@@ -111,10 +111,14 @@ impl Run {
             }
             _ => Area::Following(self.radius()),
         };
-        let condition = match self.pick(4) {
+        let pick = self.pick(6);
+        let of_client = |text: &str| Condition::parse_in(self.world, text).unwrap();
+        let condition = match pick {
             0 => Condition::always(),
             1 => Condition::parse("level >= 2").unwrap(),
             2 => Condition::parse("kind = 'a' OR level = 0").unwrap(),
+            3 => of_client("DISTANCE(event, me) <= 100 * level"),
+            4 => of_client("LON(me) > 0 AND LAT(me) <= LAT(event) OR kind = 'b'"),
             _ => Condition::parse("kind <> 'b'").unwrap(),
         };
         let counts = !self.is_plain && self.pick(4) == 0;
