@@ -60,7 +60,7 @@ impl<P> Checker<P> {
         Ok(Some(Outcome { violated, told }))
     }
 
-    /// Takes the event that came last out of all sets again, so that what follows is not held against it. What the event brought counts
+    /// Takes the event that came last out of all sets again, so that later events are not compared with it. Its links count
     /// as never told. The event clock keeps its time.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl<P> Checker<P> {
         self.sets.ahead
     }
 
-    /// The memory that sets and engine take, events included, payloads not. It walks over all events.
+    /// The memory that sets and engine take, events included, payloads not. It walks over what the engine remembers.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.sets.bytes() + self.engine.bytes() + self.payloads.capacity() * size_of::<Option<P>>()

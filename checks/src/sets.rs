@@ -87,6 +87,8 @@ pub struct Sets {
     numbers: u64,
     latest: Option<Slot>,
     changes: Changes,
+    /// Bytes of the events that are held.
+    events_bytes: usize,
     /// Events that were refused since their time is too far ahead.
     pub(crate) ahead: u64,
 }
@@ -130,6 +132,7 @@ impl Sets {
             self.held.push(None);
             Slot::try_from(self.held.len() - 1).expect("four thousand million events do not fit into memory")
         });
+        self.events_bytes += arrival.event.bytes();
         self.held[slot as usize] =
             Some(Held { event: arrival.event.clone(), number: self.numbers, time_ms, at_ms, sets });
         self.numbers += 1;
@@ -205,8 +208,8 @@ impl Sets {
         for Removal { slot, .. } in self.changes.removed.drain(..) {
             let held = &mut self.held[slot as usize];
             // An event that left several sets stands here several times.
-            if held.as_ref().is_some_and(|held| held.sets == 0) {
-                *held = None;
+            if let Some(gone) = held.take_if(|held| held.sets == 0) {
+                self.events_bytes -= gone.event.bytes();
                 self.free.push(slot);
                 self.latest = self.latest.filter(|latest| *latest != slot);
                 freed(slot);
@@ -232,12 +235,11 @@ impl Sets {
         self.held.len() - self.free.len()
     }
 
-    /// The memory that the sets take, events included. It walks over all events.
+    /// The memory that the sets take, events included.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let events = self.held.iter().flatten().map(|held| held.event.bytes()).sum::<usize>();
         let queues = self.queues.iter().map(|queue| queue.capacity() * size_of::<(i64, Slot)>());
-        events + self.held.capacity() * size_of::<Option<Held>>() + queues.sum::<usize>()
+        self.events_bytes + self.held.capacity() * size_of::<Option<Held>>() + queues.sum::<usize>()
     }
 
     /// Slots of a range of a set, the oldest first.

@@ -11,7 +11,7 @@ use rand::{Rng as _, SeedableRng as _};
 use super::documents::{Readers, read};
 use crate::ingest::check::{ReadCheck, read as read_check};
 
-/// Events that are held against a check.
+/// Events that each check is evaluated with.
 const EVENTS: usize = 12;
 
 /// Comparisons beyond which a check is read and not evaluated.
@@ -31,7 +31,7 @@ pub fn check(data: &[u8]) {
     });
 }
 
-/// Holds events against a check by two engines, which say the same.
+/// Evaluates a check with two engines, which give the same outcomes.
 fn compare(readers: &Readers, check: Arc<Check>, seed: usize) {
     let costs = estimate(&check, |_| 12.0);
     if costs.whole.max(costs.change) > COMPARISONS_MAX {

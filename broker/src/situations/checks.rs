@@ -120,7 +120,7 @@ impl Checking {
         true
     }
 
-    /// What is said of an event, with at most so many links as a refusal has.
+    /// The verdict on an event, with at most as many links as a refusal has.
     fn verdict(&self, checker: &Checker<Arc<Input>>, outcome: &Outcome, input: &Arc<Input>) -> Verdict {
         let told = &outcome.told[..outcome.told.len().min(LINKS_MAX)];
         Verdict {

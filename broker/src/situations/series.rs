@@ -1,6 +1,6 @@
 //! Figures of situations for Prometheus, by kind and name.
 //!
-//! Tenants choose names, so that as many situations as they like may come and go: only so many names are told apart. What has gone from
+//! Tenants choose names, and any number of situations may come and go: a bounded number of names has series. What has gone from
 //! a series that is still there stays in its sums, since a sum that shrinks would be taken for a restart.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::Kind;
 
-/// Names that are told apart. Further situations are added up, without a name.
+/// Names that have series of their own. Further situations are added up, without a name.
 const NAMES_MAX: usize = 100;
 
 /// The series of a situation.

@@ -17,13 +17,13 @@ fn jump(on_violation: &str) -> Value {
         "on_violation": on_violation})
 }
 
-/// No report is from east of so many degrees.
+/// No report is from east of this longitude.
 fn west_of(east: f64, on_violation: &str) -> Value {
     let formula = json!({"forall": "a", "in": "all", "that": format!("LON(a) <= {east}")});
     json!({"contexts": {"all": {"for_s": 0}}, "formula": formula, "on_violation": on_violation})
 }
 
-/// A report of the taxi at a second of a minute, so many degrees east.
+/// A report of the taxi at a second of a minute, this many degrees further east.
 fn report(id: &str, second: u32, east: f64) -> Value {
     let mut event = feature(id, [114.0 + east, 22.5], json!({"taxi": "t1", "status": 1}));
     event["time"] = json!(format!("2026-01-01T00:00:{second:02}Z"));
@@ -217,7 +217,7 @@ async fn none_is_both_refused_and_delivered_where_verdicts_are_late() {
     let program =
         Serve::new().config("[checks]\nhold_ms = 1\n[situations]\ncomparisons_max = 0\n").start().await;
     let http = program.http();
-    // Every event is held against every three others, which takes longer than a millisecond soon.
+    // Every event is compared with every three others, which soon takes longer than a millisecond.
     let leaf = json!("a.bad = 0 OR b.n <> a.n OR c.n <> a.n OR d.n <> a.n");
     let formula = ["d", "c", "b", "a"]
         .iter()

@@ -146,3 +146,22 @@ fn a_link_that_a_retracted_event_brought_is_told_again_when_another_brings_it() 
         assert_eq!(told, [0, 0, 1, 1, 0], "{kind:?}");
     }
 }
+
+#[test]
+fn an_event_counts_as_memory_while_it_is_held() {
+    let document = Document {
+        contexts: vec![Context::of_all("all", 1.0)],
+        formula: Formula::forall("a", "all", Formula::leaf("a.x = 1")),
+        clock: Clock::Event,
+    };
+    let check = Arc::new(Check::new(World::Planar, &document).expect("the check is sound"));
+    let mut checker = Checker::new(check, Kind::Incremental, Bounds::default());
+    let mut bytes_after = |text: &str, time_ms| {
+        let arrival = arrival([0.0, 0.0], time_ms, &[("x", 1.0.into()), ("text", text.into())]);
+        checker.take((), &arrival).expect("few links").expect("taken");
+        checker.bytes()
+    };
+    let [small, large, again] =
+        [bytes_after("", 0), bytes_after(&"x".repeat(10_000), 1), bytes_after("", 2_000)];
+    assert!(large >= small + 10_000 && again + 10_000 <= large, "{small}, {large}, {again}");
+}

@@ -1,4 +1,4 @@
-//! `nearcast checks put`, `get`, `list` and `delete`.
+//! `nearcast checks`: what is done with the checks of a running broker.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +25,10 @@ pub enum CheckVerb {
     List(ListArguments),
     /// Show what a check found last, an event a line, the newest first
     Findings(NamedArguments),
+    /// Stop a check until it is resumed; its inputs wait
+    Pause(NamedArguments),
+    /// Let a paused check go on
+    Resume(NamedArguments),
     /// End a check
     Delete(NamedArguments),
 }
@@ -90,6 +94,14 @@ pub(crate) async fn run(verb: CheckVerb) -> anyhow::Result<ExitCode> {
             for event in found.map_err(|error| access.told(&error))? {
                 out.write(&format!("{}\n", json_text(&event)?)).await?;
             }
+        }
+        CheckVerb::Pause(NamedArguments { name, access }) => {
+            let paused = access.broker_within(PATIENCE)?.pause_check(&name).await;
+            paused.map_err(|error| access.told(&error))?;
+        }
+        CheckVerb::Resume(NamedArguments { name, access }) => {
+            let resumed = access.broker_within(PATIENCE)?.resume_check(&name).await;
+            resumed.map_err(|error| access.told(&error))?;
         }
         CheckVerb::Delete(NamedArguments { name, access }) => {
             let deleted = access.broker_within(PATIENCE)?.delete_check(&name).await;

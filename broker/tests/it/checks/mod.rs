@@ -251,7 +251,7 @@ async fn what_is_wrong_is_told_with_its_place() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_check_that_would_cost_too_much_is_refused_with_the_estimate() {
-    /// So many variables over all events, which nothing joins.
+    /// A number of variables over all events, which nothing joins.
     fn nested(count: usize) -> Value {
         let variables: Vec<_> = (0..count).map(|index| format!("v{index}")).collect();
         let leaves: Vec<_> =
