@@ -4,7 +4,7 @@
 //! `checks.hold_ms`: then the event goes on as if there were no gate. Checks that drop are asked first, so that one that marks
 //! knows nothing of what was dropped.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -45,11 +45,30 @@ pub(crate) struct Verdict {
 /// What the task of a check is asked.
 pub(super) enum Ask {
     /// What it says of an event.
-    Judge(Arc<Input>, oneshot::Sender<Verdict>),
+    Judge(Arc<Input>, Reply),
     /// What it would say of an event.
-    Rehearse(Arc<Input>, oneshot::Sender<Verdict>),
+    Rehearse(Arc<Input>, Reply),
     /// To take an event out of its sets, since it is not published.
     Withdraw(Arc<Input>),
+}
+
+/// Where a verdict goes.
+pub(super) struct Reply {
+    verdict: oneshot::Sender<Verdict>,
+    /// Held until the task is done with the event.
+    _busy: Arc<()>,
+}
+
+impl Reply {
+    /// Whether no publisher waits for it any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.verdict.is_closed()
+    }
+
+    /// Answers. Returns whether a publisher waits for it.
+    pub(super) fn send(self, verdict: Verdict) -> bool {
+        self.verdict.send(verdict).is_ok()
+    }
 }
 
 /// Asks of a gate, at the side of the check's task.
@@ -61,6 +80,10 @@ struct Gate {
     on_violation: OnViolation,
     check: Arc<Check>,
     asks: mpsc::Sender<Ask>,
+    /// Shared with each ask that the task is not done with.
+    busy: Arc<()>,
+    /// Whether the last verdict came too late.
+    is_late: AtomicBool,
 }
 
 /// All gates, those that drop before those that mark, each in the order of their names.
@@ -84,6 +107,8 @@ impl Gates {
             on_violation: *on_violation,
             check: Arc::clone(check),
             asks,
+            busy: Arc::default(),
+            is_late: AtomicBool::new(false),
         };
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         all.push(Arc::new(gate));
@@ -217,22 +242,29 @@ impl Gate {
     /// What the check says; `None` where that is not known in time.
     async fn verdict(
         &self,
-        ask: impl FnOnce(Arc<Input>, oneshot::Sender<Verdict>) -> Ask,
+        ask: impl FnOnce(Arc<Input>, Reply) -> Ask,
         input: &Arc<Input>,
         deadline: Instant,
     ) -> Option<Verdict> {
         if self.situation.figures.is_paused() || deadline <= Instant::now() {
             return None;
         }
-        let (reply, mut answer) = oneshot::channel();
+        // A batch is not to wait for each of its events while the check is at the first.
+        if self.is_late.load(Ordering::Relaxed) && Arc::strong_count(&self.busy) > 1 {
+            return None;
+        }
+        let (verdict, mut answer) = oneshot::channel();
+        let reply = Reply { verdict, _busy: Arc::clone(&self.busy) };
         self.asks.try_send(ask(Arc::clone(input), reply)).ok()?;
-        match tokio::time::timeout_at(deadline, &mut answer).await {
+        let answered = match tokio::time::timeout_at(deadline, &mut answer).await {
             Ok(answered) => answered.ok(),
             Err(_) => {
                 // Either the task learns that it is not waited for any more, or its answer counts.
                 answer.close();
                 answer.try_recv().ok()
             }
-        }
+        };
+        self.is_late.store(answered.is_none(), Ordering::Relaxed);
+        answered
     }
 }

@@ -58,7 +58,7 @@ impl Work {
                     }
                     Ask::Rehearse(input, reply) => {
                         if let Some(verdict) = logic.rehearse(&input) {
-                            let _ = reply.send(verdict);
+                            reply.send(verdict);
                         }
                         continue;
                     }
@@ -75,7 +75,7 @@ impl Work {
                     Ok(None) => {}
                     Ok(Some(mut verdict)) => {
                         let findings = std::mem::take(&mut verdict.findings);
-                        if reply.send(verdict).is_err() {
+                        if !reply.send(verdict) {
                             logic = situation.without(logic, &input);
                             continue;
                         }

@@ -247,6 +247,26 @@ async fn none_is_both_refused_and_delivered_where_verdicts_are_late() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_does_not_wait_for_a_check_that_is_late_with_each_of_its_events() {
+    let program = Serve::new().config("[situations]\ncomparisons_max = 0\n").start().await;
+    let http = program.http();
+    // With some dozens of events in the set each evaluation takes seconds.
+    let formula = ["d", "c", "b", "a"].iter().fold(
+        json!("a.n + b.n + c.n + d.n >= 0"),
+        |that, variable| json!({"forall": variable, "in": "all", "that": that}),
+    );
+    let slow = json!({"contexts": {"all": {"for_s": 3600}}, "formula": formula, "on_violation": "mark"});
+    http.put("/v1/checks/slow", &slow).await.expect(201);
+    // More events than seconds for which an answer is waited for.
+    let lines: Vec<_> =
+        (0..300).map(|n| feature(&n.to_string(), [9.0, 45.0], json!({"n": n})).to_string()).collect();
+    let answer = http.post("/v1/events", "application/x-ndjson", lines.join("\n")).await.expect(202).json();
+    assert_eq!(answer["accepted"], 300);
+    let passed = activity(&http, "slow").await["passed"].as_u64().expect("a number");
+    assert!(passed > 100, "{passed}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alarms_and_what_no_context_takes_are_not_held() {
     let program = Serve::new().config(PATIENT).start().await;
     let http = program.http();
