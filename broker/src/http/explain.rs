@@ -8,13 +8,12 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use wire::{ExplainedCheck, Explanation, OnViolation};
 
 use super::body::{self, Bound};
 use super::path::{self, Permitted};
 use super::{App, error};
 use crate::admission::ClientLimiter;
-use wire::{ExplainedCheck, Explanation, OnViolation};
-
 use crate::ingest::explain::{AskedEvent, QuestionReader};
 use crate::model::error::ApiError;
 use crate::model::tenant;
@@ -50,13 +49,13 @@ pub(crate) async fn explain(
     let payer = principal.payer();
     let (question, _change) = app.admission.read(&publisher, &payer, bytes, read).await?;
     let client = path::client_name_in_document(&app, &principal, &question.client)?;
+    let to_itself = principal.is_client(tenant::outside(&client));
     let checks = match &question.event {
         AskedEvent::Told { rehearsed, observed, .. } => {
             app.situations.explain(principal.behalf(), rehearsed, observed).await
         }
         AskedEvent::Live(_) => Vec::new(),
     };
-    let to_itself = principal.is_client(tenant::outside(&client));
     let explain = |client, reply| Command::Explain { client, question, to_itself, payer, reply };
     let mut answer = app.shards.ask(&client, explain).await??;
     held_back(&mut answer, checks);

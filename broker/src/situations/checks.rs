@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use checks::cost::estimate;
-use checks::{Arrival, Bounds, Check, Checker, Clock, Link, Outcome, Overflow};
+use checks::{Arrival, Bounds, Check, Checker, Clock, Link, Outcome};
 use matcher::geo::World;
 use serde_json::{Map, Value, json};
 use wire::OnViolation;
@@ -77,22 +77,12 @@ struct Checking {
 impl Checking {
     /// Takes an event in; `None` where no set takes it. Links are in one order, so that the same inputs make the same findings.
     fn evaluate(&mut self, input: &Arc<Input>) -> Result<Option<Outcome>, String> {
-        let outcome = self.change(|checker| checker.take(Arc::clone(input), &arrival(input)))?;
+        let outcome =
+            self.checker.take(Arc::clone(input), &arrival(input)).map_err(|overflow| overflow.to_string())?;
         Ok(outcome.map(|mut outcome| {
             outcome.told.sort_unstable();
             outcome
         }))
-    }
-
-    /// Changes the sets. They are empty where that made too much.
-    fn change<T>(
-        &mut self,
-        change: impl FnOnce(&mut Checker<Arc<Input>>) -> Result<T, Overflow>,
-    ) -> Result<T, String> {
-        change(&mut self.checker).map_err(|overflow| {
-            self.held.clear();
-            overflow.to_string()
-        })
     }
 
     /// Notes that the sets hold a delivery.
@@ -189,7 +179,7 @@ impl Logic for Checking {
         let Some(outcome) = self.evaluate(input)? else { return Ok(Some(Verdict::default())) };
         let verdict = self.verdict(&self.checker, &outcome, input);
         if self.on_violation == OnViolation::Drop && !verdict.links.is_empty() {
-            self.change(Checker::retract)?;
+            self.checker.retract().map_err(|overflow| overflow.to_string())?;
         } else {
             let key = (Arc::clone(&input.id), input.time_ms);
             let (count, arrived_ms) = self.judged.entry(key).or_default();
@@ -216,7 +206,8 @@ impl Logic for Checking {
     }
 
     fn withdraw(&mut self, input: &Arc<Input>) -> Result<(), String> {
-        if self.change(|checker| checker.withdraw(|other| Arc::ptr_eq(other, input)))? {
+        let was_held = self.checker.withdraw(|other| Arc::ptr_eq(other, input));
+        if was_held.map_err(|overflow| overflow.to_string())? {
             self.was_judged(input);
         }
         Ok(())

@@ -47,7 +47,7 @@ pub(super) enum Ask {
     /// What it says of an event.
     Judge(Arc<Input>, Reply),
     /// What it would say of an event.
-    Rehearse(Arc<Input>, Reply),
+    Rehearse(Arc<Input>, oneshot::Sender<Verdict>),
     /// To take an event out of its sets, since it is not published.
     Withdraw(Arc<Input>),
 }
@@ -182,7 +182,7 @@ impl Held {
         for gate in self.gates {
             // Before the verdict: it may not be waited for to its end.
             judged.gates.push(Arc::clone(&gate));
-            let Some(verdict) = gate.verdict(Ask::Judge, &judged.input, deadline).await else {
+            let Some(verdict) = gate.verdict(&judged.input, deadline).await else {
                 gate.situation.figures.passed.fetch_add(1, Ordering::Relaxed);
                 continue;
             };
@@ -206,7 +206,7 @@ impl Held {
         let text = |(variable, id): &(Arc<str>, Arc<str>)| (variable.to_string(), id.to_string());
         let mut broken = Vec::new();
         for gate in self.gates {
-            let Some(verdict) = gate.verdict(Ask::Rehearse, &input, deadline).await else { continue };
+            let Some(verdict) = gate.rehearsed(&input, deadline).await else { continue };
             if verdict.links.is_empty() {
                 continue;
             }
@@ -240,31 +240,41 @@ impl Gate {
     }
 
     /// What the check says; `None` where that is not known in time.
-    async fn verdict(
+    async fn verdict(&self, input: &Arc<Input>, deadline: Instant) -> Option<Verdict> {
+        // A batch is not to wait for each of its events while the check is at the first.
+        if self.is_late.load(Ordering::Relaxed) && Arc::strong_count(&self.busy) > 1 {
+            return None;
+        }
+        let (verdict, answer) = oneshot::channel();
+        let reply = Reply { verdict, _busy: Arc::clone(&self.busy) };
+        let answered = self.answered(Ask::Judge(Arc::clone(input), reply), answer, deadline).await;
+        self.is_late.store(answered.is_none(), Ordering::Relaxed);
+        answered
+    }
+
+    /// What the check would say; `None` where that is not known in time.
+    async fn rehearsed(&self, input: &Arc<Input>, deadline: Instant) -> Option<Verdict> {
+        let (verdict, answer) = oneshot::channel();
+        self.answered(Ask::Rehearse(Arc::clone(input), verdict), answer, deadline).await
+    }
+
+    async fn answered(
         &self,
-        ask: impl FnOnce(Arc<Input>, Reply) -> Ask,
-        input: &Arc<Input>,
+        ask: Ask,
+        mut answer: oneshot::Receiver<Verdict>,
         deadline: Instant,
     ) -> Option<Verdict> {
         if self.situation.figures.is_paused() || deadline <= Instant::now() {
             return None;
         }
-        // A batch is not to wait for each of its events while the check is at the first.
-        if self.is_late.load(Ordering::Relaxed) && Arc::strong_count(&self.busy) > 1 {
-            return None;
-        }
-        let (verdict, mut answer) = oneshot::channel();
-        let reply = Reply { verdict, _busy: Arc::clone(&self.busy) };
-        self.asks.try_send(ask(Arc::clone(input), reply)).ok()?;
-        let answered = match tokio::time::timeout_at(deadline, &mut answer).await {
+        self.asks.try_send(ask).ok()?;
+        match tokio::time::timeout_at(deadline, &mut answer).await {
             Ok(answered) => answered.ok(),
             Err(_) => {
                 // Either the task learns that it is not waited for any more, or its answer counts.
                 answer.close();
                 answer.try_recv().ok()
             }
-        };
-        self.is_late.store(answered.is_none(), Ordering::Relaxed);
-        answered
+        }
     }
 }

@@ -58,7 +58,7 @@ impl Work {
                     }
                     Ask::Rehearse(input, reply) => {
                         if let Some(verdict) = logic.rehearse(&input) {
-                            reply.send(verdict);
+                            let _ = reply.send(verdict);
                         }
                         continue;
                     }
