@@ -1,5 +1,7 @@
 //! What programs are compiled to.
 
+use std::sync::Arc;
+
 use foldhash::fast::RandomState;
 
 use crate::machine::Builtin;
@@ -183,6 +185,8 @@ pub(crate) struct Partner {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
+    /// Its name, or else its number in the program.
+    pub(crate) name: Arc<str>,
     pub(crate) slots: u32,
     /// The body where the active constraint is removed; none where no such constraint is ever active.
     pub(crate) body: Option<u32>,

@@ -11,7 +11,7 @@ mod session;
 mod syntax;
 mod term;
 
-pub use machine::{Bounds, Error, Setting};
+pub use machine::{BadSnapshot, Bounds, Error, ORIGINS_MAX, Setting};
 pub use program::{Fault, PROGRAM_BYTES_MAX, Program, Wrong};
 pub use run::{Answer, Goal, run};
-pub use session::{Fact, Kind, Session, Value};
+pub use session::{Fact, Kind, Session, Taken, Value};

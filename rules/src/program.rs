@@ -63,6 +63,7 @@ pub(crate) struct Head {
 
 /// A rule, as it stands in the text.
 pub(crate) struct Rule {
+    pub(crate) name: Option<Atom>,
     pub(crate) heads: Vec<Head>,
     pub(crate) guard: Option<Node>,
     pub(crate) body: Node,
@@ -328,9 +329,12 @@ fn declared(node: &Node) -> Option<(Atom, usize)> {
 
 /// The rule that a term is, if it is one.
 fn rule(term: &Node, variables: Vec<String>) -> Result<Option<Rule>, At> {
-    let mut term = term;
-    if let Some([_, rule]) = term.binary(Atom::NAME) {
+    let (mut term, mut name) = (term, None);
+    if let Some([named, rule]) = term.binary(Atom::NAME) {
         term = rule;
+        if let Kind::Atom(atom) = named.kind {
+            name = Some(atom);
+        }
     }
     let mut passive = Vec::new();
     if let Some([rule, pragmas]) = term.binary(Atom::PRAGMA) {
@@ -368,7 +372,7 @@ fn rule(term: &Node, variables: Vec<String>) -> Result<Option<Rule>, At> {
         Some([guard, body]) => (Some(guard.clone()), body.clone()),
         None => (None, right.clone()),
     };
-    Ok(Some(Rule { heads: rule_heads, guard, body, variables }))
+    Ok(Some(Rule { name, heads: rule_heads, guard, body, variables }))
 }
 
 fn head(node: &Node, is_removed: bool) -> Result<Head, At> {

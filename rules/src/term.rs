@@ -90,6 +90,8 @@ pub(crate) enum Term {
     Compound(u32),
     /// Only as a cell: name and arity of a compound.
     Functor(Atom, u32),
+    /// Only in frames: how many words it has, and the cause of what is done in it.
+    Frame(u32, u32),
     /// Only in frames: a constraint, by its kind and its slot.
     Suspension(u32, u32),
     /// Only in frames: the next constraint of an index, by its kind and its slot.

@@ -21,7 +21,9 @@ impl Compiler<'_> {
         let is_propagation = rule.heads.iter().all(|head| !head.is_removed);
         let is_told_by_age = rule.heads.iter().all(|head| !head.is_passive);
         let has_body = !matches!(rule.body.kind, Kind::Atom(Atom::TRUE));
+        let name = rule.name.map(|name| self.atoms.text(name));
         self.code.rules.push(Compiled {
+            name: name.unwrap_or_else(|| format!("rule {}", number + 1).into()),
             slots: 0,
             body: None,
             body_and_resume: None,

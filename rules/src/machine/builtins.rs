@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 
+use super::causes::Causes;
 use super::{Error, Machine};
 use crate::code::Code;
 use crate::syntax::Writer;
@@ -210,7 +211,8 @@ impl Machine {
         let top = self.top(self.frame);
         let (undo, cells) = (self.undo.len(), self.heap.cells.len());
         let alternative = super::Alternative::End;
-        self.choices.push(super::Choice { alternative, undo, cells, top, frame: self.frame, next: self.at });
+        let (frame, next, cause) = (self.frame, self.at, Causes::NONE);
+        self.choices.push(super::Choice { alternative, undo, cells, top, frame, next, cause });
         let would = self.unify(left, right);
         self.undo_to_choice();
         self.drop_choice();
@@ -434,7 +436,8 @@ impl Machine {
         let (count, top) = (self.choices.len(), self.top(self.frame));
         let (undo, cells) = (self.undo.len(), self.heap.cells.len());
         let alternative = super::Alternative::End;
-        self.choices.push(super::Choice { alternative, undo, cells, top, frame, next });
+        let cause = Causes::NONE;
+        self.choices.push(super::Choice { alternative, undo, cells, top, frame, next, cause });
         self.nesting += 1;
         self.arguments.clear();
         self.arguments.push(goal);

@@ -14,7 +14,7 @@ impl Machine {
         next: u32,
     ) -> Result<bool, Error> {
         self.count_step()?;
-        self.clauses(code, predicate, 0, caller, next)
+        self.clauses(code, predicate, 0, caller, next, self.cause(self.frame))
     }
 
     pub(super) fn clauses(
@@ -24,6 +24,7 @@ impl Machine {
         from: usize,
         caller: usize,
         next: u32,
+        cause: u32,
     ) -> Result<bool, Error> {
         let clauses = &code.predicates[predicate as usize].clauses;
         let first = self.arguments.first().map(|first| self.heap.resolve(*first));
@@ -59,13 +60,14 @@ impl Machine {
                     top,
                     frame: caller,
                     next,
+                    cause,
                 });
                 if self.choices.len() > self.setting.bounds.words / 8 {
                     return Err(Error::Words(self.setting.bounds.words));
                 }
             }
             let compiled = &clauses[clause];
-            let frame = self.push_frame(caller, next, HEADER + compiled.slots as usize)?;
+            let frame = self.push_frame(caller, next, HEADER + compiled.slots as usize, cause)?;
             self.frame = frame;
             let arguments = std::mem::take(&mut self.arguments);
             let is_unified =

@@ -1,5 +1,6 @@
 //! Choices, and the way back to the last one.
 
+use super::causes::Causes;
 use super::store::State;
 use super::{Alternative, Choice, Error, Machine, NESTING_MAX, Undo};
 use crate::code::Code;
@@ -44,6 +45,10 @@ impl Machine {
             Undo::Watch(list, count) => self.watched[list as usize].truncate(count as usize),
             Undo::History(entry) => {
                 self.history.remove(&entry);
+                // It is the last one of each: no constraint is forgotten while there are choices.
+                for id in &entry[1..] {
+                    self.histories.get_mut(id).and_then(Vec::pop);
+                }
             }
         }
     }
@@ -84,7 +89,7 @@ impl Machine {
         loop {
             self.undo_to_choice();
             let Some(choice) = self.choices.last() else { return Ok(false) };
-            let (frame, next) = (choice.frame, choice.next);
+            let (frame, next, cause) = (choice.frame, choice.next, choice.cause);
             match choice.alternative {
                 Alternative::End => return Ok(false),
                 Alternative::Code(at) => {
@@ -96,7 +101,7 @@ impl Machine {
                     self.arguments.clear();
                     self.arguments.extend_from_slice(&self.kept[arguments..]);
                     self.drop_choice();
-                    if self.clauses(code, predicate, clause as usize, frame, next)? {
+                    if self.clauses(code, predicate, clause as usize, frame, next, cause)? {
                         return Ok(true);
                     }
                 }
@@ -112,7 +117,8 @@ impl Machine {
         let (frame, next) = (self.frame, self.at);
         let (count, top) = (self.choices.len(), self.top(self.frame));
         let (undo, cells) = (self.undo.len(), self.heap.cells.len());
-        self.choices.push(Choice { alternative: Alternative::End, undo, cells, top, frame, next });
+        let (alternative, cause) = (Alternative::End, Causes::NONE);
+        self.choices.push(Choice { alternative, undo, cells, top, frame, next, cause });
         self.at = at;
         self.nesting += 1;
         let has_answer = self.go_on(code, count + 1);

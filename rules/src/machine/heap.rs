@@ -2,9 +2,6 @@
 
 use std::cmp::Ordering;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-
 use crate::term::{Atom, Atoms, Term};
 
 /// Terms that are alive.
@@ -127,50 +124,6 @@ impl Heap {
         let mut is_there = false;
         self.variables(term, &mut |cell| is_there |= cell == variable);
         is_there
-    }
-
-    /// Copies a term of another heap, with all that it shares with those copied before.
-    pub(crate) fn take_over(
-        &mut self,
-        from: &Self,
-        term: Term,
-        moved: &mut HashMap<u32, Term, RandomState>,
-    ) -> Term {
-        let mut open = Vec::new();
-        let copied = self.take_one(from, term, moved, &mut open);
-        while let Some((old, new)) = open.pop() {
-            for idx in 1..=from.functor(old).1 {
-                let argument = from.cells[old as usize + idx];
-                let copied = self.take_one(from, argument, moved, &mut open);
-                self.cells[new as usize + idx] = copied;
-            }
-        }
-        copied
-    }
-
-    fn take_one(
-        &mut self,
-        from: &Self,
-        term: Term,
-        moved: &mut HashMap<u32, Term, RandomState>,
-        open: &mut Vec<(u32, u32)>,
-    ) -> Term {
-        match from.resolve(term) {
-            Term::Var(cell) => *moved.entry(cell).or_insert_with(|| {
-                let variable = self.fresh();
-                if let (Term::Var(new), waiting @ Term::Watched(_)) = (variable, from.cells[cell as usize]) {
-                    self.cells[new as usize] = waiting;
-                }
-                variable
-            }),
-            Term::Compound(at) => *moved.entry(at).or_insert_with(|| {
-                let new = self.top();
-                self.cells.extend_from_slice(&from.cells[at as usize..=at as usize + from.functor(at).1]);
-                open.push((at, new));
-                Term::Compound(new)
-            }),
-            constant => constant,
-        }
     }
 
     pub(crate) fn is_ground(&self, term: Term) -> bool {

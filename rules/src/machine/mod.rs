@@ -6,10 +6,13 @@
 mod arithmetic;
 mod builtins;
 mod calls;
+mod causes;
 mod choices;
 mod facts;
 mod heap;
+mod image;
 mod occurrences;
+mod restore;
 mod store;
 mod unification;
 
@@ -20,11 +23,15 @@ use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 
 pub(crate) use builtins::Builtin;
+pub use causes::ORIGINS_MAX;
 pub(crate) use heap::Heap;
+pub(crate) use image::Image;
+pub use restore::BadSnapshot;
 
 use crate::code::{Arg, Callable, Code, Instruction};
 use crate::program::Program;
 use crate::term::{Atoms, Term};
+use causes::Causes;
 use store::{Constraints, State};
 
 /// What a run may take.
@@ -32,6 +39,8 @@ use store::{Constraints, State};
 pub struct Bounds {
     /// Rules applied and predicates called.
     pub steps: u64,
+    /// Constraints that are looked at for a head of a rule.
+    pub looks: u64,
     /// Words of terms, of frames and of choices.
     pub words: usize,
     /// Constraints that are there at once, dead ones included that are not forgotten yet.
@@ -40,7 +49,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { steps: u64::MAX, words: 1 << 27, constraints: 1 << 24 }
+        Self { steps: u64::MAX, looks: u64::MAX, words: 1 << 27, constraints: 1 << 24 }
     }
 }
 
@@ -69,6 +78,9 @@ pub enum Error {
     /// A bound on steps.
     #[error("more than {0} steps")]
     Steps(u64),
+    /// A bound on constraints that are looked at.
+    #[error("more than {0} constraints were looked at")]
+    Looks(u64),
     /// A bound on memory.
     #[error("more than {0} words of terms and frames")]
     Words(usize),
@@ -104,6 +116,8 @@ pub enum Error {
 
 /// Words of a frame before its slots.
 const HEADER: usize = 3;
+/// Words of the stack that are there when a fact comes, so that what a bound refuses does not depend on the facts before.
+const STACK: usize = 1_024;
 /// Runs within runs, at most.
 const NESTING_MAX: u32 = 100;
 
@@ -141,6 +155,8 @@ struct Choice {
     frame: usize,
     /// Where the call goes on that has clauses left.
     next: u32,
+    /// The cause of what that call does.
+    cause: u32,
 }
 
 /// A program at work.
@@ -166,6 +182,11 @@ pub(crate) struct Machine {
     /// What the history has of a constraint.
     histories: HashMap<u64, Vec<Box<[u64]>>, RandomState>,
     next_id: u64,
+    causes: Causes,
+    /// The origin of the fact at hand; none where causes are not asked for.
+    origin: Option<u64>,
+    /// Facts that may still be there, by their ids.
+    facts: HashMap<u64, (u32, u32), RandomState>,
     steps: u64,
     pub(crate) applications: u64,
     nesting: u32,
@@ -173,8 +194,8 @@ pub(crate) struct Machine {
     frame: usize,
     at: u32,
     alive: usize,
-    /// Constraints looked at since the stop was looked at.
-    looks: u32,
+    /// Constraints looked at.
+    looks: u64,
 }
 
 impl Machine {
@@ -183,7 +204,7 @@ impl Machine {
             atoms: program.atoms.clone(),
             heap: Heap::default(),
             setting,
-            stack: vec![Term::Int(0), Term::Int(0), Term::Int(HEADER as i64)],
+            stack: Self::empty_stack(),
             undo: Vec::new(),
             choices: Vec::new(),
             kept: Vec::new(),
@@ -194,6 +215,9 @@ impl Machine {
             history: HashSet::default(),
             histories: HashMap::default(),
             next_id: 0,
+            causes: Causes::default(),
+            origin: None,
+            facts: HashMap::default(),
             steps: 0,
             applications: 0,
             nesting: 0,
@@ -203,6 +227,12 @@ impl Machine {
             looks: 0,
             program: Arc::clone(program),
         }
+    }
+
+    fn empty_stack() -> Vec<Term> {
+        let mut stack = vec![Term::Int(0); STACK];
+        stack[2] = Term::Frame(index(HEADER), Causes::NONE);
+        stack
     }
 
     /// Runs a predicate to its first answer, and returns whether there is one.
@@ -222,11 +252,29 @@ impl Machine {
     }
 
     /// The first free word behind a frame.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of frames are small")]
     fn top(&self, frame: usize) -> usize {
-        let Term::Int(size) = self.stack[frame + 2] else { unreachable!("a frame has a size") };
-        let top = frame + size as usize;
+        let top = frame + self.size(frame);
         self.choices.last().map_or(top, |choice| top.max(choice.top))
+    }
+
+    fn size(&self, frame: usize) -> usize {
+        match self.stack[frame + 2] {
+            Term::Frame(size, _) => size as usize,
+            word => unreachable!("a frame has a size, and not {word:?}"),
+        }
+    }
+
+    /// The cause of what is done in a frame.
+    fn cause(&self, frame: usize) -> u32 {
+        match self.stack[frame + 2] {
+            Term::Frame(_, cause) => cause,
+            word => unreachable!("a frame has a cause, and not {word:?}"),
+        }
+    }
+
+    /// Words of terms and causes.
+    pub(crate) fn words(&self) -> usize {
+        self.heap.cells.len() + self.causes.words()
     }
 
     #[expect(
@@ -242,16 +290,27 @@ impl Machine {
     }
 
     /// Makes a frame of that size at the first free word behind another.
-    fn push_frame(&mut self, caller: usize, next: u32, size: usize) -> Result<usize, Error> {
+    fn push_frame(&mut self, caller: usize, next: u32, size: usize, cause: u32) -> Result<usize, Error> {
         let frame = self.top(caller);
-        self.make_frame(frame, caller, next, size)?;
+        self.make_frame(frame, caller, next, size, cause)?;
         Ok(frame)
     }
 
-    #[expect(clippy::cast_possible_wrap, reason = "a bound keeps words below 2^32")]
-    fn make_frame(&mut self, frame: usize, caller: usize, next: u32, size: usize) -> Result<(), Error> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        reason = "a bound keeps words below 2^32"
+    )]
+    fn make_frame(
+        &mut self,
+        frame: usize,
+        caller: usize,
+        next: u32,
+        size: usize,
+        cause: u32,
+    ) -> Result<(), Error> {
         if self.stack.len() < frame + size {
-            if frame + size + self.heap.cells.len() > self.setting.bounds.words {
+            if frame + size + self.words() > self.setting.bounds.words {
                 return Err(Error::Words(self.setting.bounds.words));
             }
             let length =
@@ -260,7 +319,7 @@ impl Machine {
         }
         self.stack[frame] = Term::Int(caller as i64);
         self.stack[frame + 1] = Term::Int(i64::from(next));
-        self.stack[frame + 2] = Term::Int(size as i64);
+        self.stack[frame + 2] = Term::Frame(size as u32, cause);
         Ok(())
     }
 
@@ -272,14 +331,22 @@ impl Machine {
         self.stack[self.frame + HEADER + slot as usize] = term;
     }
 
-    /// Looks now and then whether a stop is wanted.
+    /// Counts a look. Its bound and a stop are looked for now and then.
     #[inline]
     fn look_up(&mut self) -> Result<(), Error> {
-        self.looks = self.looks.wrapping_add(1);
-        if self.looks.is_multiple_of(4_096) && self.setting.stop.load(Ordering::Relaxed) {
-            return Err(Error::Stopped);
+        self.looks += 1;
+        if self.looks.is_multiple_of(4_096) {
+            self.look_around()?;
         }
         Ok(())
+    }
+
+    #[cold]
+    fn look_around(&self) -> Result<(), Error> {
+        if self.looks > self.setting.bounds.looks {
+            return Err(Error::Looks(self.setting.bounds.looks));
+        }
+        if self.setting.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }
 
     fn count_step(&mut self) -> Result<(), Error> {
@@ -288,7 +355,7 @@ impl Machine {
         if self.steps > self.setting.bounds.steps {
             return Err(Error::Steps(self.setting.bounds.steps));
         }
-        if self.heap.cells.len() > self.setting.bounds.words {
+        if self.words() > self.setting.bounds.words {
             return Err(Error::Words(self.setting.bounds.words));
         }
         Ok(())
@@ -319,7 +386,7 @@ impl Machine {
             });
         }
         // The frame has the next one's number in the list, and the list.
-        let frame = self.push_frame(self.frame, self.at, HEADER + 1 + woken.len())?;
+        let frame = self.push_frame(self.frame, self.at, HEADER + 1 + woken.len(), Causes::NONE)?;
         self.stack[frame + HEADER] = Term::Int(0);
         for (idx, (_, kind, slot)) in woken.into_iter().enumerate() {
             self.stack[frame + HEADER + 1 + idx] = Term::Suspension(kind, slot);
@@ -412,6 +479,7 @@ impl Machine {
                     top,
                     frame: self.frame,
                     next: 0,
+                    cause: Causes::NONE,
                 });
             }
             Instruction::Jump(at) => self.at = *at,

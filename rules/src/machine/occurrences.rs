@@ -47,7 +47,8 @@ impl Machine {
         self.next_id += 1;
         let arguments = std::mem::take(&mut self.arguments);
         let is_reactive = !arguments.iter().all(|argument| self.heap.is_ground(*argument));
-        let slot = self.constraints[kind as usize].create(self.next_id, &arguments, is_reactive);
+        let cause = self.cause(self.frame);
+        let slot = self.constraints[kind as usize].create(self.next_id, &arguments, is_reactive, cause);
         self.arguments = arguments;
         self.alive += 1;
         if !self.choices.is_empty() {
@@ -134,9 +135,9 @@ impl Machine {
     )]
     pub(super) fn wake(&mut self, code: &Code) -> Result<bool, Error> {
         let mut frame = self.frame;
-        let Term::Int(size) = self.stack[frame + 2] else { unreachable!("a frame has a size") };
+        let size = self.size(frame);
         let Term::Int(number) = self.stack[frame + HEADER] else { unreachable!("the list has a number") };
-        let (size, number) = (size as usize, number as usize);
+        let number = number as usize;
         if HEADER + 1 + number == size {
             (self.frame, self.at) = self.caller(frame);
             return Ok(true);
@@ -162,7 +163,7 @@ impl Machine {
         }
         let (caller, next) = self.caller(frame);
         let copy = self.top(frame);
-        self.make_frame(copy, caller, next, size)?;
+        self.make_frame(copy, caller, next, size, self.cause(frame))?;
         self.stack.copy_within(frame + HEADER..frame + size, copy + HEADER);
         Ok(copy)
     }
@@ -174,8 +175,7 @@ impl Machine {
         reason = "the words are numbers of words and of a list"
     )]
     pub(super) fn resume(&mut self, code: &Code) -> Result<bool, Error> {
-        let Term::Int(size) = self.stack[self.frame + 2] else { unreachable!("a frame has a size") };
-        let size = size as usize;
+        let size = self.size(self.frame);
         let (caller, next) = self.caller(self.frame);
         let end = self.frame + size;
         let Term::Suspension(kind, slot) = self.stack[end - 2] else {
@@ -251,7 +251,8 @@ impl Machine {
         place: &mut Place,
     ) -> Result<bool, Error> {
         let size = HEADER + rule.slots as usize + 2 * occurrence.partners.len() + BEHIND;
-        self.make_frame(place.frame, place.caller, place.next, size)?;
+        let cause = self.constraints[place.kind as usize].suspensions[place.slot as usize].cause;
+        self.make_frame(place.frame, place.caller, place.next, size, cause)?;
         place.end = place.frame + size;
         self.stack[place.end - 1] = Term::Int(place.number as i64);
         self.stack[place.end - 2] = Term::Suspension(place.kind, place.slot);
@@ -303,6 +304,9 @@ impl Machine {
             }
             self.applications += 1;
             self.count_step()?;
+            if rule.has_body {
+                self.follow(occurrence.rule, partners.len(), place);
+            }
             let mut removed = partners.len();
             for (idx, partner) in partners.iter().enumerate().rev() {
                 if partner.is_removed {
@@ -437,6 +441,19 @@ impl Machine {
             self.histories.entry(*id).or_default().push(entry.clone());
         }
         true
+    }
+
+    /// Tells the frame what the rule's body follows from: the heads, and the fact at hand.
+    fn follow(&mut self, rule: u32, partners: usize, place: Place) {
+        let Some(origin) = self.origin else { return };
+        let partners = (0..partners).map(|idx| self.stack[place.partner(idx)]);
+        let heads = std::iter::once(Term::Suspension(place.kind, place.slot)).chain(partners);
+        let causes = heads.map(|head| match head {
+            Term::Suspension(kind, slot) => self.constraints[kind as usize].suspensions[slot as usize].cause,
+            term => unreachable!("a head is a constraint, and not {term:?}"),
+        });
+        let cause = self.causes.follow(rule, causes, origin);
+        self.stack[place.frame + 2] = Term::Frame(index(place.end - place.frame), cause);
     }
 
     pub(super) fn kill(&mut self, kind: u32, slot: u32) {

@@ -31,6 +31,8 @@ struct Link {
 pub(super) struct Suspension {
     /// Counted over all kinds.
     pub(super) id: u64,
+    /// What it follows from.
+    pub(super) cause: u32,
     pub(super) state: State,
     /// Whether it had variables when it came, so that it can be woken.
     pub(super) is_reactive: bool,
@@ -67,6 +69,14 @@ impl Constraints {
         }
     }
 
+    /// The memory that they take, by estimate.
+    pub(super) fn bytes(&self) -> usize {
+        let slot =
+            size_of::<Suspension>() + self.arity * size_of::<Term>() + self.indexes.len() * size_of::<Link>();
+        let buckets: usize = self.buckets.iter().map(|buckets| buckets.capacity() * 24).sum();
+        self.suspensions.len() * slot + buckets
+    }
+
     pub(super) fn arguments(&self, slot: u32) -> &[Term] {
         let begin = slot as usize * self.arity;
         &self.arguments[begin..begin + self.arity]
@@ -87,8 +97,8 @@ impl Constraints {
         all.filter(|(suspension, _)| suspension.state == State::Stored).map(|(_, slot)| slot)
     }
 
-    pub(super) fn create(&mut self, id: u64, arguments: &[Term], is_reactive: bool) -> u32 {
-        let suspension = Suspension { id, state: State::New, is_reactive };
+    pub(super) fn create(&mut self, id: u64, arguments: &[Term], is_reactive: bool, cause: u32) -> u32 {
+        let suspension = Suspension { id, cause, state: State::New, is_reactive };
         if let Some(slot) = self.free.pop() {
             self.suspensions[slot as usize] = suspension;
             self.arguments_mut(slot).copy_from_slice(arguments);
@@ -136,26 +146,6 @@ impl Constraints {
     /// The newest constraint of a bucket.
     pub(super) fn first(&self, index: usize, hash: u64) -> u32 {
         self.buckets[index].get(&hash).copied().unwrap_or(NONE)
-    }
-
-    pub(super) fn each_argument(&mut self, mut visit: impl FnMut(&mut Term)) {
-        for (suspension, slot) in self.suspensions.iter().zip(0..) {
-            if suspension.state == State::Stored {
-                self.arguments[slot * self.arity..(slot + 1) * self.arity].iter_mut().for_each(&mut visit);
-            }
-        }
-    }
-
-    /// Makes all indexes anew.
-    pub(super) fn build_again(&mut self, heap: &Heap) {
-        self.buckets.iter_mut().for_each(HashMap::clear);
-        self.links.fill(Link { next: APART, previous: NONE });
-        self.stored_count = 0;
-        let mut slots: Vec<_> = self.stored().collect();
-        slots.sort_unstable_by_key(|slot| self.suspensions[*slot as usize].id);
-        for slot in slots {
-            self.insert(heap, slot);
-        }
     }
 
     /// Puts a constraint where others find it.
@@ -293,6 +283,6 @@ fn simple(term: Term) -> Option<u64> {
     }
 }
 
-fn mix(state: u64, value: u64) -> u64 {
+pub(super) fn mix(state: u64, value: u64) -> u64 {
     (state.rotate_left(23) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

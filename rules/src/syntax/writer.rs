@@ -66,6 +66,7 @@ impl Writer<'_> {
             Term::Compound(at) => self.compound(at, most),
             Term::Watched(_)
             | Term::Functor(..)
+            | Term::Frame(..)
             | Term::Suspension(..)
             | Term::Next(..)
             | Term::Waiting(..) => {}
